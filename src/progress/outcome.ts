@@ -1,0 +1,24 @@
+/** How a run ends, in words (SPEC 1.2). */
+export const outcomes = [
+  'updated',
+  'unchanged',
+  'crashed',
+  'usage',
+  'refused',
+  'failed',
+  'broken',
+  'cancelled',
+] as const;
+
+export type Outcome = (typeof outcomes)[number];
+
+/** Exit codes; `cancelled` is 128 plus the signal's number. */
+export const exitCodes: Record<Exclude<Outcome, 'cancelled'>, number> = {
+  updated: 0,
+  unchanged: 0,
+  crashed: 1,
+  usage: 2,
+  refused: 3,
+  failed: 4,
+  broken: 5,
+};
