@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+# Sourced after env.sh. Takes single packages from another Debian suite without telling the machine's own apt about it.
+
+debian() { [[ -r /etc/debian_version ]] && type -P apt-get dpkg dpkg-deb >/dev/null; }
+
+# Prints the mirror that the machine's own sources name for its own release, whatever their format.
+apt_mirror() {
+  local codename uri
+  codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+  # A mirror of Debian proper has the release under its bare name; other repositories may use it as a suffix.
+  uri=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
+    awk -v c="$codename" '$NF == "main" && ($2 == c || ($2 == "stable" && $3 == c)) { print $1; exit }')
+  [[ -n $uri ]] || die "no Debian mirror for ${codename:-this release} in this machine's apt sources"
+  printf '%s\n' "$uri"
+}
+
+# apt_fetch SUITE FOLDER NAME=VERSION…: leaves NAME_VERSION*.deb of the suite in FOLDER. Where the suite has moved on, its
+# present version is taken, and that is said. Files that are there are not fetched again.
+apt_fetch() {
+  local suite=$1 folder=$2 want name version home mirror missing=()
+  shift 2
+  mkdir -p "$folder"
+  for want in "$@"; do
+    compgen -G "$folder/${want%%=*}_${want#*=}*.deb" >/dev/null || missing+=("$want")
+  done
+  ((${#missing[@]})) || return 0
+
+  mirror=$(apt_mirror)
+  home=$STATE/apt/$suite
+  mkdir -p "$home"/{etc/parts,lists/partial,cache/archives/partial}
+  # The machine's own keyring signs for every suite of the same archive.
+  printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$mirror" "$suite" >"$home/etc/sources.list"
+  local own=(
+    -o "Dir::Etc::SourceList=$home/etc/sources.list"
+    -o "Dir::Etc::SourceParts=$home/etc/parts"
+    -o "Dir::Etc::Preferences=$home/etc/preferences"
+    -o "Dir::Etc::PreferencesParts=$home/etc/parts"
+    -o "Dir::State::Lists=$home/lists"
+    -o "Dir::Cache=$home/cache"
+    -o 'APT::Sandbox::User=root'
+    -o 'APT::Update::Post-Invoke-Success='
+    -o 'Acquire::Languages=none'
+    -o 'Acquire::Retries=3'
+    -qq
+  )
+  apt-get "${own[@]}" update
+  for want in "${missing[@]}"; do
+    name=${want%%=*} version=${want#*=}
+    if ! (cd "$folder" && apt-get "${own[@]}" download "$name=$version*" 2>/dev/null); then
+      say "  $suite has no $name $version any more, taking the version that it has"
+      (cd "$folder" && apt-get "${own[@]}" download "$name")
+    fi
+  done
+}
+
+# apt_file FOLDER NAME: the newest fetched file of a package.
+apt_file() {
+  local file
+  file=$(find "$1" -maxdepth 1 -name "$2_*.deb" -printf '%T@ %p\n' | sort -rn | head -n 1 | cut -d' ' -f2-)
+  [[ -n $file ]] || die "package $2 was not fetched into $1"
+  printf '%s\n' "$file"
+}

@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# Sourced by the scripts beside this folder: where things are, how they speak, and which docker client they call.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+REGISTRY=127.0.0.1:5000
+
+# Everything a script keeps between runs lives here, outside the work tree. For root the engine's data is in it too.
+if [[ -n ${SVC_UPDATER_DEV_STATE:-} ]]; then
+  STATE=$SVC_UPDATER_DEV_STATE
+elif [[ $(id -u) == 0 ]]; then
+  STATE=/var/lib/svc-updater-dev
+else
+  STATE=${XDG_STATE_HOME:-$HOME/.local/state}/svc-updater-dev
+fi
+export ROOT REGISTRY STATE
+
+say() { printf '%s\n' "$*"; }
+die() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+# A docker client of another origin may come first on the PATH and look for plugins where Debian puts none. The client
+# that finds compose is put first by a folder that holds nothing but a link to it, so that no other program changes its
+# place; tests and scripts can then simply call `docker`.
+choose_docker() {
+  local candidate found=
+  while read -r candidate; do
+    [[ -x $candidate ]] || continue
+    if "$candidate" compose version >/dev/null 2>&1; then
+      found=$candidate
+      break
+    fi
+  done < <(
+    type -aP docker || true
+    printf '/usr/bin/docker\n'
+  )
+  [[ -n $found ]] || return 1
+  [[ $found == "$(type -P docker)" ]] && return 0
+  mkdir -p "$STATE/bin"
+  ln -sfn "$found" "$STATE/bin/docker"
+  export PATH=$STATE/bin:$PATH
+  hash -r
+}
+
+# Seconds are few and a dead engine may hold a connection open for ever.
+engine_answers() { timeout 10 docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
+
+# Bash alone, because neither curl nor wget need be there.
+registry_answers() {
+  local line=
+  exec 3<>"/dev/tcp/${REGISTRY%:*}/${REGISTRY#*:}" || return 1
+  printf 'GET /v2/ HTTP/1.0\r\nHost: %s\r\n\r\n' "$REGISTRY" >&3
+  IFS= read -r -t 3 line <&3 || true
+  exec 3>&- 3<&-
+  [[ $line == *' 200 '* ]]
+} 2>/dev/null
+
+choose_docker || true
