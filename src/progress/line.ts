@@ -1,0 +1,47 @@
+import { levels, type Phase, type ProgressEvent, phases } from './event.ts';
+
+const percentForm = '(?:100|[1-9]?\\d)%';
+const startsLikePercent = new RegExp(`^${percentForm}(?: |$)`);
+const lineForm = new RegExp(
+  '^((?:\\d{4}|[+-]\\d{6})-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z) ' +
+    `(${levels.map((level) => level.toUpperCase().padEnd(5)).join('|')}) ` +
+    `(${phases.join('|')})` +
+    `(?: (${percentForm}))?(?: (.*))?$`,
+  's',
+);
+
+// What could break a line in two, move a terminal's cursor, turn the text's direction, or be lost in UTF-8.
+const unsafe = /[\\\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
+const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
+
+/**
+ * An event as its line of the log (SPEC 1.7), without a line end. Ordinary messages read as they are; a backslash is
+ * doubled, a control character is written `\n` or `\u001b`, and a message that begins like a percentage gets a
+ * backslash in front, so that `parseLine` gives the event back whatever it says.
+ */
+export function formatLine({ time, level, phase, percent, message }: ProgressEvent): string {
+  const escaped = message.replace(unsafe, (char) => short[char] ?? `\\u${hex(char)}`);
+  const head = `${time} ${level.toUpperCase().padEnd(5)} ${phase}`;
+  if (percent !== undefined) return `${head} ${percent}% ${escaped}`;
+  return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
+}
+
+/** The event of a line that `formatLine` wrote; null for a line of anybody else, such as a stack trace. */
+export function parseLine(line: string): ProgressEvent | null {
+  const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
+  if (!match) return null;
+  const [, time = '', level = '', phase, percent, text = ''] = match;
+  if (Number.isNaN(Date.parse(time))) return null;
+  return {
+    time,
+    level: levels.find((known) => known === level.trim().toLowerCase()) ?? 'info',
+    phase: phase as Phase,
+    ...(percent === undefined ? {} : { percent: Number.parseInt(percent, 10) }),
+    message: text.replace(/\\(?:u([0-9a-f]{4})|([\\nrt\d]))/g, (_, code: string | undefined, char: string) =>
+      code === undefined ? (long[char] ?? char) : String.fromCharCode(Number.parseInt(code, 16)),
+    ),
+  };
+}
+
+const hex = (char: string): string => char.charCodeAt(0).toString(16).padStart(4, '0');

@@ -1,0 +1,58 @@
+import semver from 'semver';
+
+/** What the tag of an image says about its version (SPEC, "Words"). */
+export type Tag =
+  | {
+      kind: 'release';
+      text: string;
+      /** `1.2.3` or `1.2.3-canary.4`. */
+      version: string;
+      prefix: 'v' | '';
+      /** A variant such as `-alpine`, or empty. */
+      suffix: string;
+    }
+  | { kind: 'latest' | 'canary'; text: string }
+  | { kind: 'other'; text: string };
+
+/** What an update moves to. */
+export type Target =
+  | { kind: 'release' /** `1.2.3` */; version: string /** `v1.2.3` */; tag: string }
+  | { kind: 'canary'; tag: 'canary' };
+
+const number = '(?:0|[1-9]\\d*)';
+const stable = `${number}\\.${number}\\.${number}`;
+const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
+const labelForm = new RegExp(`^${stable}(?:-canary\\.${number})?$`);
+const targetForm = new RegExp(`^v(${stable})$`);
+
+// Somebody's own pre-release is no variant of a release: moved "in its own style" it would name a tag nobody publishes.
+const preRelease = /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
+
+export function parseTag(text: string): Tag {
+  if (text === 'latest' || text === 'canary') return { kind: text, text };
+  const [, prefix = '', version = '', suffix = ''] = release.exec(text) ?? [];
+  if (!isVersion(version) || preRelease.test(suffix)) return { kind: 'other', text };
+  return { kind: 'release', text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
+}
+
+/** A target is exactly `vX.Y.Z` or `canary`; null for everything else. */
+export function parseTarget(text: string): Target | null {
+  if (text === 'canary') return { kind: 'canary', tag: 'canary' };
+  const version = targetForm.exec(text)?.[1] ?? '';
+  return isVersion(version) ? { kind: 'release', version, tag: text } : null;
+}
+
+/** The tag that moves a pin to the target, written the way the old one is. Tags of another shape stay as they are. */
+export function retag(tag: Tag, target: Target): string {
+  if (tag.kind === 'other') return tag.text;
+  if (target.kind === 'canary') return target.tag;
+  return tag.kind === 'release' ? `${tag.prefix}${target.version}${tag.suffix}` : target.tag;
+}
+
+/** The version an image's label states, where it is strictly `X.Y.Z` or `X.Y.Z-canary.N`. */
+export function versionFromLabel(label: string | undefined): string | null {
+  return label !== undefined && labelForm.test(label) && isVersion(label) ? label : null;
+}
+
+/** The forms are matched above; semver rejects numbers that cannot be compared exactly. */
+const isVersion = (text: string): boolean => text !== '' && semver.valid(text) === text;

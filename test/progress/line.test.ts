@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { levels, type ProgressEvent, phases } from '../../src/progress/event.ts';
+import { formatLine, parseLine } from '../../src/progress/line.ts';
+
+const time = '2026-11-21T10:42:07.123Z';
+const event = (message: string, more: Partial<ProgressEvent> = {}): ProgressEvent => ({
+  time,
+  level: 'info',
+  phase: 'pull',
+  message,
+  ...more,
+});
+
+describe('the line protocol', () => {
+  it.each<[ProgressEvent, string]>([
+    [
+      event('ghcr.io/acme/svc:v1.5.0 51 of 120 MB', { percent: 42 }),
+      `${time} INFO  pull 42% ghcr.io/acme/svc:v1.5.0 51 of 120 MB`,
+    ],
+    [event('v1.4.2 → v1.5.0', { phase: 'plan' }), `${time} INFO  plan v1.4.2 → v1.5.0`],
+    [
+      event('failed: nothing was changed', { phase: 'done', level: 'error' }),
+      `${time} ERROR done failed: nothing was changed`,
+    ],
+    [event('careful', { level: 'warn', percent: 0 }), `${time} WARN  pull 0% careful`],
+    [event('all', { percent: 100 }), `${time} INFO  pull 100% all`],
+    [event(''), `${time} INFO  pull `],
+    [event('', { percent: 7 }), `${time} INFO  pull 7% `],
+    [event('42% done'), `${time} INFO  pull \\42% done`],
+    [event('42%'), `${time} INFO  pull \\42%`],
+    [event('13% of it', { percent: 42 }), `${time} INFO  pull 42% 13% of it`],
+    [event('420% of it'), `${time} INFO  pull 420% of it`],
+    [event('42 percent'), `${time} INFO  pull 42 percent`],
+    [event('\\42% odd'), `${time} INFO  pull \\\\42% odd`],
+    [event('two\nlines\r\n\tand a tab'), `${time} INFO  pull two\\nlines\\r\\n\\tand a tab`],
+    [event('\u001b[31mred\u007f\u0085\u2028'), `${time} INFO  pull \\u001b[31mred\\u007f\\u0085\\u2028`],
+    [event('C:\\new'), `${time} INFO  pull C:\\\\new`],
+    [event('lone \ud83d, pair 😀'), `${time} INFO  pull lone \\ud83d, pair 😀`],
+    [event('  spaces  '), `${time} INFO  pull   spaces  `],
+  ])('%j', (value, line) => {
+    expect(formatLine(value)).toBe(line);
+    expect(parseLine(line)).toEqual(value);
+  });
+
+  it.each([
+    '',
+    'Error: something',
+    '    at file.js:3',
+    `${time} INFO pull one space too few`,
+    `${time} INFO  pulling`,
+    `${time} DEBUG pull x`,
+    '2026-13-41T10:42:07.123Z INFO  pull x',
+    '2026-11-21 10:42:07.123Z INFO  pull x',
+    ` ${time} INFO  pull x`,
+  ])('is nobody else’s: %j', (line) => {
+    expect(parseLine(line)).toBeNull();
+  });
+
+  it('takes a line with its line end, and one whose trailing space was trimmed', () => {
+    expect(parseLine(`${time} INFO  pull x\n`)).toEqual(event('x'));
+    expect(parseLine(`${time} INFO  pull x\r\n`)).toEqual(event('x'));
+    expect(parseLine(`${time} INFO  pull`)).toEqual(event(''));
+    expect(parseLine(`${time} INFO  pull 7%`)).toEqual(event('', { percent: 7 }));
+  });
+
+  const messages = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({
+      unit: fc.constantFrom(
+        '\\',
+        '\n',
+        '\r',
+        '\t',
+        'n',
+        'u',
+        '0',
+        '1',
+        '4',
+        '%',
+        ' ',
+        '\ud83d',
+        '\ude00',
+        '\u0000',
+        '\u2028',
+        '\u202e',
+      ),
+    }),
+    fc.array(fc.nat({ max: 0xffff })).map((codes) => String.fromCharCode(...codes)),
+    fc.tuple(fc.nat({ max: 120 }), fc.string()).map(([percent, rest]) => `${percent}% ${rest}`),
+  );
+  const events: fc.Arbitrary<ProgressEvent> = fc
+    .record({
+      time: fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+      level: fc.constantFrom(...levels),
+      phase: fc.constantFrom(...phases),
+      percent: fc.option(fc.nat({ max: 100 }), { nil: undefined }),
+      message: messages,
+    })
+    .map(({ percent, ...rest }) => (percent === undefined ? rest : { ...rest, percent }));
+
+  it('parse(format(event)) is the event, and one event is one line that survives UTF-8', () => {
+    fc.assert(
+      fc.property(events, (value) => {
+        const line = formatLine(value);
+        expect(parseLine(line)).toEqual(value);
+        expect(Buffer.from(line, 'utf8').toString('utf8')).toBe(line);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be left
+        expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('never fails on anybody’s line', () => {
+    fc.assert(fc.property(messages, (text) => parseLine(text) === null || parseLine(text) !== undefined));
+  });
+});
