@@ -14,7 +14,7 @@ apt_mirror() {
   printf '%s\n' "$uri"
 }
 
-# apt_fetch SUITE FOLDER NAME=VERSION…: leaves NAME_VERSION*.deb of the suite in FOLDER. Where the suite has moved on, its
+# apt_fetch SUITE FOLDER NAME=[VERSION]…: leaves NAME_VERSION*.deb of the suite in FOLDER. Where the suite has moved on, its
 # present version is taken, and that is said. Files that are there are not fetched again.
 apt_fetch() {
   local suite=$1 folder=$2 want name version home mirror missing=()
@@ -46,7 +46,7 @@ apt_fetch() {
   apt-get "${own[@]}" update
   for want in "${missing[@]}"; do
     name=${want%%=*} version=${want#*=}
-    if ! (cd "$folder" && apt-get "${own[@]}" download "$name=$version*" 2>/dev/null); then
+    if ! (cd "$folder" && apt-get "${own[@]}" download "$name${version:+=$version*}" 2>/dev/null); then
       say "  $suite has no $name $version any more, taking the version that it has"
       (cd "$folder" && apt-get "${own[@]}" download "$name")
     fi

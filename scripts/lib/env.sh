@@ -56,4 +56,17 @@ registry_answers() {
   [[ $line == *' 200 '* ]]
 } 2>/dev/null
 
+
+
+# Dependencies as the lock file says; done anew when it is newer than what is installed.
+need_node_modules() {
+  type -P npm >/dev/null || die 'npm is not installed: Node 22.12 or later is needed'
+  if [[ ! -e $ROOT/node_modules/.package-lock.json || $ROOT/package-lock.json -nt $ROOT/node_modules/.package-lock.json ]]; then
+    say 'installing node_modules (npm ci)'
+    (cd "$ROOT" && npm ci --no-audit --no-fund)
+    # npm keeps the time of an unchanged list.
+    touch "$ROOT/node_modules/.package-lock.json"
+  fi
+}
+
 choose_docker || true

@@ -1,0 +1,59 @@
+# The updater: the engine's own command-line image with Node and one bundled file in it, and with what the updater never
+# calls taken out. scripts/image builds it, dist/agent.mjs first.
+#
+# Several platforms need no emulation: only the first stage below that has RUN lines runs anything, and it runs programs
+# of the building machine on files of the target.
+
+# When releasing, give both by digest: even full version tags of these two are rebuilt with other contents.
+ARG CLI_IMAGE=docker:29-cli
+ARG NODE_IMAGE=node:24-alpine
+
+FROM ${CLI_IMAGE} AS cli
+FROM ${NODE_IMAGE} AS node
+
+FROM --platform=$BUILDPLATFORM ${CLI_IMAGE} AS trim
+COPY --from=cli / /image/
+# Through apk where it is there, because it knows which libraries nothing else needs, and keeps its list true for
+# scanners. It runs none of the packages' scripts: they would be the target's.
+RUN if command -v apk >/dev/null; then \
+      apk --root /image --no-network --no-scripts del git openssh-client \
+      || echo 'apk could not remove the packages; their programs go by name, libraries stay'; \
+    fi
+RUN rm -rf \
+      /image/usr/local/libexec/docker/cli-plugins/docker-buildx \
+      /image/usr/local/bin/docker-buildx \
+      /image/usr/local/bin/docker-entrypoint.sh \
+      /image/usr/local/bin/dockerd-entrypoint.sh \
+      /image/usr/local/bin/modprobe \
+      /image/usr/bin/git /image/usr/bin/git-* /image/usr/bin/scalar \
+      /image/usr/libexec/git-core /image/usr/share/git-core /image/usr/share/perl5 \
+      /image/usr/bin/ssh /image/usr/bin/ssh-* /image/usr/bin/scp /image/usr/bin/sftp /image/usr/bin/findssl.sh \
+      /image/usr/lib/ssh /image/etc/ssh \
+      /image/certs /image/root/.docker /image/.dockerenv /image/var/cache/apk \
+    # The agent makes a temporary folder and a link at any host path: both need these to be there.
+    && mkdir -p /image/tmp /image/root \
+    && chmod 1777 /image/tmp \
+    && test -x /image/usr/local/bin/docker \
+    && test -x /image/usr/local/libexec/docker/cli-plugins/docker-compose
+
+# From scratch, because an ENV of the base (DOCKER_VERSION, DOCKER_TLS_CERTDIR, …) would win over the same key of an
+# instance's .env.
+FROM scratch
+COPY --from=trim /image/ /
+COPY --from=node /usr/local/bin/node /usr/local/bin/node
+COPY --from=node /usr/lib/libstdc++.so.6 /usr/lib/libgcc_s.so.1 /usr/lib/
+COPY dist/agent.mjs /usr/local/lib/svc-updater/agent.mjs
+
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+USER root
+STOPSIGNAL SIGTERM
+# Not the base's: it would make `node …` a `docker node …`.
+ENTRYPOINT ["/usr/local/bin/node", "/usr/local/lib/svc-updater/agent.mjs"]
+
+ARG VERSION=0.0.0-dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="svc-updater" \
+      org.opencontainers.image.description="Replaces the app and the worker of a running svc instance by a new release, or leaves it exactly as it was" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"

@@ -1,0 +1,43 @@
+// Bundles what runs without node_modules into dist/: one file per entry of `bundles`.
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = new URL('..', import.meta.url);
+const { version } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'));
+
+const bundles = [{ entry: 'src/agent/main.ts', out: 'dist/agent.mjs', limit: 600_000 }];
+
+/** For Node 22 and later. CommonJS dependencies inside call `require` for Node's own modules, which ESM does not have. */
+const forNode = {
+  platform: 'node',
+  target: 'node22',
+  format: 'esm',
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
+  },
+};
+
+await mkdir(new URL('dist', root), { recursive: true });
+
+for (const { entry, out, limit } of bundles) {
+  await build({
+    ...forNode,
+    absWorkingDir: fileURLToPath(root),
+    entryPoints: [entry],
+    outfile: out,
+    bundle: true,
+    // Names stay: an operator's stack trace has to mean something to us.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    define: { 'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version) },
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  const { size } = await stat(new URL(out, root));
+  console.log(`${out}  ${(size / 1000).toFixed(0)} KB of at most ${limit / 1000} KB`);
+  if (size > limit) {
+    console.error(`build: ${out} is ${size} bytes, which is more than ${limit}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,92 @@
+# shellcheck shell=bash
+# Sourced after env.sh and apt.sh. Where the public base images cannot be pulled, makes images with the same programs at
+# the same paths out of Debian packages and of the Node that npm installed. For tests; nothing is released from them.
+
+STANDIN_CLI=28.5.2
+STANDIN_COMPOSE=2.40.3
+STANDIN_FOLDER=$STATE/standins
+
+# Sets CLI_IMAGE and NODE_IMAGE. Builds only what is not there for the same versions and this recipe.
+use_standins() {
+  local recipe node_version
+  type -P apt-get dpkg-deb >/dev/null || die 'the public base images cannot be pulled, and stand-ins need a Debian machine'
+  recipe=$(sha256sum "${BASH_SOURCE[0]}" | cut -c1-8)
+  node_version=$("$ROOT/node_modules/node/bin/node" --version) || die 'node_modules/node does not run: npm ci'
+  CLI_IMAGE=svc-updater-standin/cli:$STANDIN_CLI-$STANDIN_COMPOSE-$recipe
+  NODE_IMAGE=svc-updater-standin/node:${node_version#v}-$recipe
+  docker image inspect "$CLI_IMAGE" >/dev/null 2>&1 || make_cli_standin
+  docker image inspect "$NODE_IMAGE" >/dev/null 2>&1 || make_node_standin
+}
+
+make_cli_standin() {
+  local codename debs=$STATE/debs root=$STANDIN_FOLDER/cli plugins applet
+  codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
+  say "making the stand-in $CLI_IMAGE from Debian packages"
+  apt_fetch sid "$debs/sid" "docker-cli=$STANDIN_CLI" "docker-compose=$STANDIN_COMPOSE" docker-buildx=
+  apt_fetch "$codename" "$debs/$codename" libc6= busybox-static= ca-certificates=
+  rm -rf "$root"
+  mkdir -p "$root"/{image,unpacked}
+
+  local name
+  for name in docker-cli docker-compose docker-buildx; do
+    dpkg-deb -x "$(apt_file "$debs/sid" "$name")" "$root/unpacked"
+  done
+  for name in busybox-static ca-certificates; do
+    dpkg-deb -x "$(apt_file "$debs/$codename" "$name")" "$root/unpacked"
+  done
+  dpkg-deb -x "$(apt_file "$debs/$codename" libc6)" "$root/image"
+  # Character sets nobody converts between, and documentation.
+  rm -rf "$root"/image/usr/lib/*/{gconv,audit} "$root"/image/usr/share
+
+  plugins=usr/local/libexec/docker/cli-plugins
+  mkdir -p "$root/image"/{bin,dev,etc/ssl/certs,proc,root,sys,tmp,usr/bin,usr/local/bin,usr/local/lib,var,"$plugins"}
+  chmod 1777 "$root/image/tmp"
+  mv "$root/unpacked/usr/bin/docker" "$root/image/usr/local/bin/docker"
+  mv "$root/unpacked/usr/libexec/docker/cli-plugins/"docker-{compose,buildx} "$root/image/$plugins/"
+  mv "$root/unpacked/bin/busybox" "$root/image/bin/busybox"
+  for applet in $("$root/image/bin/busybox" --list); do
+    [[ $applet == busybox ]] || ln -s busybox "$root/image/bin/$applet"
+  done
+  cat "$root"/unpacked/usr/share/ca-certificates/mozilla/*.crt >"$root/image/etc/ssl/certs/ca-certificates.crt"
+  printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/image/etc/passwd"
+  printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/image/etc/group"
+  printf 'hosts: files dns\n' >"$root/image/etc/nsswitch.conf"
+  # As in the public image: an entrypoint and an environment that must not come through, and programs to be taken out.
+  printf '#!/bin/sh\nexec docker "$@"\n' >"$root/image/usr/local/bin/docker-entrypoint.sh"
+  printf '#!/bin/sh\n' >"$root/image/usr/bin/git"
+  printf '#!/bin/sh\n' >"$root/image/usr/bin/ssh"
+  chmod 755 "$root/image/usr/local/bin/docker-entrypoint.sh" "$root/image/usr/bin/git" "$root/image/usr/bin/ssh"
+
+  import_standin "$root/image" "$CLI_IMAGE" \
+    --change "ENV DOCKER_VERSION=$STANDIN_CLI" --change 'ENV DOCKER_TLS_CERTDIR=/certs' \
+    --change 'ENTRYPOINT ["docker-entrypoint.sh"]' --change 'CMD ["sh"]'
+  rm -rf "$root"
+}
+
+make_node_standin() {
+  local root=$STANDIN_FOLDER/node library from
+  say "making the stand-in $NODE_IMAGE from the npm package node"
+  rm -rf "$root"
+  mkdir -p "$root"/image/usr/{lib,local/bin}
+  cp "$ROOT/node_modules/node/bin/node" "$root/image/usr/local/bin/node"
+  if type -P strip >/dev/null && strip -o "$root/stripped" "$root/image/usr/local/bin/node" && "$root/stripped" --version >/dev/null; then
+    mv "$root/stripped" "$root/image/usr/local/bin/node"
+  fi
+  for library in libstdc++.so.6 libgcc_s.so.1; do
+    from=$(ldd "$ROOT/node_modules/node/bin/node" | awk -v l="$library" '$1 == l { print $3 }')
+    # A link beside its file, as in the public image.
+    cp -L "$from" "$root/image/usr/lib/$(basename "$(readlink -f "$from")")"
+    [[ -e $root/image/usr/lib/$library ]] || ln -s "$(basename "$(readlink -f "$from")")" "$root/image/usr/lib/$library"
+  done
+  import_standin "$root/image" "$NODE_IMAGE" --change 'ENV NODE_VERSION=24' --change 'CMD ["node"]'
+  rm -rf "$root"
+}
+
+# import_standin FOLDER NAME CHANGE…
+import_standin() {
+  local folder=$1 name=$2
+  shift 2
+  chmod 755 "$folder"
+  tar --create --numeric-owner --owner=0 --group=0 --sort=name --directory "$folder" . |
+    docker import --platform "linux/$(dpkg --print-architecture)" "$@" - "$name" >/dev/null
+}
