@@ -44,7 +44,7 @@ choose_docker() {
 }
 
 # Seconds are few and a dead engine may hold a connection open for ever.
-engine_answers() { timeout 10 docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
+engine_answers() { timeout 5 docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 
 # Bash alone, because neither curl nor wget need be there.
 registry_answers() {
@@ -63,7 +63,7 @@ need_node_modules() {
   type -P npm >/dev/null || die 'npm is not installed: Node 22.12 or later is needed'
   if [[ ! -e $ROOT/node_modules/.package-lock.json || $ROOT/package-lock.json -nt $ROOT/node_modules/.package-lock.json ]]; then
     say 'installing node_modules (npm ci)'
-    (cd "$ROOT" && npm ci --no-audit --no-fund)
+    (cd "$ROOT" && npm ci --no-audit --no-fund) || return
     # npm keeps the time of an unchanged list.
     touch "$ROOT/node_modules/.package-lock.json"
   fi
