@@ -8,6 +8,7 @@ apt_mirror() {
   local codename uri
   codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
   # A mirror of Debian proper has the release under its bare name; other repositories may use it as a suffix.
+  # shellcheck disable=SC2016 # apt fills these in
   uri=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
     awk -v c="$codename" '$NF == "main" && ($2 == c || ($2 == "stable" && $3 == c)) { print $1; exit }')
   [[ -n $uri ]] || die "no Debian mirror for ${codename:-this release} in this machine's apt sources"
