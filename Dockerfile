@@ -16,7 +16,7 @@ COPY --from=cli / /image/
 # Through apk where it is there, because it knows which libraries nothing else needs, and keeps its list true for
 # scanners. It runs none of the packages' scripts: they would be the target's.
 RUN if command -v apk >/dev/null; then \
-      apk --root /image --no-network --no-scripts del git openssh-client \
+      apk --root /image --no-network del --no-scripts git openssh-client \
       || echo 'apk could not remove the packages; their programs go by name, libraries stay'; \
     fi
 RUN rm -rf \
@@ -29,7 +29,7 @@ RUN rm -rf \
       /image/usr/libexec/git-core /image/usr/share/git-core /image/usr/share/perl5 \
       /image/usr/bin/ssh /image/usr/bin/ssh-* /image/usr/bin/scp /image/usr/bin/sftp /image/usr/bin/findssl.sh \
       /image/usr/lib/ssh /image/etc/ssh \
-      /image/certs /image/root/.docker /image/.dockerenv /image/var/cache/apk \
+      /image/certs /image/root/.docker /image/.dockerenv /image/var/cache/apk /image/var/log/apk.log \
     # The agent makes a temporary folder and a link at any host path: both need these to be there.
     && mkdir -p /image/tmp /image/root \
     && chmod 1777 /image/tmp \
@@ -42,7 +42,7 @@ FROM scratch
 COPY --from=trim /image/ /
 COPY --from=node /usr/local/bin/node /usr/local/bin/node
 COPY --from=node /usr/lib/libstdc++.so.6 /usr/lib/libgcc_s.so.1 /usr/lib/
-COPY dist/agent.mjs /usr/local/lib/svc-updater/agent.mjs
+COPY dist/agent.mjs dist/agent.licenses.txt /usr/local/lib/svc-updater/
 
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 USER root
