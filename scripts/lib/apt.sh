@@ -3,16 +3,24 @@
 
 debian() { [[ -r /etc/debian_version ]] && type -P apt-get dpkg dpkg-deb >/dev/null; }
 
-# Prints the mirror that the machine's own sources name for its own release, whatever their format.
+# Prints the mirror that the machine's own sources name for its own release, in whatever format they are.
 apt_mirror() {
   local codename uri
   codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
-  # A mirror of Debian proper has the release under its bare name; other repositories may use it as a suffix.
-  # shellcheck disable=SC2016 # apt fills these in
-  uri=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
-    awk -v c="$codename" '$NF == "main" && ($2 == c || ($2 == "stable" && $3 == c)) { print $1; exit }')
-  [[ -n $uri ]] || die "no Debian mirror for ${codename:-this release} in this machine's apt sources"
+  uri=$(mirror_of "$codename")
+  # apt tells of what it has lists of; many container images come without any.
+  if [[ -z $uri && $(id -u) == 0 ]]; then
+    apt-get -qq update >&2
+    uri=$(mirror_of "$codename")
+  fi
+  [[ -n $uri ]] || die "apt knows no Debian mirror for ${codename:-this release}: is it in its sources, and does apt-get update reach it?"
   printf '%s\n' "$uri"
+}
+
+mirror_of() {
+  # shellcheck disable=SC2016 # apt fills these in
+  apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI) $(ORIGIN)' 'Created-By: Packages' 2>/dev/null |
+    awk -v release="$1" '$1 == release && $2 == "main" && $4 == "Debian" { print $3; exit }'
 }
 
 # apt_fetch SUITE FOLDER NAME=[VERSION]…: leaves NAME_VERSION*.deb of the suite in FOLDER. Where the suite has moved on, its
