@@ -1,0 +1,161 @@
+import { isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
+import { lineAt, type TextFile } from './text-file.ts';
+import { parseYaml, type YamlDocument } from './yaml-document.ts';
+
+/** A scalar as compose reads it, before variables are resolved. */
+export interface ScalarText {
+  text: string;
+  line: number;
+  /** Offset of the text in the file; negative where it is written otherwise there (escapes, folded lines). */
+  start: number;
+}
+
+export interface Extends {
+  service: string;
+  /** As written; null for a service of the same file. */
+  file: string | null;
+  line: number;
+}
+
+/** What one file says of one service. */
+export interface ServiceEntry {
+  image: ScalarText | null;
+  /** `image: !reset`: what earlier files say of the image does not count. */
+  resetsImage: boolean;
+  hasBuild: boolean;
+  extends: Extends | null;
+  /** `!override` or `!reset`: what earlier files say of the service does not count. */
+  replaces: boolean;
+}
+
+/** A file that another one leads to. */
+export interface Link {
+  /** As written, with variables. */
+  path: string;
+  line: number;
+}
+
+export interface ComposeFile {
+  file: TextFile;
+  services: string[];
+  /** Paths of `include`, as written. */
+  includes: string[];
+  includeLinks: Link[];
+  /** Paths that `extends` of any service names, as written. */
+  extends: string[];
+  service(name: string): ServiceEntry | null;
+}
+
+const read = new WeakMap<TextFile, ComposeFile>();
+
+/**
+ * A compose file, parsed once however many services are asked for.
+ * @throws UpdateError compose-invalid with file and line
+ */
+export function readComposeFile(file: TextFile): ComposeFile {
+  const known = read.get(file);
+  if (known) return known;
+  const composeFile = parseComposeFile(file);
+  read.set(file, composeFile);
+  return composeFile;
+}
+
+export function parseComposeFile(file: TextFile): ComposeFile {
+  // Several documents in one file are merged like several files.
+  const documents = parseYaml(file);
+  const sections = documents.map((yaml) => ({ yaml, services: yaml.get(yaml.contents, 'services') }));
+  const names = [...new Set(sections.flatMap(({ yaml, services }) => yaml.keys(services)))];
+  const includeLinks = documents.flatMap((yaml) => includesOf(yaml, file));
+  return {
+    file,
+    services: names,
+    includes: includeLinks.map(({ path }) => path),
+    includeLinks,
+    extends: [...new Set(names.map((name) => entryOf(name)?.extends?.file ?? null))].filter(
+      (path) => path !== null,
+    ),
+    service: entryOf,
+  };
+
+  function entryOf(name: string): ServiceEntry | null {
+    let entry: ServiceEntry | null = null;
+    for (const { yaml, services } of sections) {
+      const node = yaml.get(services, name);
+      if (node?.tag === '!reset') entry = { ...nothing, replaces: true };
+      if (!isMap(node) || node.tag === '!reset') continue;
+      const own = serviceEntry(yaml, node, file);
+      const replaces = node.tag === '!override' || services?.tag === '!override';
+      entry = entry && !replaces ? merged(entry, own) : { ...own, replaces };
+    }
+    return entry;
+  }
+}
+
+const nothing: ServiceEntry = {
+  image: null,
+  resetsImage: false,
+  hasBuild: false,
+  extends: null,
+  replaces: false,
+};
+
+function merged(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
+  return {
+    image: later.image ?? (later.resetsImage ? null : earlier.image),
+    resetsImage: later.resetsImage || earlier.resetsImage,
+    hasBuild: later.hasBuild || earlier.hasBuild,
+    extends: later.extends ?? earlier.extends,
+    replaces: earlier.replaces,
+  };
+}
+
+function serviceEntry(yaml: YamlDocument, service: Node, file: TextFile): ServiceEntry {
+  const image = yaml.get(service, 'image');
+  const build = yaml.get(service, 'build');
+  const base = yaml.get(service, 'extends');
+  const resetsImage = image?.tag === '!reset';
+  return {
+    image: isScalar(image) && !resetsImage ? scalarText(image, file) : null,
+    resetsImage,
+    hasBuild: build !== null && build.tag !== '!reset' && !(isScalar(build) && build.value === null),
+    extends: extendsOf(yaml, base, file),
+    replaces: false,
+  };
+}
+
+function extendsOf(yaml: YamlDocument, node: Node | null, source: TextFile): Extends | null {
+  const service = stringOf(isMap(node) ? yaml.get(node, 'service') : node);
+  if (service === null) return null;
+  return { service, file: stringOf(yaml.get(node, 'file')), line: lineAt(source, node?.range?.[0] ?? 0) };
+}
+
+function includesOf(yaml: YamlDocument, file: TextFile): Link[] {
+  const list = yaml.get(yaml.contents, 'include');
+  if (!isSeq(list)) return [];
+  return list.items.flatMap((item) => {
+    const entry = yaml.follow(item);
+    const path = isMap(entry) ? yaml.get(entry, 'path') : entry;
+    const paths = isSeq(path) ? path.items.map((one) => stringOf(yaml.follow(one))) : [stringOf(path)];
+    const line = lineAt(file, entry?.range?.[0] ?? 0);
+    return paths.filter((one) => one !== null).map((one) => ({ path: one, line }));
+  });
+}
+
+/** The text of a scalar, and where it stands character by character. */
+function scalarText(node: Scalar, file: TextFile): ScalarText | null {
+  if (node.value === null) return null;
+  const value = node.source ?? String(node.value);
+  const [from, to] = node.range ?? [0, 0];
+  const written = file.text.slice(from, to);
+  const quoted = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE';
+  const isBlock = node.type === 'BLOCK_FOLDED' || node.type === 'BLOCK_LITERAL';
+  // The text of a block follows its head, in which a comment may say the same.
+  const inside = isBlock ? written.lastIndexOf(value) : quoted ? 1 : 0;
+  const exact = inside >= 0 && written.startsWith(value, inside);
+  const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);
+  const start = exact && whole ? from + inside : -1;
+  return { text: value, line: lineAt(file, start < 0 ? from : start), start };
+}
+
+const stringOf = (node: unknown): string | null =>
+  isScalar(node) && node.value !== null ? String(node.value) : null;

@@ -1,0 +1,40 @@
+import { basename } from 'node:path';
+import { UpdateError } from '../progress/update-error.ts';
+
+/** One replacement in one file, by position. */
+export interface Edit {
+  /** The path of the file. */
+  file: string;
+  line: number;
+  /** Offsets in the file's text; both the same where text is put in. */
+  start: number;
+  end: number;
+  before: string;
+  after: string;
+  /** The variable whose value changes, where one does. */
+  variable?: string;
+}
+
+/**
+ * The text with every edit made; not a character beside them changes. Edits that put text in at one place come in the
+ * order given.
+ * @throws UpdateError file-changed where the text is not the one that the edits were made for
+ */
+export function applyEdits(text: string, edits: readonly Edit[]): string {
+  const sorted = edits.toSorted((a, b) => a.start - b.start || a.end - b.end);
+  const parts: string[] = [];
+  let done = 0;
+  for (const { file, line, start, end, before, after } of sorted) {
+    if (start < done) throw new RangeError(`edits of ${file} overlap at line ${line}`);
+    if (end > text.length || text.slice(start, end) !== before) {
+      throw new UpdateError(
+        'file-changed',
+        `${basename(file)} line ${line} is no longer what was planned on`,
+      );
+    }
+    parts.push(text.slice(done, start), after);
+    done = end;
+  }
+  parts.push(text.slice(done));
+  return parts.join('');
+}

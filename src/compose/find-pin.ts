@@ -1,0 +1,106 @@
+import { basename } from 'node:path';
+import { UpdateError } from '../progress/update-error.ts';
+import { parseTag, type Tag } from '../release/tag.ts';
+import { effectiveImage } from './effective-image.ts';
+import { interpolate } from './interpolation.ts';
+import type { Pin, PinPlace } from './pin.ts';
+import { parseReference } from './reference.ts';
+import { lineAt, type ProjectFiles, type TextFile } from './text-file.ts';
+import { type Segment, segments, type Traced, trace } from './traced.ts';
+import { variablesOf } from './variables.ts';
+
+/**
+ * Where the tag of a service's image comes from.
+ * @throws UpdateError pin-digest, built-from-source, pin-unsupported, compose-invalid, no-app
+ */
+export function findPin(files: ProjectFiles, service: string): Pin {
+  const { file, image } = effectiveImage(files, service);
+  const where = `image of ${service} in ${basename(file.path)} line ${image.line}`;
+  const template = trace(image.text, file.path, image.start, { via: 'text' });
+  const resolved = interpolate(template, variablesOf(files.envFiles, files.given), where);
+  const reference = parseReference(resolved.text);
+  if (!reference) {
+    const why = resolved.unset.length > 0 ? `; ${resolved.unset.join(' and ')} is not set` : '';
+    throw new UpdateError(
+      'compose-invalid',
+      `${where} resolves to "${resolved.text}", which is no image reference${why}`,
+    );
+  }
+  if (reference.digest !== null && reference.tag === null) {
+    throw new UpdateError('pin-digest', `${where} is pinned by a digest alone, which names no release`);
+  }
+  const tag = parseTag(reference.tag ?? 'latest');
+  const context = { files, service, where, file, line: image.line };
+  const place =
+    reference.tag === null ? absentPlace(context) : tagPlace(context, tag, resolved, reference.tagStart);
+  return { service, reference, referenceText: resolved.text, tag, place, resolved };
+}
+
+interface Context {
+  files: ProjectFiles;
+  service: string;
+  /** `image of app in compose.yaml line 3` */
+  where: string;
+  file: TextFile;
+  line: number;
+}
+
+const absentPlace = ({ file, line, where }: Context): PinPlace => ({
+  kind: 'absent',
+  file: file.path,
+  line,
+  description: `${where}, which has no tag`,
+});
+
+function tagPlace(context: Context, tag: Tag, resolved: Traced, start: number): PinPlace {
+  const parts = segments(resolved, start, start + tag.text.length);
+  const main = mainPart(context, tag, parts, start, resolved);
+  if (tag.kind === 'release' && main.start < 0) {
+    throw new UpdateError(
+      'pin-unsupported',
+      `${context.where} is written with escapes or from elsewhere: its tag has no place of its own`,
+    );
+  }
+  const { source, via, variable } = main;
+  if (main.start < 0)
+    return { kind: 'literal', file: context.file.path, line: context.line, description: context.where };
+  const file = fileOf(context.files, source);
+  const line = file ? lineAt(file, main.start) : context.line;
+  const here = `${basename(source)} line ${line}`;
+  if (variable === undefined) {
+    return { kind: 'literal', file: source, line, description: `image of ${context.service} in ${here}` };
+  }
+  return via === 'default'
+    ? { kind: 'default', file: source, line, variable, description: `the default of ${variable} in ${here}` }
+    : { kind: 'variable', file: source, line, variable, description: `${variable} in ${here}` };
+}
+
+/** The part of the tag that says the version: of several, a variable among written text. */
+function mainPart(context: Context, tag: Tag, parts: Segment[], start: number, resolved: Traced): Segment {
+  const [from, to] =
+    tag.kind === 'release'
+      ? [start + tag.prefix.length, start + tag.prefix.length + tag.version.length]
+      : [start, start + tag.text.length];
+  const carrying = segments(resolved, from, to);
+  const variables = carrying.filter(({ via }) => via !== 'text');
+  const distinct = new Set(variables.map(({ source, start: at }) => `${source}\n${at}`));
+  if (tag.kind === 'release' && distinct.size > 1) {
+    const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
+    throw new UpdateError('pin-unsupported', `${context.where} makes one tag, ${tag.text}, of ${names}`, {
+      advice: 'Write the tag with one variable, or change the version there by hand.',
+    });
+  }
+  const main = variables[0] ?? carrying[0];
+  if (!main) throw new RangeError('a tag without text');
+  return (
+    parts.find((part) => part.source === main.source && part.start <= main.start && main.end <= part.end) ??
+    main
+  );
+}
+
+/** A file of the project by its path. */
+export function fileOf(files: ProjectFiles, path: string): TextFile | undefined {
+  return [...files.composeFiles, ...(files.linkedFiles ?? []), ...files.envFiles].find(
+    (file) => file.path === path,
+  );
+}

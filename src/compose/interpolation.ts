@@ -1,0 +1,113 @@
+import { UpdateError } from '../progress/update-error.ts';
+import type { Mark, Origin, Traced } from './traced.ts';
+
+/** The value of a variable and where it comes from; null where nothing sets it. */
+export type Lookup = (name: string) => Traced | null;
+
+export interface Interpolated extends Traced {
+  /** Variables without a value that stand for nothing. */
+  unset: string[];
+}
+
+const name = /[_a-zA-Z][_a-zA-Z0-9]*/y;
+const operator = /:?[-+?]/y;
+const deepest = 100;
+
+/**
+ * Resolves `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`, nested, and `$$` as compose does (compose-go,
+ * template.go): a `$` before anything else stays. `where` begins the sentence of an error.
+ * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
+ */
+export function interpolate(template: Traced, lookup: Lookup, where: string): Interpolated {
+  const source = template.text;
+  const text: string[] = [];
+  const origins: Origin[] = [];
+  const unset: string[] = [];
+
+  expand(0, source.length, null, 0);
+  return { text: text.join(''), origins, unset };
+
+  function expand(start: number, end: number, mark: Mark | null, depth: number): void {
+    if (depth > deepest) throw invalid(`variables are nested more than ${deepest} deep`);
+    let i = start;
+    while (i < end) {
+      const char = source.charAt(i);
+      const next = i + 1 < end ? source.charAt(i + 1) : '';
+      const plain = char === '$' && match(name, i + 1, end);
+      if (char === '$' && next === '$') {
+        put('$', { ...originOf(i), length: originOf(i).length + originOf(i + 1).length }, mark);
+        i += 2;
+      } else if (plain) {
+        putValue(plain, lookup(plain));
+        i += 1 + plain.length;
+      } else if (char === '$' && next === '{') {
+        i = braced(i, end, mark, depth);
+      } else {
+        put(char, originOf(i), mark);
+        i += 1;
+      }
+    }
+  }
+
+  /** Resolves the `${…}` at `start`; gives the offset behind it. */
+  function braced(start: number, end: number, mark: Mark | null, depth: number): number {
+    const close = closingBrace(start + 1, end);
+    const variable = match(name, start + 2, end);
+    const afterName = start + 2 + variable.length;
+    const sign = match(operator, afterName, end);
+    if (close < 0 || variable === '' || (sign === '' && afterName !== close)) {
+      const shown = source.slice(start, close < 0 ? end : close + 1);
+      throw invalid(`${shown.length > 40 ? `${shown.slice(0, 40)}…` : shown} is no valid substitution`);
+    }
+    const value = lookup(variable);
+    const rest = afterName + sign.length;
+    const has = value !== null && (sign.length < 2 || value.text !== '');
+    if (sign.endsWith('-') && !has) expand(rest, close, { via: 'default', variable }, depth + 1);
+    else if (sign.endsWith('+')) {
+      if (has) expand(rest, close, mark, depth + 1);
+    } else if (sign.endsWith('?') && !has) {
+      const reason = source.slice(rest, close);
+      throw invalid(`${variable} is required and not set${reason ? `: ${reason}` : ''}`);
+    } else putValue(variable, value);
+    return close + 1;
+  }
+
+  function putValue(variable: string, value: Traced | null): void {
+    if (!value) {
+      unset.push(variable);
+      return;
+    }
+    text.push(value.text);
+    for (const origin of value.origins) origins.push(origin);
+  }
+
+  function put(char: string, origin: Origin, mark: Mark | null): void {
+    text.push(char);
+    origins.push(mark ? { ...origin, ...mark } : origin);
+  }
+
+  function originOf(i: number): Origin {
+    const origin = template.origins[i];
+    if (!origin) throw new RangeError(`no character ${i} in a text of ${source.length}`);
+    return origin;
+  }
+
+  function match(form: RegExp, at: number, end: number): string {
+    form.lastIndex = at;
+    return form.exec(source)?.[0].slice(0, end - at) ?? '';
+  }
+
+  function closingBrace(open: number, end: number): number {
+    let depth = 0;
+    for (let i = open; i < end; i += 1) {
+      if (source[i] === '{') depth += 1;
+      if (source[i] === '}') depth -= 1;
+      if (depth === 0) return i;
+    }
+    return -1;
+  }
+
+  function invalid(message: string): UpdateError {
+    return new UpdateError('compose-invalid', `${where}: ${message}`);
+  }
+}

@@ -1,0 +1,192 @@
+import { basename } from 'node:path';
+import { UpdateError } from '../progress/update-error.ts';
+import { applyEdits, type Edit } from './edit.ts';
+import { assigns, setVariableEdit } from './env-file.ts';
+import { fileOf, findPin } from './find-pin.ts';
+import type { Pin } from './pin.ts';
+import { formatReference } from './reference.ts';
+import { lineAt, type ProjectFiles, type TextFile } from './text-file.ts';
+import { type Segment, segments } from './traced.ts';
+
+export interface PinMove {
+  pin: Pin;
+  /** The new tag, whole. */
+  tag: string;
+  /** The new digest, where the pin carries one. */
+  digest?: string;
+}
+
+/**
+ * The smallest edits that move the pins. A place that several pins share is edited once; afterwards the files are read
+ * again, and every pin must say what was asked for.
+ * @throws UpdateError pin-unsupported, pin-digest where a pin carries a digest and no new one is given
+ */
+export function pinEdits(files: ProjectFiles, moves: readonly PinMove[]): Edit[] {
+  const edits = moves.flatMap((move) => editsOf(files, move).map((edit) => ({ edit, move })));
+  const unique = new Map<string, (typeof edits)[number]>();
+  for (const candidate of edits) {
+    const { edit, move } = candidate;
+    // Two variables that are appended to one file are two edits in one place.
+    const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
+    const first = unique.get(place);
+    if (first && first.edit.after !== edit.after) throw conflict(first.move.pin, move.pin);
+    if (!first) unique.set(place, candidate);
+  }
+  const result = tidyAppends([...unique.values()].map(({ edit }) => edit));
+  confirm(files, moves, result);
+  return result;
+}
+
+function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
+  const { reference } = pin;
+  if (reference.tag === null) return tag === 'latest' ? [] : [tagInsertion(files, pin, tag)];
+  const edits: Edit[] = [];
+  if (tag !== reference.tag) edits.push(rangeEdit(files, pin, reference.tagStart, reference.tagEnd, tag));
+  if (reference.digest === null || (tag === reference.tag && digest === undefined)) return edits;
+  if (digest === undefined) {
+    throw new UpdateError(
+      'pin-digest',
+      `${pin.place.description} also pins the digest, and the new one is not known`,
+      {
+        advice: 'Give the digest of the new release with --digest sha256:….',
+      },
+    );
+  }
+  if (digest !== reference.digest) {
+    edits.push(rangeEdit(files, pin, reference.digestStart, reference.digestEnd, digest));
+  }
+  return edits;
+}
+
+/** Changes a range of the resolved reference where it is written. */
+function rangeEdit(files: ProjectFiles, pin: Pin, start: number, end: number, text: string): Edit {
+  const parts = segments(pin.resolved, start, end);
+  const variables = parts.filter(({ via }) => via !== 'text');
+  if (variables.length > 1) {
+    const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
+    throw unsupported(pin, `is made of ${names}`);
+  }
+  // A variable among written text carries the version; where it does not fit, it may be the variant.
+  const candidates = [...variables, ...parts.filter(({ via }) => via === 'text')];
+  for (const part of candidates) {
+    const index = parts.indexOf(part);
+    const before = parts
+      .slice(0, index)
+      .map((other) => other.text)
+      .join('');
+    const after = parts
+      .slice(index + 1)
+      .map((other) => other.text)
+      .join('');
+    const fits =
+      text.length > before.length + after.length && text.startsWith(before) && text.endsWith(after);
+    if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
+  }
+  throw unsupported(pin, `is written in parts that ${text} does not fit`);
+}
+
+function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): Edit {
+  const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
+  const isEnvFile = files.envFiles.some(({ path }) => path === part.source);
+  if (
+    part.via === 'default' &&
+    part.variable !== undefined &&
+    floats &&
+    part.text === pin.tag.text &&
+    !isEnvFile
+  ) {
+    // What floats by default is for everybody who takes the file; what this install runs is for its env file.
+    return variableEdit(files, part.variable, text);
+  }
+  const file = fileOf(files, part.source);
+  if (!file || part.start < 0) throw unsupported(pin, 'is written with escapes or from elsewhere');
+  return {
+    file: file.path,
+    line: lineAt(file, part.start),
+    start: part.start,
+    end: part.end,
+    before: file.text.slice(part.start, part.end),
+    after: text,
+    ...(part.via === 'variable' && part.variable !== undefined ? { variable: part.variable } : {}),
+  };
+}
+
+/** Where the variable is set today (be it to nothing), else where a new one belongs. */
+function variableEdit(files: ProjectFiles, variable: string, value: string): Edit {
+  const holder = files.envFiles.findLast((file) => assigns(file, variable)) ??
+    files.envFiles.find(({ path }) => path === files.newEnvFile) ?? { path: files.newEnvFile, text: '' };
+  return setVariableEdit(holder, variable, value);
+}
+
+function tagInsertion(files: ProjectFiles, pin: Pin, tag: string): Edit {
+  const last = pin.resolved.origins[pin.reference.tagStart - 1];
+  const file = last && fileOf(files, last.source);
+  if (!last || !file || last.offset < 0) throw unsupported(pin, 'is written with escapes or from elsewhere');
+  const at = last.offset + last.length;
+  return {
+    file: file.path,
+    line: lineAt(file, at),
+    start: at,
+    end: at,
+    before: '',
+    after: `:${tag}`,
+    ...(last.via === 'variable' && last.variable !== undefined ? { variable: last.variable } : {}),
+  };
+}
+
+/** Of several lines appended to a file, only the first has to end the one before. */
+function tidyAppends(edits: Edit[]): Edit[] {
+  const begun = new Set<string>();
+  return edits.map((edit) => {
+    if (edit.start !== edit.end || !edit.after.endsWith('\n')) return edit;
+    const place = `${edit.file}\n${edit.start}`;
+    const tidy = begun.has(place) ? { ...edit, after: edit.after.replace(/^\r?\n/, '') } : edit;
+    begun.add(place);
+    return tidy;
+  });
+}
+
+/** Reads the edited files again: each pin must say exactly what was asked for. */
+function confirm(files: ProjectFiles, moves: readonly PinMove[], edits: readonly Edit[]): void {
+  const edited = new Map<string, Edit[]>();
+  for (const edit of edits) {
+    const own = edited.get(edit.file);
+    if (own) own.push(edit);
+    else edited.set(edit.file, [edit]);
+  }
+  const rewrite = (file: TextFile): TextFile => {
+    const own = edited.get(file.path);
+    return own ? { path: file.path, text: applyEdits(file.text, own) } : file;
+  };
+  const isNew = edited.has(files.newEnvFile) && !files.envFiles.some(({ path }) => path === files.newEnvFile);
+  const after: ProjectFiles = {
+    ...files,
+    composeFiles: files.composeFiles.map(rewrite),
+    envFiles: [...files.envFiles, ...(isNew ? [{ path: files.newEnvFile, text: '' }] : [])].map(rewrite),
+    linkedFiles: (files.linkedFiles ?? []).map(rewrite),
+  };
+  for (const { pin, tag, digest } of moves) {
+    const { repository, tag: oldTag, digest: oldDigest } = pin.reference;
+    const wanted = formatReference({
+      repository,
+      tag: oldTag === null && tag === 'latest' ? null : tag,
+      digest: oldDigest === null ? null : (digest ?? oldDigest),
+    });
+    const { referenceText } = findPin(after, pin.service);
+    if (referenceText !== wanted) {
+      throw unsupported(
+        pin,
+        `also decides something else: ${pin.service} would run ${referenceText}, not ${wanted}`,
+      );
+    }
+  }
+}
+
+const unsupported = (pin: Pin, why: string): UpdateError =>
+  new UpdateError('pin-unsupported', `the version of ${pin.service} (${pin.place.description}) ${why}`);
+
+const conflict = (one: Pin, other: Pin): UpdateError =>
+  new UpdateError(
+    'pin-unsupported',
+    `${one.service} and ${other.service} share ${one.place.description} (${basename(one.place.file)}), and need different texts there`,
+  );

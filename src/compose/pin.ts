@@ -1,0 +1,27 @@
+import type { Tag } from '../release/tag.ts';
+import type { Reference } from './reference.ts';
+import type { Traced } from './traced.ts';
+
+/** What decides the tag of a service's image today. */
+export interface Pin {
+  service: string;
+  reference: Reference;
+  /** As compose resolves it. */
+  referenceText: string;
+  /** An image without a tag counts as `latest`. */
+  tag: Tag;
+  place: PinPlace;
+  /** The reference, and where each character of it is written. */
+  resolved: Traced;
+}
+
+export interface PinPlace {
+  /** Written in the image, in a variable's value, in a variable's default, or not at all. */
+  kind: 'literal' | 'variable' | 'default' | 'absent';
+  /** The path of the file. */
+  file: string;
+  line: number;
+  variable?: string;
+  /** For people: `SVC_VERSION in .env line 4`, `image of app in compose.yaml line 3`. */
+  description: string;
+}

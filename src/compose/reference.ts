@@ -1,0 +1,51 @@
+/** An image reference, and where its parts are in its text. */
+export interface Reference {
+  /** With the registry and its port, without tag and digest. */
+  repository: string;
+  tag: string | null;
+  /** `sha256:…`, without the `@`. */
+  digest: string | null;
+  tagStart: number;
+  /** Where there is no tag, start and end are both where `:tag` would be put in. */
+  tagEnd: number;
+  digestStart: number;
+  digestEnd: number;
+}
+
+// The grammar is distribution's: https://github.com/distribution/reference/blob/main/reference.go
+const hostLabel = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
+const host = `(?:${hostLabel}(?:\\.${hostLabel})*|\\[[a-fA-F0-9:]+\\])(?::\\d+)?`;
+const pathPart = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
+const repository = `(?:${host}/)?${pathPart}(?:/${pathPart})*`;
+const tag = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}';
+const digest = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}';
+const form = new RegExp(`^(${repository})(?::(${tag}))?(?:@(${digest}))?$`);
+
+const longestRepository = 255;
+
+/** `[host[:port]/]path[:tag][@digest]`; null where it is none, or is the id of a local image. */
+export function parseReference(text: string): Reference | null {
+  const [, repository = '', tag = null, digest = null] = form.exec(text) ?? [];
+  if (repository === '' || repository.length > longestRepository || /^[a-f0-9]{64}$/.test(repository))
+    return null;
+  const tagStart = tag === null ? repository.length : repository.length + 1;
+  const tagEnd = tag === null ? tagStart : tagStart + tag.length;
+  const digestStart = digest === null ? tagEnd : tagEnd + 1;
+  return {
+    repository,
+    tag,
+    digest,
+    tagStart,
+    tagEnd,
+    digestStart,
+    digestEnd: digest === null ? digestStart : digestStart + digest.length,
+  };
+}
+
+export function formatReference({
+  repository,
+  tag,
+  digest,
+}: Pick<Reference, 'repository' | 'tag' | 'digest'>): string {
+  return `${repository}${tag === null ? '' : `:${tag}`}${digest === null ? '' : `@${digest}`}`;
+}

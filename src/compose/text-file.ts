@@ -1,0 +1,46 @@
+import { basename } from 'node:path';
+
+/** A file's text as it is on disk: with its byte order mark and its line ends. Offsets count UTF-16 units of it. */
+export interface TextFile {
+  path: string;
+  text: string;
+}
+
+/** The files that say what runs: what compose would read, in its order. */
+export interface ProjectFiles {
+  /** In the order of `-f`. */
+  composeFiles: readonly TextFile[];
+  /** In order; the last that sets a variable wins. */
+  envFiles: readonly TextFile[];
+  /** The env file to create, or to append to, where a variable is set nowhere. */
+  newEnvFile: string;
+  /** Files that `include` and `extends` lead to, as far as they could be read. */
+  linkedFiles?: readonly TextFile[];
+  /** Values that compose has from elsewhere (COMPOSE_PROJECT_NAME, HOME); they win over env files. */
+  given?: Readonly<Record<string, string>>;
+}
+
+const lineStarts = new WeakMap<TextFile, number[]>();
+
+/** The line, counted from 1, of an offset; a large file is asked many times, and counted once. */
+export function lineAt(file: TextFile, offset: number): number {
+  let starts = lineStarts.get(file);
+  if (!starts) {
+    starts = [0];
+    for (let at = file.text.indexOf('\n'); at >= 0; at = file.text.indexOf('\n', at + 1)) starts.push(at + 1);
+    lineStarts.set(file, starts);
+  }
+  let low = 0;
+  let high = starts.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((starts[middle] ?? 0) <= offset) low = middle;
+    else high = middle;
+  }
+  return low + 1;
+}
+
+/** Where something is, for people: `compose.yaml line 3`. */
+export function placeAt(file: TextFile, offset: number): string {
+  return `${basename(file.path)} line ${lineAt(file, offset)}`;
+}

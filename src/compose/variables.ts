@@ -1,0 +1,116 @@
+import { basename } from 'node:path';
+import { type Assignment, findAssignments } from './env-file.ts';
+import { interpolate, type Lookup } from './interpolation.ts';
+import { placeAt, type TextFile } from './text-file.ts';
+import { type Origin, type Traced, trace } from './traced.ts';
+
+/** Values that compose has from elsewhere, such as COMPOSE_PROJECT_NAME; they win over env files. */
+export type Given = Readonly<Record<string, string>>;
+
+interface EnvFile {
+  file: TextFile;
+  assignments: Assignment[];
+  /** Indexes of a key's assignments, in order. */
+  byKey: Map<string, number[]>;
+}
+
+/**
+ * Variables as compose sees them: the last env file that sets one wins, and in it the last assignment. A value's own
+ * `$V` means the V of an earlier env file where one sets it, else the V assigned further up in the same file (compose-go,
+ * dotenv/env.go). Values are resolved when asked for.
+ */
+export function variablesOf(envFiles: readonly TextFile[], given: Given = {}): Lookup {
+  const files = envFiles.map(readEnvFile);
+  const known = new Map<Assignment, Traced>();
+  return (name) => before(name, files.length, 0);
+
+  /** The variable as env file number `index` sees it in front of its assignment number `position`. */
+  function before(name: string, index: number, position: number): Traced | null {
+    const fixed = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (fixed !== undefined) return trace(fixed, '', -1, { via: 'variable', variable: name });
+    for (let i = index - 1; i >= 0; i -= 1) {
+      const found = lastIn(i, name, Number.POSITIVE_INFINITY);
+      if (found) return found;
+    }
+    return index < files.length ? lastIn(index, name, position) : null;
+  }
+
+  function lastIn(index: number, name: string, position: number): Traced | null {
+    const env = files[index];
+    const at = env?.byKey.get(name)?.findLast((number) => number < position);
+    const assignment = at === undefined ? undefined : env?.assignments[at];
+    if (!env || at === undefined || !assignment) return null;
+    const value = known.get(assignment) ?? resolve(env.file, assignment, (other) => before(other, index, at));
+    known.set(assignment, value);
+    return value;
+  }
+}
+
+const read = new WeakMap<TextFile, EnvFile>();
+
+/** Read once: a project asks for the same file for each of its services. */
+export function readEnvFile(file: TextFile): EnvFile {
+  const known = read.get(file);
+  if (known) return known;
+  const assignments = findAssignments(file.text, basename(file.path));
+  const byKey = new Map<string, number[]>();
+  for (const [index, { key }] of assignments.entries()) {
+    const indexes = byKey.get(key);
+    if (indexes) indexes.push(index);
+    else byKey.set(key, [index]);
+  }
+  const env = { file, assignments, byKey };
+  read.set(file, env);
+  return env;
+}
+
+function resolve(file: TextFile, assignment: Assignment, lookup: Lookup): Traced {
+  const template = templateOf(file, assignment);
+  if (assignment.quote === "'") return template;
+  return interpolate(template, lookup, `${assignment.key} in ${placeAt(file, assignment.start)}`);
+}
+
+// What an escape in double quotes stands for; `\$` becomes `$$`, the dollar that begins no variable.
+const escapes: Record<string, string> = {
+  a: '\u0007',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+  '"': '"',
+  '\\': '\\',
+  $: '$$',
+};
+
+/** The value before its variables are resolved, without the escapes that its quotes know. */
+function templateOf(file: TextFile, { key, start, end, quote }: Assignment): Traced {
+  const mark = { via: 'variable', variable: key } as const;
+  const raw = file.text.slice(start, end);
+  if (quote === '' || !raw.includes('\\')) return trace(raw, file.path, start, mark);
+  const text: string[] = [];
+  const origins: Origin[] = [];
+  const pieces = quote === '"' ? /\\0([0-7]{3})|\\([abfnrtv"\\$])|./gs : /\\(')|./gs;
+  for (const match of raw.matchAll(pieces)) {
+    const [whole, first, second] = match;
+    const value = quote === '"' ? unescaped(whole, first, second) : (first ?? whole);
+    for (let i = 0; i < value.length; i += 1) {
+      text.push(value.charAt(i));
+      const length = i === 0 ? whole.length : 0;
+      origins.push({
+        source: file.path,
+        offset: start + match.index + (i === 0 ? 0 : whole.length),
+        length,
+        ...mark,
+      });
+    }
+  }
+  return { text: text.join(''), origins };
+}
+
+function unescaped(whole: string, octal: string | undefined, letter: string | undefined): string {
+  const code = octal === undefined ? Number.NaN : Number.parseInt(octal, 8);
+  if (code <= 0xff) return String.fromCharCode(code);
+  return letter === undefined ? whole : (escapes[letter] ?? whole);
+}

@@ -1,0 +1,142 @@
+import { basename } from 'node:path';
+import {
+  type Alias,
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  type Node,
+  type ParsedNode,
+  Parser,
+  visit,
+} from 'yaml';
+import { UpdateError } from '../progress/update-error.ts';
+import { placeAt, type TextFile } from './text-file.ts';
+
+// A compose file is read by people; these are far beyond them, and keep a made-up one from exhausting the machine.
+const largest = 5 * 1024 * 1024;
+const deepest = 400;
+
+type Fail = (offset: number, message: string) => never;
+
+/** A parsed YAML document whose aliases and merge keys are followed, never expanded. */
+export interface YamlDocument {
+  contents: Node | null;
+  /** The node itself, or what an alias stands for. */
+  follow(node: unknown): Node | null;
+  /** The value of a key in a mapping, also through merge keys; the mapping's own keys win. */
+  get(map: unknown, key: string): Node | null;
+  /** The keys of a mapping, also through merge keys. */
+  keys(map: unknown): string[];
+}
+
+/**
+ * @throws UpdateError compose-invalid with file and line
+ */
+export function parseYaml(file: TextFile): YamlDocument[] {
+  if (file.text.length > largest) {
+    const size = Math.ceil(file.text.length / 1024 / 1024);
+    const message = `${basename(file.path)} has ${size} MiB: a compose file of at most 5 MiB is read`;
+    throw new UpdateError('compose-invalid', message);
+  }
+  const fail: Fail = (offset, message) => {
+    throw new UpdateError('compose-invalid', `${placeAt(file, offset)}: ${message}`);
+  };
+  const composer = new Composer({ prettyErrors: false, keepSourceTokens: false });
+  const documents = [...composer.compose(tokens(file.text, fail))];
+  for (const { errors } of documents) {
+    const [error] = errors;
+    if (error) fail(error.pos[0], error.message);
+  }
+  return documents.map((document) => follower(document, fail));
+}
+
+/** What `Parser.parse` does, with an eye on the depth: composing is recursive. */
+function* tokens(text: string, fail: Fail) {
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(text)) {
+    yield* parser.next(lexeme);
+    if (parser.stack.length > deepest) fail(parser.offset, 'nested too deep');
+  }
+  yield* parser.end();
+}
+
+function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocument {
+  const targets = aliasTargets(document, fail);
+  const entries = new WeakMap<ParsedMap, Map<string, unknown>>();
+
+  function follow(node: unknown): Node | null {
+    let current = node;
+    // An alias names a node, and never another alias.
+    if (isAlias(current)) current = targets.get(current);
+    return isMap(current) || isSeq(current) || isScalar(current) ? (current as Node) : null;
+  }
+
+  /** The mapping and all it merges, those that win first. */
+  function* layers(start: unknown, above: Set<Node>, seen: Set<Node>): Generator<ParsedMap> {
+    const map = follow(start);
+    if (!isMap(map)) return;
+    if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias that contains itself');
+    // Merged again it adds nothing, and looking again and again is how alias bombs work.
+    if (seen.has(map)) return;
+    seen.add(map);
+    yield map as ParsedMap;
+    for (const { key, value } of map.items) {
+      if (!isScalar(key) || key.value !== '<<' || key.type !== 'PLAIN') continue;
+      const merged = follow(value);
+      const below = new Set(above).add(map);
+      for (const item of isSeq(merged) ? merged.items : [merged]) yield* layers(item, below, seen);
+    }
+  }
+
+  /** A mapping's own entries, indexed once: a large file is asked for each of its services. */
+  function entriesOf(map: ParsedMap): Map<string, unknown> {
+    const known = entries.get(map);
+    if (known) return known;
+    const own = new Map(
+      map.items.flatMap(({ key, value }) => (isScalar(key) ? [[String(key.value), value] as const] : [])),
+    );
+    entries.set(map, own);
+    return own;
+  }
+
+  return {
+    contents: document.contents,
+    follow,
+    get(map, key) {
+      for (const layer of layers(map, new Set(), new Set())) {
+        const own = entriesOf(layer);
+        if (own.has(key)) return follow(own.get(key));
+      }
+      return null;
+    },
+    keys(map) {
+      const names = [...layers(map, new Set(), new Set())].flatMap((layer) => [...entriesOf(layer).keys()]);
+      return [...new Set(names)].filter((name) => name !== '<<');
+    },
+  };
+}
+
+interface ParsedMap {
+  items: { key: unknown; value: unknown }[];
+}
+
+/** What each alias stands for: the node that bore the anchor last before it. */
+function aliasTargets(document: Document.Parsed<ParsedNode>, fail: Fail): Map<Alias, Node> {
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  visit(document, {
+    Alias(_, alias) {
+      const target = anchors.get(alias.source);
+      if (target) targets.set(alias, target);
+      else fail(alias.range?.[0] ?? 0, `the alias *${alias.source} names no anchor`);
+    },
+    Value(_, node) {
+      if (node.anchor) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
+}
