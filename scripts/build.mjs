@@ -29,8 +29,8 @@ for (const { entry, out, limit } of bundles) {
     outfile: out,
     bundle: true,
     // Names stay: an operator's stack trace has to mean something to us.
-    minifyWhitespace: true,
-    minifySyntax: true,
+    minify: true,
+    keepNames: true,
     define: { 'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version) },
     // The whole licenses go into a file of their own.
     legalComments: 'none',
