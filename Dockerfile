@@ -29,9 +29,9 @@ RUN rm -rf \
       /image/usr/libexec/git-core /image/usr/share/git-core /image/usr/share/perl5 \
       /image/usr/bin/ssh /image/usr/bin/ssh-* /image/usr/bin/scp /image/usr/bin/sftp /image/usr/bin/findssl.sh \
       /image/usr/lib/ssh /image/etc/ssh \
-      /image/certs /image/root/.docker /image/.dockerenv /image/var/cache/apk /image/var/log/apk.log \
-    # The agent makes a temporary folder and a link at any host path: both need these to be there.
-    && mkdir -p /image/tmp /image/root \
+      /image/certs /image/.dockerenv /image/var/cache/apk /image/var/log/apk.log \
+    # The agent keeps temporary files there.
+    && mkdir -p /image/tmp \
     && chmod 1777 /image/tmp \
     && test -x /image/usr/local/bin/docker \
     && test -x /image/usr/local/libexec/docker/cli-plugins/docker-compose

@@ -48,7 +48,7 @@ make_cli_standin() {
     [[ $applet == busybox ]] || ln -s busybox "$root/image/bin/$applet"
   done
   cat "$root"/unpacked/usr/share/ca-certificates/mozilla/*.crt >"$root/image/etc/ssl/certs/ca-certificates.crt"
-  printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/image/etc/passwd"
+  printf 'root:x:0:0:root:/%s:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n' root >"$root/image/etc/passwd"
   printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/image/etc/group"
   printf 'hosts: files dns\n' >"$root/image/etc/nsswitch.conf"
   # As in the public image: an entrypoint and an environment that must not come through, and programs to be taken out.
