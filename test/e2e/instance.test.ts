@@ -1,0 +1,244 @@
+import { appendFile, chmod, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { describe, expect, test } from 'vitest';
+import { clusterCompose, generatedCompose } from '../instance/compose-text.ts';
+import type { Kind } from '../instance/layout.ts';
+import { releaseFiles } from '../instance/releases.ts';
+import type { Snapshot } from '../instance/snapshot.ts';
+import { expectBroughtBack, expectUntouched, expectUpdated } from './support/expect-update.ts';
+import { createInstance, type Instance } from './support/instance.ts';
+
+const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
+const appended = (text: string) => `${text}SVC_VERSION=v1.1.0\n`;
+
+/** What a person edits to move each kind of install from v1.0.0 to v1.1.0. */
+const edits: Record<Kind, Record<string, string | ((text: string) => string)>> = {
+  variable: { '.env': bumped },
+  inline: { 'compose.yaml': bumped },
+  'default-latest': { '.env': appended },
+  'default-tag': { 'compose.yaml': bumped },
+  'two-files': { 'compose.site.yaml': bumped },
+  'env-file': { 'prod.env': bumped },
+  generated: { '.env': bumped, 'compose.yaml': generatedCompose('v1.1.0') },
+  cluster: {
+    '.env': bumped,
+    'compose.yaml': generatedCompose('v1.1.0'),
+    'compose.cluster.yaml': clusterCompose('v1.1.0'),
+  },
+  'cluster-only': { '.env': bumped, 'compose.cluster.yaml': clusterCompose('v1.1.0') },
+};
+
+/** What the updater is for, by hand. */
+async function updateByHand(instance: Instance, kind: Kind): Promise<void> {
+  for (const [path, edit] of Object.entries(edits[kind])) {
+    await instance.write(path, typeof edit === 'string' ? edit : edit(await instance.read(path)));
+  }
+  await instance.compose('pull', 'app', 'worker');
+  await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
+  await instance.waitUntilHealthy();
+}
+
+describe('an update by hand is a good update in the eyes of the harness', () => {
+  test.for(Object.keys(edits) as Kind[])('%s', async (kind) => {
+    const instance = await createInstance({
+      kind,
+      tag: kind === 'default-latest' ? 'latest' : 'v1.0.0',
+      publish: ['v1.1.0'],
+    });
+    const before = await instance.snapshot();
+    expect(before).toMatchObject({ version: 'v1.0.0', workerVersion: 'v1.0.0', strays: [] });
+    expect(Object.keys(before.containers)).toHaveLength(5);
+
+    await updateByHand(instance, kind);
+
+    const after = await instance.snapshot();
+    expectUpdated(before, after, { version: 'v1.1.0', changed: edits[kind] });
+    expect(() => expectUntouched(before, after)).toThrow();
+    expect(await instance.boots()).toEqual(expect.arrayContaining(['app v1.1.0', 'worker v1.1.0']));
+  });
+
+  test('of replicas, a project with a name of its own, and a stopped worker', async () => {
+    const instance = await createInstance({ project: 'prod', up: ['--scale', 'worker=2'] });
+    await instance.compose('stop', 'worker');
+    const before = await instance.snapshot();
+    expect(before.workerVersion).toBeNull();
+    expect(Object.keys(before.containers)).toHaveLength(6);
+
+    await instance.write('.env', bumped(await instance.read('.env')));
+    await instance.compose('up', '-d', '--no-deps', 'app');
+    await instance.compose('up', '--no-start', '--no-deps', '--scale', 'worker=2', 'worker');
+    const app = async () => (await instance.containers())[`${instance.project}-app-1`];
+    await expect.poll(async () => (await app())?.health, { timeout: 10_000 }).toBe('healthy');
+
+    expectUpdated(before, await instance.snapshot(), { version: 'v1.1.0', changed: { '.env': bumped } });
+  });
+});
+
+describe('what is wrong with an update is seen', () => {
+  const good = { version: 'v1.1.0', changed: { '.env': bumped } };
+
+  test('one thing at a time', async () => {
+    const instance = await createInstance();
+    const before = await instance.snapshot();
+    await updateByHand(instance, 'variable');
+    const after = await instance.snapshot();
+    expectUpdated(before, after, good);
+    const check = (snapshot: Snapshot) => () => expectUpdated(before, snapshot, good);
+
+    const env = await instance.read('.env');
+    await instance.write('.env', `${env} `);
+    expect(check(await instance.snapshot())).toThrow(/SVC_VERSION=v1\.1\.0\\n /);
+    await instance.write('.env', env);
+
+    await chmod(join(instance.directory, '.env'), 0o600);
+    expect(check(await instance.snapshot())).toThrow(/"mode": "600"/);
+    await chmod(join(instance.directory, '.env'), 0o640);
+
+    await instance.write('.env.tmp-1', '');
+    expect(check(await instance.snapshot())).toThrow(/env\.tmp-1/);
+    await rm(join(instance.directory, '.env.tmp-1'));
+
+    await appendFile(join(instance.directory, 'data', 'kept.txt'), 'x');
+    expect(check(await instance.snapshot())).toThrow(/"kept"/);
+    await instance.write('data/kept.txt', before.kept.onDisk ?? '');
+    expect(check(await instance.snapshot())).not.toThrow();
+
+    const leftover = `0123456789ab_${instance.name}-app-1`;
+    await execa('docker', ['create', '--name', leftover, `${instance.image}:v1.0.0`]);
+    expect(check(await instance.snapshot())).toThrow(/0123456789ab_.*\(created\)/);
+    await execa('docker', ['rm', leftover]);
+
+    expect(() => expectUpdated(before, after, { ...good, version: 'v1.2.0' })).toThrow(/v1\.2\.0/);
+    expect(() => expectUpdated(before, after, { ...good, recreated: ['app'] })).toThrow(/worker-1/);
+    expect(() => expectUpdated(after, after, good)).toThrow(/the text that it had/);
+    expect(() => expectUpdated(after, after, { version: 'v1.1.0' })).toThrow(/"id": "not /);
+
+    await instance.compose('restart', 'db');
+    expect(check(await instance.snapshot())).toThrow(/db-1/);
+  });
+
+  test('a worker left behind, and an app that is gone', async () => {
+    const instance = await createInstance();
+    const before = await instance.snapshot();
+    await instance.write('.env', bumped(await instance.read('.env')));
+    await instance.compose('up', '-d', '--no-deps', 'app');
+    await instance.waitUntilHealthy();
+    const half = await instance.snapshot();
+    expect(() => expectUpdated(before, half, good)).toThrow(/"workerVersion": "v1\.0\.0"/);
+
+    await instance.compose('stop', 'app');
+    expect((await instance.snapshot()).version).toBeNull();
+    expect(() => expectUntouched(before, half)).toThrow();
+  });
+
+  test('going back is new containers of the old image, and nothing else', async () => {
+    const instance = await createInstance();
+    const before = await instance.snapshot();
+    expectUntouched(before, await instance.snapshot());
+
+    await instance.compose('up', '-d', '--no-deps', '--force-recreate', 'app', 'worker');
+    await instance.waitUntilHealthy();
+    const back = await instance.snapshot();
+    expectBroughtBack(before, back);
+    expect(() => expectUntouched(before, back)).toThrow();
+
+    await updateByHand(instance, 'variable');
+    const updated = await instance.snapshot();
+    expect(() => expectBroughtBack(before, updated)).toThrow(/"image"/);
+  });
+});
+
+describe('broken releases are broken the way they say', () => {
+  test('v1.1.1 to v1.1.6', async () => {
+    const tags = ['v1.1.1', 'v1.1.2', 'v1.1.3', 'v1.1.4', 'v1.1.5', 'v1.1.6'];
+    const instance = await createInstance({ publish: tags });
+    const env = await instance.read('.env');
+    const move = async (tag: string) => {
+      await instance.write('.env', env.replace('v1.0.0', tag));
+      return instance.compose('up', '-d', '--no-deps', 'app', 'worker');
+    };
+    const app = async () => (await instance.containers())[`${instance.name}-app-1`];
+    const worker = async () => (await instance.containers())[`${instance.name}-worker-1`];
+
+    await move('v1.1.1');
+    await expect.poll(async () => (await app())?.restarts, { timeout: 10_000 }).toBeGreaterThan(1);
+    await move('v1.1.2');
+    await expect.poll(async () => (await app())?.health, { timeout: 15_000 }).toBe('unhealthy');
+    await expect(move('v1.1.3')).rejects.toThrow('no such file or directory');
+    await move('v1.1.4');
+    await expect.poll(async () => (await app())?.restarts, { timeout: 10_000 }).toBeGreaterThan(0);
+    await move('v1.1.5');
+    expect(await instance.version()).toBeNull();
+    await instance.waitUntilHealthy();
+    expect(await instance.version()).toBe('v1.1.5');
+    await move('v1.1.6');
+    await expect.poll(() => instance.version()).toBe('v1.1.6');
+    await expect.poll(async () => (await worker())?.restarts, { timeout: 10_000 }).toBeGreaterThan(0);
+  });
+});
+
+describe('what the images ship', () => {
+  test('is as the catalogue says, and compose takes it', async () => {
+    const instance = await createInstance({ kind: 'generated', publish: [] });
+    const listed = async (tag: keyof typeof releaseFiles, directory = '/usr/share/svc/release') => {
+      await instance.publish(tag, { version: '1.1.0', ...releaseFiles[tag] });
+      const image = `${instance.image}:${tag}`;
+      const run = [
+        'run',
+        '--rm',
+        '--name',
+        `${instance.name}-ls`,
+        '--entrypoint',
+        '/bin/ls',
+        image,
+        '-l',
+        directory,
+      ];
+      return (await execa('docker', run, { all: true, reject: false })).all;
+    };
+    expect(await listed('elsewhere', '/opt/svc/files')).toContain('compose.yaml');
+    expect(await listed('missing')).toMatch(/No such file/);
+    expect(await listed('withoutCluster')).not.toContain('cluster');
+    expect(await listed('linked')).toContain('compose.yaml -> real.yaml');
+    expect(await listed('huge')).toMatch(/ 1049\d{3} .* compose\.yaml/);
+    expect(releaseFiles.unmarked.files['compose.yaml']).not.toContain('svc:generated');
+
+    const before = await instance.compose('config');
+    await instance.write('compose.yaml', releaseFiles.addsService.files['compose.yaml']);
+    expect(await instance.compose('config', '--services')).toMatch(/^cache$/m);
+    await instance.write('compose.yaml', releaseFiles.changesNetwork.files['compose.yaml']);
+    const after = await instance.compose('config');
+    expect(after).toContain('com.docker.network.driver.mtu');
+    expect(before).not.toContain('com.docker.network.driver.mtu');
+  });
+});
+
+describe('a run of the updater', () => {
+  test('is watched, stopped and killed', async () => {
+    const instance = await createInstance();
+    const image = `${instance.image}:v1.0.0`;
+
+    const stopped = instance.startUpdate(['app'], { image });
+    await stopped.waitFor(/listening on \d+/);
+    expect((await instance.snapshot()).strays).toEqual([`${stopped.name} (running)`]);
+    await stopped.stop();
+    expect(await stopped.done).toMatchObject({ exitCode: 0, lines: [] });
+
+    const killed = instance.startUpdate(['app'], { image, keep: true });
+    await killed.waitFor('listening');
+    await killed.kill();
+    expect((await killed.done).exitCode).toBe(137);
+    await expect(killed.waitFor('nothing like this')).rejects.toThrow('the updater ended');
+
+    const refused = await instance.update(['cat', '/proc/mounts'], {
+      image,
+      docker: ['--entrypoint', '/bin/busybox'],
+      mount: '/compose',
+      readOnly: true,
+      env: { SVC_VERSION: 'v9.9.9' },
+    });
+    expect(refused.log).toMatch(/ \/compose \S+ ro[, ]/);
+    expect(refused.log).toContain('/docker.sock ');
+  });
+});

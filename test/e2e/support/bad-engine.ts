@@ -1,0 +1,169 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+  type ServerResponse,
+} from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { engineSocket } from '../../instance/engine-api.ts';
+
+export interface EngineClaims {
+  /** The newest version of the API that it says it speaks. */
+  apiVersion?: string;
+  /** The oldest one. */
+  minApiVersion?: string;
+  /** Its own version. */
+  version?: string;
+}
+
+export interface BadEngine {
+  /** For `update(args, { socket })`. */
+  socket: string;
+  /** What was asked so far, such as `POST /v1.45/images/create?…`. */
+  requests: string[];
+  /** Requests that match are never answered; null for answering all again. Those under way hang on. */
+  hang(pattern: RegExp | null): void;
+  /** Cuts every connection and takes none, until `up`. */
+  down(): void;
+  up(): void;
+  close(): Promise<void>;
+}
+
+/** A socket in front of the real engine: passes everything on, but for what it is told to get wrong. */
+export async function startBadEngine(socket: string, claims: EngineClaims = {}): Promise<BadEngine> {
+  const requests: string[] = [];
+  const connections = new Set<Socket>();
+  let hanging: RegExp | null = null;
+  let away = false;
+
+  const notes = (asked: IncomingMessage): boolean => {
+    const line = `${asked.method} ${asked.url}`;
+    requests.push(line);
+    return hanging?.test(line) ?? false;
+  };
+  const server = createServer((asked, answer) => {
+    if (!notes(asked)) serve(asked, answer, claims).catch(() => answer.destroy());
+  });
+  server.on('upgrade', (asked: IncomingMessage, near: Duplex, head: Buffer) => {
+    if (!notes(asked)) joinStreams(asked, near, head);
+  });
+  server.on('connection', (connection) => {
+    if (away) {
+      connection.destroy();
+      return;
+    }
+    connections.add(connection);
+    connection.once('close', () => connections.delete(connection));
+  });
+  // A pull may be silent for long.
+  server.requestTimeout = 0;
+  server.headersTimeout = 0;
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(socket, resolve));
+
+  const cut = () => {
+    for (const connection of connections) connection.destroy();
+  };
+  return {
+    socket,
+    requests,
+    hang: (pattern) => {
+      hanging = pattern;
+    },
+    down: () => {
+      away = true;
+      cut();
+    },
+    up: () => {
+      away = false;
+    },
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      cut();
+      await closed;
+    },
+  };
+}
+
+async function serve(asked: IncomingMessage, answer: ServerResponse, claims: EngineClaims): Promise<void> {
+  const refusal = refuse(asked.url ?? '', claims);
+  if (refusal !== undefined) {
+    answer.writeHead(400, { 'Content-Type': 'application/json' });
+    answer.end(JSON.stringify({ message: refusal }));
+    return;
+  }
+  // In one piece with the head: the engine may answer and hang up before the end of a body that comes in chunks.
+  const body = Buffer.concat(await asked.toArray());
+  const { method, url } = asked;
+  const headers: OutgoingHttpHeaders = { ...asked.headers };
+  delete headers['transfer-encoding'];
+  if (body.length > 0) headers['content-length'] = body.length;
+  const passed = request({ socketPath: engineSocket, method, path: url, headers, agent: false }, (got) => {
+    if (claims.apiVersion !== undefined) got.headers['api-version'] = claims.apiVersion;
+    if (/\/version$/.test(url ?? '')) return void rewriteVersion(got, answer, claims);
+    answer.writeHead(got.statusCode ?? 502, got.headers);
+    // Streams of events have no byte at first, and their headers are the answer.
+    answer.flushHeaders();
+    got.pipe(answer);
+    got.on('error', () => answer.destroy());
+  });
+  passed.on('error', () => answer.destroy());
+  answer.on('close', () => passed.destroy());
+  passed.end(body);
+}
+
+/** What a real engine says to a client whose version of the API is outside its range. */
+function refuse(url: string, { apiVersion, minApiVersion }: EngineClaims): string | undefined {
+  const spoken = /^\/v(1\.\d+)\//.exec(url)?.[1];
+  if (spoken === undefined) return undefined;
+  if (apiVersion !== undefined && minor(spoken) > minor(apiVersion)) {
+    return `client version ${spoken} is too new. Maximum supported API version is ${apiVersion}`;
+  }
+  if (minApiVersion !== undefined && minor(spoken) < minor(minApiVersion)) {
+    return `client version ${spoken} is too old. Minimum supported API version is ${minApiVersion}, please upgrade your client to a newer version`;
+  }
+  return undefined;
+}
+
+function minor(version: string): number {
+  return Number(version.split('.')[1]);
+}
+
+async function rewriteVersion(
+  got: IncomingMessage,
+  answer: ServerResponse,
+  claims: EngineClaims,
+): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of got) chunks.push(chunk as Buffer);
+  const body = JSON.parse(Buffer.concat(chunks).toString());
+  const set = (target: Record<string, unknown>) => {
+    if (claims.apiVersion !== undefined) target.ApiVersion = claims.apiVersion;
+    if (claims.minApiVersion !== undefined) target.MinAPIVersion = claims.minApiVersion;
+    if (claims.version !== undefined) target.Version = claims.version;
+  };
+  set(body);
+  for (const component of body.Components ?? []) {
+    if (component.Name !== 'Engine') continue;
+    if (claims.version !== undefined) component.Version = claims.version;
+    set(component.Details ?? {});
+  }
+  const bytes = JSON.stringify(body);
+  answer.writeHead(got.statusCode ?? 502, { ...got.headers, 'content-length': Buffer.byteLength(bytes) });
+  answer.end(bytes);
+}
+
+/** `docker attach`, `exec` and the like take the connection over: bytes go both ways from then on. */
+function joinStreams(asked: IncomingMessage, near: Duplex, head: Buffer): void {
+  const far = connect(engineSocket);
+  const lines = [`${asked.method} ${asked.url} HTTP/1.1`];
+  for (let i = 0; i < asked.rawHeaders.length; i += 2) {
+    lines.push(`${asked.rawHeaders[i]}: ${asked.rawHeaders[i + 1]}`);
+  }
+  far.write(`${lines.join('\r\n')}\r\n\r\n`);
+  far.write(head);
+  far.pipe(near).pipe(far);
+  far.on('error', () => near.destroy());
+  near.on('error', () => far.destroy());
+}

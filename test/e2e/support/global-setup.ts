@@ -1,0 +1,29 @@
+import { execa } from 'execa';
+import type { TestProject } from 'vitest/node';
+import { askEngine } from '../../instance/engine-api.ts';
+import { openTestHost, type TestHost } from '../../instance/test-host.ts';
+import { updaterImage } from '../../instance/updater-run.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    host: TestHost;
+  }
+}
+
+/** Once per run of the e2e tests: what they need is there, a registry of their own, nothing left afterwards. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await checkEngine();
+  const { host, close } = await openTestHost();
+  project.provide('host', host);
+  return close;
+}
+
+async function checkEngine(): Promise<void> {
+  const engine = await askEngine('GET', '/_ping').catch(() => undefined);
+  const compose = await execa('docker', ['compose', 'version'], { reject: false, timeout: 20_000 });
+  if (engine?.status !== 200 || compose.exitCode !== 0) {
+    throw new Error('no container engine with compose v2 answers: run scripts/engine up');
+  }
+  const image = await askEngine('GET', `/images/${encodeURIComponent(updaterImage)}/json`);
+  if (image.status !== 200) throw new Error(`there is no image ${updaterImage}: run scripts/image`);
+}

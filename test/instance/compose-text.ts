@@ -1,0 +1,114 @@
+/** What a compose file of the test instance says; every reference is the text as it stands in the file. */
+export interface ComposeText {
+  /** The lines above `services:`. */
+  head?: string;
+  /** Image of the app, and of the worker; null for no worker. */
+  app: string;
+  worker?: string | null;
+  /** What stands before `/db:1`, `/proxy:1` and `/tunnel:1`. */
+  parts: string;
+  port?: string;
+  restart?: string;
+  /** Further services by name, with the part that the entry script plays. */
+  service?: Record<string, string>;
+  /** Further lines of a service's definition. */
+  extra?: Record<string, string>;
+  /** The definition of the network, where it is not the default one. */
+  network?: string;
+  /** Lines below everything. */
+  tail?: string;
+}
+
+export function composeText(text: ComposeText): string {
+  const restart = `restart: ${text.restart ?? 'always'}`;
+  const services = new Map<string, string>();
+  services.set(
+    'app',
+    `image: ${text.app}
+command: app
+${restart}
+depends_on: [db]
+ports: ['127.0.0.1:${text.port ?? `\${SVC_PORT:?}`}:8080']
+volumes: ['./data:/data']
+networks: [internal]
+environment:
+  DB_PASSWORD: \${DB_PASSWORD:?}
+  SVC_HOST: \${SVC_HOST:-localhost}
+${health('/bin/wget, -qO-, "http://127.0.0.1:8080/version"')}`,
+  );
+  if (text.worker !== null) {
+    services.set(
+      'worker',
+      `image: ${text.worker ?? text.app}
+command: worker
+${restart}
+volumes: ['./data:/data']
+networks: [internal]
+environment:
+  DB_PASSWORD: \${DB_PASSWORD:?}
+${health('/bin/test, -e, /tmp/alive')}`,
+    );
+  }
+  services.set(
+    'db',
+    `image: ${text.parts}/db:1
+command: db
+${restart}
+volumes: ['db:/var/lib/db', './data/dump:/dump']
+networks: [internal]`,
+  );
+  for (const name of ['proxy', 'tunnel']) services.set(name, part(name, name, text.parts, restart));
+  for (const [name, role] of Object.entries(text.service ?? {})) {
+    services.set(name, part('tunnel', role, text.parts, restart));
+  }
+  for (const [name, lines] of Object.entries(text.extra ?? {})) {
+    services.set(name, `${services.get(name) ?? ''}\n${lines}`.trim());
+  }
+  return `${text.head ?? ''}services:
+${[...services].map(([name, lines]) => `  ${name}:\n${indent(lines, 4)}`).join('\n')}
+volumes:
+  db:
+networks:
+  internal:${text.network === undefined ? '' : ` { ${text.network} }`}
+${text.tail ?? ''}`;
+}
+
+const marker = '# svc:generated\n';
+const fromEnv = { app: `\${SVC_IMAGE:?}:\${SVC_VERSION:-latest}`, parts: `\${SVC_PARTS:?}` };
+
+/** The `compose.yaml` that a release ships; what differs between installs comes from `.env`. */
+export function generatedCompose(release: string, changes: Partial<ComposeText> = {}): string {
+  return composeText({
+    head: `${marker}# Shipped with svc ${release}. Every update overwrites this file: settings go to .env or svc.yaml.\n`,
+    ...fromEnv,
+    ...changes,
+  });
+}
+
+/** The `compose.cluster.yaml` that a release ships; whole, so that it works over `compose.yaml` and alone. */
+export function clusterCompose(release: string, changes: Partial<ComposeText> = {}): string {
+  return composeText({
+    head: `${marker}# Shipped with svc ${release}, for cluster mode. Every update overwrites this file.\n`,
+    ...fromEnv,
+    extra: { app: 'labels: { svc.mode: cluster }', worker: 'labels: { svc.mode: cluster }' },
+    ...changes,
+  });
+}
+
+function part(image: string, role: string, parts: string, restart: string): string {
+  return `image: ${parts}/${image}:1\ncommand: ${role}\n${restart}\nnetworks: [internal]`;
+}
+
+function health(command: string): string {
+  return `healthcheck:
+  test: [CMD, ${command}]
+  interval: 1s
+  timeout: 3s
+  retries: 3
+  start_period: 3s
+  start_interval: 200ms`;
+}
+
+function indent(lines: string, by: number): string {
+  return lines.replace(/^(?=.)/gm, ' '.repeat(by));
+}

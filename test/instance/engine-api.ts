@@ -1,0 +1,127 @@
+import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface EngineAnswer {
+  status: number;
+  body: string;
+}
+
+/** Where the engine listens that `docker` talks to. */
+export const engineSocket = (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace(
+  /^unix:\/\//,
+  '',
+);
+
+/** One question to the engine over its socket, without the 15 ms and more of a `docker` process. */
+export function askEngine(method: string, path: string, socketPath = engineSocket): Promise<EngineAnswer> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, method, path, agent: false, timeout: 60_000 }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+      answer.on('error', reject);
+      answer.on('end', () =>
+        resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
+      );
+    });
+    asked.on('timeout', () => asked.destroy(new Error(`the engine does not answer ${method} ${path}`)));
+    asked.on('error', reject);
+    asked.end();
+  });
+}
+
+/** What the tests look at in the engine's answer to an inspection. */
+export interface ContainerInspection {
+  Id: string;
+  Name: string;
+  Image: string;
+  RestartCount: number;
+  State: {
+    Status: string;
+    Running: boolean;
+    StartedAt: string;
+    ExitCode: number;
+    Health?: { Status: string };
+  };
+  Config: { Image: string; Labels: Record<string, string>; Env: string[]; Cmd: string[] | null };
+  HostConfig: { RestartPolicy: { Name: string } };
+  Mounts: { Type: string; Name?: string; Source: string; Destination: string }[];
+}
+
+interface Listed {
+  Id: string;
+  Names: string[] | null;
+}
+
+/** Every container of the engine, running or not, whose name contains the text or whose project is that. */
+export async function findContainers(text: string): Promise<ContainerInspection[]> {
+  const [named, labelled] = await Promise.all([
+    get<Listed[]>(`/containers/json?all=1&filters=${filter({ name: [text] })}`),
+    get<Listed[]>(
+      `/containers/json?all=1&filters=${filter({ label: [`com.docker.compose.project=${text}`] })}`,
+    ),
+  ]);
+  const ids = new Set([...(named ?? []), ...(labelled ?? [])].map(({ Id }) => Id));
+  const found = await Promise.all([...ids].map((id) => get<ContainerInspection>(`/containers/${id}/json`)));
+  // One may have gone between the two questions.
+  return found.filter((each) => each !== undefined);
+}
+
+export interface Named {
+  containers: { id: string; name: string }[];
+  networks: { id: string; name: string }[];
+  volumes: string[];
+  /** References by tag and by digest. */
+  images: string[];
+}
+
+/** Everything in the engine whose name contains the text. */
+export async function findNamed(text: string): Promise<Named> {
+  const wanted = filter({ name: [text] });
+  const [containers, networks, volumes, images] = await Promise.all([
+    get<Listed[]>(`/containers/json?all=1&filters=${wanted}`),
+    get<{ Id: string; Name: string }[]>(`/networks?filters=${wanted}`),
+    get<{ Volumes: { Name: string }[] | null }>(`/volumes?filters=${wanted}`),
+    get<{ RepoTags: string[] | null; RepoDigests: string[] | null }[]>('/images/json'),
+  ]);
+  return {
+    containers: (containers ?? []).map(({ Id, Names }) => ({ id: Id, name: Names?.[0]?.slice(1) ?? Id })),
+    networks: (networks ?? []).map(({ Id, Name }) => ({ id: Id, name: Name })),
+    volumes: (volumes?.Volumes ?? []).map(({ Name }) => Name),
+    images: (images ?? [])
+      .flatMap(({ RepoTags, RepoDigests }) => [...(RepoTags ?? []), ...(RepoDigests ?? [])])
+      .filter((reference) => reference.includes(text)),
+  };
+}
+
+/** Removes everything in the engine whose name contains the text: containers, networks, volumes, image references. */
+export async function removeNamed(text: string): Promise<void> {
+  if (text.length < 8) throw new Error(`too short to tell ours from other people's: ${text}`);
+  const found = await findNamed(text);
+  await Promise.all(found.containers.map(({ id }) => remove(`/containers/${id}?force=1&v=1`)));
+  await Promise.all([
+    ...found.networks.map(({ id }) => remove(`/networks/${id}`)),
+    ...found.volumes.map((name) => remove(`/volumes/${name}?force=1`)),
+    ...found.images.map((reference) => remove(`/images/${encodeURIComponent(reference)}?force=1`)),
+  ]);
+}
+
+async function remove(path: string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const { status, body } = await askEngine('DELETE', path);
+    if (status < 300 || status === 404) return;
+    // Somebody else is removing it, or what is on it: a container of `--rm`, say.
+    if (tries === 40) throw new Error(`DELETE ${path}: ${status} ${body}`);
+    await sleep(50);
+  }
+}
+
+async function get<T>(path: string): Promise<T | undefined> {
+  const { status, body } = await askEngine('GET', path);
+  if (status === 404) return undefined;
+  if (status !== 200) throw new Error(`GET ${path}: ${status} ${body}`);
+  return JSON.parse(body) as T;
+}
+
+function filter(filters: Record<string, string[]>): string {
+  return encodeURIComponent(JSON.stringify(filters));
+}

@@ -1,0 +1,61 @@
+#!/bin/sh
+# What every container of the test instance runs; the first argument is the part it plays. What goes wrong on purpose
+# comes from the image's environment: FAULT_APP and FAULT_WORKER (exit, crash or unhealthy).
+version=$(cat /etc/svc-version)
+
+# As process 1 the shell gets no signal without a trap, and runs the trap only in `wait`.
+stop() {
+  [ -z "$STOP_DELAY" ] || sleep "$STOP_DELAY"
+  exit 0
+}
+trap stop TERM INT
+pause() {
+  sleep "$1" &
+  wait $!
+}
+idle() {
+  while :; do pause 3600; done
+}
+
+# Every start leaves a line, so that a test can tell that a version never ran.
+boot() {
+  echo "$1 $version" >>/data/boots
+  case $2 in
+    exit)
+      echo "svc: cannot read the settings" >&2
+      exit 1
+      ;;
+    crash)
+      pause 1
+      echo "svc: lost the database" >&2
+      exit 1
+      ;;
+  esac
+}
+
+case $1 in
+  app)
+    boot app "$FAULT_APP"
+    echo "svc $version: migrations run, listening on 8080"
+    [ -z "$READY_AFTER" ] || pause "$READY_AFTER"
+    [ "$FAULT_APP" = unhealthy ] || httpd -f -p 8080 -h /www &
+    idle
+    ;;
+  worker)
+    boot worker "$FAULT_WORKER"
+    while :; do
+      echo "$version" >"/data/.worker.$HOSTNAME"
+      mv "/data/.worker.$HOSTNAME" /data/worker
+      [ "$FAULT_WORKER" = unhealthy ] || : >/tmp/alive
+      pause 0.25
+    done
+    ;;
+  db)
+    echo started >>/var/lib/db/starts
+    echo started >>/dump/starts
+    idle
+    ;;
+  *)
+    idle
+    ;;
+esac

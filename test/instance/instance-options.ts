@@ -1,0 +1,34 @@
+import type { Kind, Layout, LayoutContext } from './layout.ts';
+import type { ReleaseOptions } from './releases.ts';
+
+/** How an instance differs from the plain one; everything may be left out. */
+export interface InstanceOptions {
+  /** Default `variable`. */
+  kind?: Kind;
+  /** In place of a kind. */
+  layout?: (context: LayoutContext) => Layout;
+  /** Files over those of the layout; null leaves one out. */
+  files?: (context: LayoutContext) => Record<string, string | null>;
+  /** The tag that it starts with. Default v1.0.0. */
+  tag?: string;
+  /** What is special about the image that it starts with; `latest` is 1.0.0 and `canary` 1.1.0-canary.1 by default. */
+  release?: ReleaseOptions;
+  /** Tags published beside it. Default v1.1.0. */
+  publish?: string[];
+  /** Its directory's name, and so the project's, in place of a random one. */
+  name?: string;
+  /** Started with `-p <name>-<this>` instead of the directory's name. */
+  project?: string;
+  /** Further flags between `docker compose` and `up`, such as `--profile`. */
+  flags?: string[];
+  /** Further arguments of `up`, such as `--scale`. */
+  up?: string[];
+  /** Lines added to `.env`. */
+  env?: string;
+  /** The environment of the shell that starts it, beside PATH and HOME. */
+  shell?: Record<string, string>;
+  /** A registry in front of the run's own. */
+  registry?: string;
+  /** Do not wait until everything is healthy. */
+  impatient?: boolean;
+}

@@ -1,0 +1,64 @@
+import { clusterCompose, generatedCompose } from './compose-text.ts';
+
+/** A file that an image ships: its text, or where it links to. */
+export type ShippedFile = string | { link: string };
+
+/** What is special about a release; everything left out is as in a good one. */
+export interface ReleaseOptions {
+  /** Without the `v`; default: the tag without its `v`. A floating tag needs one. */
+  version?: string;
+  /** The `org.opencontainers.image.version` label where it is not the version; null for none. */
+  versionLabel?: string | null;
+  /** By file name, in place of or beside the good ones; null leaves one out. */
+  files?: Record<string, ShippedFile | null>;
+  /** Another place for them, told by the label `svc.release-files`. */
+  filesDirectory?: string;
+  env?: Record<string, string>;
+  entrypoint?: string[];
+  labels?: Record<string, string>;
+  /** So many bytes that do not compress and that no other image has. */
+  ballast?: number;
+  /** Published as an index of just these (`linux/arm64`) instead of one manifest for this machine. */
+  platforms?: string[];
+}
+
+/** Tags of releases that are broken, or slow; every other tag is a good release of its own name. */
+export const releases: Readonly<Record<string, ReleaseOptions>> = {
+  /** Exits at once. */
+  'v1.1.1': { env: { FAULT_APP: 'exit', FAULT_WORKER: 'exit' } },
+  /** Never healthy. */
+  'v1.1.2': { env: { FAULT_APP: 'unhealthy', FAULT_WORKER: 'unhealthy' } },
+  /** Cannot even start. */
+  'v1.1.3': { entrypoint: ['/bin/there-is-no-such-file'] },
+  /** Runs for a second, again and again. */
+  'v1.1.4': { env: { FAULT_APP: 'crash', FAULT_WORKER: 'crash' } },
+  /** Takes 4 s to become healthy. */
+  'v1.1.5': { env: { READY_AFTER: '4' } },
+  /** The app is well, its worker exits at once. */
+  'v1.1.6': { env: { FAULT_WORKER: 'exit' } },
+};
+
+/** Ways in which the generated files of a release can be wrong or surprising. */
+export const releaseFiles = {
+  elsewhere: { filesDirectory: '/opt/svc/files' },
+  missing: { files: { 'compose.yaml': null, 'compose.cluster.yaml': null } },
+  withoutCluster: { files: { 'compose.cluster.yaml': null } },
+  unmarked: { files: { 'compose.yaml': generatedCompose('unmarked').replace(/^.*\n/, '') } },
+  linked: {
+    files: { 'compose.yaml': { link: 'real.yaml' }, 'real.yaml': generatedCompose('linked') },
+  },
+  huge: { files: { 'compose.yaml': `${generatedCompose('huge')}#${' '.repeat(1024 * 1024)}\n` } },
+  addsService: {
+    files: {
+      'compose.yaml': generatedCompose('with a cache', { service: { cache: 'cache' } }),
+      'compose.cluster.yaml': clusterCompose('with a cache', { service: { cache: 'cache' } }),
+    },
+  },
+  changesNetwork: {
+    files: {
+      'compose.yaml': generatedCompose('with another network', {
+        network: 'driver_opts: { com.docker.network.driver.mtu: "1400" }',
+      }),
+    },
+  },
+} as const satisfies Record<string, ReleaseOptions>;

@@ -1,0 +1,97 @@
+import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ContainerInspection, findContainers } from './engine-api.ts';
+
+export interface ContainerState {
+  id: string;
+  service: string;
+  /** The id of the image. */
+  image: string;
+  /** The reference that it was created from. */
+  reference: string;
+  startedAt: string;
+  status: string;
+  health: string | undefined;
+  restarts: number;
+}
+
+export interface FileState {
+  kind: 'file' | 'directory' | 'link' | 'other';
+  /** Permission bits in octal. */
+  mode: string;
+  /** `uid:gid` */
+  owner: string;
+  /** The text of a file, or where a link leads. */
+  text: string;
+}
+
+/** An instance at one moment, in plain data that can be compared. */
+export interface Snapshot {
+  /** What the app answers over HTTP; null where it does not. */
+  version: string | null;
+  /** What the worker has written within the last second or so. */
+  workerVersion: string | null;
+  /** The file that the instance was given, from the disk and through the app. */
+  kept: { onDisk: string | null; served: string | null };
+  /** The project's containers by name. */
+  containers: Record<string, ContainerState>;
+  /** Containers that belong to the instance and should not be there, with their state. */
+  strays: string[];
+  /** The compose directory by relative path, without `data` and the updater's own `.svc-updater`. */
+  files: Record<string, FileState>;
+}
+
+/** The containers of a project, and those that should not be there: wrong names, one-offs, updaters. */
+export async function containerStates(
+  project: string,
+  name: string,
+): Promise<Pick<Snapshot, 'containers' | 'strays'>> {
+  const containers: Snapshot['containers'] = {};
+  const strays: string[] = [];
+  for (const found of await findContainers(name)) {
+    const own = found.Name.slice(1);
+    const service = found.Config.Labels['com.docker.compose.service'];
+    const expected = `${project}-${service}-${found.Config.Labels['com.docker.compose.container-number']}`;
+    if (own === expected) containers[own] = containerState(found, service ?? '');
+    else strays.push(`${own} (${found.State.Status})`);
+  }
+  return { containers, strays: strays.sort() };
+}
+
+function containerState(found: ContainerInspection, service: string): ContainerState {
+  return {
+    id: found.Id,
+    service,
+    image: found.Image,
+    reference: found.Config.Image,
+    startedAt: found.State.StartedAt,
+    status: found.State.Status,
+    health: found.State.Health?.Status,
+    restarts: found.RestartCount,
+  };
+}
+
+const skipped = new Set(['data', '.svc-updater']);
+
+export async function fileStates(directory: string, under = ''): Promise<Record<string, FileState>> {
+  const states: Record<string, FileState> = {};
+  for (const name of (await readdir(join(directory, under))).sort()) {
+    if (under === '' && skipped.has(name)) continue;
+    const path = join(under, name);
+    const state = await fileState(join(directory, path));
+    states[path] = state;
+    if (state.kind === 'directory') Object.assign(states, await fileStates(directory, path));
+  }
+  return states;
+}
+
+async function fileState(path: string): Promise<FileState> {
+  const stat = await lstat(path);
+  const shape = { mode: (stat.mode & 0o7777).toString(8), owner: `${stat.uid}:${stat.gid}` };
+  if (stat.isSymbolicLink()) return { kind: 'link', ...shape, text: await readlink(path) };
+  if (stat.isDirectory()) return { kind: 'directory', ...shape, text: '' };
+  if (!stat.isFile()) return { kind: 'other', ...shape, text: '' };
+  const bytes = await readFile(path);
+  const text = bytes.toString();
+  return { kind: 'file', ...shape, text: Buffer.from(text).equals(bytes) ? text : bytes.toString('latin1') };
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { execa } from 'execa';
+import type { ProgressEvent } from '../../src/progress/event.ts';
+import { parseLine } from '../../src/progress/line.ts';
+import { engineSocket } from './engine-api.ts';
+
+/** How an operator's `docker run` line differs from the plain one. */
+export interface UpdaterOptions {
+  /** Where the compose directory is mounted; default its own path, null not at all. */
+  mount?: string | null;
+  readOnly?: boolean;
+  /** The socket on the host; null for none. */
+  socket?: string | null;
+  /** Further `-v`. */
+  volumes?: string[];
+  /** Further `-e`. */
+  env?: Record<string, string>;
+  /** Further flags of `docker run`. */
+  docker?: string[];
+  /** Default `--rm`; otherwise the container stays until the instance is disposed of. */
+  keep?: boolean;
+  /** In place of `svc-updater:dev`. */
+  image?: string;
+  /** Seconds until the test gives up on it and kills it. Default 180. */
+  patience?: number;
+}
+
+export interface UpdateResult {
+  exitCode: number;
+  /** The whole output, as an operator sees it. */
+  log: string;
+  /** Those of its lines that are events of the log's format. */
+  lines: ProgressEvent[];
+  durationMs: number;
+}
+
+export const updaterImage = process.env.SVC_UPDATER_IMAGE ?? 'svc-updater:dev';
+
+/** One updater container, started the way an operator does, running beside the test. */
+export class UpdaterRun {
+  readonly name: string;
+  log = '';
+  /** Ends with the container; never rejects over the updater's exit code. */
+  readonly done: Promise<UpdateResult>;
+  #listeners = new Set<() => void>();
+  #ended = false;
+
+  constructor(
+    instance: { name: string; directory: string },
+    args: readonly string[],
+    options: UpdaterOptions,
+  ) {
+    this.name = `${instance.name}-updater-${randomBytes(2).toString('hex')}`;
+    const started = performance.now();
+    const command = dockerRun(this.name, instance.directory, args, options);
+    const child = execa('docker', command, { all: true, reject: false, stdin: 'ignore', buffer: false });
+    child.all.setEncoding('utf8').on('data', (text: string) => {
+      this.log += text;
+      for (const listener of this.#listeners) listener();
+    });
+    const impatience = setTimeout(() => this.kill(), (options.patience ?? 180) * 1000);
+    this.done = this.#finish(child, started).finally(() => clearTimeout(impatience));
+  }
+
+  /** Resolves once the log matches; throws with the log where the run ends or 60 s pass without. */
+  async waitFor(pattern: RegExp | string, seconds = 60): Promise<void> {
+    const matches = () => (typeof pattern === 'string' ? this.log.includes(pattern) : pattern.test(this.log));
+    const missing = (why: string) => new Error(`${why} and the log has no ${pattern}:\n${this.log}`);
+    await new Promise<void>((resolve, reject) => {
+      const settle = (error?: Error) => {
+        clearTimeout(timer);
+        this.#listeners.delete(look);
+        if (error) reject(error);
+        else resolve();
+      };
+      const look = () => {
+        if (matches()) settle();
+        else if (this.#ended) settle(missing('the updater ended'));
+      };
+      const timer = setTimeout(() => settle(missing(`${seconds} s passed`)), seconds * 1000);
+      this.#listeners.add(look);
+      look();
+    });
+  }
+
+  /** `docker kill --signal`: SIGTERM, SIGINT, or by default SIGKILL. */
+  async kill(signal = 'SIGKILL'): Promise<void> {
+    await execa('docker', ['kill', '--signal', signal, this.name], { reject: false });
+  }
+
+  /** `docker stop` */
+  async stop(seconds = 120): Promise<void> {
+    await execa('docker', ['stop', '--time', `${seconds}`, this.name], { reject: false });
+  }
+
+  async #finish(
+    child: PromiseLike<{ exitCode?: number | undefined; originalMessage?: string | undefined }>,
+    started: number,
+  ): Promise<UpdateResult> {
+    const { exitCode, originalMessage } = await child;
+    this.#ended = true;
+    for (const listener of this.#listeners) listener();
+    if (exitCode === undefined)
+      throw new Error(`docker run did not end by itself: ${originalMessage}\n${this.log}`);
+    const lines = this.log
+      .split('\n')
+      .map((line) => parseLine(line))
+      .filter((event) => event !== null);
+    return { exitCode, log: this.log, lines, durationMs: performance.now() - started };
+  }
+}
+
+function dockerRun(
+  name: string,
+  directory: string,
+  args: readonly string[],
+  options: UpdaterOptions,
+): string[] {
+  const volumes = [...(options.volumes ?? [])];
+  const socket = options.socket === undefined ? engineSocket : options.socket;
+  if (socket !== null) volumes.unshift(`${socket}:/var/run/docker.sock`);
+  const mount = options.mount === undefined ? directory : options.mount;
+  if (mount !== null) volumes.unshift(`${directory}:${mount}${options.readOnly ? ':ro' : ''}`);
+  return [
+    'run',
+    ...(options.keep ? [] : ['--rm']),
+    ...['--name', name, '--stop-timeout', '120'],
+    ...volumes.flatMap((volume) => ['-v', volume]),
+    ...Object.entries(options.env ?? {}).flatMap(([key, value]) => ['-e', `${key}=${value}`]),
+    ...(options.docker ?? []),
+    options.image ?? updaterImage,
+    ...args,
+  ];
+}
