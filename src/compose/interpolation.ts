@@ -12,6 +12,8 @@ export interface Interpolated extends Traced {
 const name = /[_a-zA-Z][_a-zA-Z0-9]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
+// Values that double one another would fill any memory.
+const longest = 100_000;
 
 /**
  * Resolves `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`, nested, and `$$` as compose does (compose-go,
@@ -77,6 +79,8 @@ export function interpolate(template: Traced, lookup: Lookup, where: string): In
       unset.push(variable);
       return;
     }
+    if (origins.length + value.text.length > longest)
+      throw invalid(`longer than ${longest} characters with ${variable}`);
     text.push(value.text);
     for (const origin of value.origins) origins.push(origin);
   }

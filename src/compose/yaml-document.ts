@@ -85,7 +85,7 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
     seen.add(map);
     yield map as ParsedMap;
     for (const { key, value } of map.items) {
-      if (!isScalar(key) || key.value !== '<<' || key.type !== 'PLAIN') continue;
+      if (!isMergeKey(key)) continue;
       const merged = follow(value);
       const below = new Set(above).add(map);
       for (const item of isSeq(merged) ? merged.items : [merged]) yield* layers(item, below, seen);
@@ -97,7 +97,9 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
     const known = entries.get(map);
     if (known) return known;
     const own = new Map(
-      map.items.flatMap(({ key, value }) => (isScalar(key) ? [[String(key.value), value] as const] : [])),
+      map.items.flatMap(({ key, value }) =>
+        isScalar(key) && !isMergeKey(key) ? [[key.source ?? String(key.value), value] as const] : [],
+      ),
     );
     entries.set(map, own);
     return own;
@@ -115,10 +117,13 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
     },
     keys(map) {
       const names = [...layers(map, new Set(), new Set())].flatMap((layer) => [...entriesOf(layer).keys()]);
-      return [...new Set(names)].filter((name) => name !== '<<');
+      return [...new Set(names)];
     },
   };
 }
+
+/** `<<`, or `!!merge <<` as some tools write it. */
+const isMergeKey = (key: unknown): boolean => isScalar(key) && key.source === '<<' && key.type === 'PLAIN';
 
 interface ParsedMap {
   items: { key: unknown; value: unknown }[];

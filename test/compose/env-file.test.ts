@@ -1,0 +1,222 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { applyEdits } from '../../src/compose/edit.ts';
+import { assigns, findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
+import { segments } from '../../src/compose/traced.ts';
+import { variablesOf } from '../../src/compose/variables.ts';
+
+const file = (text: string, path = '/srv/svc/.env') => ({ path, text });
+const value = (text: string, key: string) => variablesOf([file(text)])(key)?.text ?? null;
+const set = (text: string, key = 'V', to = 'v2') => {
+  const edit = setVariableEdit(file(text), key, to);
+  return { after: applyEdits(text, [edit]), line: edit.line };
+};
+
+describe('the env file as compose reads it', () => {
+  // What compose 2.26.1 makes of the same.
+  it.each([
+    ['A=v1', 'A', 'v1'],
+    ['export B = v2 ', 'B', 'v2'],
+    ['exported=1', 'exported', '1'],
+    ['C: v3', 'C', 'v3'],
+    ['D="v4" # c', 'D', 'v4'],
+    ['E=v5 # c', 'E', 'v5'],
+    ['F=a#b', 'F', 'a#b'],
+    ['G=#x', 'G', '#x'],
+    ['G= # c', 'G', '# c'],
+    ['T=x\t# tab', 'T', 'x\t# tab'],
+    ['A=v1\nH="multi\nline $A"\nZ=z', 'H', 'multi\nline v1'],
+    ['A=v1\nH="multi\nline $A"\nZ=z', 'Z', 'z'],
+    ["A=v1\nI='raw $A'", 'I', 'raw $A'],
+    ['A=v1\nJ=${A}-x', 'J', 'v1-x'],
+    ['K=$Q', 'K', ''],
+    ['L=`x`', 'L', '`x`'],
+    ['M="tab\\tq\\"d\\$A"', 'M', 'tab\tq"d$A'],
+    ['M="a\\\\b\\x"', 'M', 'a\\b\\x'],
+    ['M="\\0101\\c"', 'M', 'A\\c'],
+    ['N=un\\tq', 'N', 'un\\tq'],
+    ["N='a\\'b'", 'N', "a'b"],
+    ['O=', 'O', ''],
+    ['P= ', 'P', ''],
+    ['export R', 'R', null],
+    ['R', 'R', null],
+    ['  U=lead', 'U', 'lead'],
+    ['V=v1\r\nW=v2\r\n', 'V', 'v1'],
+    ['\ufeffV=v1', 'V', 'v1'],
+    ['X.y-z[0]=odd', 'X.y-z[0]', 'odd'],
+    ['V=v1\nV=v2', 'V', 'v2'],
+    ['V=v1\nW=$V\nV=v2', 'W', 'v1'],
+    ['W=$V\nV=v2', 'W', ''],
+    ['E="pre"post=1', 'E', 'pre'],
+    ['E="pre"post=1', 'post', '1'],
+    ['E=a"b"', 'E', 'a"b"'],
+    ['E=$$x', 'E', '$x'],
+    ['# V=v1\nV=v2 # V=v3', 'V', 'v2'],
+    ['ÄÖ=1', 'ÄÖ', '1'],
+    ['', 'V', null],
+  ])('%j: %s is %j', (text, key, expected) => {
+    expect(value(text, key)).toBe(expected);
+  });
+
+  it.each([
+    ['A=1\nB!=2', '.env line 2: unexpected "!" in the name of a variable'],
+    ['A=1\n\n# x\nmy key=2', '.env line 4: the name of a variable has a space in it'],
+    ['A=1\nB="open\nC=3', '.env line 2: a quoted value has no end'],
+    ['A="x" "y', '.env line 1: unexpected "\\"" in the name of a variable'],
+  ])('%j fails as a whole, as it does in compose', (text, message) => {
+    expect(() => findAssignments(text)).toThrow(
+      expect.objectContaining({ code: 'compose-invalid', message }),
+    );
+  });
+
+  it('says the place of each value', () => {
+    const text = '\ufeffA=1\r\n# c\r\n\r\nexport B = "two" # c\r\nC:\'\'\r\nD=x # y';
+    const found = findAssignments(text).map(({ key, line, start, end, quote }) => [
+      key,
+      line,
+      text.slice(start, end),
+      quote,
+    ]);
+    expect(found).toEqual([
+      ['A', 1, '1', ''],
+      ['B', 4, 'two', '"'],
+      ['C', 5, '', "'"],
+      ['D', 6, 'x', ''],
+    ]);
+  });
+
+  it('among several files the last that sets a variable wins; a reference means the earlier file first', () => {
+    const lookup = variablesOf([file('A=first\nX=$A', 'a.env'), file('A=second\nY=$A\nZ=$X\nN=1', 'b.env')]);
+    expect(['A', 'X', 'Y', 'Z', 'N', 'M'].map((key) => lookup(key)?.text ?? null)).toEqual([
+      'second',
+      'first',
+      'first',
+      'first',
+      '1',
+      null,
+    ]);
+  });
+
+  it('what compose has from elsewhere wins, and has no place', () => {
+    const found = variablesOf([file('A=1\nB=$A')], { A: 'given' });
+    expect(found('A')).toMatchObject({ text: 'given', origins: [{ offset: -1 }, {}, {}, {}, {}] });
+    expect(found('B')?.text).toBe('given');
+    expect(found('constructor')).toBeNull();
+  });
+
+  it('a value knows where its characters are written', () => {
+    const text = 'A=v1\nB="x\\t${A}\\$\\"" # c';
+    const found = variablesOf([file(text)])('B');
+    if (!found) throw new Error('not found');
+    expect(found.text).toBe('x\tv1$"');
+    expect(
+      segments(found, 0, found.text.length).map(({ start, end, variable }) => [
+        variable,
+        text.slice(start, end),
+      ]),
+    ).toEqual([
+      ['B', 'x\\t'],
+      ['A', 'v1'],
+      ['B', '\\$\\"'],
+    ]);
+  });
+
+  it('takes an exponential tower of references in no time', () => {
+    const text = Array.from({ length: 60 }, (_, i) =>
+      i === 0 ? 'V0=x' : `V${i}=\${V${i - 1}:+}\${V${i - 1}}`,
+    ).join('\n');
+    expect(value(text, 'V59')).toBe('x');
+    expect(() => value(text.replaceAll(':+}', '}'), 'V59')).toThrow(/longer than 100000 characters/);
+  });
+});
+
+describe('setVariableEdit', () => {
+  it.each([
+    ['V=v1', 'V=v2', 1],
+    ['A=1\nV=v1\nB=2\n', 'A=1\nV=v2\nB=2\n', 2],
+    ['V=v1\nV=v0\n', 'V=v1\nV=v2\n', 2],
+    ['export V = v1 # c\r\n', 'export V = v2 # c\r\n', 1],
+    ['V="v1" # c', 'V="v2" # c', 1],
+    ["V='v1'", "V='v2'", 1],
+    ['V: v1', 'V: v2', 1],
+    ['V=', 'V=v2', 1],
+    ['V=\nB=1', 'V=v2\nB=1', 1],
+    ['V=""', 'V="v2"', 1],
+    ['V=a$B', 'V=v2', 1],
+    ['VV=1\n#V=1\n', 'VV=1\n#V=1\nV=v2\n', 3],
+    ['', 'V=v2\n', 1],
+    ['\ufeff', '\ufeffV=v2\n', 1],
+    ['A=1', 'A=1\nV=v2\n', 2],
+    ['A=1\r\nB=2', 'A=1\r\nB=2\r\nV=v2\r\n', 3],
+    ['A=1\r\n', 'A=1\r\nV=v2\r\n', 2],
+    ['V', 'V\nV=v2\n', 2],
+    ['A=1 # ends in a comment', 'A=1 # ends in a comment\nV=v2\n', 2],
+  ])('%j becomes %j', (text, after, line) => {
+    expect(set(text)).toEqual({ after, line });
+    expect(value(after, 'V')).toBe('v2');
+    expect(set(after).after).toBe(after);
+  });
+
+  it('writes nothing that needs quotes', () => {
+    expect(() => set('V=1', 'V', 'a b')).toThrow(RangeError);
+    expect(() => set('V=1', 'V', 'a$b')).toThrow(RangeError);
+  });
+
+  it('assigns tells whether a value is given, be it empty', () => {
+    expect(['V=', 'V=1', 'V', '# V=1', ''].map((text) => assigns(file(text), 'V'))).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('changes no other value and no byte beside the value, whatever stands around', () => {
+    const blank = fc.constantFrom('', ' ', '\t');
+    const line = fc.oneof(
+      fc.constantFrom(
+        '',
+        '# V=comment',
+        '  # ünï',
+        'export OTHER=1',
+        'W=$V',
+        "Q='multi\nV=inside\n'",
+        'Z="a # b" # c',
+        'E=',
+      ),
+      fc.stringMatching(/^[A-U][A-Z_]{0,4}=[a-z0-9#/ .-]{0,8}$/),
+    );
+    const pin = fc
+      .tuple(
+        fc.constantFrom('', 'export '),
+        blank,
+        fc.constantFrom('=', ':'),
+        blank,
+        fc.constantFrom('', '"', "'"),
+        fc.constantFrom('', ' # v1.0.0'),
+      )
+      .map(
+        ([word, before, sign, after, quote, comment]) =>
+          [`${word}V${before}${sign}${after}${quote}`, `${quote}${comment}`] as const,
+      );
+    const end = fc.constantFrom('\n', '\r\n');
+    fc.assert(
+      fc.property(
+        fc.array(line),
+        pin,
+        fc.array(line),
+        end,
+        fc.constantFrom('', '\ufeff'),
+        (above, [head, tail], below, eol, bom) => {
+          const whole = (version: string) =>
+            `${bom}${[...above, `${head}${version}${tail}`, ...below].join(eol)}`;
+          expect(set(whole('v1.0.0'), 'V', 'v2.0.0').after).toBe(whole('v2.0.0'));
+          expect(set(whole('v2.0.0'), 'V', 'v1.0.0').after).toBe(whole('v1.0.0'));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatReference, parseReference } from '../../src/compose/reference.ts';
+
+const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
+
+describe('parseReference', () => {
+  it.each<[string, string, string | null, string | null]>([
+    ['svc', 'svc', null, null],
+    ['svc:v1.2.3', 'svc', 'v1.2.3', null],
+    ['acme/svc:1.2.3-alpine', 'acme/svc', '1.2.3-alpine', null],
+    ['ghcr.io/acme/svc:v1.2.3', 'ghcr.io/acme/svc', 'v1.2.3', null],
+    ['localhost:5000/svc', 'localhost:5000/svc', null, null],
+    ['127.0.0.1:5000/acme/svc:v1', '127.0.0.1:5000/acme/svc', 'v1', null],
+    ['[::1]:5000/svc:v1', '[::1]:5000/svc', 'v1', null],
+    ['svc:5000', 'svc', '5000', null],
+    ['svc:5000/app', 'svc:5000/app', null, null],
+    [`svc@${digest}`, 'svc', null, digest],
+    [`registry:5000/a/b__c.d-e/svc:v1@${digest}`, 'registry:5000/a/b__c.d-e/svc', 'v1', digest],
+    ['svc:_odd', 'svc', '_odd', null],
+    [`svc:${'t'.repeat(128)}`, 'svc', 't'.repeat(128), null],
+  ])('%s', (text, repository, tag, wantedDigest) => {
+    const found = parseReference(text);
+    if (!found) throw new Error('none found');
+    expect([found.repository, found.tag, found.digest]).toEqual([repository, tag, wantedDigest]);
+    expect(text.slice(found.tagStart, found.tagEnd)).toBe(tag ?? '');
+    expect(text.slice(found.digestStart, found.digestEnd)).toBe(wantedDigest ?? '');
+    expect(found.tagStart).toBe(repository.length + (tag === null ? 0 : 1));
+  });
+
+  it.each([
+    '',
+    'svc:',
+    ':v1',
+    'Svc',
+    'acme/Svc:v1',
+    'svc:v1:v2',
+    'svc@sha256:abc',
+    'svc@',
+    'svc:.v1',
+    `svc:${'t'.repeat(129)}`,
+    'svc :v1',
+    'svc:v1 ',
+    'svc:v1\n',
+    'ghcr.io//svc',
+    '/svc',
+    'svc/',
+    'a'.repeat(256),
+    'a'.repeat(64),
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: what is left where nothing resolved it
+    'svc:${V}',
+  ])('"%s" is none', (text) => {
+    expect(parseReference(text)).toBeNull();
+  });
+
+  it('takes no time over long nonsense', () => {
+    const start = performance.now();
+    for (const text of [`${'a-'.repeat(50_000)}!`, `${'a.'.repeat(50_000)}!`, `${'a/'.repeat(50_000)}!`])
+      parseReference(text);
+    expect(performance.now() - start).toBeLessThan(1000);
+  });
+
+  it('formatReference puts together what parseReference took apart', () => {
+    const part = fc.stringMatching(/^[a-z0-9]{1,5}([._-][a-z0-9]{1,3})?$/);
+    const repository = fc.tuple(
+      fc.constantFrom('', 'ghcr.io/', 'localhost:5000/', 'HOST/'),
+      fc.array(part, { minLength: 1, maxLength: 3 }),
+    );
+    const tag = fc.option(fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}$/));
+    fc.assert(
+      fc.property(
+        repository,
+        tag,
+        fc.option(fc.constant(digest)),
+        ([host, parts], wantedTag, wantedDigest) => {
+          const whole = { repository: `${host}${parts.join('/')}`, tag: wantedTag, digest: wantedDigest };
+          expect(parseReference(formatReference(whole))).toMatchObject(whole);
+        },
+      ),
+    );
+  });
+});
