@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+
+/** The engine's address from the container's environment, turned into flags: compose must not see the variables. */
+export function engineAddress(env: Readonly<Record<string, string | undefined>>): {
+  host: string;
+  tls: string[];
+} {
+  const host = env.DOCKER_HOST || 'unix:///var/run/docker.sock';
+  if (!env.DOCKER_TLS_VERIFY || !host.startsWith('tcp:')) return { host, tls: [] };
+  const certificates = env.DOCKER_CERT_PATH || '/root/.docker';
+  return {
+    host,
+    tls: [
+      '--tlsverify',
+      '--tlscacert',
+      join(certificates, 'ca.pem'),
+      '--tlscert',
+      join(certificates, 'cert.pem'),
+      '--tlskey',
+      join(certificates, 'key.pem'),
+    ],
+  };
+}

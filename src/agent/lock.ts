@@ -1,0 +1,113 @@
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Container } from '../engine/container.ts';
+import type { Engine } from '../engine/engine.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import type { Log } from './log.ts';
+
+/** Everything the updater keeps in the compose directory. */
+export const stateDirectory = (directory: string): string => join(directory, '.svc-updater');
+
+/** Who holds the lock. */
+interface Holder {
+  containerId: string;
+  name: string;
+  since: string;
+}
+
+/** Creates `.svc-updater/`, mode 0700 and kept out of people's repositories. */
+export async function openStateDirectory(directory: string): Promise<string> {
+  const state = stateDirectory(directory);
+  try {
+    await mkdir(state, { mode: 0o700, recursive: true });
+    await writeFile(join(state, '.gitignore'), '*\n');
+    return state;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
+      throw new UpdateError('read-only', `${directory} cannot be written here (${code})`, { cause: error });
+    }
+    throw new UpdateError('write-failed', `${state} cannot be created: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * One run per compose directory. A lock whose container no longer runs is taken over. Gives the release.
+ * Refusal: update-running.
+ */
+export async function takeLock(
+  state: string,
+  own: Container,
+  engine: Engine,
+  log: Log,
+): Promise<() => Promise<void>> {
+  const lock = join(state, 'lock');
+  const mine = join(state, `lock.${own.id.slice(0, 12)}`);
+  const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
+  // Linked into place whole: nobody ever reads a lock without its owner in it.
+  await writeFile(mine, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  try {
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const taken = await link(mine, lock).then(
+        () => true,
+        (error: NodeJS.ErrnoException) => {
+          if (error.code === 'EEXIST') return false;
+          throw error;
+        },
+      );
+      if (taken) return () => rm(lock, { force: true });
+      await removeStale(lock, own, engine, log);
+    }
+  } finally {
+    await rm(mine, { force: true });
+  }
+  throw new UpdateError('update-running', 'another update is just starting here');
+}
+
+/** Throws update-running where the holder runs. */
+async function removeStale(lock: string, own: Container, engine: Engine, log: Log): Promise<void> {
+  const text = await readFile(lock, 'utf8').catch(() => null);
+  if (text === null) return;
+  const holder = readHolder(text);
+  if (holder && holder.containerId !== own.id) {
+    const [container] = await engine.inspect([holder.containerId]);
+    if (container?.status === 'running' || container?.status === 'paused') {
+      throw new UpdateError(
+        'update-running',
+        `another update is running: container ${container.name}, since ${holder.since}`,
+        {
+          advice: `Wait until it ends: docker logs -f ${container.name}.`,
+        },
+      );
+    }
+    log.warn(
+      `took over the lock of ${holder.name || holder.containerId.slice(0, 12)}, which no longer runs (since ${holder.since})`,
+    );
+  }
+  // Two that find the same stale lock must not remove each other's new one: whoever moved it looks at what it moved.
+  const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
+  const moved = await rename(lock, aside).then(
+    () => true,
+    () => false,
+  );
+  if (!moved) return;
+  if ((await readFile(aside, 'utf8').catch(() => text)) !== text) await link(aside, lock).catch(() => {});
+  await rm(aside, { force: true });
+}
+
+/** Who holds the lock now, for `plan`; null where nobody does. */
+export async function lockHolder(directory: string): Promise<Holder | null> {
+  const text = await readFile(join(stateDirectory(directory), 'lock'), 'utf8').catch(() => null);
+  return text === null ? null : readHolder(text);
+}
+
+function readHolder(text: string): Holder | null {
+  try {
+    const { containerId, name, since } = JSON.parse(text);
+    return typeof containerId === 'string' ? { containerId, name: String(name), since: String(since) } : null;
+  } catch {
+    return null;
+  }
+}

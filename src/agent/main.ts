@@ -1,0 +1,64 @@
+import { mkdtemp } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Engine } from '../engine/engine.ts';
+import { Cancelled } from '../progress/cancelled.ts';
+import { exitCodes } from '../progress/outcome.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import { bump } from './bump.ts';
+import { Cancellation, signalNumbers } from './cancellation.ts';
+import { prepareConfig } from './credentials.ts';
+import { engineAddress } from './engine-address.ts';
+import { Log, stdoutSink } from './log.ts';
+import { type Options, parseOptions, UsageError } from './options.ts';
+import { showPlan } from './plan-command.ts';
+import { type Known, reportEnding } from './report-ending.ts';
+import { update } from './update.ts';
+import { usage } from './usage.ts';
+import { version } from './version.ts';
+
+/** Only here is the exit code set, and nothing else ends the process. */
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(argv: readonly string[]): Promise<number> {
+  let options: Options;
+  try {
+    options = parseOptions(argv, process.env);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
+    for (const mistake of error.mistakes) log.error(mistake);
+    log.phase = 'done';
+    log.error('usage: nothing was looked at; see --help', { outcome: 'usage' });
+    return exitCodes.usage;
+  }
+  if (options.command === 'help') process.stdout.write(usage);
+  if (options.command === 'version') process.stdout.write(`svc-updater ${version}\n`);
+  if (options.command === 'help' || options.command === 'version') return 0;
+
+  const log = new Log(stdoutSink(options.log));
+  const cancellation = new Cancellation(log);
+  const known: Known = { version: null, project: null, services: [] };
+  try {
+    if (options.command === 'bump') return exitCodes[await bump(options, log)];
+    const configDirectory = await prepareConfig(
+      await mkdtemp(join(tmpdir(), 'svc-updater-')),
+      process.env,
+      log,
+    );
+    const engine = new Engine(
+      { ...engineAddress(process.env), configDirectory },
+      { home: homedir(), signal: cancellation.signal },
+    );
+    engine.onAway = (sentence) => log.warn(sentence);
+    const context = { engine, options, log, cancellation, startedAt: Date.now(), known };
+    if (options.command === 'plan') await showPlan(context);
+    else return exitCodes[await update(context)];
+    return 0;
+  } catch (error) {
+    const cancelledBy = error instanceof Cancelled ? (cancellation.received ?? 'SIGTERM') : null;
+    reportEnding(error, log, known);
+    if (cancelledBy) return 128 + signalNumbers[cancelledBy];
+    return exitCodes[error instanceof UpdateError ? error.outcome : 'crashed'];
+  }
+}

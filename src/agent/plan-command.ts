@@ -1,0 +1,66 @@
+import { relative } from 'node:path';
+import { unifiedDiff } from '../compose/diff.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import { candidateFiles } from './candidate-files.ts';
+import { checkDrift } from './check-drift.ts';
+import { checkTargets } from './check-targets.ts';
+import { inspectInstallation } from './inspect.ts';
+import { lockHolder } from './lock.ts';
+import { meet } from './meet.ts';
+import { planUpdate } from './plan.ts';
+import { localImages } from './pull.ts';
+import { settlePlan } from './settle.ts';
+import { describeInstallation, describePlan, floatingMajorWarning } from './story.ts';
+import { type RunContext, remember } from './update.ts';
+
+/** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
+export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {
+  const met = await meet(engine, options, log);
+  if (!met.paths.isWritable(met.located.mountedAt)) {
+    throw new UpdateError('read-only', `the compose directory ${met.located.directory} is mounted read-only`);
+  }
+  const holder = await lockHolder(met.located.mountedAt);
+  const installation = await inspectInstallation(engine, met.platform, met.paths, met.located, options, log);
+  remember(known, installation);
+  describeInstallation(installation, log);
+  log.phase = 'plan';
+  if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
+  const plan = planUpdate(installation, options.target);
+  await checkDrift(engine, installation, options.acceptDrift, log);
+  await checkTargets(candidateFiles(installation, plan), installation.paths);
+  describePlan(installation, plan, log);
+  for (const { service, to, pull } of plan.moves)
+    log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);
+
+  const images = await localImages(
+    engine,
+    plan.moves.map(({ to }) => to),
+  );
+  const missing = [...new Set(plan.moves.map(({ to }) => to).filter((reference) => !images.has(reference)))];
+  if (missing.length > 0) {
+    const known =
+      installation.kind === 'user-written' && plan.moves.every(({ pin }) => pin.reference.digest === null);
+    log.info(
+      `${missing.join(', ')} is not on this machine yet: what only the pulled image can tell is not shown`,
+    );
+    if (!known) return finish(log);
+  }
+  const settled = await settlePlan(engine, installation, plan, images);
+  for (const { path, before, after } of settled.changes) {
+    for (const line of unifiedDiff(relative(installation.project.directory, path), before, after))
+      log.info(line);
+  }
+  if (settled.changes.length === 0) log.info('no file changes');
+  const major = floatingMajorWarning(installation, plan, settled);
+  for (const warning of [...settled.warnings, ...(major ? [major] : [])]) log.warn(warning);
+  for (const name of settled.alsoMoved)
+    log.info(`${name} is pinned by the same text: its next recreate moves it, too`);
+  if (settled.newServices.length > 0)
+    log.info(`new in this release: ${settled.newServices.join(', ')}; not started by the update`);
+  finish(log);
+}
+
+function finish(log: RunContext['log']): void {
+  log.phase = 'done';
+  log.info('planned: nothing was changed; run update to do it');
+}

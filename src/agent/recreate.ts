@@ -1,0 +1,145 @@
+import type { Compose } from '../engine/compose.ts';
+import { composeMessages } from '../engine/compose-output.ts';
+import { byNumber, type Container, hasStarted, service } from '../engine/container.ts';
+import { type Engine, isConnectionLost } from '../engine/engine.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import type { Installation } from './installation.ts';
+import { leftoverName } from './installation.ts';
+import type { Log } from './log.ts';
+import type { Step, StepOf } from './recreate-steps.ts';
+import { awaitWell, projectContainers, runningIds } from './verify.ts';
+
+/** Stopping honours each container's own grace period; this comes on top. */
+const upDeadlineMs = 900_000;
+const stopDeadlineMs = 900_000;
+const tries = 3;
+
+export interface RecreateContext {
+  engine: Engine;
+  compose: Compose;
+  installation: Installation;
+  waitTimeoutMs: number;
+  log: Log;
+}
+
+type Executors = { [K in Step['kind']]: (step: StepOf<K>, context: RecreateContext) => Promise<void> };
+
+const executors: Executors = {
+  'remove-leftovers': ({ containers }, { engine, log }) => removeContainers(engine, containers, log),
+  stop: async ({ containers }, { engine }) => {
+    await engine.ask(['stop', ...containers.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+  },
+  up: (step, context) => bringUp(step, context),
+  'await-healthy': async ({ service: name, dependent }, { engine, installation, waitTimeoutMs, log }) => {
+    log.info(`waiting for ${name}, which ${dependent} depends on`);
+    const containers = await projectContainers(engine, installation.project.name);
+    await awaitWell(engine, runningIds(containers, [name]), waitTimeoutMs, log);
+  },
+  'stop-again': async ({ service: name, count }, { engine, installation }) => {
+    const containers = await projectContainers(engine, installation.project.name);
+    const own = containers.filter((container) => service(container) === name).sort(byNumber);
+    await engine.ask(['stop', ...own.slice(-count).map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+  },
+};
+
+/** Runs the steps in order. @throws UpdateError recreate-failed, broken */
+export async function runSteps(steps: readonly Step[], context: RecreateContext): Promise<void> {
+  for (const step of steps) await run(step, context);
+}
+
+const run = <K extends Step['kind']>(step: StepOf<K>, context: RecreateContext): Promise<void> =>
+  (executors[step.kind] as (step: StepOf<K>, context: RecreateContext) => Promise<void>)(step, context);
+
+async function bringUp(
+  step: StepOf<'up'>,
+  { engine, compose, installation, log }: RecreateContext,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const result = await compose.up(step.service, {
+      scale: step.scale,
+      start: step.start,
+      forceRecreate: step.force,
+      deadlineMs: upDeadlineMs,
+    });
+    if (result.exitCode === 0) return;
+    const messages = composeMessages(result.stderr);
+    if (attempt < tries && isConnectionLost(result.stderr)) {
+      log.warn(`the engine went away while ${step.service} was replaced; once more`);
+      await removeContainers(engine, await findLeftovers(engine, installation.project.name), log);
+      continue;
+    }
+    throw new UpdateError(
+      'recreate-failed',
+      result.timedOut
+        ? `compose did not replace ${step.service} within ${upDeadlineMs / 60_000} minutes`
+        : `compose could not replace ${step.service}: ${messages.at(-1) ?? 'no reason given'}`,
+      { detail: messages.slice(0, -1) },
+    );
+  }
+}
+
+/** What a killed or failed `up` leaves behind: it would block the next one with a name that is taken. */
+export async function findLeftovers(engine: Engine, project: string): Promise<Container[]> {
+  const all = await engine.containers([`label=com.docker.compose.project=${project}`]);
+  return all.filter((container) => leftoverName.test(container.name) && container.status === 'created');
+}
+
+async function removeContainers(engine: Engine, containers: readonly Container[], log: Log): Promise<void> {
+  if (containers.length === 0) return;
+  // Without --volumes: an anonymous volume may be the one of the container it was to replace.
+  await engine.ask(['rm', '--force', ...containers.map(({ id }) => id)]);
+  log.info(
+    `removed what an earlier compose call left behind: ${containers.map(({ name }) => name).join(', ')}`,
+  );
+}
+
+/** Whether any container of the new version has run: from then on there is no way back. */
+export async function newHasStarted(engine: Engine, installation: Installation): Promise<boolean> {
+  const names = new Set(installation.services.map(({ name }) => name));
+  const known = new Set(installation.containers.map(({ id }) => id));
+  const all = await engine.containers([`label=com.docker.compose.project=${installation.project.name}`]);
+  return all.some(
+    (container) => names.has(service(container)) && !known.has(container.id) && hasStarted(container),
+  );
+}
+
+/**
+ * Brings the old version back after a `recreate` that started nothing new; the files and tags are the old ones again.
+ * @throws UpdateError broken
+ */
+export async function bringBack(context: RecreateContext): Promise<void> {
+  const { engine, installation, log } = context;
+  const known = new Set(installation.containers.map(({ id }) => id));
+  const moved = [...installation.services, ...installation.followers];
+  const names = new Set(moved.map(({ name }) => name));
+  const now = await engine.containers([`label=com.docker.compose.project=${installation.project.name}`]);
+  const fresh = now.filter(
+    (container) => names.has(service(container)) && !known.has(container.id) && !hasStarted(container),
+  );
+  if (fresh.length > 0) await engine.ask(['rm', '--force', ...fresh.map(({ id }) => id)]);
+  const there = new Set(now.map(({ id }) => id));
+  for (const { name, containers, running } of moved) {
+    const whole = containers.every(({ id }) => there.has(id));
+    const stopped = containers.filter(({ status }) => status !== 'exited' && status !== 'created');
+    if (whole) {
+      if (stopped.length > 0)
+        await engine.ask(['start', ...stopped.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+      continue;
+    }
+    log.info(`bringing ${name} back from the old image`);
+    await bringUp(
+      { kind: 'up', service: name, scale: containers.length, start: running > 0, force: false },
+      context,
+    );
+  }
+  const containers = await projectContainers(engine, installation.project.name);
+  await awaitWell(
+    engine,
+    runningIds(
+      containers,
+      moved.filter(({ running }) => running > 0).map(({ name }) => name),
+    ),
+    context.waitTimeoutMs,
+    log,
+  );
+}

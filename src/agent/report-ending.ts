@@ -1,0 +1,71 @@
+import { Cancelled } from '../progress/cancelled.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import type { Log } from './log.ts';
+
+/** What is known of the instance by the time a run ends. */
+export interface Known {
+  /** `v1.4.2`, once it has been found. */
+  version: string | null;
+  project: string | null;
+  services: readonly string[];
+}
+
+/** The end of a run that did not do what was asked: why, what state the instance is in, and what to type next. */
+export function reportEnding(error: unknown, log: Log, known: Known): void {
+  const { phase } = log;
+  const touched = phase === 'recreate' || phase === 'verify' || phase === 'done';
+  if (error instanceof Cancelled) {
+    log.phase = 'done';
+    log.warn(
+      `cancelled: nothing was changed, ${running(known)} runs on. Run the update again when it suits.`,
+      {
+        outcome: 'cancelled',
+      },
+    );
+    return;
+  }
+  if (!(error instanceof UpdateError)) {
+    log.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    log.phase = 'done';
+    const state = touched
+      ? 'containers may be half replaced: see docker compose ps'
+      : 'no container was touched and the files are as they were';
+    log.error(`crashed: a bug in the updater; ${state}. Please report the lines above.`, {
+      outcome: 'crashed',
+    });
+    return;
+  }
+  for (const line of error.detail) log.error(line);
+  const cause = sentenceOfCause(error);
+  log.error(error.message + cause);
+  log.phase = 'done';
+  const advice = error.outcome === 'broken' ? adviceWhenBroken(known, error.advice) : error.advice;
+  log.error(`${error.outcome}: ${stateAfter(error, touched, known)}. ${advice}`, {
+    outcome: error.outcome,
+    code: error.code,
+  });
+}
+
+const sentenceOfCause = (error: UpdateError): string => {
+  const code = (error.cause as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === 'string' && /^E[A-Z]+$/.test(code) && !error.message.includes(code)
+    ? ` (${code})`
+    : '';
+};
+
+function stateAfter({ outcome }: UpdateError, touched: boolean, known: Known): string {
+  if (outcome === 'broken') {
+    return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
+  }
+  if (touched) return `the files are as they were and ${running(known)} runs again`;
+  return `nothing was changed, ${running(known)} runs on`;
+}
+
+const running = ({ version }: Known): string => version ?? 'the old version';
+
+function adviceWhenBroken({ project, services }: Known, otherwise: string): string {
+  if (!project) return otherwise;
+  const compose = `docker compose -p ${project}`;
+  const names = services.join(' ');
+  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${compose} up -d --no-deps ${names}, from the compose directory.`;
+}

@@ -1,0 +1,146 @@
+import { basename } from 'node:path';
+import type { Image } from '../engine/container.ts';
+import { service } from '../engine/container.ts';
+import { isMajorChange } from '../release/order.ts';
+import { parseTag } from '../release/tag.ts';
+import type { Installation } from './installation.ts';
+import type { Log } from './log.ts';
+import { majorAdvice, type UpdatePlan } from './plan.ts';
+import type { Settled } from './settle.ts';
+import type { RunContext } from './update.ts';
+import { seconds } from './verify.ts';
+
+const and = (names: readonly string[]): string =>
+  names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+
+/** `v1.4.2`, or the tag where no version is known. */
+export const fromWord = (installation: Installation): string => {
+  if (installation.runningVersion) return `v${installation.runningVersion}`;
+  const reference = installation.services[0]?.containers[0]?.imageReference ?? '';
+  return reference.slice(reference.lastIndexOf(':') + 1) || 'an unknown version';
+};
+
+/** What was reached; beside a floating tag the version that its image tells. */
+export function reached(plan: UpdatePlan, settled: Pick<Settled, 'version'>): string {
+  const tag = plan.moves[0]?.tag ?? plan.goal;
+  if (parseTag(tag).kind === 'release') return plan.goal;
+  return settled.version ? `${tag} (v${settled.version})` : tag;
+}
+
+export function describeInstallation(installation: Installation, log: Log): void {
+  const { services, kind, files, runningVersion, followers, pins } = installation;
+  const names = and(services.map(({ name }) => name));
+  const file = basename(files.composeFiles[0]?.path ?? '');
+  const pinnedBy = and([...new Set(pins.map(({ place }) => place.description))]);
+  log.info(
+    `${names} ${services.length > 1 ? 'run' : 'runs'} ${fromWord(installation)}; ${file} is ${kind}, pinned by ${pinnedBy}`,
+    {
+      from: fromWord(installation),
+      kind,
+    },
+  );
+  if (!runningVersion)
+    log.info('the running images do not tell their version: there is no check against a downgrade');
+  for (const { name, running, containers, isApp } of services) {
+    if (running === 0)
+      log.info(`${name} is stopped: it is updated and ${isApp ? 'started' : 'left stopped'}`);
+    else if (containers.length > 1) log.info(`${name} has ${containers.length} containers`);
+  }
+  if (followers.length > 0) {
+    log.info(
+      `${and(followers.map(({ name }) => name))} shares a namespace with ${names}: it is recreated with it`,
+    );
+  }
+}
+
+export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
+  const { services, followers, containers } = installation;
+  const bumps = plan.moves.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+  const places = [...new Set(bumps.map(({ pin, tag }) => `${pin.place.description} to ${tag}`))];
+  const moved = [...services, ...followers].map(({ name }) => name);
+  const stay = [...new Set(containers.map(service))].filter((name) => !moved.includes(name)).sort();
+  const what = [
+    ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),
+    ...places.map((place) => `move ${place}`),
+  ];
+  const steps =
+    what.length > 0
+      ? `${what.join(', ')}, recreate ${and(moved)}`
+      : `pull again, recreate ${and(moved)} where the image is another`;
+  const from = fromWord(installation);
+  const way = from === plan.goal ? from : `${from} → ${plan.goal}`;
+  log.info(`${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} stay${stay.length > 1 ? '' : 's'}` : ''}`, {
+    from: fromWord(installation),
+    to: plan.goal,
+  });
+  for (const warning of plan.warnings) log.warn(warning);
+}
+
+/** Where a floating tag or a label says something else than was asked for. */
+export function versionWarning(plan: UpdatePlan, settled: Pick<Settled, 'version'>): string | null {
+  if (plan.target?.kind !== 'release' || !settled.version || settled.version === plan.target.version)
+    return null;
+  const tag = plan.moves[0]?.tag;
+  return tag === 'latest'
+    ? `latest is v${settled.version} by now, not ${plan.target.tag}`
+    : `the image ${plan.moves[0]?.to} says it is v${settled.version}, not ${plan.target.tag}`;
+}
+
+/** A floating tag tells only after the pull that it brings a new major version. */
+export function floatingMajorWarning(
+  installation: Installation,
+  plan: UpdatePlan,
+  settled: Settled,
+): string | null {
+  const { runningVersion } = installation;
+  if (plan.target?.kind === 'release' || !runningVersion || !settled.version) return null;
+  return isMajorChange(runningVersion, settled.version) ? majorAdvice(runningVersion, settled.version) : null;
+}
+
+export function endUnchanged(
+  { log, startedAt }: RunContext,
+  installation: Installation,
+  plan: UpdatePlan,
+  settled: Settled,
+): void {
+  const warning = versionWarning(plan, settled);
+  if (warning) log.warn(warning);
+  const names = installation.services.map(({ name }) => name);
+  log.info(
+    `unchanged: ${and(names)} already ${names.length > 1 ? 'run' : 'runs'} ${reached(plan, settled)}; nothing to do (${seconds(Date.now() - startedAt)})`,
+    {
+      outcome: 'unchanged',
+      to: plan.goal,
+    },
+  );
+}
+
+export function endUpdated(
+  { log, startedAt }: RunContext,
+  installation: Installation,
+  plan: UpdatePlan,
+  settled: Settled,
+  images: ReadonlyMap<string, Image>,
+  freed: { reference: string; size: number } | null,
+): void {
+  for (const name of settled.alsoMoved) {
+    log.info(`${name} is pinned by the same text: docker compose up -d ${name} moves it, too`);
+  }
+  if (settled.newServices.length > 0) {
+    log.info(
+      `new in this release and not started: ${and(settled.newServices)}; docker compose up -d ${settled.newServices.join(' ')} starts ${settled.newServices.length > 1 ? 'them' : 'it'}`,
+    );
+  }
+  const free = freed
+    ? `; to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
+    : '';
+  log.info(
+    `updated ${fromWord(installation)} → ${reached(plan, settled)} in ${seconds(Date.now() - startedAt)}${free}`,
+    {
+      outcome: 'updated',
+      from: fromWord(installation),
+      to: plan.goal,
+      images: [...images.keys()],
+    },
+  );
+}

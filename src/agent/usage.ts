@@ -1,0 +1,30 @@
+export const usage = `svc-updater: replaces the app and the worker of a running svc instance by a new release,
+or leaves it exactly as it was.
+
+  svc-updater [update] [options]   update the instance in the mounted directory (the default)
+  svc-updater plan [options]       show what update would do; changes nothing
+  svc-updater bump [options]       edit version pins in files only; needs no engine
+  svc-updater --help | --version
+
+update and plan (environment variable in brackets):
+  --target vX.Y.Z|canary    what to move to [SVC_UPDATER_TARGET]; without it floating tags are pulled again
+  --project NAME            compose project [SVC_UPDATER_PROJECT]
+  --dir DIR                 the compose directory as mounted [SVC_UPDATER_DIR]
+  --service NAME            repeatable; the first is the app, the others are workers [SVC_UPDATER_SERVICES=a,b]
+                            (app, worker)
+  --version-var NAME        the version variable [SVC_UPDATER_VERSION_VAR] (SVC_VERSION)
+  --wait-timeout SECONDS    for the new version to become healthy [SVC_UPDATER_WAIT_TIMEOUT] (300)
+  --pull-timeout SECONDS    for all pulls together [SVC_UPDATER_PULL_TIMEOUT] (3600)
+  --accept-drift            go on where the files no longer say what the containers have
+  --log line|json           [SVC_UPDATER_LOG] (line)
+
+bump:
+  --to vX.Y.Z|canary --service NAME … [--dir DIR] [--file FILE]… [--env-file FILE]… [--digest sha256:…] [--dry-run]
+
+Run it with the engine's socket and the compose directory at its own path:
+  docker run --rm --name svc-updater --stop-timeout 120 \\
+    -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater --target v1.5.0
+
+Exit codes: 0 updated or unchanged, 1 crashed, 2 usage, 3 refused (nothing changed), 4 failed (the old version runs),
+5 broken (a person must look), 130 and 143 cancelled.
+`;

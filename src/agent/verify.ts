@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Container, isMeantToRun, service } from '../engine/container.ts';
+import type { Engine } from '../engine/engine.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import type { Installation } from './installation.ts';
+import { leftoverName } from './installation.ts';
+import type { Log } from './log.ts';
+
+const pollMs = 250;
+const heartbeatMs = 10_000;
+/** Without a health check, this long without a restart counts as well. */
+const steadyMs = 5_000;
+const logLines = 50;
+
+/** Containers of the project now, without one-off ones and compose's leftovers. */
+export async function projectContainers(engine: Engine, project: string): Promise<Container[]> {
+  const all = await engine.containers([`label=com.docker.compose.project=${project}`]);
+  return all.filter(
+    (container) =>
+      container.labels['com.docker.compose.oneoff'] !== 'True' &&
+      !(leftoverName.test(container.name) && container.status === 'created'),
+  );
+}
+
+/** How long each service took, for the log: `app healthy after 1.9 s`. */
+export interface Wellness {
+  service: string;
+  how: string;
+}
+
+/**
+ * Waits until every running container of these services is well: healthy where it has a health check, else without a
+ * restart for 5 s.
+ * @throws UpdateError broken, with the last lines of what the unwell containers printed
+ */
+export async function awaitWell(
+  engine: Engine,
+  ids: ReadonlyMap<string, readonly string[]>,
+  timeoutMs: number,
+  log: Log,
+): Promise<Wellness[]> {
+  const begin = Date.now();
+  const steady = new Map<string, { startedAt: string; since: number }>();
+  const wellAt = new Map<string, { afterMs: number; healthy: boolean }>();
+  let nextBeat = begin + heartbeatMs;
+  const all = [...ids.values()].flat();
+  for (;;) {
+    const containers = await engine.inspect(all);
+    const states = containers.map((container) => ({ container, why: unwell(container, steady) }));
+    for (const { container, why } of states) {
+      if (why !== null) wellAt.delete(container.id);
+      else if (!wellAt.has(container.id)) {
+        const afterMs = Math.max(0, Date.now() - Date.parse(container.startedAt));
+        wellAt.set(container.id, { afterMs, healthy: container.health !== null });
+      }
+    }
+    const pending = states.filter(({ why }) => why !== null);
+    const gone = all.filter((id) => !containers.some((container) => container.id === id));
+    if (pending.length === 0 && gone.length === 0) break;
+    const dead = pending.filter(({ container }) => hasEnded(container));
+    if (dead.length > 0 || gone.length > 0 || Date.now() - begin > timeoutMs) {
+      const worst = dead.length > 0 ? dead : pending;
+      const sentences = worst.map(({ container, why }) => `${container.name} ${why}`);
+      const lost = gone.length > 0 ? [`${gone.length} container(s) vanished`] : [];
+      const waited = dead.length > 0 || gone.length > 0 ? '' : ` after ${seconds(timeoutMs)}`;
+      throw new UpdateError('broken', `${[...sentences, ...lost].join(', ')}${waited}`, {
+        detail: (await Promise.all(worst.map(({ container }) => lastLog(engine, container)))).flat(),
+      });
+    }
+    if (Date.now() >= nextBeat) {
+      nextBeat += heartbeatMs;
+      log.info(
+        `waiting for ${pending.map(({ container, why }) => `${container.name}: ${why}`).join(', ')} (${seconds(Date.now() - begin)})`,
+      );
+    }
+    await sleep(pollMs);
+  }
+  return [...ids].flatMap(([name, list]) => {
+    const last = list
+      .map((id) => wellAt.get(id))
+      .sort((a, b) => (a?.afterMs ?? 0) - (b?.afterMs ?? 0))
+      .at(-1);
+    if (!last) return [];
+    const how = last.healthy
+      ? `healthy after ${seconds(last.afterMs, 1)}`
+      : `up for ${seconds(last.afterMs)} without a restart`;
+    return [{ service: name, how }];
+  });
+}
+
+/** Why a container does not count as well yet, or null. */
+function unwell(
+  container: Container,
+  steady: Map<string, { startedAt: string; since: number }>,
+): string | null {
+  if (container.status !== 'running') {
+    const code =
+      hasEnded(container) || container.status === 'restarting' ? ` (exit code ${container.exitCode})` : '';
+    return `is ${container.status}${code}${container.error ? `: ${container.error}` : ''}`;
+  }
+  if (container.health !== null) {
+    if (container.health === 'healthy') return null;
+    const output = container.health === 'unhealthy' && container.lastHealthOutput.trim();
+    return `is ${container.health}${output ? ` (${output.split('\n', 1)[0]?.slice(0, 200)})` : ''}`;
+  }
+  const known = steady.get(container.id);
+  if (known?.startedAt !== container.startedAt) {
+    steady.set(container.id, { startedAt: container.startedAt, since: Date.now() });
+    return 'has just started';
+  }
+  return Date.now() - known.since >= steadyMs ? null : 'has just started';
+}
+
+/** Ended for good: no restart policy brings it back. */
+const hasEnded = (container: Container): boolean =>
+  ['exited', 'dead'].includes(container.status) &&
+  (container.restartPolicy === 'no' ||
+    (container.restartPolicy === 'on-failure' && container.exitCode === 0));
+
+async function lastLog(engine: Engine, container: Container): Promise<string[]> {
+  const result = await engine.call(['logs', '--tail', String(logLines), container.id]);
+  const lines = `${result.stdout}${result.stderr}`.split(/\r?\n/).filter(Boolean).slice(-logLines);
+  const health = container.lastHealthOutput.trim();
+  return [
+    `the last ${lines.length} lines of ${container.name}:`,
+    ...lines.map((line) => `  ${line}`),
+    ...(health && container.health !== 'healthy' ? [`its health check said: ${health}`] : []),
+  ];
+}
+
+/** Every other container of the project must be what it was. Gives the names of those that are not. */
+export function changedOthers(installation: Installation, now: readonly Container[]): string[] {
+  const moved = new Set([...installation.services, ...installation.followers].map(({ name }) => name));
+  const others = (containers: readonly Container[]) =>
+    containers.filter((container) => !moved.has(service(container)));
+  const before = others(installation.containers);
+  const after = new Set(others(now).map(({ id }) => id));
+  const known = new Set(before.map(({ id }) => id));
+  return [
+    ...before.filter(({ id }) => !after.has(id)).map(({ name }) => name),
+    ...others(now)
+      .filter(({ id }) => !known.has(id))
+      .map(({ name }) => name),
+  ];
+}
+
+/** Containers of these services that are meant to run, by service. */
+export function runningIds(
+  containers: readonly Container[],
+  services: readonly string[],
+): Map<string, string[]> {
+  return new Map(
+    services.flatMap((name) => {
+      const ids = containers
+        .filter(
+          (container) =>
+            service(container) === name && (isMeantToRun(container) || container.restartPolicy !== 'no'),
+        )
+        .map(({ id }) => id);
+      return ids.length > 0 ? [[name, ids] as const] : [];
+    }),
+  );
+}
+
+export const seconds = (ms: number, digits = 0): string => `${(ms / 1000).toFixed(digits)} s`;

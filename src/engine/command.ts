@@ -1,0 +1,94 @@
+import { createInterface } from 'node:readline';
+import { execa } from 'execa';
+
+export interface CommandResult {
+  /** Null where the command was killed by a signal or could not be started. */
+  exitCode: number | null;
+  stdout: string;
+  /** The last lines of it where it was read line by line. */
+  stderr: string;
+  /** The deadline ended it. */
+  timedOut: boolean;
+  /** The abort signal ended it. */
+  aborted: boolean;
+}
+
+export interface CommandOptions {
+  /** The whole environment of the command; nothing is inherited. */
+  env: Readonly<Record<string, string>>;
+  deadlineMs: number;
+  signal?: AbortSignal | undefined;
+  cwd?: string | undefined;
+  onStderrLine?: ((line: string) => void) | undefined;
+}
+
+/** Between a polite SIGTERM and SIGKILL. */
+const graceMs = 5_000;
+/** What is kept of a standard error that is read line by line. */
+const tailLines = 200;
+
+/**
+ * Runs a command to its end: no shell, stdin closed, own process group. The group matters twice: Ctrl-C on the
+ * updater's terminal must not reach a compose call that has to finish, and a deadline must reach the plugin behind
+ * `docker compose` as well.
+ */
+export async function runCommand(
+  file: string,
+  args: readonly string[],
+  options: CommandOptions,
+): Promise<CommandResult> {
+  const child = execa(file, [...args], {
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    env: options.env,
+    extendEnv: false,
+    stdin: 'ignore',
+    detached: true,
+    cleanup: false,
+    reject: false,
+    stripFinalNewline: false,
+    maxBuffer: 200_000_000,
+    // A pull reports every block it fetches: hours of that must not pile up in memory.
+    buffer: { stdout: true, stderr: options.onStderrLine === undefined },
+  });
+  const tail: string[] = [];
+  let timedOut = false;
+  let aborted = false;
+  let escalation: NodeJS.Timeout | undefined;
+  const killGroup = (signal: NodeJS.Signals) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch {
+      // The group has ended by itself.
+    }
+  };
+  const stop = () => {
+    killGroup('SIGTERM');
+    escalation ??= setTimeout(() => killGroup('SIGKILL'), graceMs);
+  };
+  const onAbort = () => {
+    aborted = true;
+    stop();
+  };
+  const deadline = setTimeout(() => {
+    timedOut = true;
+    stop();
+  }, options.deadlineMs);
+  if (options.signal?.aborted) onAbort();
+  options.signal?.addEventListener('abort', onAbort, { once: true });
+  if (options.onStderrLine && child.stderr) {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      options.onStderrLine?.(line);
+      tail.push(line);
+      if (tail.length > tailLines) tail.shift();
+    });
+  }
+
+  const result = await child;
+  clearTimeout(deadline);
+  clearTimeout(escalation);
+  options.signal?.removeEventListener('abort', onAbort);
+  const exitCode = result.exitCode ?? null;
+  const heard = options.onStderrLine ? tail.join('\n') : (result.stderr ?? '');
+  const stderr = exitCode === null && !heard ? (result.originalMessage ?? '') : heard;
+  return { exitCode, stdout: result.stdout, stderr, timedOut, aborted };
+}

@@ -1,0 +1,146 @@
+import { UpdateError } from '../progress/update-error.ts';
+import type { CommandResult } from './command.ts';
+import { composeMessages } from './compose-output.ts';
+import type { Engine } from './engine.ts';
+
+/** What makes compose see the project the way the host does. Absolute host paths throughout. */
+export interface ComposeProject {
+  name: string;
+  directory: string;
+  files: readonly string[];
+  /** Only where `--env-file` was given; otherwise compose finds `.env` by itself. */
+  envFiles: readonly string[];
+}
+
+export interface ModelMount {
+  type: string;
+  source?: string;
+  target: string;
+}
+
+export interface ModelService {
+  image?: string;
+  build?: unknown;
+  pull_policy?: string;
+  environment?: Record<string, string | null> | null;
+  env_file?: { path: string; required?: boolean }[] | null;
+  depends_on?: Record<string, { condition?: string }> | null;
+  network_mode?: string;
+  pid?: string;
+  ipc?: string;
+  networks?: Record<string, unknown> | null;
+  ports?: { target?: number; published?: string; host_ip?: string; protocol?: string }[] | null;
+  volumes?: ModelMount[] | null;
+  configs?: { source: string; target?: string }[] | null;
+  secrets?: { source: string; target?: string }[] | null;
+}
+
+/** Compose's own resolved model, as `docker compose config --format json` prints it. */
+export interface Model {
+  name: string;
+  services: Record<string, ModelService>;
+  networks?: Record<string, { name?: string; external?: boolean } | null>;
+  volumes?: Record<string, { name?: string; external?: boolean } | null>;
+  configs?: Record<string, { file?: string } | null>;
+  secrets?: Record<string, { file?: string } | null>;
+}
+
+export interface ConfigOptions {
+  /** Files that stand in for the project's own while an edit is proven. */
+  files?: readonly string[];
+  envFiles?: readonly string[];
+  /** These services with their dependencies and their whole environment; all services without env files otherwise. */
+  services?: readonly string[];
+}
+
+export interface UpOptions {
+  scale?: number;
+  start: boolean;
+  forceRecreate?: boolean;
+  deadlineMs: number;
+}
+
+export class Compose {
+  readonly project: ComposeProject;
+  readonly #engine: Engine;
+
+  constructor(engine: Engine, project: ComposeProject) {
+    this.#engine = engine;
+    this.project = project;
+  }
+
+  /** Throws compose-invalid with compose's own words. */
+  async config(options: ConfigOptions = {}): Promise<Model> {
+    const chosen = options.services ? [...options.services] : ['--no-env-resolution', '--no-consistency'];
+    const profile = options.services ? [] : ['--profile', '*'];
+    const result = await this.#engine.call(
+      [...this.#flags(options), ...profile, 'config', '--format', 'json', ...chosen],
+      this.#where(),
+    );
+    if (result.exitCode !== 0) {
+      const messages = composeMessages(result.stderr);
+      throw new UpdateError(
+        'compose-invalid',
+        `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
+        {
+          detail: messages.slice(0, -1),
+        },
+      );
+    }
+    return JSON.parse(result.stdout);
+  }
+
+  /** `docker compose pull`, with the images of `override` in place of those in the files. */
+  pull(
+    services: readonly string[],
+    override: string,
+    options: { deadlineMs: number; onStderrLine: (line: string) => void },
+  ): Promise<CommandResult> {
+    const files = [...this.project.files, override];
+    return this.#engine.call(
+      [...this.#flags({ files }), '--progress', 'json', 'pull', '--policy', 'always', ...services],
+      { ...options, repeatable: false, ...this.#where() },
+    );
+  }
+
+  /** Never `-y`, never `--remove-orphans`: nothing but the named service may change. */
+  up(service: string, options: UpOptions): Promise<CommandResult> {
+    return this.#engine.call(
+      [
+        ...this.#flags({}),
+        '--progress',
+        'json',
+        'up',
+        options.start ? '--detach' : '--no-start',
+        '--no-deps',
+        '--no-build',
+        '--pull',
+        'never',
+        ...(options.forceRecreate ? ['--force-recreate'] : []),
+        ...(options.scale === undefined ? [] : ['--scale', `${service}=${options.scale}`]),
+        service,
+      ],
+      { deadlineMs: options.deadlineMs, repeatable: false, ...this.#where() },
+    );
+  }
+
+  #flags(options: { files?: readonly string[]; envFiles?: readonly string[] }): string[] {
+    const { name, directory } = this.project;
+    return [
+      'compose',
+      '--ansi',
+      'never',
+      '--project-directory',
+      directory,
+      '--project-name',
+      name,
+      ...(options.files ?? this.project.files).flatMap((file) => ['--file', file]),
+      ...(options.envFiles ?? this.project.envFiles).flatMap((file) => ['--env-file', file]),
+    ];
+  }
+
+  /** Services may pass PWD through, and it is the project directory for whoever types the command by hand. */
+  #where() {
+    return { cwd: this.project.directory, env: { PWD: this.project.directory } };
+  }
+}

@@ -1,0 +1,158 @@
+/** What the engine's inspect answers say, cut down to what the updater looks at. */
+export interface Mount {
+  type: string;
+  /** A host path for a bind, the volume's name for a volume. */
+  source: string;
+  destination: string;
+  writable: boolean;
+}
+
+export interface PortBinding {
+  /** `8080/tcp` */
+  target: string;
+  hostIp: string;
+  hostPort: string;
+}
+
+export interface Container {
+  /** 64 hex digits. */
+  id: string;
+  name: string;
+  /** The local image's id, `sha256:…`. */
+  imageId: string;
+  /** The reference it was created from. */
+  imageReference: string;
+  labels: Readonly<Record<string, string>>;
+  /** Values by key; a key without `=` is left out. */
+  env: ReadonlyMap<string, string>;
+  status: string;
+  startedAt: string;
+  exitCode: number;
+  error: string;
+  restartCount: number;
+  restartPolicy: string;
+  /** `healthy`, `unhealthy`, `starting`, or null without a health check. */
+  health: string | null;
+  lastHealthOutput: string;
+  /** What is mounted now. */
+  mounts: readonly Mount[];
+  /** What its creator asked for, without anonymous volumes. */
+  requestedMounts: readonly Mount[];
+  ports: readonly PortBinding[];
+  networks: readonly string[];
+  networkMode: string;
+  pidMode: string;
+  ipcMode: string;
+}
+
+export interface Image {
+  id: string;
+  digests: readonly string[];
+  labels: Readonly<Record<string, string>>;
+  env: ReadonlyMap<string, string>;
+  /** Bytes. */
+  size: number;
+}
+
+const neverStarted = '0001-01-01T00:00:00Z';
+
+/** The engine's own word for "this container has run": its start time is not zero. */
+export const hasStarted = (container: Container): boolean =>
+  container.startedAt !== neverStarted && container.startedAt !== '';
+
+/** Paused and restarting containers are meant to run, too. */
+export const isMeantToRun = (container: Container): boolean =>
+  ['running', 'restarting', 'paused'].includes(container.status);
+
+export const service = (container: Container): string => container.labels['com.docker.compose.service'] ?? '';
+
+export const byNumber = (a: Container, b: Container): number =>
+  Number(a.labels['com.docker.compose.container-number'] ?? 0) -
+  Number(b.labels['com.docker.compose.container-number'] ?? 0);
+
+// biome-ignore lint/suspicious/noExplicitAny: the engine's answer, read with care below
+type Raw = any;
+
+const environment = (list: readonly string[] | null | undefined): Map<string, string> =>
+  new Map(
+    (list ?? []).flatMap((entry) => {
+      const at = entry.indexOf('=');
+      return at < 0 ? [] : [[entry.slice(0, at), entry.slice(at + 1)] as const];
+    }),
+  );
+
+const anonymous = /^[0-9a-f]{64}$/;
+
+function requestedMounts(host: Raw): Mount[] {
+  const binds = ((host.Binds ?? []) as string[]).map((bind) => {
+    const [source = '', destination = '', mode = ''] = bind.split(':');
+    return {
+      type: source.startsWith('/') ? 'bind' : 'volume',
+      source,
+      destination,
+      writable: !mode.split(',').includes('ro'),
+    };
+  });
+  const mounts = ((host.Mounts ?? []) as Raw[]).map((mount) => ({
+    type: String(mount.Type),
+    source: String(mount.Source ?? ''),
+    destination: String(mount.Target),
+    writable: !mount.ReadOnly,
+  }));
+  return [...binds, ...mounts].filter((mount) => mount.source !== '' && !anonymous.test(mount.source));
+}
+
+export function readContainer(raw: Raw): Container {
+  const {
+    State: state = {},
+    Config: config = {},
+    HostConfig: host = {},
+    NetworkSettings: network = {},
+  } = raw;
+  const log = (state.Health?.Log ?? []) as Raw[];
+  return {
+    id: String(raw.Id),
+    name: String(raw.Name ?? '').replace(/^\//, ''),
+    imageId: String(raw.Image ?? ''),
+    imageReference: String(config.Image ?? ''),
+    labels: config.Labels ?? {},
+    env: environment(config.Env),
+    status: String(state.Status ?? ''),
+    startedAt: String(state.StartedAt ?? ''),
+    exitCode: Number(state.ExitCode ?? 0),
+    error: String(state.Error ?? ''),
+    restartCount: Number(raw.RestartCount ?? 0),
+    restartPolicy: String(host.RestartPolicy?.Name || 'no'),
+    health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
+    lastHealthOutput: String(log.at(-1)?.Output ?? ''),
+    mounts: ((raw.Mounts ?? []) as Raw[]).map((mount) => ({
+      type: String(mount.Type),
+      source: String(mount.Type === 'volume' ? mount.Name : (mount.Source ?? '')),
+      destination: String(mount.Destination),
+      writable: Boolean(mount.RW),
+    })),
+    requestedMounts: requestedMounts(host),
+    ports: Object.entries((host.PortBindings ?? {}) as Record<string, Raw[] | null>).flatMap(
+      ([target, bindings]) =>
+        (bindings ?? []).map((binding) => ({
+          target,
+          hostIp: String(binding.HostIp ?? ''),
+          hostPort: String(binding.HostPort ?? ''),
+        })),
+    ),
+    networks: Object.keys(network.Networks ?? {}),
+    networkMode: String(host.NetworkMode ?? ''),
+    pidMode: String(host.PidMode ?? ''),
+    ipcMode: String(host.IpcMode ?? ''),
+  };
+}
+
+export function readImage(raw: Raw): Image {
+  return {
+    id: String(raw.Id),
+    digests: raw.RepoDigests ?? [],
+    labels: raw.Config?.Labels ?? {},
+    env: environment(raw.Config?.Env),
+    size: Number(raw.Size ?? 0),
+  };
+}

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { PullMeter } from '../../src/engine/pull-progress.ts';
+
+const line = (id: string, text: string, current?: number, total?: number) =>
+  JSON.stringify({ id, parent_id: 'app', text, status: '[=>   ]', current, total });
+
+it('weighs layers by their bytes and says 100 to nobody', () => {
+  const meter = new PullMeter();
+  expect(meter.read('{"id":"app","text":"Pulling"}')).toBeNull();
+  expect(meter.read(line('a', 'Already exists'))).toBeNull();
+  expect(meter.read(line('a', 'Downloading', 10, 100))).toEqual({
+    percent: 10,
+    doneBytes: 10,
+    totalBytes: 100,
+  });
+  expect(meter.read(line('b', 'Downloading', 100, 300))).toEqual({
+    percent: 27,
+    doneBytes: 110,
+    totalBytes: 400,
+  });
+  expect(meter.read(line('a', 'Download complete'))).toEqual({
+    percent: 50,
+    doneBytes: 200,
+    totalBytes: 400,
+  });
+  expect(meter.read(line('b', 'Extracting', 1, 300))).toEqual({
+    percent: 99,
+    doneBytes: 400,
+    totalBytes: 400,
+  });
+});
+
+it('never goes back, though a layer that is announced late makes the whole larger', () => {
+  const meter = new PullMeter();
+  expect(meter.read(line('a', 'Downloading', 80, 100))?.percent).toBe(80);
+  expect(meter.read(line('b', 'Downloading', 0, 900))?.percent).toBe(80);
+  expect(meter.read(line('b', 'Downloading', 850, 900))?.percent).toBe(93);
+});
+
+it('reads the words of compose 5, which stand in status and text the other way round', () => {
+  const meter = new PullMeter();
+  const event = {
+    id: 'abc',
+    parent_id: 'Image svc:v1',
+    status: 'Working',
+    text: 'Downloading',
+    current: 5,
+    total: 10,
+  };
+  expect(meter.read(JSON.stringify(event))?.percent).toBe(50);
+});
+
+it('is not disturbed by lines of another kind', () => {
+  expect(new PullMeter().read('time="…" level=warning msg="x"')).toBeNull();
+  expect(new PullMeter().read('{"id":')).toBeNull();
+});
