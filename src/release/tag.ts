@@ -1,4 +1,4 @@
-import semver from 'semver';
+import valid from 'semver/functions/valid.js';
 
 /** What the tag of an image says about its version (SPEC, "Words"). */
 export type Tag =
@@ -55,4 +55,4 @@ export function versionFromLabel(label: string | undefined): string | null {
 }
 
 /** The forms are matched above; semver rejects numbers that cannot be compared exactly. */
-const isVersion = (text: string): boolean => text !== '' && semver.valid(text) === text;
+const isVersion = (text: string): boolean => text !== '' && valid(text) === text;
