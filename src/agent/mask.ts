@@ -11,6 +11,7 @@ export interface MaskOptions {
 }
 
 const hidden = '***';
+const headLength = 4;
 const secretKey = /PASS|SECRET|TOKEN|KEY|AUTH|CREDENTIAL/i;
 // A scheme is bounded, or a long run of letters would be tried from each of its letters.
 const urlCredentials = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@:]*:[^\s/?#]*@/gi;
@@ -58,19 +59,22 @@ interface Match {
 /** Matches in order; at each place the longest that `accepts`. */
 type Find = (text: string, accepts?: (text: string, match: Match) => boolean) => Match[];
 
-/** Looks for thousands of texts in one pass, by their first characters. */
+/** Looks for thousands of texts in one pass: by their first characters, then by the few lengths that begin so. */
 function finder(texts: readonly string[]): Find {
-  const headLength = 4;
-  const byHead = new Map<string, string[]>();
-  for (const text of new Set(texts)) {
+  const all = new Set(texts);
+  const lengthsByHead = new Map<string, Set<number>>();
+  for (const text of all) {
     const head = text.slice(0, headLength);
-    const group = byHead.get(head);
-    if (group) group.push(text);
-    else byHead.set(head, [text]);
+    const lengths = lengthsByHead.get(head);
+    if (lengths) lengths.add(text.length);
+    else lengthsByHead.set(head, new Set([text.length]));
   }
-  for (const group of byHead.values()) group.sort((a, b) => b.length - a.length);
-  // The few that are shorter than a head are heads of their own.
-  const lengths = [...new Set([...byHead.keys()].map((head) => head.length))].sort((a, b) => b - a);
+  const longestFirst = new Map(
+    [...lengthsByHead].map(([head, lengths]) => [head, [...lengths].sort((a, b) => b - a)]),
+  );
+  // The few texts that are shorter than a head are heads of their own.
+  const headLengths = [...new Set([...longestFirst.keys()].map((head) => head.length))].sort((a, b) => b - a);
+
   return (text, accepts = () => true) => {
     const matches: Match[] = [];
     for (let start = 0; start < text.length; start += 1) {
@@ -85,10 +89,10 @@ function finder(texts: readonly string[]): Find {
     start: number,
     accepts: (text: string, match: Match) => boolean,
   ): Match | null {
-    for (const length of lengths) {
-      for (const candidate of byHead.get(text.slice(start, start + length)) ?? []) {
-        const match = { start, end: start + candidate.length };
-        if (text.startsWith(candidate, start) && accepts(text, match)) return match;
+    for (const size of headLengths) {
+      for (const length of longestFirst.get(text.slice(start, start + size)) ?? []) {
+        const match = { start, end: start + length };
+        if (all.has(text.slice(start, match.end)) && accepts(text, match)) return match;
       }
     }
     return null;

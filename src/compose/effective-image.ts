@@ -63,7 +63,7 @@ function search(
     else if (entry.extends && !entry.resetsImage) {
       const { service: base, file, line } = entry.extends;
       const says = `${service} extends ${base}`;
-      const from = file === null ? layer : linked(files, layer, { path: file, line }, says);
+      const from = file === null ? layer : linked(files, layer, { path: file, line }, `${says} of`);
       const step = `${from instanceof UpdateError ? file : from.file.path}\n${base}`;
       if (seen.has(step)) throw circular(layer, line, says);
       if (from instanceof UpdateError) found.away ??= from;

@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import { applyEdits, type Edit } from './edit.ts';
 import { assigns, setVariableEdit } from './env-file.ts';
@@ -188,5 +187,5 @@ const unsupported = (pin: Pin, why: string): UpdateError =>
 const conflict = (one: Pin, other: Pin): UpdateError =>
   new UpdateError(
     'pin-unsupported',
-    `${one.service} and ${other.service} share ${one.place.description} (${basename(one.place.file)}), and need different texts there`,
+    `${one.service} and ${other.service} share ${one.place.description} and need different texts there`,
   );

@@ -1,0 +1,586 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { describe, expect, it } from 'vitest';
+import { applyEdits } from '../../src/compose/edit.ts';
+import { findPin, pinEdits } from '../../src/compose/pins.ts';
+import type { ProjectFiles } from '../../src/compose/text-file.ts';
+import { parseTarget, retag } from '../../src/release/tag.ts';
+
+const digests = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
+
+/** Files by name; those that end in `env` are env files. */
+function project(texts: Record<string, string>, linked: string[] = []): ProjectFiles {
+  const files = Object.entries(texts).map(([name, text]) => ({ path: `/srv/svc/${name}`, text }));
+  return {
+    composeFiles: files.filter(
+      ({ path }) => !path.endsWith('env') && !linked.some((name) => path.endsWith(name)),
+    ),
+    envFiles: files.filter(({ path }) => path.endsWith('env')),
+    newEnvFile: '/srv/svc/.env',
+    linkedFiles: files.filter(({ path }) => linked.some((name) => path.endsWith(name))),
+  };
+}
+
+/** What is left of the files after a move, only those that change. */
+function move(files: ProjectFiles, to: string, services = ['app'], digest?: string): Record<string, string> {
+  const target = parseTarget(to);
+  if (!target) throw new Error(`${to} is no target`);
+  const pins = services.map((service) => findPin(files, service));
+  const edits = pinEdits(
+    files,
+    pins.map((pin) => ({ pin, tag: retag(pin.tag, target), ...(digest === undefined ? {} : { digest }) })),
+  );
+  const all = [...files.composeFiles, ...files.envFiles, ...(files.linkedFiles ?? [])];
+  return Object.fromEntries(
+    [...new Set(edits.map(({ file }) => file))].map((path) => [
+      path.replace('/srv/svc/', ''),
+      applyEdits(
+        all.find((file) => file.path === path)?.text ?? '',
+        edits.filter(({ file }) => file === path),
+      ),
+    ]),
+  );
+}
+
+const image = (text: string) => `services:\n  app:\n    image: ${text}\n`;
+const both = (app: string, worker: string) => `${image(app)}  worker:\n    image: ${worker}\n`;
+
+describe('a pin', () => {
+  it.each<[string, Record<string, string>, string, string]>([
+    ['literal', { 'compose.yaml': image('svc:v1.4.2') }, 'svc:v1.4.2', 'image of app in compose.yaml line 3'],
+    [
+      'variable',
+      { 'compose.yaml': image('svc:${V}'), '.env': 'A=1\nV=v1.4.2\n' },
+      'svc:v1.4.2',
+      'V in .env line 2',
+    ],
+    [
+      'default',
+      { 'compose.yaml': image('svc:${V:-v1.4.2}') },
+      'svc:v1.4.2',
+      'the default of V in compose.yaml line 3',
+    ],
+    [
+      'absent',
+      { 'compose.yaml': image('ghcr.io/acme/svc') },
+      'ghcr.io/acme/svc',
+      'image of app in compose.yaml line 3, which has no tag',
+    ],
+    [
+      'variable',
+      { 'compose.yaml': image('${I}'), 'prod.env': 'I=r:5000/svc:1.4.2' },
+      'r:5000/svc:1.4.2',
+      'I in prod.env line 1',
+    ],
+    [
+      'variable',
+      { 'compose.yaml': image('svc:v${V}-alpine'), '.env': 'V=1.4.2' },
+      'svc:v1.4.2-alpine',
+      'V in .env line 1',
+    ],
+    [
+      'literal',
+      { 'compose.yaml': image('svc:1.4.2${X:--alpine}') },
+      'svc:1.4.2-alpine',
+      'image of app in compose.yaml line 3',
+    ],
+    [
+      'default',
+      { 'compose.yaml': image('svc:${A:-${B:-v1.4.2}}') },
+      'svc:v1.4.2',
+      'the default of B in compose.yaml line 3',
+    ],
+    [
+      'variable',
+      { 'compose.yaml': image('svc:${A:-$B}'), '.env': 'B=v1.4.2' },
+      'svc:v1.4.2',
+      'B in .env line 1',
+    ],
+    [
+      'variable',
+      { 'compose.yaml': image('svc:$A'), '.env': 'B=v1.4.2\nA=$B' },
+      'svc:v1.4.2',
+      'B in .env line 1',
+    ],
+    [
+      'default',
+      { 'compose.yaml': image('svc:$A'), '.env': 'A=${B:-v1.4.2}' },
+      'svc:v1.4.2',
+      'the default of B in .env line 1',
+    ],
+    [
+      'literal',
+      { 'compose.yaml': `x: &i svc:v1.4.2\n${image('*i')}` },
+      'svc:v1.4.2',
+      'image of app in compose.yaml line 1',
+    ],
+    [
+      'literal',
+      { 'a.yaml': image('svc:v1.0.0'), 'b.yaml': image('svc:v1.4.2') },
+      'svc:v1.4.2',
+      'image of app in b.yaml line 3',
+    ],
+    [
+      'literal',
+      { 'a.yaml': image('svc:v1.4.2'), 'b.yaml': 'services: {app: {command: x}}' },
+      'svc:v1.4.2',
+      'image of app in a.yaml line 3',
+    ],
+    [
+      'literal',
+      { 'c.yaml': 'services:\n  app: {extends: base}\n  base: {image: svc:v1.4.2}' },
+      'svc:v1.4.2',
+      'image of app in c.yaml line 3',
+    ],
+    [
+      'variable',
+      { 'compose.yaml': image('svc:$V'), 'a.env': 'V=v1.0.0', 'b.env': 'V=v1.4.2' },
+      'svc:v1.4.2',
+      'V in b.env line 1',
+    ],
+  ])('%s: %j', (kind, texts, referenceText, description) => {
+    const pin = findPin(project(texts), 'app');
+    expect({
+      kind: pin.place.kind,
+      referenceText: pin.referenceText,
+      description: pin.place.description,
+    }).toEqual({ kind, referenceText, description });
+  });
+
+  it('is found through extends and include where the files are at hand', () => {
+    const files = project(
+      {
+        'compose.yaml': 'include: [sub/web.yaml]',
+        'sub/web.yaml': 'services: {app: {extends: {file: base.yaml, service: b}}}',
+        'sub/base.yaml': 'services: {b: {image: svc:v1.4.2}}',
+      },
+      ['web.yaml', 'base.yaml'],
+    );
+    expect(findPin(files, 'app')).toMatchObject({
+      referenceText: 'svc:v1.4.2',
+      place: { file: '/srv/svc/sub/base.yaml' },
+    });
+    expect(move(files, 'v1.5.0')).toEqual({ 'sub/base.yaml': 'services: {b: {image: svc:v1.5.0}}' });
+  });
+
+  it.each<[string, Record<string, string>, string, string]>([
+    [
+      'a digest alone',
+      { 'compose.yaml': image(`svc@${digests.old}`) },
+      'pin-digest',
+      'image of app in compose.yaml line 3 is pinned by a digest alone, which names no release',
+    ],
+    [
+      'a build',
+      { 'compose.yaml': 'services: {app: {build: .}}' },
+      'built-from-source',
+      'app is built from source in compose.yaml and names no image',
+    ],
+    [
+      'a reset image',
+      { 'a.yaml': image('svc:v1'), 'b.yaml': 'services: {app: {image: !reset null, build: .}}' },
+      'built-from-source',
+      'app is built from source in a.yaml, b.yaml and names no image',
+    ],
+    [
+      'two variables',
+      { 'compose.yaml': image('svc:v${A}.${B}.0'), '.env': 'A=1\nB=4' },
+      'pin-unsupported',
+      'image of app in compose.yaml line 3 makes one tag, v1.4.0, of A and B',
+    ],
+    [
+      'escapes',
+      { 'compose.yaml': image('"svc:\\x761.4.2"') },
+      'pin-unsupported',
+      'image of app in compose.yaml line 3 is written with escapes or from elsewhere: its tag has no place of its own',
+    ],
+    [
+      'an unset variable',
+      { 'compose.yaml': image('svc:$V') },
+      'compose-invalid',
+      'image of app in compose.yaml line 3 resolves to "svc:", which is no image reference; V is not set',
+    ],
+    [
+      'a required variable',
+      { 'compose.yaml': image('svc:${V:?set it}') },
+      'compose-invalid',
+      'image of app in compose.yaml line 3: V is required and not set: set it',
+    ],
+    [
+      'extends from afar',
+      { 'compose.yaml': 'services:\n  app:\n    extends: {file: base.yaml, service: b}' },
+      'pin-unsupported',
+      'app extends b of base.yaml (compose.yaml line 3), a file that is not at hand',
+    ],
+    [
+      'include from afar',
+      { 'compose.yaml': 'include:\n  - oci://x/y' },
+      'pin-unsupported',
+      'app may come from oci://x/y (compose.yaml line 2), a file that is not at hand',
+    ],
+    [
+      'no such service',
+      { 'compose.yaml': 'services: {web: {image: a}, db: {image: b}}' },
+      'no-app',
+      'no service app in compose.yaml',
+    ],
+    [
+      'neither image nor build',
+      { 'compose.yaml': 'services: {app: {command: x}}' },
+      'compose-invalid',
+      'app has neither an image nor a build in compose.yaml',
+    ],
+    [
+      'extends in a circle',
+      { 'c.yaml': 'services:\n  app: {extends: b}\n  b: {extends: app}' },
+      'compose-invalid',
+      'c.yaml line 2: app extends b in a circle',
+    ],
+    [
+      'a bad env file',
+      { 'compose.yaml': image('svc:$V'), '.env': 'A=1\nB!=2' },
+      'compose-invalid',
+      '.env line 2: unexpected "!" in the name of a variable',
+    ],
+  ])('is refused: %s', (_, texts, code, message) => {
+    expect(() => findPin(project(texts), 'app')).toThrow(expect.objectContaining({ code, message }));
+  });
+});
+
+describe('moving a pin', () => {
+  it.each<[string, Record<string, string>, string, Record<string, string>]>([
+    [
+      'literal',
+      { 'compose.yaml': image('svc:v1.4.2 # v1.4.2') },
+      'v1.5.0',
+      { 'compose.yaml': image('svc:v1.5.0 # v1.4.2') },
+    ],
+    [
+      'without v',
+      { 'compose.yaml': image("'svc:1.4.2-alpine'") },
+      'v1.5.0',
+      { 'compose.yaml': image("'svc:1.5.0-alpine'") },
+    ],
+    [
+      'the name of the image says the version, too',
+      { 'compose.yaml': image('v1.4.2/svc:v1.4.2') },
+      'v1.5.0',
+      { 'compose.yaml': image('v1.4.2/svc:v1.5.0') },
+    ],
+    [
+      'to canary',
+      { 'compose.yaml': image('svc:1.4.2-alpine') },
+      'canary',
+      { 'compose.yaml': image('svc:canary') },
+    ],
+    [
+      'from canary',
+      { 'compose.yaml': image('svc:canary') },
+      'v1.5.0',
+      { 'compose.yaml': image('svc:v1.5.0') },
+    ],
+    [
+      'a variable',
+      { 'compose.yaml': image('svc:${V}'), '.env': 'V="v1.4.2" # V=v1.4.2\n' },
+      'v1.5.0',
+      { '.env': 'V="v1.5.0" # V=v1.4.2\n' },
+    ],
+    [
+      'a variable with a default',
+      { 'compose.yaml': image('svc:${V:-v1.0.0}'), '.env': 'V=v1.4.2' },
+      'v1.5.0',
+      { '.env': 'V=v1.5.0' },
+    ],
+    [
+      'the last of duplicates',
+      { 'compose.yaml': image('svc:$V'), '.env': 'V=v1.4.2\nV=v1.4.2' },
+      'v1.5.0',
+      { '.env': 'V=v1.4.2\nV=v1.5.0' },
+    ],
+    [
+      'the last of env files',
+      { 'compose.yaml': image('svc:$V'), 'a.env': 'V=v1', 'b.env': 'V=v1.4.2' },
+      'v1.5.0',
+      { 'b.env': 'V=v1.5.0' },
+    ],
+    [
+      'v before a variable',
+      { 'compose.yaml': image('svc:v$V'), '.env': 'V=1.4.2' },
+      'v1.5.0',
+      { '.env': 'V=1.5.0' },
+    ],
+    [
+      'a variant behind a variable',
+      { 'compose.yaml': image('svc:${V}-alpine'), '.env': 'V=1.4.2' },
+      'v1.5.0',
+      { '.env': 'V=1.5.0' },
+    ],
+    [
+      'a part of the version',
+      { 'compose.yaml': image('svc:v1.$V'), '.env': 'V=4.2' },
+      'v1.5.0',
+      { '.env': 'V=5.0' },
+    ],
+    [
+      'a variant in a variable',
+      { 'compose.yaml': image('svc:1.4.2${X}'), '.env': 'X=-alpine' },
+      'v1.5.0',
+      { 'compose.yaml': image('svc:1.5.0${X}') },
+    ],
+    [
+      'a whole reference',
+      { 'compose.yaml': image('${I}'), '.env': 'I=r:5000/svc:v1.4.2' },
+      'v1.5.0',
+      { '.env': 'I=r:5000/svc:v1.5.0' },
+    ],
+    [
+      'a whole reference with a variable in it',
+      { 'compose.yaml': image('${I}'), '.env': 'V=v1.4.2\nI=svc:$V' },
+      'v1.5.0',
+      { '.env': 'V=v1.5.0\nI=svc:$V' },
+    ],
+    [
+      'a default',
+      { 'compose.yaml': image('svc:${V:-v1.4.2}') },
+      'v1.5.0',
+      { 'compose.yaml': image('svc:${V:-v1.5.0}') },
+    ],
+    [
+      'a default where the variable is empty',
+      { 'compose.yaml': image('svc:${V:-v1.4.2}'), '.env': 'V=\n' },
+      'v1.5.0',
+      { 'compose.yaml': image('svc:${V:-v1.5.0}') },
+    ],
+    [
+      'a hard default',
+      { 'compose.yaml': image('svc:${V-v1.4.2}') },
+      'v1.5.0',
+      { 'compose.yaml': image('svc:${V-v1.5.0}') },
+    ],
+    [
+      'a nested default',
+      { 'compose.yaml': image('${I:-svc:${V:-1.4.2}}') },
+      'v1.5.0',
+      { 'compose.yaml': image('${I:-svc:${V:-1.5.0}}') },
+    ],
+    [
+      'a default that is canary',
+      { 'compose.yaml': image('svc:${V:-canary}'), '.env': 'A=1' },
+      'v1.5.0',
+      { '.env': 'A=1\nV=v1.5.0\n' },
+    ],
+    [
+      'a default that is latest, no env file',
+      { 'compose.yaml': image('svc:${V:-latest}') },
+      'canary',
+      { '.env': 'V=canary\n' },
+    ],
+    [
+      'a floating default where the variable is empty',
+      { 'compose.yaml': image('svc:${V:-canary}'), '.env': 'V=\nA=1\n' },
+      'v1.5.0',
+      { '.env': 'V=v1.5.0\nA=1\n' },
+    ],
+    [
+      'a floating default in an env file',
+      { 'compose.yaml': image('svc:$V'), '.env': 'V=${C:-canary}' },
+      'v1.5.0',
+      { '.env': 'V=${C:-v1.5.0}' },
+    ],
+    [
+      'a release default to canary',
+      { 'compose.yaml': image('svc:${V:-v1.4.2}') },
+      'canary',
+      { 'compose.yaml': image('svc:${V:-canary}') },
+    ],
+    [
+      'a literal latest to canary',
+      { 'compose.yaml': image('svc:latest') },
+      'canary',
+      { 'compose.yaml': image('svc:canary') },
+    ],
+    [
+      'no tag to canary',
+      { 'compose.yaml': image('r:5000/svc # c') },
+      'canary',
+      { 'compose.yaml': image('r:5000/svc:canary # c') },
+    ],
+    [
+      'no tag in quotes to canary',
+      { 'compose.yaml': image('"svc"') },
+      'canary',
+      { 'compose.yaml': image('"svc:canary"') },
+    ],
+    [
+      'no tag in a variable to canary',
+      { 'compose.yaml': image('$I'), '.env': 'I=svc # c' },
+      'canary',
+      { '.env': 'I=svc:canary # c' },
+    ],
+    ['another tag', { 'compose.yaml': image('svc:main') }, 'v1.5.0', {}],
+    ['already there', { 'compose.yaml': image('svc:v1.5.0') }, 'v1.5.0', {}],
+    ['canary to canary', { 'compose.yaml': image('svc:${V:-canary}') }, 'canary', {}],
+    [
+      'an anchor',
+      { 'compose.yaml': `x: &i svc:v1.4.2\n${image('*i')}` },
+      'v1.5.0',
+      { 'compose.yaml': `x: &i svc:v1.5.0\n${image('*i')}` },
+    ],
+    [
+      'CRLF, a byte order mark, no final newline',
+      { 'compose.yaml': `\ufeff${image('svc:v1.4.2')}#\tend`.replaceAll('\n', '\r\n') },
+      'v1.5.0',
+      { 'compose.yaml': `\ufeff${image('svc:v1.5.0')}#\tend`.replaceAll('\n', '\r\n') },
+    ],
+    [
+      'JSON',
+      { 'compose.json': '{"services": {"app": {"image": "svc:v1.4.2"}}}' },
+      'v1.5.0',
+      { 'compose.json': '{"services": {"app": {"image": "svc:v1.5.0"}}}' },
+    ],
+    [
+      'the override that wins',
+      { 'a.yaml': image('svc:v1.4.2'), 'b.yaml': image('svc:v1.4.2') },
+      'v1.5.0',
+      { 'b.yaml': image('svc:v1.5.0') },
+    ],
+  ])('%s', (_, texts, to, after) => {
+    expect(move(project(texts), to)).toEqual(after);
+  });
+
+  it.each<[string, Record<string, string>, Record<string, string>]>([
+    [
+      'in two places',
+      { 'compose.yaml': both('svc:v1.4.2', 'svc-worker:1.4.2') },
+      { 'compose.yaml': both('svc:v1.5.0', 'svc-worker:1.5.0') },
+    ],
+    [
+      'in one variable',
+      { 'compose.yaml': both('svc:$V', 'svc-worker:${V}'), '.env': 'V=v1.4.2' },
+      { '.env': 'V=v1.5.0' },
+    ],
+    [
+      'in one variable, with and without v',
+      { 'compose.yaml': both('svc:$V', 'svc-worker:v${V}'), '.env': 'V=1.4.2' },
+      { '.env': 'V=1.5.0' },
+    ],
+    [
+      'in one anchor',
+      { 'compose.yaml': both('&i svc:v1.4.2', '*i') },
+      { 'compose.yaml': both('&i svc:v1.5.0', '*i') },
+    ],
+    [
+      'in two defaults of a variable',
+      { 'compose.yaml': both('a:${V:-v1.4.2}', 'b:${V:-v1.4.2}') },
+      { 'compose.yaml': both('a:${V:-v1.5.0}', 'b:${V:-v1.5.0}') },
+    ],
+    [
+      'in two floating defaults of a variable',
+      { 'compose.yaml': both('a:${V:-canary}', 'b:${V:-canary}') },
+      { '.env': 'V=v1.5.0\n' },
+    ],
+    [
+      'in floating defaults of two variables',
+      { 'compose.yaml': both('a:${V:-canary}', 'b:${W:-canary}'), '.env': 'A=1' },
+      { '.env': 'A=1\nV=v1.5.0\nW=v1.5.0\n' },
+    ],
+    [
+      'by extends',
+      { 'c.yaml': 'services:\n  app: {image: svc:v1.4.2}\n  worker: {extends: app}' },
+      { 'c.yaml': 'services:\n  app: {image: svc:v1.5.0}\n  worker: {extends: app}' },
+    ],
+  ])('app and worker %s', (_, texts, after) => {
+    expect(move(project(texts), 'v1.5.0', ['app', 'worker'])).toEqual(after);
+  });
+
+  it.each([
+    [
+      'beside the tag',
+      { 'compose.yaml': image(`svc:v1.4.2@${digests.old}`) },
+      { 'compose.yaml': image(`svc:v1.5.0@${digests.new}`) },
+    ],
+    [
+      'in a variable',
+      { 'compose.yaml': image('svc:v1.4.2@$D'), '.env': `D=${digests.old}` },
+      { 'compose.yaml': image('svc:v1.5.0@$D'), '.env': `D=${digests.new}` },
+    ],
+    [
+      'in a part of it',
+      { 'compose.yaml': image('svc:v1.4.2@sha256:$D'), '.env': `D=${'a'.repeat(64)}` },
+      { 'compose.yaml': image('svc:v1.5.0@sha256:$D'), '.env': `D=${'b'.repeat(64)}` },
+    ],
+    [
+      'in the variable with the tag',
+      { 'compose.yaml': image('svc:$V'), '.env': `V=v1.4.2@${digests.old}` },
+      { '.env': `V=v1.5.0@${digests.new}` },
+    ],
+  ])('moves a digest %s', (_, texts, after) => {
+    expect(move(project(texts as unknown as Record<string, string>), 'v1.5.0', ['app'], digests.new)).toEqual(
+      after,
+    );
+  });
+
+  it('refuses to leave a stale digest behind', () => {
+    const files = project({ 'compose.yaml': image(`svc:v1.4.2@${digests.old}`) });
+    expect(() => move(files, 'v1.5.0')).toThrow(
+      expect.objectContaining({ code: 'pin-digest', advice: expect.stringContaining('--digest') }),
+    );
+    expect(move(files, 'v1.5.0', ['app'], digests.new)).not.toEqual({});
+  });
+
+  it.each<[string, Record<string, string>, string, string[], RegExp]>([
+    [
+      'written text that does not fit',
+      { 'compose.yaml': image('svc:v$V'), '.env': 'V=1.4.2' },
+      'canary',
+      ['app'],
+      /\(V in \.env line 1\) is written in parts that canary does not fit/,
+    ],
+    [
+      'a part that does not fit',
+      { 'compose.yaml': image('svc:v$V.4.2'), '.env': 'V=1' },
+      'v2.0.0',
+      ['app'],
+      /parts that v2\.0\.0 does not fit/,
+    ],
+    [
+      'one variable, two meanings',
+      { 'compose.yaml': both('a:$V', 'b:${V}-alpine'), '.env': 'V=v1.4.2' },
+      'canary',
+      ['app', 'worker'],
+      /the version of worker \(V in \.env line 1\) is written in parts that canary does not fit/,
+    ],
+    [
+      'a variable that also names the image',
+      { 'compose.yaml': image('svc-$V:$V'), '.env': 'V=1.4.2' },
+      'v1.5.0',
+      ['app'],
+      /app would run svc-1\.5\.0:1\.5\.0, not svc-1\.4\.2:1\.5\.0/,
+    ],
+    [
+      'a variable from elsewhere',
+      { 'compose.yaml': image('svc:$H') },
+      'v1.5.0',
+      ['app'],
+      /is written with escapes or from elsewhere/,
+    ],
+  ])('refuses %s', (_, texts, to, services, message) => {
+    const files = { ...project(texts), given: { H: 'v1.4.2' } };
+    expect(() => move(files, to, services)).toThrow(
+      expect.objectContaining({ code: 'pin-unsupported', message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('refuses one place that two services need different texts in', () => {
+    const files = project({ 'compose.yaml': both('a:$V', 'b:$V'), '.env': 'V=v1.4.2' });
+    const moves = [
+      { pin: findPin(files, 'app'), tag: 'v1.5.0' },
+      { pin: findPin(files, 'worker'), tag: 'v1.6.0' },
+    ];
+    expect(() => pinEdits(files, moves)).toThrow(
+      expect.objectContaining({
+        code: 'pin-unsupported',
+        message: expect.stringMatching(/app and worker share V in \.env line 1/),
+      }),
+    );
+  });
+});
