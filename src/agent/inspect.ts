@@ -1,3 +1,4 @@
+import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { readComposeFile } from '../compose/compose-file.ts';
 import { findPin } from '../compose/pins.ts';
@@ -46,7 +47,11 @@ export async function inspectInstallation(
   await givePaths(project, paths, log);
 
   const own = await readFiles(project);
-  const files = { ...own, linkedFiles: await readLinkedFiles(own.composeFiles, project.directory, paths) };
+  const files = {
+    ...own,
+    linkedFiles: await readLinkedFiles(own.composeFiles, project.directory, paths),
+    given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
+  };
   const hide = (model?: Model) =>
     log.hide(
       createMask({
@@ -64,7 +69,7 @@ export async function inspectInstallation(
   const compose = new Compose(engine, project);
   const model = await compose.config();
   hide(model);
-  await checkEnvFiles(model, options.services, paths);
+  checkEnvFiles(files, model, options.services, project.directory, paths);
 
   const services = [
     facts(appName, containers, true),
@@ -219,6 +224,7 @@ function keptTexts(project: ComposeProject, containers: readonly Container[], mo
     project.directory,
     ...[...project.files, ...project.envFiles].flatMap((file) => [file, basename(file)]),
     ...containers.map(({ imageId }) => imageId),
+    ...containers.flatMap(({ mounts }) => mounts.flatMap(({ source, destination }) => [source, destination])),
     // The repository alone as well: the new release is another tag of it.
     ...images.flatMap((image) => [image, parseReference(image)?.repository ?? image]),
   ];

@@ -1,7 +1,10 @@
 import { access } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type ComposeFile, readComposeFile } from '../compose/compose-file.ts';
-import type { TextFile } from '../compose/text-file.ts';
+import { interpolate } from '../compose/interpolation.ts';
+import type { ProjectFiles, TextFile } from '../compose/text-file.ts';
+import { trace } from '../compose/traced.ts';
+import { variablesOf } from '../compose/variables.ts';
 import type { Model } from '../engine/compose.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { HostPaths } from './host-paths.ts';
@@ -42,18 +45,43 @@ export async function readLinkedFiles(
   return linked;
 }
 
-/** Env files of the services to update and of what they depend on: compose reads them even with --no-deps. */
-export async function checkEnvFiles(
+/**
+ * Env files of the services to update and of what they depend on: compose reads them even with --no-deps, and an
+ * optional one that is not mounted would vanish without a word. Compose's own model does not list them.
+ * @throws UpdateError outside-mounts
+ */
+export function checkEnvFiles(
+  files: ProjectFiles,
   model: Model,
   services: readonly string[],
+  directory: string,
   paths: HostPaths,
-): Promise<void> {
+): void {
   const closure = new Set(services);
-  for (const name of closure)
+  for (const name of closure) {
     for (const other of Object.keys(model.services[name]?.depends_on ?? {})) closure.add(other);
-  const named = [...closure].flatMap((name) =>
-    (model.services[name]?.env_file ?? []).map(({ path }) => ({ path, as: `env_file of ${name}` })),
-  );
+  }
+  const variables = variablesOf(files.envFiles, files.given);
+  const named: Named[] = [];
+  const look = (file: TextFile, base: string, wanted: Set<string>) => {
+    const composeFile = readComposeFile(file);
+    for (const name of wanted) {
+      const entry = composeFile.service(name);
+      if (entry?.extends?.file === null) wanted.add(entry.extends.service);
+      for (const { path } of entry?.envFiles ?? []) {
+        const { text } = interpolate(
+          trace(path, file.path, -1, { via: 'text' }),
+          variables,
+          `env_file of ${name}`,
+        );
+        named.push({ path: resolve(base, text), as: `env_file of ${name}` });
+      }
+    }
+  };
+  for (const file of files.composeFiles) look(file, directory, new Set(closure));
+  // A base that a service extends may bring env files of its own: which service it is matters less than that it is read.
+  for (const file of files.linkedFiles ?? [])
+    look(file, dirname(file.path), new Set(readComposeFile(file).services));
   refuse(named.filter(({ path }) => paths.fromHost(path) === null));
 }
 
@@ -71,9 +99,7 @@ function namedFiles(file: ComposeFile, base: string): Named[] {
   const local = (path: string) => !/\$|^\w+:\/\/|^\w+@/.test(path);
   return [
     ...file.includes.map((path) => ({ path, as: 'include' })),
-    ...file.services
-      .flatMap((name) => file.service(name)?.extends?.file ?? [])
-      .map((path) => ({ path, as: 'extends' })),
+    ...file.extends.map((path) => ({ path, as: 'extends' })),
   ]
     .filter(({ path }) => local(path))
     .map(({ path, as }) => ({ path: resolve(base, path), as }));

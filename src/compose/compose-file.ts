@@ -24,6 +24,8 @@ export interface ServiceEntry {
   resetsImage: boolean;
   hasBuild: boolean;
   extends: Extends | null;
+  /** Paths of `env_file`, as written; optional ones too. */
+  envFiles: Link[];
   /** `!override` or `!reset`: what earlier files say of the service does not count. */
   replaces: boolean;
 }
@@ -96,6 +98,7 @@ const nothing: ServiceEntry = {
   resetsImage: false,
   hasBuild: false,
   extends: null,
+  envFiles: [],
   replaces: false,
 };
 
@@ -105,6 +108,7 @@ function merged(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
     resetsImage: later.resetsImage || earlier.resetsImage,
     hasBuild: later.hasBuild || earlier.hasBuild,
     extends: later.extends ?? earlier.extends,
+    envFiles: [...earlier.envFiles, ...later.envFiles],
     replaces: earlier.replaces,
   };
 }
@@ -119,6 +123,7 @@ function serviceEntry(yaml: YamlDocument, service: Node, file: TextFile): Servic
     resetsImage,
     hasBuild: build !== null && build.tag !== '!reset' && !(isScalar(build) && build.value === null),
     extends: extendsOf(yaml, base, file),
+    envFiles: linksOf(yaml, yaml.get(service, 'env_file'), file),
     replaces: false,
   };
 }
@@ -129,10 +134,14 @@ function extendsOf(yaml: YamlDocument, node: Node | null, source: TextFile): Ext
   return { service, file: stringOf(yaml.get(node, 'file')), line: lineAt(source, node?.range?.[0] ?? 0) };
 }
 
-function includesOf(yaml: YamlDocument, file: TextFile): Link[] {
+const includesOf = (yaml: YamlDocument, file: TextFile): Link[] => {
   const list = yaml.get(yaml.contents, 'include');
-  if (!isSeq(list)) return [];
-  return list.items.flatMap((item) => {
+  return isSeq(list) ? linksOf(yaml, list, file) : [];
+};
+
+/** One path or a list; each a text or a mapping with `path`, which may be a list in its turn. */
+function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): Link[] {
+  return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.follow(item);
     const path = isMap(entry) ? yaml.get(entry, 'path') : entry;
     const paths = isSeq(path) ? path.items.map((one) => stringOf(yaml.follow(one))) : [stringOf(path)];

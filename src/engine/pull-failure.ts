@@ -51,7 +51,7 @@ const rows: readonly Row[] = [
   ],
   [/invalid reference format/i, 'pull-unknown', false, 'the image reference is not valid'],
   [
-    /filesystem layer verification failed|digest verification failed|content digest .* mismatch|failed to verify/i,
+    /verification failed|content digest .* mismatch|failed to verify/i,
     'pull-failed',
     true,
     'the registry sent data with a wrong digest',
