@@ -1,13 +1,12 @@
 import type { Compose } from '../engine/compose.ts';
 import { composeMessages } from '../engine/compose-output.ts';
-import { byNumber, type Container, hasStarted, service } from '../engine/container.ts';
+import { byNumber, type Container, hasStarted, isMeantToRun, service } from '../engine/container.ts';
 import { type Engine, isConnectionLost } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import type { Installation } from './installation.ts';
-import { leftoverName } from './installation.ts';
+import { type Installation, leftoverName, type ServiceFacts } from './installation.ts';
 import type { Log } from './log.ts';
 import type { Step, StepOf } from './recreate-steps.ts';
-import { awaitWell, projectContainers, runningIds } from './verify.ts';
+import { awaitWell, idsToRun, projectContainers } from './verify.ts';
 
 /** Stopping honours each container's own grace period; this comes on top. */
 const upDeadlineMs = 900_000;
@@ -33,7 +32,8 @@ const executors: Executors = {
   'await-healthy': async ({ service: name, dependent }, { engine, installation, waitTimeoutMs, log }) => {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
     const containers = await projectContainers(engine, installation.project.name);
-    await awaitWell(engine, runningIds(containers, [name]), waitTimeoutMs, log);
+    const awaited = installation.services.filter((facts) => facts.name === name);
+    await awaitWell(engine, idsToRun(containers, awaited), waitTimeoutMs, log);
   },
   'stop-again': async ({ service: name, count }, { engine, installation }) => {
     const containers = await projectContainers(engine, installation.project.name);
@@ -105,9 +105,18 @@ export async function newHasStarted(engine: Engine, installation: Installation):
 
 /**
  * Brings the old version back after a `recreate` that started nothing new; the files and tags are the old ones again.
- * @throws UpdateError broken
+ * @throws UpdateError not-brought-back
  */
 export async function bringBack(context: RecreateContext): Promise<void> {
+  try {
+    await restoreContainers(context);
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });
+  }
+}
+
+async function restoreContainers(context: RecreateContext): Promise<void> {
   const { engine, installation, log } = context;
   const known = new Set(installation.containers.map(({ id }) => id));
   const moved = [...installation.services, ...installation.followers];
@@ -118,28 +127,25 @@ export async function bringBack(context: RecreateContext): Promise<void> {
   );
   if (fresh.length > 0) await engine.ask(['rm', '--force', ...fresh.map(({ id }) => id)]);
   const there = new Set(now.map(({ id }) => id));
-  for (const { name, containers, running } of moved) {
-    const whole = containers.every(({ id }) => there.has(id));
-    const stopped = containers.filter(({ status }) => status !== 'exited' && status !== 'created');
-    if (whole) {
-      if (stopped.length > 0)
-        await engine.ask(['start', ...stopped.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+  const isWhole = ({ containers }: ServiceFacts) => containers.every(({ id }) => there.has(id));
+  const followers = new Set(installation.services.every(isWhole) ? [] : installation.followers);
+  for (const facts of moved) {
+    const { name, containers, running } = facts;
+    // What lived in a namespace of a container that is gone needs the new one's.
+    const force = followers.has(facts);
+    if (isWhole(facts) && !force) {
+      const ran = containers.filter(isMeantToRun);
+      if (ran.length > 0)
+        await engine.ask(['start', ...ran.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
       continue;
     }
     log.info(`bringing ${name} back from the old image`);
     await bringUp(
-      { kind: 'up', service: name, scale: containers.length, start: running > 0, force: false },
+      { kind: 'up', service: name, scale: containers.length, start: running > 0, force },
       context,
     );
   }
   const containers = await projectContainers(engine, installation.project.name);
-  await awaitWell(
-    engine,
-    runningIds(
-      containers,
-      moved.filter(({ running }) => running > 0).map(({ name }) => name),
-    ),
-    context.waitTimeoutMs,
-    log,
-  );
+  const asBefore = moved.map((facts) => ({ ...facts, isApp: false }));
+  await awaitWell(engine, idsToRun(containers, asBefore), context.waitTimeoutMs, log);
 }

@@ -53,7 +53,10 @@ const sentenceOfCause = (error: UpdateError): string => {
     : '';
 };
 
-function stateAfter({ outcome }: UpdateError, touched: boolean, known: Known): string {
+function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: Known): string {
+  if (code === 'not-brought-back') {
+    return `the files are as they were, but ${running(known)} could not be brought back; nothing of the new version has started`;
+  }
   if (outcome === 'broken') {
     return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
   }

@@ -31,7 +31,7 @@ import {
   reached,
   versionWarning,
 } from './story.ts';
-import { awaitWell, changedOthers, projectContainers, runningIds } from './verify.ts';
+import { awaitWell, changedOthers, idsToRun, projectContainers } from './verify.ts';
 
 export interface RunContext {
   engine: Engine;
@@ -315,10 +315,7 @@ async function verify(
     log.error(`a bug of the updater: other containers changed, too: ${others.join(', ')}`);
   const well = await awaitWell(
     engine,
-    runningIds(
-      now,
-      [...installation.services, ...installation.followers].map(({ name }) => name),
-    ),
+    idsToRun(now, [...installation.services, ...installation.followers]),
     options.waitTimeoutMs,
     log,
   );

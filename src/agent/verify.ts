@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Container, isMeantToRun, service } from '../engine/container.ts';
+import { byNumber, type Container, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import type { Installation } from './installation.ts';
-import { leftoverName } from './installation.ts';
+import { type Installation, leftoverName, type ServiceFacts } from './installation.ts';
 import type { Log } from './log.ts';
 
 const pollMs = 250;
@@ -144,19 +143,15 @@ export function changedOthers(installation: Installation, now: readonly Containe
   ];
 }
 
-/** Containers of these services that are meant to run, by service. */
-export function runningIds(
+/** Ids of the containers that must run now, by service: as many as ran before, the app's all. */
+export function idsToRun(
   containers: readonly Container[],
-  services: readonly string[],
+  services: readonly ServiceFacts[],
 ): Map<string, string[]> {
   return new Map(
-    services.flatMap((name) => {
-      const ids = containers
-        .filter(
-          (container) =>
-            service(container) === name && (isMeantToRun(container) || container.restartPolicy !== 'no'),
-        )
-        .map(({ id }) => id);
+    services.flatMap(({ name, isApp, running }) => {
+      const own = containers.filter((container) => service(container) === name).sort(byNumber);
+      const ids = (isApp ? own : own.slice(0, running)).map(({ id }) => id);
       return ids.length > 0 ? [[name, ids] as const] : [];
     }),
   );

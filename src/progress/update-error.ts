@@ -19,42 +19,76 @@ const table = {
     'refused',
     'Start the updater with docker run on the engine whose socket it gets, without --hostname and --uts.',
   ],
-  'not-compose': ['refused', 'Update by hand: docker compose pull && docker compose up -d, from the directory with the file.'],
+  'not-compose': [
+    'refused',
+    'Update by hand: docker compose pull && docker compose up -d, from the directory with the file.',
+  ],
   'not-mounted': ['refused', 'Mount the compose directory at its own path: -v /opt/svc:/opt/svc.'],
-  'read-only': ['refused', 'Mount the compose directory writable: without :ro, from a file system that can be written.'],
+  'read-only': [
+    'refused',
+    'Mount the compose directory writable: without :ro, from a file system that can be written.',
+  ],
   'several-projects': ['refused', 'Name one with --project, and its directory with --dir.'],
-  'no-app': ['refused', 'Start the instance once with docker compose up -d, or name the app service with --service.'],
+  'no-app': [
+    'refused',
+    'Start the instance once with docker compose up -d, or name the app service with --service.',
+  ],
   'update-running': ['refused', 'Wait until it ends: docker logs -f svc-updater.'],
-  downgrade: ['refused', 'There is no downgrade: migrations only run forward. Choose a release that is newer.'],
+  downgrade: [
+    'refused',
+    'There is no downgrade: migrations only run forward. Choose a release that is newer.',
+  ],
   'no-target': ['refused', 'Name the release with --target vX.Y.Z, or --target canary.'],
   'pin-digest': ['refused', 'Write the image as repository:vX.Y.Z@sha256:… or repository:vX.Y.Z.'],
-  'pin-unsupported': ['refused', 'Change the version there by hand, then docker compose pull && docker compose up -d.'],
-  'built-from-source': ['refused', 'Give the service an image: in its compose file, or update it by building it again.'],
-  'compose-invalid': ['refused', 'Mend the file until docker compose config accepts it, then run the update again.'],
+  'pin-unsupported': [
+    'refused',
+    'Change the version there by hand, then docker compose pull && docker compose up -d.',
+  ],
+  'built-from-source': [
+    'refused',
+    'Give the service an image: in its compose file, or update it by building it again.',
+  ],
+  'compose-invalid': [
+    'refused',
+    'Mend the file until docker compose config accepts it, then run the update again.',
+  ],
   drift: [
     'refused',
     'Put the missing values in .env, or apply your own edits with docker compose up -d first; --accept-drift goes on regardless.',
   ],
   'outside-mounts': ['refused', 'Add the -v above to the docker run command.'],
-  'shared-definition': ['refused', 'Take the new file and run docker compose up -d for the whole project in a quiet hour.'],
+  'shared-definition': [
+    'refused',
+    'Take the new file and run docker compose up -d for the whole project in a quiet hour.',
+  ],
   'no-marker': ['refused', 'The release is not made for generated installs: report it to its publisher.'],
   'release-file': ['refused', 'The release lacks what this install needs: report it to its publisher.'],
   'not-a-file': ['refused', 'Make it a regular file in the compose directory, then run the update again.'],
   'path-taken': ['refused', 'Mount the compose directory at its own path.'],
 
   'engine-away': ['failed', 'See that the engine answers (docker ps), then run the update again.'],
-  'pull-denied': ['failed', 'Log in with docker login on the host and mount its config.json, then run the update again.'],
+  'pull-denied': [
+    'failed',
+    'Log in with docker login on the host and mount its config.json, then run the update again.',
+  ],
   'pull-unknown': ['failed', 'See that the release is published, then run the update again.'],
-  'pull-platform': ['failed', 'The release has no image for this machine: choose another, or ask its publisher.'],
+  'pull-platform': [
+    'failed',
+    'The release has no image for this machine: choose another, or ask its publisher.',
+  ],
   'pull-space': ['failed', 'Free space (docker image prune), then run the update again.'],
   'pull-unreachable': ['failed', 'See that this machine reaches the registry, then run the update again.'],
   'pull-timeout': ['failed', 'Run the update again with a longer --pull-timeout; what was fetched is kept.'],
   'pull-failed': ['failed', 'See the lines above, then run the update again.'],
   'proof-failed': ['failed', 'Change the version by hand, then docker compose pull && docker compose up -d.'],
   'file-changed': ['failed', 'Let nobody edit the files meanwhile and run the update again.'],
-  'write-failed': ['failed', 'See that the disk has room and the directory can be written, then run the update again.'],
+  'write-failed': [
+    'failed',
+    'See that the disk has room and the directory can be written, then run the update again.',
+  ],
   'recreate-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
 
+  'not-brought-back': ['broken', 'See docker compose ps and docker compose logs app worker.'],
   broken: ['broken', 'See docker compose logs app worker.'],
 } as const satisfies Record<string, readonly [Ending, string]>;
 
