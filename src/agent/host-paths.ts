@@ -92,10 +92,9 @@ export class HostPaths {
       await mkdir(dirname(link), { recursive: true });
       await symlink(to, link);
     } catch (error) {
-      throw refusal(
-        (error as NodeJS.ErrnoException).code === 'EROFS' ? 'its root is read-only' : String(error),
-        error,
-      );
+      // ENOENT is what Node makes of EROFS where it has to create several directories.
+      const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
+      throw refusal(isReadOnly ? 'its root is read-only' : String(error), error);
     }
     return { link, to };
   }

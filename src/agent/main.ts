@@ -13,6 +13,7 @@ import { Log, stdoutSink } from './log.ts';
 import { type Options, parseOptions, UsageError } from './options.ts';
 import { showPlan } from './plan-command.ts';
 import { type Known, reportEnding } from './report-ending.ts';
+import { settleTemporaryDirectory } from './temporary-directory.ts';
 import { update } from './update.ts';
 import { usage } from './usage.ts';
 import { version } from './version.ts';
@@ -40,6 +41,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const cancellation = new Cancellation(log);
   const known: Known = { version: null, project: null, services: [] };
   try {
+    await settleTemporaryDirectory();
     if (options.command === 'bump') return exitCodes[await bump(options, log)];
     const configDirectory = await prepareConfig(
       await mkdtemp(join(tmpdir(), 'svc-updater-')),

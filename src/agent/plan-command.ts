@@ -9,9 +9,9 @@ import { lockHolder } from './lock.ts';
 import { meet } from './meet.ts';
 import { planUpdate } from './plan.ts';
 import { localImages } from './pull.ts';
+import { type RunContext, remember } from './run-context.ts';
 import { settlePlan } from './settle.ts';
 import { describeInstallation, describePlan, floatingMajorWarning } from './story.ts';
-import { type RunContext, remember } from './update.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {
@@ -45,7 +45,7 @@ export async function showPlan({ engine, options, log, known }: RunContext): Pro
     );
     if (!known) return finish(log);
   }
-  const settled = await settlePlan(engine, installation, plan, images);
+  const settled = await settlePlan(engine, installation, plan, images, '.svc-updater/backup');
   for (const { path, before, after } of settled.changes) {
     for (const line of unifiedDiff(relative(installation.project.directory, path), before, after))
       log.info(line);

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, readlink, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import type { TextFile } from '../compose/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
@@ -6,10 +7,13 @@ const maxBytes = 5 * 1024 * 1024;
 
 /**
  * A compose or env file as text; its byte order mark and line ends stay.
- * @throws UpdateError compose-invalid where it is missing, unreadable, over 5 MiB or not UTF-8
+ * @throws UpdateError compose-invalid where it is missing, unreadable, over 5 MiB or not UTF-8; outside-mounts where it
+ * is a link to something that is not mounted; not-a-file
  */
 export async function readTextFile(path: string): Promise<TextFile> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+  const bytes = await readRegularFile(path).catch(async (error: NodeJS.ErrnoException) => {
+    if (error instanceof UpdateError) throw error;
+    if (error.code === 'ENOENT') await refuseLinkOutside(path);
     const why =
       error.code === 'ENOENT' ? 'does not exist' : `cannot be read (${error.code ?? error.message})`;
     throw new UpdateError('compose-invalid', `${path} ${why}`, {
@@ -31,6 +35,22 @@ export async function readTextFile(path: string): Promise<TextFile> {
       cause,
     });
   }
+}
+
+/** Reading a pipe would wait for ever. */
+async function readRegularFile(path: string): Promise<Buffer> {
+  const found = await stat(path);
+  if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
+  return readFile(path);
+}
+
+async function refuseLinkOutside(path: string): Promise<void> {
+  const link = await readlink(path).catch(() => null);
+  if (link === null) return;
+  const target = resolve(dirname(path), link);
+  throw new UpdateError('outside-mounts', `${path} is a link to ${target}, which is not mounted here`, {
+    advice: `Add -v ${dirname(target)}:${dirname(target)} to the docker run command.`,
+  });
 }
 
 /** Null where it does not exist. */

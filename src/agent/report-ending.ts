@@ -39,7 +39,10 @@ export function reportEnding(error: unknown, log: Log, known: Known): void {
   const cause = sentenceOfCause(error);
   log.error(error.message + cause);
   log.phase = 'done';
-  const advice = error.outcome === 'broken' ? adviceWhenBroken(known, error.advice) : error.advice;
+  const advice =
+    error.code === 'broken' || error.code === 'not-brought-back'
+      ? adviceWhenBroken(known, error.advice)
+      : error.advice;
   log.error(`${error.outcome}: ${stateAfter(error, touched, known)}. ${advice}`, {
     outcome: error.outcome,
     code: error.code,
@@ -54,6 +57,7 @@ const sentenceOfCause = (error: UpdateError): string => {
 };
 
 function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: Known): string {
+  if (code === 'files-not-back') return 'the files are not as they were';
   if (code === 'not-brought-back') {
     return `the files are as they were, but ${running(known)} could not be brought back; nothing of the new version has started`;
   }

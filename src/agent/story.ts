@@ -6,8 +6,8 @@ import { parseTag } from '../release/tag.ts';
 import type { Installation } from './installation.ts';
 import type { Log } from './log.ts';
 import { majorAdvice, type UpdatePlan } from './plan.ts';
+import type { RunContext } from './run-context.ts';
 import type { Settled } from './settle.ts';
-import type { RunContext } from './update.ts';
 import { seconds } from './verify.ts';
 
 const and = (names: readonly string[]): string =>

@@ -15,6 +15,7 @@ export interface Assignment {
 
 // What Go calls a space within a line; only a line feed ends one.
 const blanks = /[\t\v\f\r \u0085\u00a0]*/y;
+// A byte order mark counts as a space here.
 const spaceOrComment = /[\s\u0085]+|#[^\n]*/y;
 const exportWord = /export[\s\u0085]+/y;
 const keyText = /[^=:\n]*/y;
@@ -29,7 +30,7 @@ export function findAssignments(text: string, name = '.env'): Assignment[] {
   const found: Assignment[] = [];
   let line = 1;
   let counted = 0;
-  let at = text.startsWith('\ufeff') ? 1 : 0;
+  let at = 0;
   for (;;) {
     for (let length = -1; length !== 0; at += length) length = matched(spaceOrComment, at).length;
     if (at >= text.length) return found;

@@ -88,6 +88,7 @@ const table = {
   ],
   'recreate-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
 
+  'files-not-back': ['broken', 'Copy the files back from .svc-updater/backup, then docker compose up -d.'],
   'not-brought-back': ['broken', 'See docker compose ps and docker compose logs app worker.'],
   broken: ['broken', 'See docker compose logs app worker.'],
 } as const satisfies Record<string, readonly [Ending, string]>;
