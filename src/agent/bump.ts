@@ -1,6 +1,6 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { unifiedDiff } from '../compose/diff.ts';
 import { applyEdits } from '../compose/edit.ts';
 import { findPin, pinEdits } from '../compose/pins.ts';
@@ -10,6 +10,7 @@ import { Compose } from '../engine/compose.ts';
 import { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { retag } from '../release/tag.ts';
+import { describeEdit } from './draft.ts';
 import type { Log } from './log.ts';
 import { createMask } from './mask.ts';
 import type { BumpOptions } from './options.ts';
@@ -92,8 +93,7 @@ export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 
   if (!options.dryRun) {
     log.phase = 'write';
     await replaceFiles(replacements, null);
-    for (const { file, line, before, after: text } of edits)
-      log.info(`${basename(file)} line ${line}: ${before || 'nothing'} → ${text.trim()}`);
+    for (const edit of edits) log.info(describeEdit(edit));
   }
   log.phase = 'done';
   log.info(

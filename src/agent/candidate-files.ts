@@ -7,8 +7,9 @@ export function candidateFiles(installation: Installation, plan: UpdatePlan): st
   const { files, kind, project } = installation;
   const candidates = new Set<string>();
   for (const { pin, tag } of plan.moves) {
-    if (pin.reference.digest !== null || tag !== (pin.reference.tag ?? 'latest'))
-      candidates.add(pin.place.file);
+    if (pin.reference.digest === null && tag === (pin.reference.tag ?? 'latest')) continue;
+    const setsVariable = pin.place.kind === 'default' && pin.tag.kind !== 'release';
+    candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);
   }
   if (kind === 'generated') {
     for (const { path } of files.composeFiles) {

@@ -20,18 +20,19 @@ export interface Draft {
   warnings: string[];
 }
 
+/** `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
+export function describeEdit({ file, line, before, after }: Edit): string {
+  const change = before === '' ? `added ${after.trim()}` : `${before} → ${after}`;
+  return `${basename(file)} line ${line}: ${change}`;
+}
+
 export function applyTo(draft: Draft, edits: readonly Edit[]): void {
   for (const path of new Set(edits.map(({ file }) => file))) {
     const own = edits.filter(({ file }) => file === path);
     const holds = (list: FileList) => (draft.files[list] ?? []).some((file) => file.path === path);
     const list = (['composeFiles', 'linkedFiles'] as const).find(holds) ?? 'envFiles';
     const file = (draft.files[list] ?? []).find((candidate) => candidate.path === path);
-    const description = own
-      .map(
-        ({ line, before, after }) =>
-          `${basename(path)} line ${line}: ${before || 'nothing'} → ${after.trim()}`,
-      )
-      .join('; ');
+    const description = own.map(describeEdit).join('; ');
     const earlier = draft.changes.find((change) => change.path === path);
     const before = earlier ? earlier.before : (file?.text ?? null);
     replace(draft, list, { path, text: applyEdits(file?.text ?? '', own) }, before, description);

@@ -5,7 +5,7 @@ import { isMajorChange } from '../release/order.ts';
 import { parseTag } from '../release/tag.ts';
 import type { Installation } from './installation.ts';
 import type { Log } from './log.ts';
-import { majorAdvice, type UpdatePlan } from './plan.ts';
+import { type Move, majorAdvice, type UpdatePlan } from './plan.ts';
 import type { RunContext } from './run-context.ts';
 import type { Settled } from './settle.ts';
 import { seconds } from './verify.ts';
@@ -56,12 +56,12 @@ export function describeInstallation(installation: Installation, log: Log): void
 export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
   const { services, followers, containers } = installation;
   const bumps = plan.moves.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
-  const places = [...new Set(bumps.map(({ pin, tag }) => `${pin.place.description} to ${tag}`))];
+  const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
   const moved = [...services, ...followers].map(({ name }) => name);
   const stay = [...new Set(containers.map(service))].filter((name) => !moved.includes(name)).sort();
   const what = [
     ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),
-    ...places.map((place) => `move ${place}`),
+    ...places,
   ];
   const steps =
     what.length > 0
@@ -74,6 +74,14 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
     to: plan.goal,
   });
   for (const warning of plan.warnings) log.warn(warning);
+}
+
+/** A default that floats stays as it is: the variable is set in the env file instead (SPEC 2.1). */
+function describeBump({ pin, tag }: Move, envFile: string): string {
+  const { kind, variable, description } = pin.place;
+  return kind === 'default' && pin.tag.kind !== 'release'
+    ? `set ${variable} to ${tag} in ${basename(envFile)}`
+    : `move ${description} to ${tag}`;
 }
 
 /** Where a floating tag or a label says something else than was asked for. */
