@@ -85,7 +85,7 @@ async function story(): Promise<{ instance: Instance; well: boolean }> {
 
   heading('2. What an update would do');
   const planned = await runUpdater(instance, ['plan', '--target', to]);
-  if (planned !== 0) say('', `plan ended with exit code ${planned}.`);
+  if (planned !== 0) throw new Error(`plan ended with exit code ${planned}`);
 
   heading('3. The update');
   const watch = watchOutage(url);
@@ -96,9 +96,9 @@ async function story(): Promise<{ instance: Instance; well: boolean }> {
   heading('4. Before and after');
   table([
     ['service', 'image', '', 'container', '', ''],
-    ...Object.entries(before.containers).map(([key, was]) => row(was, after.containers[key])),
+    ...inOrder(before).map(([key, was]) => row(was, after.containers[key])),
   ]);
-  const well = exitCode === 0 && planned === 0 && judge(before, after, outage);
+  const well = exitCode === 0 && judge(before, after, outage);
   if (exitCode !== 0) say('', bold(`The update failed with exit code ${exitCode}: see the log above.`));
   return { instance, well };
 }
@@ -131,6 +131,14 @@ async function runUpdater(instance: Instance, args: readonly string[]): Promise<
   return exitCode ?? 1;
 }
 
+/** The services of an update first. */
+function inOrder(snapshot: Snapshot): [string, ContainerState][] {
+  const place = ({ service }: ContainerState) => -['worker', 'app'].indexOf(service);
+  return Object.entries(snapshot.containers).sort(
+    ([, a], [, b]) => place(a) - place(b) || a.service.localeCompare(b.service),
+  );
+}
+
 function row(was: ContainerState, now: ContainerState | undefined): string[] {
   const moved = was.reference !== now?.reference;
   const replaced = was.id !== now?.id;
@@ -151,7 +159,7 @@ function short(reference: string): string {
 /** Says what the update came to; false where it is not what it should be. */
 function judge(before: Snapshot, after: Snapshot, outage: Outage): boolean {
   const moved = (service: string) => service === 'app' || service === 'worker';
-  const others = Object.entries(before.containers).filter(([, { service }]) => !moved(service));
+  const others = inOrder(before).filter(([, { service }]) => !moved(service));
   const changed = Object.keys({ ...before.files, ...after.files }).filter(
     (path) => before.files[path]?.text !== after.files[path]?.text,
   );
