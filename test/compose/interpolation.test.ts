@@ -44,6 +44,7 @@ describe('interpolate', () => {
     ['${A}${NONE:-x}-${NONE:-y}z', 'vax-yz'],
     ['${NONE:-{a}}', '{a}'],
     ['${NONE:-a}b}', 'ab}'],
+    ['${A:-{x}}', 'va'],
     ['${NONE:-a-b:?c}', 'a-b:?c'],
     ['${NONE:-a:5000/b:v1}', 'a:5000/b:v1'],
     ['$$A', '$A'],
