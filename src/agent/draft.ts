@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { applyEdits, type Edit } from '../compose/edit.ts';
-import { findAssignments, setVariableEdit } from '../compose/env-file.ts';
+import { assigns, setVariableEdit } from '../compose/env-file.ts';
 import type { ProjectFiles, TextFile } from '../compose/text-file.ts';
 
 /** One file as it was and as it will be. */
@@ -73,6 +73,3 @@ export function setVersion(draft: Draft, variable: string, value: string): void 
   if (edit.before === edit.after) return;
   applyTo(draft, [edit]);
 }
-
-const assigns = (file: TextFile, variable: string): boolean =>
-  findAssignments(file.text, basename(file.path)).some(({ key }) => key === variable);

@@ -80,7 +80,7 @@ async function hasText(path: string, text: string | null): Promise<boolean> {
     if (error.code === 'ENOENT') return null;
     throw error;
   });
-  return text === null ? bytes === null : bytes !== null && bytes.equals(Buffer.from(text));
+  return text === null ? bytes === null : bytes?.equals(Buffer.from(text)) === true;
 }
 
 async function expectText(target: Target, text: string | null): Promise<void> {
