@@ -67,9 +67,15 @@ export async function inspectInstallation(
   hide();
 
   const compose = new Compose(engine, project);
-  const model = await compose.config();
+  const checkEnv = (known: Model | null) =>
+    checkEnvFiles(files, known, options.services, project.directory, paths);
+  const model = await compose.config().catch((error) => {
+    // Compose says of a file that is not mounted here that it does not exist.
+    checkEnv(null);
+    throw error;
+  });
   hide(model);
-  checkEnvFiles(files, model, options.services, project.directory, paths);
+  checkEnv(model);
 
   const services = [
     facts(appName, containers, true),

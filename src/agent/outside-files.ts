@@ -47,19 +47,22 @@ export async function readLinkedFiles(
 
 /**
  * Env files of the services to update and of what they depend on: compose reads them even with --no-deps, and an
- * optional one that is not mounted would vanish without a word. Compose's own model does not list them.
+ * optional one that is not mounted would vanish without a word. Compose's own model does not list them. Where there is
+ * no model, because compose rejects the project, it may be for the env file of any service.
  * @throws UpdateError outside-mounts
  */
 export function checkEnvFiles(
   files: ProjectFiles,
-  model: Model,
+  model: Model | null,
   services: readonly string[],
   directory: string,
   paths: HostPaths,
 ): void {
-  const closure = new Set(services);
+  const closure = new Set(
+    model ? services : files.composeFiles.flatMap((file) => readComposeFile(file).services),
+  );
   for (const name of closure) {
-    for (const other of Object.keys(model.services[name]?.depends_on ?? {})) closure.add(other);
+    for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
   }
   const variables = variablesOf(files.envFiles, files.given);
   const named: Named[] = [];

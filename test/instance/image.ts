@@ -69,7 +69,7 @@ function releaseEntries(version: string, options: ReleaseOptions): TarEntry[] {
   const shipped = Object.entries(files).flatMap(([file, content]): TarEntry[] => {
     if (content === null) return [];
     const name = `${directory}/${file}`;
-    return typeof content === 'string'
+    return typeof content === 'string' || Buffer.isBuffer(content)
       ? [{ name, kind: 'file', content }]
       : [{ name, kind: 'link', target: content.link }];
   });

@@ -1,7 +1,7 @@
 import { clusterCompose, generatedCompose } from './compose-text.ts';
 
-/** A file that an image ships: its text, or where it links to. */
-export type ShippedFile = string | { link: string };
+/** A file that an image ships: its text, its bytes, or where it links to. */
+export type ShippedFile = string | Buffer | { link: string };
 
 /** What is special about a release; everything left out is as in a good one. */
 export interface ReleaseOptions {

@@ -101,6 +101,8 @@ async function serve(asked: IncomingMessage, answer: ServerResponse, claims: Eng
   if (body.length > 0) headers['content-length'] = body.length;
   const passed = request({ socketPath: engineSocket, method, path: url, headers, agent: false }, (got) => {
     if (claims.apiVersion !== undefined) got.headers['api-version'] = claims.apiVersion;
+    // So old an engine does not tell a client what it speaks.
+    if (minor(claims.apiVersion ?? '1.99') < 24) delete got.headers['api-version'];
     if (/\/version$/.test(url ?? '')) return void rewriteVersion(got, answer, claims);
     answer.writeHead(got.statusCode ?? 502, got.headers);
     // Streams of events have no byte at first, and their headers are the answer.

@@ -1,0 +1,688 @@
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { execa } from 'execa';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { composeText, generatedCompose } from '../instance/compose-text.ts';
+import { buildImage, sha256 } from '../instance/image.ts';
+import type { LayoutContext } from '../instance/layout.ts';
+import { type ReleaseOptions, releaseFiles } from '../instance/releases.ts';
+import type { UpdaterOptions } from '../instance/updater-run.ts';
+import {
+  expectAttempt,
+  expectNothingLeft,
+  expectUpDoesNothing,
+  expectWords,
+  keepFiles,
+  type Says,
+  shareInstance,
+} from './support/attempt.ts';
+import { type EngineClaims, startBadEngine } from './support/bad-engine.ts';
+import { registryFaults, startBadRegistry } from './support/bad-registry.ts';
+import { expectUntouched } from './support/expect-update.ts';
+import { createInstance, type Instance } from './support/instance.ts';
+
+// Every rule of SPEC 1.5 that forbids an update: exit 3, and not a byte and not a container is another one.
+
+const toNext = ['--target', 'v1.1.0'];
+const untouched = (version: string) => `refused: nothing was changed, ${version} runs on.`;
+/** Before the instance has been looked at. */
+const unseen = untouched('the old version');
+
+interface Refusal {
+  name: string;
+  /** Default `--target v1.1.0`. */
+  args?: (instance: Instance) => string[];
+  options?: (instance: Instance) => UpdaterOptions | Promise<UpdaterOptions>;
+  /** What a person did to the directory. */
+  prepare?: (instance: Instance) => unknown;
+  says: (instance: Instance) => Says;
+  /** The end of the last line: what to do next. */
+  next: (instance: Instance) => string | RegExp;
+  /** Default v1.0.0 runs on. */
+  state?: string;
+  never?: Says;
+}
+
+function testRefusals(instance: () => Instance, refusals: readonly Refusal[]): void {
+  test.for(refusals)('$name', async ({ args, options, prepare, says, next, state, never = [] }) => {
+    const shared = instance();
+    if (prepare) {
+      await keepFiles(shared);
+      await prepare(shared);
+    }
+    await expectAttempt(
+      shared,
+      args?.(shared) ?? toNext,
+      { exitCode: 3, says: says(shared), ends: [state ?? untouched('v1.0.0'), next(shared)], never },
+      await options?.(shared),
+    );
+  });
+}
+
+async function badEngine(claims: EngineClaims): Promise<UpdaterOptions> {
+  const socket = join(inject('host').directory, `engine-${Math.random().toString(36).slice(2, 8)}.sock`);
+  const engine = await startBadEngine(socket, claims);
+  onTestFinished(() => engine.close());
+  return { socket };
+}
+
+/** A directory of the host that the updater does not get, beside the compose directory. */
+async function outside(instance: Instance, files: Record<string, string> = {}): Promise<string> {
+  const directory = `${instance.directory}-outside`;
+  await mkdir(directory, { recursive: true });
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+  return directory;
+}
+
+const edit =
+  (path: string, from: string | RegExp, to: string) =>
+  async (instance: Instance): Promise<void> => {
+    const text = await instance.read(path);
+    const edited = text.replace(from, to);
+    if (edited === text) throw new Error(`${path} has no ${from}`);
+    await instance.write(path, edited);
+  };
+
+describe('how the updater was started', () => {
+  const instance = shareInstance();
+  testRefusals(instance, [
+    {
+      name: 'no socket',
+      options: () => ({ socket: null }),
+      says: () => ['no engine answers at unix:///var/run/docker.sock'],
+      state: unseen,
+      next: () => 'Add -v /var/run/docker.sock:/var/run/docker.sock to the docker run command',
+    },
+    {
+      name: 'no right to use the socket',
+      options: () => ({ docker: ['--user', '1000:1000'] }),
+      says: () => ["the engine's socket unix:///var/run/docker.sock may not be used: permission denied"],
+      state: unseen,
+      next: () => 'Run the updater as root, the owner of the socket, and without --user.',
+    },
+    {
+      name: 'an engine that is too old',
+      options: () => badEngine({ apiVersion: '1.23', version: '1.11.2' }),
+      says: () => [/the engine is too old: it speaks API 1\.23, this image's CLI needs 1\.\d+/],
+      state: unseen,
+      next: () => 'Update the engine, or use the svc-updater image that fits it.',
+    },
+    {
+      name: 'an engine that is too new',
+      options: () => badEngine({ apiVersion: '1.99', minApiVersion: '1.90', version: '99.0.0' }),
+      says: () => [/the engine is too new: it needs API 1\.90 or later, this image's CLI speaks 1\.\d+/],
+      state: unseen,
+      next: () => 'use the svc-updater image that fits it',
+    },
+    {
+      name: 'the compose directory is not mounted',
+      options: () => ({ mount: null }),
+      says: ({ project, directory }) => [
+        'no mounted directory holds a compose file',
+        `${project} (${directory})`,
+      ],
+      state: unseen,
+      next: () => 'Mount the compose directory at its own path: -v /opt/svc:/opt/svc.',
+    },
+    {
+      name: 'the directory of the named project is not mounted',
+      args: ({ project }) => ['--project', project, ...toNext],
+      options: () => ({ mount: null }),
+      says: ({ project, directory }) => [`the directory of project ${project}, ${directory}, is not mounted`],
+      state: unseen,
+      next: ({ directory }) => `Add -v ${directory}:${directory}`,
+    },
+    {
+      name: '--dir is not mounted',
+      args: () => ['--dir', '/elsewhere', ...toNext],
+      says: () => ['--dir /elsewhere is not mounted from the host'],
+      state: unseen,
+      next: () => 'Mount the compose directory at its own path',
+    },
+    {
+      name: 'mounted read-only',
+      options: () => ({ readOnly: true }),
+      says: ({ directory }) => [`the compose directory ${directory} is mounted read-only`],
+      state: unseen,
+      next: () => 'Mount the compose directory writable: without :ro',
+    },
+    {
+      name: 'no compose service: nothing was started from the directory',
+      options: async (instance) => {
+        const other = await outside(instance, { 'compose.yaml': 'services: {app: {image: x}}\n' });
+        return { mount: null, volumes: [`${other}:${other}`] };
+      },
+      says: ({ directory, project }) => [
+        `no compose project was started from ${directory}-outside`,
+        `${project} (${directory})`,
+      ],
+      state: unseen,
+      next: () => 'name it with --project',
+    },
+    {
+      name: 'no compose service: no project of that name',
+      args: () => ['--project', 'no-such-project', ...toNext],
+      says: ({ project, directory }) => [
+        'no container of a compose project named no-such-project exists',
+        `${project} (${directory})`,
+      ],
+      state: unseen,
+      next: () => 'docker compose pull && docker compose up -d',
+    },
+    {
+      name: 'no container of the service that --service names first',
+      args: () => ['--service', 'web', ...toNext],
+      says: ({ project, directory }) => [
+        `project ${project} in ${directory} has no container of service web`,
+      ],
+      state: unseen,
+      next: () => 'app, db, proxy, tunnel, worker',
+    },
+    {
+      name: 'no target where a release tag pins',
+      args: () => [],
+      says: () => ['app is pinned to v1.0.0 by SVC_VERSION in .env line 7'],
+      next: () => 'Name the release with --target vX.Y.Z, or --target canary.',
+    },
+    {
+      name: 'a target that is older than what runs',
+      args: () => ['--target', 'v0.9.9'],
+      says: () => ['v0.9.9 is older than v1.0.0, which runs'],
+      next: () => 'There is no downgrade: migrations only run forward.',
+    },
+    {
+      name: 'a host path that exists in the container already',
+      options: ({ directory }) => ({ mount: '/compose', docker: ['--tmpfs', directory] }),
+      says: ({ directory }) => [`${directory} cannot be given in this container: it exists here already`],
+      state: unseen,
+      next: ({ directory }) => `Mount it at its own path: -v ${directory}:${directory}.`,
+    },
+    {
+      name: 'a host path that cannot be made on a read-only root',
+      options: () => ({ mount: '/compose', docker: ['--read-only'] }),
+      says: ({ directory }) => [`${directory} cannot be given in this container: its root is read-only`],
+      state: unseen,
+      next: ({ directory }) => `Mount it at its own path: -v ${directory}:${directory}.`,
+    },
+  ]);
+
+  test('on a read-only root with the directory at its own path nothing is in the way', async () => {
+    const plan = await instance().update(['plan', ...toNext], { docker: ['--read-only'] });
+    expect(plan.exitCode, plan.log).toBe(0);
+  });
+});
+
+describe('what is in the directory', () => {
+  const instance = shareInstance();
+  const env = (i: Instance) => join(i.directory, '.env');
+  testRefusals(instance, [
+    {
+      name: 'a file to be written is itself a bind mount',
+      options: (i) => ({ volumes: [`${env(i)}:${env(i)}`] }),
+      says: (i) => [`${env(i)} is mounted by itself: it cannot be replaced there`],
+      next: ({ directory }) => `Mount its directory in its place: -v ${directory}:${directory}.`,
+    },
+    {
+      name: 'a file to be written is a link out of the mounted directories',
+      prepare: async (i) => {
+        const other = await outside(i);
+        await rename(env(i), join(other, 'settings.env'));
+        await symlink(join(other, 'settings.env'), env(i));
+      },
+      says: (i) => [env(i), `${i.directory}-outside/settings.env`, 'not mounted'],
+      state: unseen,
+      next: ({ directory }) => `-v ${directory}-outside:${directory}-outside`,
+    },
+    {
+      name: 'the compose file is a link out of the mounted directories',
+      prepare: async (i) => {
+        const other = await outside(i);
+        await rename(join(i.directory, 'compose.prod.yaml'), join(other, 'compose.prod.yaml'));
+        await symlink(`../${basename(other)}/compose.prod.yaml`, join(i.directory, 'compose.prod.yaml'));
+        // Without one that can be seen the directory is no compose directory.
+        await i.write('compose.yaml', 'services: {}\n');
+      },
+      says: (i) => [
+        join(i.directory, 'compose.prod.yaml'),
+        `${i.directory}-outside/compose.prod.yaml`,
+        'not mounted',
+      ],
+      state: unseen,
+      next: ({ directory }) => `-v ${directory}-outside:${directory}-outside`,
+    },
+    {
+      name: 'a file to be written is no regular file',
+      prepare: async (i) => {
+        await rm(env(i));
+        await execa('mkfifo', [env(i)]);
+      },
+      says: (i) => [`${env(i)} is not a regular file`],
+      state: unseen,
+      next: () => 'Make it a regular file',
+    },
+    {
+      name: 'an env_file outside the mounts',
+      prepare: async (i) => {
+        await outside(i, { 'app.env': 'A=1\n' });
+        await edit(
+          'compose.prod.yaml',
+          'command: app',
+          `command: app\n    env_file: ${i.directory}-outside/app.env`,
+        )(i);
+      },
+      says: ({ directory }) => [
+        `outside the mounted directories: ${directory}-outside/app.env (env_file of app)`,
+      ],
+      state: unseen,
+      next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
+    },
+    {
+      name: 'an optional env_file outside the mounts',
+      prepare: async (i) => {
+        await outside(i, { 'worker.env': 'A=1\n' });
+        await edit(
+          'compose.prod.yaml',
+          'command: worker',
+          `command: worker\n    env_file:\n      - path: ../${basename(i.directory)}-outside/worker.env\n        required: false`,
+        )(i);
+      },
+      says: ({ directory }) => [
+        `outside the mounted directories: ${directory}-outside/worker.env (env_file of worker)`,
+      ],
+      state: unseen,
+      next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
+    },
+    {
+      name: 'an env_file of a service that the app depends on, outside the mounts',
+      prepare: async (i) => {
+        await outside(i, { 'db.env': 'A=1\n' });
+        await edit(
+          'compose.prod.yaml',
+          'command: db',
+          `command: db\n    env_file: [../${basename(i.directory)}-outside/db.env]`,
+        )(i);
+      },
+      says: ({ directory }) => [`${directory}-outside/db.env (env_file of db)`],
+      state: unseen,
+      next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
+    },
+    {
+      name: 'an include outside the mounts',
+      prepare: async (i) => {
+        await outside(i, { 'more.yaml': 'services: {}\n' });
+        await edit(
+          'compose.prod.yaml',
+          'services:\n',
+          `include:\n  - ../${basename(i.directory)}-outside/more.yaml\nservices:\n`,
+        )(i);
+      },
+      says: ({ directory }) => [`outside the mounted directories: ${directory}-outside/more.yaml (include)`],
+      state: unseen,
+      next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
+    },
+    {
+      name: 'an extends outside the mounts',
+      prepare: async (i) => {
+        await outside(i, { 'base.yaml': 'services: {base: {labels: {a: b}}}\n' });
+        await edit(
+          'compose.prod.yaml',
+          'command: app',
+          `command: app\n    extends: { file: ../${basename(i.directory)}-outside/base.yaml, service: base }`,
+        )(i);
+      },
+      says: ({ directory }) => [`outside the mounted directories: ${directory}-outside/base.yaml (extends)`],
+      state: unseen,
+      next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
+    },
+  ]);
+
+  test('with the -v that the refusals ask for there is nothing left to refuse', async () => {
+    await keepFiles(instance());
+    const other = await outside(instance(), {
+      'app.env': 'A=1\n',
+      'more.yaml': 'services: {}\n',
+      'base.yaml': 'services: {base: {labels: {a: b}}}\n',
+    });
+    const up = `../${basename(other)}`;
+    await edit(
+      'compose.prod.yaml',
+      'command: app',
+      `command: app\n    env_file: ${up}/app.env\n    extends: { file: ${up}/base.yaml, service: base }`,
+    )(instance());
+    await edit('compose.prod.yaml', 'services:\n', `include:\n  - ${up}/more.yaml\nservices:\n`)(instance());
+    const plan = await instance().update(['plan', ...toNext], { volumes: [`${other}:${other}`] });
+    expect(plan.exitCode, plan.log).toBe(0);
+  });
+});
+
+describe('the files no longer say what the containers have', () => {
+  const instance = shareInstance();
+  const advice = 'Put the missing values in .env, or apply your own edits with docker compose up -d first';
+  const drifts: [name: string, change: [from: string | RegExp, to: string], says: (i: Instance) => Says][] = [
+    [
+      'the source of a mount',
+      ["'./data:/data'", "'./other:/data'"],
+      (i) => [`app: the mount at /data would move from ${i.directory}/data to ${i.directory}/other`],
+    ],
+    [
+      'a mount that is gone',
+      [/volumes: \['\.\/data:\/data'\]/, 'volumes: []'],
+      (i) => [`app: the mount of ${i.directory}/data at /data would be dropped`],
+    ],
+    [
+      'a published port that is gone',
+      [/ports: .*/, 'ports: []'],
+      (i) => [`app: published port 127.0.0.1:${i.port}:8080/tcp would be dropped`],
+    ],
+    [
+      'a published port that is another one',
+      [/:8080'/, ":8081'"],
+      (i) => [`app: published port 127.0.0.1:${i.port}:8080/tcp would be dropped`],
+    ],
+    [
+      'a network',
+      [/networks: \[internal\]\n {4}environment/, 'networks: [side]\n    environment'],
+      (i) => [`app: network ${i.project}_internal would be dropped`],
+    ],
+    [
+      'an environment key that is gone',
+      [/ {6}SVC_HOST: .*\n/, ''],
+      () => ['app: environment variable SVC_HOST would be dropped'],
+    ],
+    [
+      'an environment key that is empty',
+      [/SVC_HOST: .*/, "SVC_HOST: ''"],
+      () => ['app: environment variable SVC_HOST would be emptied'],
+    ],
+  ];
+  testRefusals(
+    instance,
+    drifts.map(([name, change, says]) => ({
+      name,
+      prepare: async (i) => {
+        await edit('compose.prod.yaml', ...change)(i);
+        if (name === 'a network') await edit('compose.prod.yaml', /^networks:$/m, 'networks:\n  side:')(i);
+      },
+      says: (i) => ['recreating would take from the instance what its files no longer say', ...says(i)],
+      next: () => advice,
+      never: [/svc\.example\.org/, /correct horse/],
+    })),
+  );
+
+  test('values that were only in the shell: named and never shown; --accept-drift goes on', async () => {
+    const layout = (c: LayoutContext) => ({
+      files: {
+        'compose.yaml': composeText({ app: `${c.image}:${c.tag}`, parts: c.parts })
+          .replace("'./data:/data'", `'\${DATA_DIR:-./elsewhere}:/data'`)
+          .replace('SVC_HOST:', `API_TOKEN:\n      SMTP_URL: \${SMTP_URL:-}\n      SVC_HOST:`),
+        '.env': `DB_PASSWORD=correct horse battery\nSVC_PORT=${c.port}\n`,
+      },
+      flags: [],
+    });
+    const secrets = { API_TOKEN: 'tok-4711', SMTP_URL: 'smtp://me:p4ssw0rd@mail.example.org' };
+    const own = await createInstance({ layout, shell: { DATA_DIR: './data', ...secrets } });
+    const never = Object.values(secrets).map((value) => new RegExp(value));
+    const found = [
+      `app: the mount at /data would move from ${own.directory}/data to ${own.directory}/elsewhere`,
+      /app: environment variable API_TOKEN would be (dropped|emptied)/,
+      'app: environment variable SMTP_URL would be emptied',
+    ];
+    for (const command of ['plan', 'update']) {
+      const ends = [untouched('v1.0.0'), advice, '--accept-drift'];
+      await expectAttempt(own, [command, ...toNext], { exitCode: 3, says: found, ends, never });
+    }
+
+    const accepted = await own.update(['--accept-drift', ...toNext]);
+    expectWords(accepted, { exitCode: 0, says: found, ends: ['updated v1.0.0 → v1.1.0'], never });
+    expect(await own.version()).toBe('v1.1.0');
+  });
+});
+
+describe('what the release ships', () => {
+  const instance = shareInstance({ kind: 'generated' });
+  const publisher = 'report it to its publisher';
+  const wholesale = 'run docker compose up -d for the whole project';
+  const shipping = (files: ReleaseOptions['files']): ReleaseOptions => ({ files: files ?? {} });
+  const refusals: [name: string, release: ReleaseOptions, says: string | RegExp, next: string][] = [
+    [
+      'no compose.yaml',
+      releaseFiles.missing,
+      'the release has no compose.yaml in /usr/share/svc/release, which this install uses',
+      publisher,
+    ],
+    [
+      'no directory where the label says',
+      { labels: { 'svc.release-files': '/no/such/place' } },
+      'the release has no compose.yaml in /no/such/place',
+      publisher,
+    ],
+    [
+      'no marker',
+      releaseFiles.unmarked,
+      `the release's compose.yaml does not begin with "# svc:generated"`,
+      publisher,
+    ],
+    ['a symbolic link', releaseFiles.linked, "the release's compose.yaml is not a regular file", publisher],
+    ['more than 1 MiB', releaseFiles.huge, "the release's compose.yaml is larger than 1 MiB", publisher],
+    [
+      'no text',
+      shipping({ 'compose.yaml': Buffer.from('# svc:generated\n# caf\xe9\n', 'latin1') }),
+      "the release's compose.yaml is not UTF-8 text",
+      publisher,
+    ],
+    [
+      'no worker, which this install runs',
+      shipping({ 'compose.yaml': generatedCompose('without a worker', { worker: null }) }),
+      "the release's compose file has no service worker, which this install runs",
+      publisher,
+    ],
+    [
+      'another definition of a network in use',
+      releaseFiles.changesNetwork,
+      'the release changes the definition of network internal, which is in use',
+      wholesale,
+    ],
+    [
+      'another definition of a volume in use',
+      shipping({
+        'compose.yaml': generatedCompose('with another volume').replace(
+          /^ {2}db:$\nnetworks:/m,
+          '  db: { driver_opts: { type: tmpfs, device: tmpfs } }\nnetworks:',
+        ),
+      }),
+      'the release changes the definition of volume db, which is in use',
+      wholesale,
+    ],
+    [
+      'a file that compose rejects',
+      shipping({ 'compose.yaml': `${generatedCompose('with nonsense')}\nnonsense: true\n` }),
+      /compose rejects .*nonsense/,
+      publisher,
+    ],
+  ];
+  test.for(refusals)('%s', async ([, release, says, next]) => {
+    await instance().publish('v1.2.0', { version: '1.2.0', ...release });
+    await expectAttempt(instance(), ['--target', 'v1.2.0'], {
+      exitCode: 3,
+      says: [says],
+      ends: [untouched('v1.0.0'), next],
+    });
+  });
+
+  test('no compose.cluster.yaml for an install in cluster mode, and a floating tag is put back', async () => {
+    const cluster = await createInstance({ kind: 'cluster', tag: 'canary' });
+    await cluster.publish('canary', { version: '1.1.0-canary.2', ...releaseFiles.withoutCluster });
+    await expectAttempt(cluster, [], {
+      exitCode: 3,
+      says: [
+        'the release has no compose.cluster.yaml in /usr/share/svc/release, which this install uses',
+        `${cluster.image}:canary names the image from before again`,
+      ],
+      ends: [untouched('v1.1.0-canary.1'), publisher],
+    });
+    await expectUpDoesNothing(cluster);
+  });
+});
+
+describe('older than what runs', () => {
+  test('latest has moved back: the label of the pulled image tells', async () => {
+    const instance = await createInstance({
+      kind: 'default-latest',
+      tag: 'latest',
+      release: { version: '1.1.0' },
+    });
+    await instance.publish('latest', { version: '1.0.9' });
+    await expectAttempt(instance, [], {
+      exitCode: 3,
+      says: [
+        `${instance.image}:latest is v1.0.9, older than v1.1.0, which runs`,
+        `${instance.image}:latest names the image from before again`,
+      ],
+      ends: [untouched('v1.1.0'), 'There is no downgrade'],
+    });
+    await expectUpDoesNothing(instance);
+  });
+
+  test('canary builds count by number, and come before their release', async () => {
+    const instance = await createInstance({
+      tag: 'canary',
+      release: { version: '1.1.0-canary.10' },
+      publish: ['v1.0.0'],
+    });
+    await instance.publish('canary', { version: '1.1.0-canary.9' });
+    const state = untouched('v1.1.0-canary.10');
+    await expectAttempt(instance, ['--target', 'canary'], {
+      exitCode: 3,
+      says: ['is v1.1.0-canary.9, older than v1.1.0-canary.10, which runs'],
+      ends: [state],
+    });
+    await expectAttempt(instance, ['--target', 'v1.0.0'], {
+      exitCode: 3,
+      says: ['v1.0.0 is older than v1.1.0-canary.10, which runs'],
+      ends: [state],
+    });
+    await expectUpDoesNothing(instance);
+  });
+});
+
+describe('how the image is written', () => {
+  test('by digest alone', async () => {
+    const digest = sha256((await buildImage('v1.0.0')).manifest.bytes);
+    const instance = await createInstance({
+      layout: (c) => ({
+        files: {
+          'compose.yaml': composeText({ app: `${c.image}@${digest}`, parts: c.parts }),
+          '.env': `DB_PASSWORD=correct horse battery\nSVC_PORT=${c.port}\n`,
+        },
+        flags: [],
+      }),
+    });
+    await expectAttempt(instance, toNext, {
+      exitCode: 3,
+      says: [/app.*digest/, 'compose.yaml line 3'],
+      ends: ['refused: nothing was changed,', 'Write the image as repository:vX.Y.Z'],
+    });
+  });
+
+  test('built from source without an image', async () => {
+    const instance = await createInstance();
+    await execa('docker', ['tag', `${instance.image}:v1.0.0`, `${instance.project}-app:latest`]);
+    await edit('compose.prod.yaml', /image: .*\n {4}command: app/, 'build: .\n    command: app')(instance);
+    await instance.compose('up', '-d');
+    await instance.waitUntilHealthy();
+    await expectAttempt(instance, toNext, {
+      exitCode: 3,
+      says: ['app is built from source in compose.prod.yaml and names no image'],
+      ends: ['refused: nothing was changed,', 'Give the service an image'],
+    });
+  });
+});
+
+describe('the project', () => {
+  test('has no container of the app service', async () => {
+    const instance = await createInstance();
+    await instance.compose('rm', '--stop', '--force', 'app');
+    await expectAttempt(instance, toNext, {
+      exitCode: 3,
+      says: [`project ${instance.project} in ${instance.directory} has no container of service app`],
+      ends: [unseen, 'Start the instance once with docker compose up -d'],
+    });
+  });
+
+  test('is one of several that match', async () => {
+    const instance = await createInstance();
+    const twin = `${inject('host').run}-twin`;
+    onTestFinished(async () => {
+      await instance.compose('-p', twin, 'down', '--volumes');
+    });
+    await instance.compose('-p', twin, 'create');
+    const { directory, project } = instance;
+    const ends = [unseen, 'Name one with --project'];
+    await expectAttempt(instance, toNext, {
+      exitCode: 3,
+      says: ['several projects match', `${project} (${directory})`, `${twin} (${directory})`],
+      ends,
+    });
+    const plan = await instance.update(['plan', '--project', project, ...toNext]);
+    expect(plan.exitCode, plan.log).toBe(0);
+
+    const other = await createInstance();
+    await expectAttempt(
+      other,
+      toNext,
+      {
+        exitCode: 3,
+        says: ['several projects match', `${other.project} (${other.directory})`, `${twin} (${directory})`],
+        ends: [unseen, 'Name one with --project'],
+      },
+      { volumes: [`${directory}:${directory}`] },
+    );
+  });
+});
+
+test('another update is running: who and since when; the lock of a dead one is taken over', async () => {
+  const registry = await startBadRegistry(inject('host').registry);
+  onTestFinished(() => registry.close());
+  const instance = await createInstance({ registry: registry.host });
+  const before = await instance.snapshot();
+  registry.fail(registryFaults.stall);
+  const pulling = () => expect.poll(() => registry.requests.length, { timeout: 20_000 }).toBeGreaterThan(0);
+
+  registry.requests.length = 0;
+  const first = instance.startUpdate(toNext);
+  await pulling();
+  expectWords(await instance.update(toNext), {
+    exitCode: 3,
+    says: [
+      new RegExp(`another update is running: container ${first.name}, since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`),
+    ],
+    ends: [unseen, `Wait until it ends: docker logs -f ${first.name}.`],
+  });
+  const plan = await instance.update(['plan', ...toNext]);
+  expectWords(plan, {
+    exitCode: 0,
+    says: [`an update may be running: ${first.name} holds the lock since`],
+    ends: ['planned: nothing was changed'],
+  });
+  await first.stop();
+  expectWords(await first.done, { exitCode: 143, says: [], ends: ['cancelled: nothing was changed'] });
+  expectUntouched(before, await instance.snapshot());
+  await expectNothingLeft(instance);
+
+  registry.requests.length = 0;
+  const killed = instance.startUpdate(toNext);
+  await pulling();
+  await killed.kill();
+  await killed.done;
+  expectUntouched(before, await instance.snapshot());
+
+  registry.fail(null);
+  expectWords(await instance.update(toNext), {
+    exitCode: 0,
+    says: [new RegExp(`took over the lock of ${killed.name}, which no longer runs \\(since \\d{4}-.*Z\\)`)],
+    ends: ['updated v1.0.0 → v1.1.0'],
+  });
+  expect(await instance.version()).toBe('v1.1.0');
+  await expectNothingLeft(instance);
+});
