@@ -1,17 +1,21 @@
 import {
   chmod,
   chown,
+  type FileHandle,
+  link,
   lstat,
   mkdir,
   mkdtemp,
+  open,
   readdir,
   readFile,
+  readlink,
   rm,
   symlink,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { replaceFiles } from '../../src/compose/replace-files.ts';
 
@@ -144,5 +148,37 @@ describe('replaceFiles', () => {
     expect(await text('.env')).toBe('A=1\r\n');
     expect(await text(long)).toBe('old\n');
     expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml', 'gone', long].sort());
+  });
+
+  it('never writes into the file itself: whoever has it open sees all of the old text', async () => {
+    await link(at('.env'), at('opened-before'));
+    await replaceFiles([{ path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' }], null);
+    expect(await text('opened-before')).toBe('A=1\r\n');
+    expect(await text('.env')).toBe('A=2\r\n');
+  });
+
+  it('has backup and new text on the disk before the name changes hands, and the name after', async () => {
+    const synced: string[] = [];
+    const file = await open(at('.env'));
+    const prototype = Object.getPrototypeOf(file) as FileHandle;
+    await file.close();
+    const sync = prototype.sync;
+    prototype.sync = async function (this: FileHandle) {
+      const path = relative(root, await readlink(`/proc/self/fd/${this.fd}`));
+      synced.push(`${path.replace(/[0-9a-f]{8}$/, '…')} while .env is ${JSON.stringify(await text('.env'))}`);
+      return sync.call(this);
+    };
+    try {
+      await replaceFiles([{ path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' }], at('backup/run'));
+    } finally {
+      prototype.sync = sync;
+    }
+    expect(synced).toEqual([
+      'backup/run/.env while .env is "A=1\\r\\n"',
+      'backup/run while .env is "A=1\\r\\n"',
+      'backup while .env is "A=1\\r\\n"',
+      '..env.svc-updater-… while .env is "A=1\\r\\n"',
+      ' while .env is "A=2\\r\\n"',
+    ]);
   });
 });
