@@ -46,6 +46,11 @@ async function adopt(text: string, source: string, config: Record<string, unknow
         `the credential store "${given.credsStore}" of config.json does not exist here: its logins are not used`,
       );
   }
+  if (typeof given.currentContext === 'string' && !['', 'default'].includes(given.currentContext)) {
+    log.warn(
+      `the context "${given.currentContext}" of config.json is not used: the engine is that of the mounted socket`,
+    );
+  }
   const helpers: Record<string, string> = {};
   for (const [registry, helper] of Object.entries(Object(given.credHelpers) as Record<string, string>)) {
     if (await helperExists(helper)) helpers[registry] = helper;

@@ -8,7 +8,7 @@ import { bringBack, newHasStarted, type RecreateContext, runSteps } from './recr
 import { planRecreate } from './recreate-steps.ts';
 import type { RunContext } from './run-context.ts';
 import type { Settled } from './settle.ts';
-import { endUpdated, reached, versionWarning } from './story.ts';
+import { endUpdated, versionWarnings, whatRuns } from './story.ts';
 import { putBack, type Undo } from './undo.ts';
 import { awaitWell, changedOthers, idsToRun, projectContainers } from './verify.ts';
 
@@ -113,10 +113,7 @@ async function verify(
       `${wrong.map(({ name }) => name).join(', ')} does not run the image that was pulled`,
     );
   }
-  const names = installation.services.map(({ name }) => name);
-  log.info(
-    `${well.map(({ service, how }) => `${service} ${how}`).join(', ')}; ${names.join(' and ')} ${names.length > 1 ? 'run' : 'runs'} ${reached(plan, settled)}`,
-  );
-  const warning = versionWarning(plan, settled);
-  if (warning) log.warn(warning);
+  const how = well.map((each) => `${each.service} ${each.how}`).join(', ');
+  log.info(`${how}; ${whatRuns(plan, settled, images)}`);
+  for (const warning of versionWarnings(plan, settled, images)) log.warn(warning);
 }

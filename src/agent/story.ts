@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Image } from '../engine/container.ts';
 import { service } from '../engine/container.ts';
 import { isMajorChange } from '../release/order.ts';
-import { parseTag } from '../release/tag.ts';
+import { parseTag, versionFromLabel } from '../release/tag.ts';
 import type { Installation } from './installation.ts';
 import type { Log } from './log.ts';
 import { type Move, majorAdvice, type UpdatePlan } from './plan.ts';
@@ -84,14 +84,48 @@ function describeBump({ pin, tag }: Move, envFile: string): string {
     : `move ${description} to ${tag}`;
 }
 
-/** Where a floating tag or a label says something else than was asked for. */
-export function versionWarning(plan: UpdatePlan, settled: Pick<Settled, 'version'>): string | null {
-  if (plan.target?.kind !== 'release' || !settled.version || settled.version === plan.target.version)
-    return null;
-  const tag = plan.moves[0]?.tag;
-  return tag === 'latest'
-    ? `latest is v${settled.version} by now, not ${plan.target.tag}`
-    : `the image ${plan.moves[0]?.to} says it is v${settled.version}, not ${plan.target.tag}`;
+/** What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. */
+export function whatRuns(plan: UpdatePlan, settled: Settled, images: ReadonlyMap<string, Image>): string {
+  const byWord = new Map<string, string[]>();
+  for (const move of plan.moves) {
+    const version = versionOf(move, settled, images);
+    const floating = version ? `${move.tag} (v${version})` : move.tag;
+    const word = parseTag(move.tag).kind === 'release' ? plan.goal : floating;
+    byWord.set(word, [...(byWord.get(word) ?? []), move.service]);
+  }
+  return [...byWord].map(([word, names]) => `${and(names)} ${runs(names)} ${word}`).join(', ');
+}
+
+/** Where a floating tag or a label says something else than was asked for, once for each image. */
+export function versionWarnings(
+  plan: UpdatePlan,
+  settled: Settled,
+  images: ReadonlyMap<string, Image>,
+): string[] {
+  const { target } = plan;
+  if (target?.kind !== 'release') return [];
+  const byWarning = new Map<string, string[]>();
+  for (const move of plan.moves) {
+    const version = versionOf(move, settled, images);
+    if (!version || version === target.version) continue;
+    const warning =
+      move.tag === 'latest'
+        ? `latest, which is v${version} by now, not ${target.tag}`
+        : `${move.to}, which says it is v${version}, not ${target.tag}`;
+    byWarning.set(warning, [...(byWarning.get(warning) ?? []), move.service]);
+  }
+  return [...byWarning].map(([warning, names]) => `${and(names)} ${runs(names)} ${warning}`);
+}
+
+const runs = (names: readonly string[]): string => (names.length > 1 ? 'run' : 'runs');
+
+function versionOf(
+  { service: name, to }: Move,
+  { references }: Settled,
+  images: ReadonlyMap<string, Image>,
+): string | null {
+  const image = images.get(references.get(name) ?? to) ?? images.get(to);
+  return versionFromLabel(image?.labels['org.opencontainers.image.version']);
 }
 
 /** A floating tag tells only after the pull that it brings a new major version. */
@@ -107,15 +141,13 @@ export function floatingMajorWarning(
 
 export function endUnchanged(
   { log, startedAt }: RunContext,
-  installation: Installation,
   plan: UpdatePlan,
   settled: Settled,
+  images: ReadonlyMap<string, Image>,
 ): void {
-  const warning = versionWarning(plan, settled);
-  if (warning) log.warn(warning);
-  const names = installation.services.map(({ name }) => name);
+  for (const warning of versionWarnings(plan, settled, images)) log.warn(warning);
   log.info(
-    `unchanged: ${and(names)} already ${names.length > 1 ? 'run' : 'runs'} ${reached(plan, settled)}; nothing to do (${seconds(Date.now() - startedAt)})`,
+    `unchanged: ${whatRuns(plan, settled, images)} already; nothing to do (${seconds(Date.now() - startedAt)})`,
     {
       outcome: 'unchanged',
       to: plan.goal,

@@ -82,7 +82,7 @@ async function carryOut(
     for (const warning of [...settled.warnings, ...(major ? [major] : [])]) log.warn(warning);
     if (isUnchanged(installation, settled, images)) {
       log.phase = 'done';
-      endUnchanged(context, installation, plan, settled);
+      endUnchanged(context, plan, settled, images);
       return 'unchanged';
     }
     await writeChanges(context, installation, settled, state, undo);

@@ -12,7 +12,9 @@ export interface ExpectedUpdate {
   changed?: Record<string, NewText>;
   /** The mode of files that are new, in octal. Default 600. */
   newMode?: string;
-  /** Services whose containers are new. Default app and worker. */
+  /** Services that run the new image. Default app and worker; the first is the app. */
+  moved?: string[];
+  /** Services whose containers are new. Default those that are moved. */
   recreated?: string[];
 }
 
@@ -22,12 +24,11 @@ export interface ExpectedUpdate {
  * differs in exactly the expected bytes, with modes and owners kept; nothing is left over.
  */
 export function expectUpdated(before: Snapshot, after: Snapshot, expected: ExpectedUpdate): void {
-  const recreated = new Set(expected.recreated ?? ['app', 'worker']);
+  const moved = expected.moved ?? ['app', 'worker'];
+  const recreated = new Set(expected.recreated ?? moved);
   const was = Object.entries(before.containers);
   const images = new Set(
-    Object.values(after.containers).flatMap(({ service, image }) =>
-      service === 'app' || service === 'worker' ? [image] : [],
-    ),
+    Object.values(after.containers).flatMap(({ service, image }) => (moved.includes(service) ? [image] : [])),
   );
   compare('the update', after, {
     version: expected.version,
@@ -42,7 +43,7 @@ export function expectUpdated(before: Snapshot, after: Snapshot, expected: Expec
       ]),
     ),
   });
-  const oldImages = was.filter(([, { service }]) => service === 'app').map(([, { image }]) => image);
+  const oldImages = was.filter(([, { service }]) => service === moved[0]).map(([, { image }]) => image);
   compare(
     'the images of app and worker',
     { count: images.size, old: oldImages.filter((image) => images.has(image)) },

@@ -1,0 +1,82 @@
+import { expect, onTestFailed } from 'vitest';
+import type { Level } from '../../../src/progress/event.ts';
+import type { Outcome } from '../../../src/progress/outcome.ts';
+import { outcomeOf } from '../../../src/progress/outcome-of.ts';
+import type { UpdateResult, UpdaterOptions } from '../../instance/updater-run.ts';
+import { expectNothingLeft } from './attempt.ts';
+import { type ExpectedUpdate, expectUntouched, expectUpdated } from './expect-update.ts';
+import type { Instance } from './instance.ts';
+
+/** What a good run says beside its ordinary lines. */
+export interface ExpectedLog {
+  /** Texts that stand in some line. */
+  says?: readonly (string | RegExp)[];
+  /** One for each warning, in order; there are no others. */
+  warns?: readonly (string | RegExp)[];
+}
+
+/** An update that must succeed: the instance as `expectUpdated` says, the log as expected. */
+export async function updateWell(
+  instance: Instance,
+  args: readonly string[],
+  expected: ExpectedUpdate & ExpectedLog,
+  options: UpdaterOptions = {},
+): Promise<UpdateResult> {
+  const before = await instance.snapshot();
+  const result = await runUpdater(instance, args, options);
+  const after = await instance.snapshot();
+  expect(result.exitCode).toBe(0);
+  expect(outcome(result)).toBe('updated');
+  expectUpdated(before, after, expected);
+  expectLog(result, expected);
+  await expectNothingLeft(instance);
+  return result;
+}
+
+/** A run that finds nothing to do: exit 0, `unchanged`, the very same containers and bytes. */
+export async function findUnchanged(
+  instance: Instance,
+  args: readonly string[],
+  expected: ExpectedLog = {},
+  options: UpdaterOptions = {},
+): Promise<UpdateResult> {
+  const before = await instance.snapshot();
+  const result = await runUpdater(instance, args, options);
+  const after = await instance.snapshot();
+  expect(result.exitCode).toBe(0);
+  expect(outcome(result)).toBe('unchanged');
+  expectUntouched(before, after);
+  expectLog(result, expected);
+  await expectNothingLeft(instance);
+  return result;
+}
+
+/** The run's log is printed where the test fails. */
+export async function runUpdater(
+  instance: Instance,
+  args: readonly string[],
+  options: UpdaterOptions = {},
+): Promise<UpdateResult> {
+  const result = await instance.update(args, options);
+  onTestFailed(() => console.log(`exit code ${result.exitCode}\n${result.log}`));
+  return result;
+}
+
+export function expectLog(result: UpdateResult, { says = [], warns = [] }: ExpectedLog): void {
+  for (const text of says) expect(result.log).toMatch(text);
+  expect(messages(result, 'error')).toEqual([]);
+  const warnings = messages(result, 'warn');
+  expect(warnings).toEqual(
+    warns.map((text) =>
+      typeof text === 'string' ? expect.stringContaining(text) : expect.stringMatching(text),
+    ),
+  );
+}
+
+export function outcome({ lines }: UpdateResult): Outcome | null {
+  const last = lines.at(-1);
+  return last ? outcomeOf(last) : null;
+}
+
+export const messages = ({ lines }: UpdateResult, level: Level): string[] =>
+  lines.filter((line) => line.level === level).map(({ message }) => message);
