@@ -1,4 +1,4 @@
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -20,6 +20,8 @@ export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
   try {
     await mkdir(state, { mode: 0o700, recursive: true });
+    // Where a person has made it, or loosened it, the backups in it are private all the same.
+    await chmod(state, 0o700);
     await writeFile(join(state, '.gitignore'), '*\n');
     return state;
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Model } from '../engine/compose.ts';
-import { type Container, isMeantToRun } from '../engine/container.ts';
+import { type Container, isMeantToRun, numberOf } from '../engine/container.ts';
 import type { Installation, ServiceFacts } from './installation.ts';
 
 /** What `recreate` does, in order. */
@@ -9,7 +9,7 @@ export type Step =
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean }
   | { kind: 'await-healthy'; service: string; dependent: string }
   /** Containers of a service of which some were stopped: `up` starts all. */
-  | { kind: 'stop-again'; service: string; count: number };
+  | { kind: 'stop-again'; service: string; numbers: readonly number[] };
 
 export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
 
@@ -52,8 +52,12 @@ const up = (service: ServiceFacts, how: { start: boolean; force: boolean }): Ste
 /** What was stopped is replaced, too, and stays stopped. */
 function upAsBefore(service: ServiceFacts, force: boolean): Step[] {
   const steps = [up(service, { start: service.running > 0, force })];
-  const stopped = service.containers.length - service.running;
-  if (service.running > 0 && stopped > 0)
-    steps.push({ kind: 'stop-again', service: service.name, count: stopped });
+  const numbers = stoppedNumbers(service);
+  if (service.running > 0 && numbers.length > 0)
+    steps.push({ kind: 'stop-again', service: service.name, numbers });
   return steps;
 }
+
+/** Numbers of the containers that did not run before. */
+export const stoppedNumbers = ({ containers }: ServiceFacts): number[] =>
+  containers.filter((container) => !isMeantToRun(container)).map(numberOf);

@@ -1,6 +1,6 @@
 import type { Compose } from '../engine/compose.ts';
 import { composeMessages } from '../engine/compose-output.ts';
-import { byNumber, type Container, hasStarted, isMeantToRun, service } from '../engine/container.ts';
+import { type Container, hasStarted, isMeantToRun, numberOf, service } from '../engine/container.ts';
 import { type Engine, isConnectionLost } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Installation, leftoverName, type ServiceFacts } from './installation.ts';
@@ -35,10 +35,10 @@ const executors: Executors = {
     const awaited = installation.services.filter((facts) => facts.name === name);
     await awaitWell(engine, idsToRun(containers, awaited), waitTimeoutMs, log);
   },
-  'stop-again': async ({ service: name, count }, { engine, installation }) => {
+  'stop-again': async ({ service: name, numbers }, { engine, installation }) => {
     const containers = await projectContainers(engine, installation.project.name);
-    const own = containers.filter((container) => service(container) === name).sort(byNumber);
-    await engine.ask(['stop', ...own.slice(-count).map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+    const own = containers.filter((each) => service(each) === name && numbers.includes(numberOf(each)));
+    await engine.ask(['stop', ...own.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
   },
 };
 

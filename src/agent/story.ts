@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Image } from '../engine/container.ts';
-import { service } from '../engine/container.ts';
+import { isMeantToRun, service } from '../engine/container.ts';
 import { isMajorChange } from '../release/order.ts';
 import { parseTag, versionFromLabel } from '../release/tag.ts';
 import type { Installation } from './installation.ts';
@@ -44,7 +44,11 @@ export function describeInstallation(installation: Installation, log: Log): void
   for (const { name, running, containers, isApp } of services) {
     if (running === 0)
       log.info(`${name} is stopped: it is updated and ${isApp ? 'started' : 'left stopped'}`);
-    else if (containers.length > 1) log.info(`${name} has ${containers.length} containers`);
+    else if (containers.length > 1) {
+      const stopped = isApp ? [] : containers.filter((container) => !isMeantToRun(container));
+      const left = stopped.map((container) => `, ${container.name} is stopped and left stopped`).join('');
+      log.info(`${name} has ${containers.length} containers${left}`);
+    }
   }
   if (followers.length > 0) {
     log.info(

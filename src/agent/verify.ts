@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { byNumber, type Container, service } from '../engine/container.ts';
+import { byNumber, type Container, numberOf, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Installation, leftoverName, type ServiceFacts } from './installation.ts';
 import type { Log } from './log.ts';
+import { stoppedNumbers } from './recreate-steps.ts';
 
 const pollMs = 250;
 const heartbeatMs = 10_000;
@@ -143,15 +144,17 @@ export function changedOthers(installation: Installation, now: readonly Containe
   ];
 }
 
-/** Ids of the containers that must run now, by service: as many as ran before, the app's all. */
+/** Ids of the containers that must run now, by service: in the places of those that ran before, the app's all. */
 export function idsToRun(
   containers: readonly Container[],
   services: readonly ServiceFacts[],
 ): Map<string, string[]> {
   return new Map(
-    services.flatMap(({ name, isApp, running }) => {
+    services.flatMap((facts) => {
+      const { name, isApp } = facts;
+      const stopped = isApp ? [] : stoppedNumbers(facts);
       const own = containers.filter((container) => service(container) === name).sort(byNumber);
-      const ids = (isApp ? own : own.slice(0, running)).map(({ id }) => id);
+      const ids = own.filter((container) => !stopped.includes(numberOf(container))).map(({ id }) => id);
       return ids.length > 0 ? [[name, ids] as const] : [];
     }),
   );

@@ -66,9 +66,11 @@ export const isMeantToRun = (container: Container): boolean =>
 
 export const service = (container: Container): string => container.labels['com.docker.compose.service'] ?? '';
 
-export const byNumber = (a: Container, b: Container): number =>
-  Number(a.labels['com.docker.compose.container-number'] ?? 0) -
-  Number(b.labels['com.docker.compose.container-number'] ?? 0);
+/** Among the containers of its service; compose keeps it when it replaces one. */
+export const numberOf = (container: Container): number =>
+  Number(container.labels['com.docker.compose.container-number'] ?? 0);
+
+export const byNumber = (a: Container, b: Container): number => numberOf(a) - numberOf(b);
 
 // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, read with care below
 type Raw = any;

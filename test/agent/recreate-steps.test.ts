@@ -5,7 +5,12 @@ import type { Model } from '../../src/engine/compose.ts';
 import { type Container, readContainer } from '../../src/engine/container.ts';
 
 const container = (name: string, status = 'running'): Container =>
-  readContainer({ Id: name, Name: `/${name}`, State: { Status: status } });
+  readContainer({
+    Id: name,
+    Name: `/${name}`,
+    State: { Status: status },
+    Config: { Labels: { 'com.docker.compose.container-number': name.split('-').at(-1) } },
+  });
 
 const facts = (name: string, statuses: string[], isApp = false): ServiceFacts => {
   const containers = statuses.map((status, index) => container(`${name}-${index + 1}`, status));
@@ -23,7 +28,7 @@ const steps = (
       : step.kind === 'stop'
         ? `stop ${step.containers.map(({ name }) => name).join(' ')}`
         : step.kind === 'stop-again'
-          ? `stop ${step.count} of ${step.service}`
+          ? `stop ${step.service}-${step.numbers.join()} again`
           : step.kind === 'await-healthy'
             ? `await ${step.service} for ${step.dependent}`
             : `remove ${step.containers.length}`,
@@ -41,7 +46,7 @@ describe('planRecreate', () => {
   it('keeps replica counts, stopped ones too', () => {
     expect(
       steps([facts('app', ['running', 'running'], true), facts('worker', ['running', 'exited', 'running'])]),
-    ).toEqual(['stop worker-1 worker-3', 'up app x2', 'up worker x3', 'stop 1 of worker']);
+    ).toEqual(['stop worker-1 worker-3', 'up app x2', 'up worker x3', 'stop worker-2 again']);
   });
 
   it('leaves a stopped worker stopped, and starts a stopped app', () => {

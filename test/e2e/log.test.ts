@@ -1,0 +1,274 @@
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { type ProgressEvent, phases } from '../../src/progress/event.ts';
+import { parseLine } from '../../src/progress/line.ts';
+import { composeText, generatedCompose } from '../instance/compose-text.ts';
+import type { UpdateResult } from '../instance/updater-run.ts';
+import { startBadRegistry } from './support/bad-registry.ts';
+import { messages, outcome, runUpdater } from './support/good-run.ts';
+import { createInstance, type Instance } from './support/instance.ts';
+
+// What an operator reads, what the server parses, and what must never be in either (1.7 and 1.8 of the specification).
+
+const lastRun = (instance: Instance) => instance.read('.svc-updater/last-run.log');
+const lines = (text: string) => text.split('\n').filter((line) => line !== '');
+
+/** Every line of the text is an event. */
+function parsed(text: string): ProgressEvent[] {
+  return lines(text).map((line) => {
+    const event = parseLine(line);
+    if (event === null) throw new Error(`no line of the log's format: ${line}`);
+    return event;
+  });
+}
+
+/** The events of `--log json`. */
+function parsedJson(text: string): ProgressEvent[] {
+  return lines(text).map((line) => {
+    const { level, time, phase, percent, msg } = JSON.parse(line);
+    const levels: Record<number, ProgressEvent['level']> = { 30: 'info', 40: 'warn', 50: 'error' };
+    const known = levels[level];
+    if (known === undefined) throw new Error(`no level: ${line}`);
+    return { time, level: known, phase, ...(percent === undefined ? {} : { percent }), message: msg };
+  });
+}
+
+/** Times and phases move forward only, percent never goes back within a phase, and the end is one line of `done`. */
+function expectForward(events: readonly ProgressEvent[]): void {
+  const percent = new Map<string, number>();
+  for (const [index, event] of events.entries()) {
+    const before = events[index - 1] ?? event;
+    expect(phases.indexOf(event.phase)).toBeGreaterThanOrEqual(phases.indexOf(before.phase));
+    expect(Date.parse(event.time)).toBeGreaterThanOrEqual(Date.parse(before.time));
+    if (event.percent === undefined) continue;
+    expect(event.percent).toBeGreaterThanOrEqual(percent.get(event.phase) ?? 0);
+    percent.set(event.phase, event.percent);
+  }
+  expect(events.at(-1)?.phase).toBe('done');
+}
+
+/** What must be nowhere, and its forms in JSON, in a URL and in base64. */
+const secrets = {
+  DB_PASSWORD: 'correct horse battery',
+  SMTP_PASS: 'pa$$"w0rd\'s',
+  API_TOKEN: 'tok4',
+  PLAIN: 'eightlet',
+  QUOTED: 'two\\nlines of it',
+  FROM_FILE: 'only-in-a-file-of-its-own',
+  LITERAL: 'written-in-the-compose-file',
+};
+
+function expectNoSecrets(text: string): void {
+  const forms = Object.values(secrets).flatMap((value) => [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value),
+    value.replaceAll('$', '$$$$'),
+  ]);
+  for (const form of [...forms, 'lines of it', 'hunter2', 'url-password']) expect(text).not.toContain(form);
+}
+
+const env = `SMTP_PASS='pa$$"w0rd\\'s'
+API_TOKEN=tok4
+PLAIN=eightlet
+QUOTED="two\\nlines of it"
+DATABASE_URL=postgres://svc:url-password@db/svc
+`;
+
+/** Prints its password and ends. */
+const talkative = {
+  entrypoint: [
+    '/bin/sh',
+    '-c',
+    'echo "connecting as svc:$DB_PASSWORD with $API_TOKEN"; echo "$LITERAL" >&2; exit 1',
+  ],
+};
+
+async function withSecrets(registry?: string): Promise<Instance> {
+  return createInstance({
+    layout: (c) => ({
+      files: {
+        'compose.yaml': composeText({
+          app: `${c.image}:\${SVC_VERSION}`,
+          parts: c.parts,
+          extra: { app: 'env_file: app.env', worker: 'env_file: [.env]' },
+        }).replaceAll('      SVC_HOST:', `      LITERAL: ${secrets.LITERAL}\n      SVC_HOST:`),
+        '.env': `SVC_PORT=${c.port}\nDB_PASSWORD='${secrets.DB_PASSWORD}'\nSVC_VERSION=${c.tag}\n${env}`,
+        'app.env': `FROM_FILE=${secrets.FROM_FILE}\nAPI_TOKEN=tok4\n`,
+      },
+      flags: [],
+    }),
+    publish: ['v1.1.0', 'v1.2.0'],
+    ...(registry === undefined ? {} : { registry }),
+  });
+}
+
+test('no secret is in any line of any run, image references and paths are', async () => {
+  const instance = await withSecrets();
+  await instance.publish('v1.3.0', talkative);
+  const runs: [UpdateResult, string][] = [];
+  for (const format of ['line', 'json']) {
+    const log = ['--log', format];
+    const target = format === 'line' ? 'v1.1.0' : 'v1.2.0';
+    const plan = await runUpdater(instance, ['plan', '--target', target, ...log]);
+    // The neighbours of the changed line are in the difference that it shows.
+    expect(plan.log).toMatch(/API_TOKEN=\*\*\*/);
+    expect(plan.log).toContain(`+SVC_VERSION=${target}`);
+    runs.push([plan, format]);
+    for (const release of ['v9.9.9', target]) {
+      const result = await runUpdater(instance, ['--target', release, ...log]);
+      expect(result.log).toContain(`${instance.image}:${release}`);
+      expect(result.log).toContain(instance.directory);
+      runs.push([result, format]);
+    }
+  }
+  const broken = await runUpdater(instance, ['--target', 'v1.3.0', '--wait-timeout', '3']);
+  expect(broken.exitCode).toBe(5);
+  expect(broken.log).toContain('connecting as svc:*** with ***');
+  runs.push([broken, 'line']);
+  expect(runs.map(([{ exitCode }]) => exitCode)).toEqual([0, 4, 0, 0, 4, 0, 5]);
+  for (const [{ log }, format] of runs) {
+    expectNoSecrets(log);
+    expectForward(format === 'json' ? parsedJson(log) : parsed(log));
+  }
+  expectNoSecrets(await lastRun(instance));
+});
+
+test("a generated file's difference is shown by plan without secrets", async () => {
+  const instance = await createInstance({ kind: 'generated', env, publish: ['v1.1.0'] });
+  const image = `${instance.image}:v1.1.0`;
+  const changed = generatedCompose('v1.1.0').replaceAll(
+    `\${SVC_HOST:-localhost}`,
+    `\${SVC_HOST:-localhost}\n      SEED: ${secrets.DB_PASSWORD}`,
+  );
+  await instance.publish('v1.1.0', { files: { 'compose.yaml': changed } });
+  const dark = await runUpdater(instance, ['plan', '--target', 'v1.1.0']);
+  expect(dark.log).toContain('is not on this machine yet');
+  const { execa } = await import('execa');
+  await execa('docker', ['pull', '--quiet', image]);
+  const plan = await runUpdater(instance, ['plan', '--target', 'v1.1.0']);
+  expect(plan.exitCode).toBe(0);
+  expect(plan.log).toMatch(/\+ +SEED: \*\*\*/);
+  expectNoSecrets(plan.log);
+  expectForward(parsed(plan.log));
+});
+
+describe('a pull that takes its time', () => {
+  const slow = async () => {
+    const registry = await startBadRegistry(inject('host').registry);
+    onTestFinished(() => registry.close());
+    const instance = await createInstance({ registry: registry.host });
+    await instance.publish('v1.1.0', { ballast: 9_000_000 });
+    registry.fail({ kind: 'slow', bytesPerSecond: 3_000_000 }, { on: 'blobs' });
+    return instance;
+  };
+
+  test('tells how far it is, and both formats tell the same', async () => {
+    const instance = await slow();
+    const result = await runUpdater(instance, ['--target', 'v1.1.0', '--log', 'json']);
+    expect(result.exitCode).toBe(0);
+    const events = parsedJson(result.log);
+    expectForward(events);
+    expect(events).toEqual(parsed(await lastRun(instance)));
+    const percents = events.flatMap(({ phase, percent }) => (phase === 'pull' ? (percent ?? []) : []));
+    expect(percents.length).toBeGreaterThan(2);
+    expect(percents.some((percent) => percent > 0 && percent < 100)).toBe(true);
+    expect(percents.at(-1)).toBe(100);
+    expect(result.log).toMatch(/ \d+ of \d+ MB/);
+  });
+});
+
+describe('how a run ends', () => {
+  test('the last line states outcome, state and next command; last-run.log holds the whole log', async () => {
+    const instance = await createInstance({ publish: ['v1.1.0', 'v1.1.1'] });
+    const end = async (
+      args: string[],
+      expected: { code: number; word: string; says: (string | RegExp)[] },
+    ) => {
+      const result = await runUpdater(instance, args);
+      expect(result.exitCode).toBe(expected.code);
+      const events = parsed(result.log);
+      expectForward(events);
+      expect(outcome(result)).toBe(expected.word);
+      for (const text of expected.says) expect(events.at(-1)?.message).toMatch(text);
+      expect(await lastRun(instance)).toBe(result.log);
+      return result;
+    };
+    await end(['--target', 'v9.9.9'], {
+      code: 4,
+      word: 'failed',
+      says: ['nothing was changed, v1.0.0 runs on', /published.*run the update again/],
+    });
+    await end([], {
+      code: 3,
+      word: 'refused',
+      says: ['nothing was changed, v1.0.0 runs on', '--target vX.Y.Z'],
+    });
+    await end(['--target', 'v1.1.0'], {
+      code: 0,
+      word: 'updated',
+      says: ['v1.0.0 → v1.1.0', `docker image rm ${instance.image}:v1.0.0`],
+    });
+    await end(['--target', 'v1.1.0'], {
+      code: 0,
+      word: 'unchanged',
+      says: ['app and worker', 'v1.1.0', 'nothing to do'],
+    });
+    await end(['--target', 'v1.0.0'], {
+      code: 3,
+      word: 'refused',
+      says: ['nothing was changed, v1.1.0 runs on', 'no downgrade'],
+    });
+    const broken = await end(['--target', 'v1.1.1', '--wait-timeout', '3'], {
+      code: 5,
+      word: 'broken',
+      says: [`docker compose -p ${instance.project} ps`, `logs app worker`, 'run the update again'],
+    });
+    expect(messages(broken, 'error').some((line) => line.includes('svc: cannot read the settings'))).toBe(
+      true,
+    );
+  });
+
+  test('by a signal in the pull', async () => {
+    const registry = await startBadRegistry(inject('host').registry);
+    onTestFinished(() => registry.close());
+    const instance = await createInstance({ registry: registry.host });
+    registry.fail({ kind: 'stall' });
+    const run = instance.startUpdate(['--target', 'v1.1.0']);
+    await run.waitFor(/INFO {2}plan /);
+    await run.kill('SIGTERM');
+    const result = await run.done;
+    expect(result.exitCode).toBe(143);
+    expect(outcome(result)).toBe('cancelled');
+    expect(result.lines.at(-1)?.message).toMatch(
+      /nothing was changed, v1\.0\.0 runs on\. Run the update again/,
+    );
+    expectForward(parsed(result.log));
+    expect(await lastRun(instance)).toBe(result.log);
+  });
+});
+
+test('.svc-updater is private, keeps out of repositories, and keeps the backups of five runs', async () => {
+  const instance = await createInstance();
+  const state = join(instance.directory, '.svc-updater');
+  const old = [1, 2, 3, 4, 5, 6].map((day) => `2026010${day}T000000Z`);
+  for (const name of old) await mkdir(join(state, 'backup', name), { recursive: true });
+  const env = await instance.read('.env');
+  const { chmod } = await import('node:fs/promises');
+  await chmod(state, 0o755);
+
+  const result = await runUpdater(instance, ['--target', 'v1.1.0']);
+  expect(result.exitCode).toBe(0);
+  const mode = async (path: string) => ((await stat(join(state, path))).mode & 0o777).toString(8);
+  expect(await mode('.')).toBe('700');
+  expect(await mode('last-run.log')).toBe('600');
+  expect(await readFile(join(state, '.gitignore'), 'utf8')).toBe('*\n');
+  const kept = (await readdir(join(state, 'backup'))).sort();
+  expect(kept.slice(0, 4)).toEqual(old.slice(2));
+  expect(kept).toHaveLength(5);
+  const newest = kept[4] ?? '';
+  expect(newest).toMatch(/^\d{8}T\d{6}Z$/);
+  expect(await readFile(join(state, 'backup', newest, '.env'), 'utf8')).toBe(env);
+  expect(result.log).toContain(`.svc-updater/backup/${newest}/.env`);
+});
