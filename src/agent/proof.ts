@@ -3,15 +3,25 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { TextFile } from '../compose/text-file.ts';
 import type { Compose, Model } from '../engine/compose.ts';
+import { castShadow } from './shadow.ts';
 
-/** Compose's model of the project as it will be with these texts in place of the files of the same paths. */
+/**
+ * Compose's model of the project as it will be with these texts in place of the files of the same paths. `linkedFiles`
+ * are those that `include` and `extends` lead to, where one of them changes.
+ */
 export async function modelWith(
   compose: Compose,
   composeFiles: readonly TextFile[],
   envFiles: readonly TextFile[],
+  linkedFiles: readonly TextFile[] = [],
 ): Promise<Model> {
   const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stage-'));
   try {
+    if (linkedFiles.length > 0) {
+      await castShadow(stage, compose.project.directory, [...composeFiles, ...envFiles, ...linkedFiles]);
+      const model = await compose.under(stage).config();
+      return JSON.parse(JSON.stringify(model).replaceAll(stage, ''));
+    }
     const put = (file: TextFile, index: number, kind: string) => {
       const path = join(stage, `${kind}${index}-${basename(file.path)}`);
       return writeFile(path, file.text, { mode: 0o600 }).then(() => path);

@@ -70,15 +70,20 @@ export async function settlePlan(
       newServices: [],
     };
   }
-  const model = await modelWith(installation.compose, draft.files.composeFiles, draft.files.envFiles).catch(
-    (error) => {
-      if (installation.kind !== 'generated' || !(error instanceof UpdateError)) throw error;
-      throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
-        detail: error.detail,
-        cause: error,
-      });
-    },
-  );
+  const { composeFiles, envFiles, linkedFiles = [] } = draft.files;
+  const isLinkedChanged = linkedFiles.some((file) => draft.changes.some(({ path }) => path === file.path));
+  const model = await modelWith(
+    installation.compose,
+    composeFiles,
+    envFiles,
+    isLinkedChanged ? linkedFiles : [],
+  ).catch((error) => {
+    if (installation.kind !== 'generated' || !(error instanceof UpdateError)) throw error;
+    throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
+      detail: error.detail,
+      cause: error,
+    });
+  });
   const proof = prove(installation.model, model, planned);
   if (installation.kind === 'generated') checkGenerated(installation, model, planned, plan.moves);
   else if (proof.unexpected.length > 0) {

@@ -69,6 +69,18 @@ export class Compose {
     this.project = project;
   }
 
+  /** The same project with everything under another root. */
+  under(root: string): Compose {
+    const { name, directory, files, envFiles } = this.project;
+    const moved = (path: string) => `${root}${path}`;
+    return new Compose(this.#engine, {
+      name,
+      directory: moved(directory),
+      files: files.map(moved),
+      envFiles: envFiles.map(moved),
+    });
+  }
+
   /** Throws compose-invalid with compose's own words. */
   async config(options: ConfigOptions = {}): Promise<Model> {
     const chosen = options.services ? [...options.services] : ['--no-env-resolution', '--no-consistency'];

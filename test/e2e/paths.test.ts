@@ -1,0 +1,451 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { type ComposeText, composeText, generatedCompose } from '../instance/compose-text.ts';
+import { findContainers } from '../instance/engine-api.ts';
+import type { InstanceOptions } from '../instance/instance-options.ts';
+import type { LayoutContext } from '../instance/layout.ts';
+import { publish } from '../instance/registry.ts';
+import type { UpdaterOptions } from '../instance/updater-run.ts';
+import { dockerConfig, startBadRegistry } from './support/bad-registry.ts';
+import { type ExpectedUpdate, expectUntouched } from './support/expect-update.ts';
+import { type ExpectedLog, outcome, runUpdater, updateWell } from './support/good-run.ts';
+import { createInstance, type Instance } from './support/instance.ts';
+
+// Where the compose directory is mounted, how the instance was started, and what lives in it.
+
+const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
+const toNext = ['--target', 'v1.1.0'];
+const good = { version: 'v1.1.0', changed: { '.env': bumped } };
+
+/** Pinned by SVC_VERSION in `.env`, with changes to the compose file. */
+const layout =
+  (changes: Partial<ComposeText>, edit = (text: string) => text, files: Record<string, string> = {}) =>
+  (c: LayoutContext) => ({
+    files: {
+      'compose.yaml': edit(composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts, ...changes })),
+      '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
+      ...files,
+    },
+    flags: [],
+  });
+
+const running = async (instance: Instance, service: string) =>
+  Object.values(await instance.containers()).filter(
+    (container) => container.service === service && container.status === 'running',
+  ).length;
+
+const environment = async (instance: Instance, service: string) => {
+  const found = await findContainers(instance.project);
+  return found
+    .find(({ Config }) => Config.Labels['com.docker.compose.service'] === service)
+    ?.Config.Env.sort();
+};
+
+describe('where the directory is mounted and how the instance was started', () => {
+  interface Case extends Partial<ExpectedUpdate>, ExpectedLog {
+    name: string;
+    instance?: InstanceOptions;
+    args?: (instance: Instance) => string[];
+    run?: (instance: Instance) => UpdaterOptions;
+  }
+  const parent = (): UpdaterOptions => {
+    const { directory } = inject('host');
+    return { mount: null, volumes: [`${directory}:${directory}`] };
+  };
+  const cases: Case[] = [
+    {
+      name: 'elsewhere, generated',
+      instance: { kind: 'generated' },
+      run: () => ({ mount: '/compose' }),
+      changed: { '.env': bumped, 'compose.yaml': generatedCompose('v1.1.0') },
+      says: [/is mounted at \/compose\b/],
+    },
+    {
+      name: 'elsewhere, several files and a project of its own',
+      instance: { kind: 'two-files', project: 'prod' },
+      run: () => ({ mount: '/mnt/some where' }),
+      changed: { 'compose.site.yaml': bumped },
+      says: [/is mounted at \/mnt\/some where\b/],
+    },
+    {
+      name: 'a parent directory, by --project',
+      run: parent,
+      args: ({ project }) => ['--project', project],
+    },
+    {
+      name: 'a parent directory elsewhere, by --dir',
+      run: () => ({ mount: null, volumes: [`${inject('host').directory}:/srv`] }),
+      args: ({ name }) => ['--dir', `/srv/${name}`],
+      says: ['is mounted at /srv'],
+    },
+    { name: 'several -f', instance: { kind: 'two-files' }, changed: { 'compose.site.yaml': bumped } },
+    { name: 'env files', instance: { kind: 'env-file' }, changed: { 'prod.env': bumped } },
+    {
+      name: 'a project of its own',
+      instance: { project: 'prod' },
+      says: [/project \S+-prod in /],
+    },
+    {
+      name: 'a profile',
+      instance: {
+        layout: layout({ extra: { app: 'profiles: [web]', worker: 'profiles: [web, jobs]' } }),
+        flags: ['--profile', 'web'],
+      },
+    },
+    {
+      name: 'a project name and a profile in .env',
+      instance: {
+        layout: layout({ extra: { app: 'profiles: [web]', worker: 'profiles: [web]' } }),
+        project: 'prod',
+        env: 'COMPOSE_PROFILES=web\nCOMPOSE_PROJECT_NAME=another\n',
+      },
+    },
+  ];
+  test.for(cases)('$name', async ({ instance: options, args, run, ...expected }) => {
+    const instance = await createInstance(options);
+    await updateWell(
+      instance,
+      [...toNext, ...(args?.(instance) ?? [])],
+      { ...good, ...expected },
+      run?.(instance),
+    );
+    for (const path of ['/compose', '/mnt/some where', `/srv/${instance.name}`])
+      expect(existsSync(path)).toBe(false);
+  });
+
+  test('a symlinked working directory, by --project', async () => {
+    const instance = await createInstance();
+    const link = `${instance.directory}.link`;
+    await symlink(instance.directory, link);
+    const flags = [
+      '--project-directory',
+      link,
+      '-p',
+      instance.project,
+      '-f',
+      join(link, 'compose.prod.yaml'),
+    ];
+    await execa('docker', ['compose', ...flags, 'up', '-d'], { stdin: 'ignore' });
+    await instance.waitUntilHealthy();
+    await updateWell(instance, [...toNext, '--project', instance.project], good);
+    const [app] = await findContainers(`${instance.project}-app-1`);
+    expect(app?.Config.Labels['com.docker.compose.project.working_dir']).toBe(link);
+    expect(app?.Mounts.map(({ Source }) => Source)).toEqual([`${link}/data`]);
+  });
+
+  test('a linked .env is written through to what it points at', async () => {
+    const instance = await createInstance();
+    const elsewhere = join(inject('host').directory, `${instance.name}.conf`);
+    await mkdir(join(instance.directory, 'conf'));
+    await mkdir(elsewhere);
+    await rename(join(instance.directory, '.env'), join(instance.directory, 'conf', 'prod.env'));
+    await symlink('conf/prod.env', join(instance.directory, '.env'));
+    await updateWell(instance, toNext, { version: 'v1.1.0', changed: { 'conf/prod.env': bumped } });
+    expect((await instance.snapshot()).files['.env']).toMatchObject({ kind: 'link', text: 'conf/prod.env' });
+
+    await instance.publish('v1.2.0');
+    const outside = join(elsewhere, 'svc.env');
+    await writeFile(outside, await instance.read('.env'));
+    await rm(join(instance.directory, '.env'));
+    await symlink(outside, join(instance.directory, '.env'));
+    const mounted = { volumes: [`${elsewhere}:${elsewhere}`] };
+    await updateWell(instance, ['--target', 'v1.2.0'], { version: 'v1.2.0' }, mounted);
+    expect(await readdir(elsewhere)).toEqual(['svc.env']);
+    expect(await readFile(outside, 'utf8')).toMatch(/^SVC_VERSION=v1\.2\.0$/m);
+  });
+
+  test('.env with CRLF, edited and appended to', async () => {
+    const instance = await createInstance({ kind: 'default-latest', tag: 'latest', publish: ['v1.1.0'] });
+    await instance.publish('canary', { version: '1.1.0-canary.1' });
+    await instance.write('.env', (await instance.read('.env')).replaceAll('\n', '\r\n'));
+    await updateWell(instance, ['--target', 'canary'], {
+      version: 'v1.1.0-canary.1',
+      changed: { '.env': (text) => `${text}SVC_VERSION=canary\r\n` },
+    });
+    await updateWell(instance, toNext, {
+      version: 'v1.1.0',
+      changed: { '.env': (text) => text.replace('=canary\r\n', '=v1.1.0\r\n') },
+    });
+  });
+});
+
+describe('files that lead to others', () => {
+  const linked: {
+    name: string;
+    edited: string;
+    files: (c: LayoutContext, text: string, image: string) => Record<string, string>;
+  }[] = [
+    {
+      name: 'include',
+      edited: 'rest.yaml',
+      files: (_, text) => ({ 'compose.yaml': 'include:\n  - rest.yaml # all of it\n', 'rest.yaml': text }),
+    },
+    {
+      name: 'extends',
+      edited: 'base/svc.yaml',
+      files: (_, text, image) => ({
+        'compose.yaml': text.replaceAll(image, 'extends: { file: base/svc.yaml, service: svc }'),
+        'base/svc.yaml': `services:\n  svc:\n    ${image}\n    env_file: [svc.env]\n`,
+        'base/svc.env': 'MODE=calm\n',
+        'base/other.txt': 'beside it\n',
+      }),
+    },
+    {
+      name: 'extends in a file that is included',
+      edited: 'a/b/svc.yaml',
+      files: (_, text, image) => ({
+        'compose.yaml': 'include: [rest.yaml]\n',
+        'rest.yaml': text.replaceAll(image, 'extends: { file: a/more.yaml, service: svc }'),
+        'a/more.yaml': 'services:\n  svc:\n    extends: { file: b/svc.yaml, service: svc }\n',
+        'a/b/svc.yaml': `services:\n  svc:\n    ${image}\n`,
+      }),
+    },
+  ];
+  test.for(linked)('$name', async ({ files, edited }) => {
+    const instance = await createInstance({
+      layout: (c) => ({
+        files: {
+          ...files(
+            c,
+            composeText({ app: `${c.image}:${c.tag}`, parts: c.parts }),
+            `image: ${c.image}:${c.tag}`,
+          ),
+          '.env': `DB_PASSWORD=12345678\nSVC_PORT=${c.port}\n`,
+        },
+        flags: [],
+      }),
+    });
+    await updateWell(instance, toNext, { version: 'v1.1.0', changed: { [edited]: bumped } });
+  });
+});
+
+describe('what runs', () => {
+  test('replicas are kept', async () => {
+    const instance = await createInstance({ up: ['--scale', 'worker=3'] });
+    await updateWell(instance, toNext, { ...good, says: ['worker has 3 containers'] });
+    expect(await running(instance, 'worker')).toBe(3);
+  });
+
+  test('a stopped replica stays stopped', async () => {
+    const instance = await createInstance({ up: ['--scale', 'worker=3'] });
+    await execa('docker', ['stop', `${instance.name}-worker-2`]);
+    await updateWell(instance, toNext, { ...good, says: [/worker-2 is stopped and left stopped/] });
+    expect(await running(instance, 'worker')).toBe(2);
+  });
+
+  test('there is no worker', async () => {
+    const instance = await createInstance({ layout: layout({ worker: null }) });
+    await updateWell(instance, toNext, { ...good, moved: ['app'], says: [/inspect app runs v1\.0\.0/] });
+  });
+
+  test('the worker was never started', async () => {
+    const instance = await createInstance({ up: ['app', 'proxy', 'tunnel'] });
+    await updateWell(instance, toNext, {
+      ...good,
+      moved: ['app'],
+      says: ['worker has no container: it is left that way'],
+    });
+  });
+
+  test('a stopped worker is updated, left stopped, and named', async () => {
+    const instance = await createInstance();
+    await instance.compose('stop', 'worker');
+    await updateWell(instance, toNext, {
+      ...good,
+      says: [/worker is stopped: it is updated and left stopped/],
+    });
+    const worker = (await instance.containers())[`${instance.name}-worker-1`];
+    expect(worker?.status).not.toBe('running');
+    expect(worker?.reference).toBe(`${instance.image}:v1.1.0`);
+    expect(await instance.boots()).not.toContain('worker v1.1.0');
+  });
+
+  test('services of other names, by options and by environment', async () => {
+    const rename = (text: string) => text.replace('  app:\n', '  web:\n').replace('  worker:\n', '  jobs:\n');
+    const instance = await createInstance({ layout: layout({}, rename), publish: ['v1.1.0', 'v1.2.0'] });
+    const moved = ['web', 'jobs'];
+    await updateWell(instance, [...toNext, '--service', 'web', '--service', 'jobs'], { ...good, moved });
+    await updateWell(
+      instance,
+      ['--target', 'v1.2.0'],
+      { version: 'v1.2.0', changed: { '.env': (text) => text.replace('v1.1.0', 'v1.2.0') }, moved },
+      { env: { SVC_UPDATER_SERVICES: 'web,jobs' } },
+    );
+  });
+
+  test('what lives in a namespace of the app or the worker is recreated with it, and works', async () => {
+    const instance = await createInstance({
+      layout: (c) =>
+        layout({
+          extra: {
+            sidecar: `image: ${c.parts}/tunnel:1\ncommand: tunnel\nrestart: always\nnetwork_mode: service:app`,
+            watcher: `image: ${c.parts}/tunnel:1\ncommand: tunnel\nrestart: always\npid: service:worker`,
+          },
+        })(c),
+    });
+    await updateWell(instance, toNext, {
+      ...good,
+      recreated: ['app', 'worker', 'sidecar', 'watcher'],
+      says: [/sidecar.*namespace/, /watcher.*namespace/],
+    });
+    const inSidecar = (...command: string[]) =>
+      execa('docker', ['exec', `${instance.name}-sidecar-1`, ...command]).then(({ stdout }) => stdout);
+    expect(await inSidecar('/bin/wget', '-qO-', 'http://127.0.0.1:8080/version')).toBe('v1.1.0');
+    const inWatcher = await execa('docker', [
+      'exec',
+      `${instance.name}-watcher-1`,
+      '/bin/cat',
+      '/proc/1/cmdline',
+    ]);
+    expect(inWatcher.stdout).toContain('worker');
+  });
+
+  test('a worker that depends on a healthy app starts after it', async () => {
+    const instance = await createInstance({
+      layout: layout({ extra: { worker: 'depends_on: { app: { condition: service_healthy } }' } }),
+      publish: ['v1.1.5'],
+    });
+    await updateWell(instance, ['--target', 'v1.1.5'], {
+      version: 'v1.1.5',
+      changed: { '.env': (text) => text.replace('v1.0.0', 'v1.1.5') },
+      says: ['waiting for app, which worker depends on'],
+    });
+    const now = await instance.containers();
+    const started = (service: string) => Date.parse(now[`${instance.name}-${service}-1`]?.startedAt ?? '');
+    // v1.1.5 takes 4 s to become healthy.
+    expect(started('worker') - started('app')).toBeGreaterThan(3900);
+  });
+
+  test('a worker that stops slowly does not keep the app away', async () => {
+    const instance = await createInstance({
+      layout: layout({ extra: { worker: 'env_file: worker.env\nstop_grace_period: 20s' } }, undefined, {
+        'worker.env': 'STOP_DELAY=5\n',
+      }),
+    });
+    let away = 0;
+    let last = performance.now();
+    let ended = false;
+    const watch = (async () => {
+      while (!ended) {
+        const answered = await instance.version();
+        const now = performance.now();
+        if (answered === null) away += now - last;
+        last = now;
+        await sleep(10);
+      }
+    })();
+    const { durationMs } = await updateWell(instance, toNext, good);
+    ended = true;
+    await watch;
+    expect(durationMs).toBeGreaterThan(5000);
+    expect(away).toBeLessThan(4500);
+  });
+});
+
+describe('the environment', () => {
+  test("the updater's own never reaches compose", async () => {
+    const passThrough = (text: string) =>
+      text.replaceAll('      SVC_HOST:', '      HTTP_PROXY:\n      SVC_HOST:');
+    const instance = await createInstance({ layout: layout({}, passThrough) });
+    const before = await environment(instance, 'app');
+    await updateWell(instance, toNext, good, {
+      env: {
+        SVC_VERSION: 'v9.9.9',
+        SVC_HOST: 'evil.example.org',
+        HTTP_PROXY: 'http://127.0.0.1:1',
+        COMPOSE_FILE: '/nowhere/compose.yaml',
+        COMPOSE_PROJECT_NAME: 'another',
+        COMPOSE_PROFILES: 'other',
+        DOCKER_DEFAULT_PLATFORM: 'linux/riscv64',
+        DOCKER_CONTEXT: 'nowhere',
+      },
+    });
+    expect(before?.some((line) => line.startsWith('SVC_HOST=localhost'))).toBe(true);
+    expect(await environment(instance, 'app')).toEqual(before);
+  });
+});
+
+describe('pulls', () => {
+  const withConfig = async (name: string, text: string) => {
+    const path = join(inject('host').directory, `${name}.config.json`);
+    await writeFile(path, text, { mode: 0o600 });
+    return { volumes: [`${path}:/root/.docker/config.json:ro`] };
+  };
+
+  test('from a registry with a password, of the mounted config.json', async () => {
+    const credentials = { user: 'svc', password: 'hunter2-hunter2' };
+    const registry = await startBadRegistry(inject('host').registry, credentials);
+    onTestFinished(() => registry.close());
+    const config = dockerConfig(registry.host, credentials);
+    const directory = join(inject('host').directory, `config-${registry.host.split(':')[1]}`);
+    await mkdir(directory);
+    await writeFile(join(directory, 'config.json'), config);
+    const instance = await createInstance({ registry: registry.host, shell: { DOCKER_CONFIG: directory } });
+    const result = await updateWell(instance, toNext, good, await withConfig(instance.name, config));
+    expect(result.log).not.toContain('hunter2');
+  });
+
+  test('a credential store and a context that are not there do not break a public pull', async () => {
+    const instance = await createInstance();
+    const config = JSON.stringify({
+      credsStore: 'desktop',
+      currentContext: 'desktop-linux',
+      credHelpers: { 'ecr.example.org': 'ecr-login' },
+      auths: { 'stale.example.org': { auth: 'c3ZjOnN0YWxlLXBhc3N3b3Jk' } },
+    });
+    await updateWell(
+      instance,
+      toNext,
+      {
+        ...good,
+        warns: [
+          /store "desktop".*config\.json/,
+          /context "desktop-linux".*config\.json/,
+          /ecr-login.*config\.json.*ecr\.example\.org/,
+        ],
+      },
+      await withConfig(instance.name, config),
+    );
+  });
+
+  test('pull_policy never: what is local counts', async () => {
+    const instance = await createInstance();
+    const text = (await instance.read('compose.prod.yaml')).replaceAll(
+      / {4}command: (app|worker)\n/g,
+      '$&    pull_policy: never\n',
+    );
+    await instance.write('compose.prod.yaml', text);
+    await instance.compose('up', '-d');
+    const before = await instance.snapshot();
+    const missing = await runUpdater(instance, toNext);
+    expect(missing.exitCode).toBe(4);
+    expect(outcome(missing)).toBe('failed');
+    expect(missing.log).toContain(`${instance.image}:v1.1.0 is not on this machine`);
+    expectUntouched(before, await instance.snapshot());
+
+    await execa('docker', ['pull', '--quiet', `${instance.image}:v1.1.0`]);
+    // The registry has another one by now.
+    await instance.publish('v1.1.0', { version: '1.1.0', labels: { later: 'yes' } });
+    await updateWell(instance, toNext, {
+      ...good,
+      says: [/app has pull_policy never/, /worker has pull_policy never/],
+    });
+    const [app] = await findContainers(`${instance.project}-app-1`);
+    expect(app?.Config.Labels.later).toBeUndefined();
+  });
+
+  test('an image that only the new generated file names', async () => {
+    const instance = await createInstance({ kind: 'generated', publish: [] });
+    const fresh = generatedCompose('v1.1.0', { worker: `\${SVC_IMAGE:?}-worker:\${SVC_VERSION:-latest}` });
+    const release = { files: { 'compose.yaml': fresh } };
+    await instance.publish('v1.1.0', release);
+    await publish(inject('host').registry, `${instance.name}/svc-worker`, 'v1.1.0', release);
+    await updateWell(instance, toNext, { ...good, changed: { '.env': bumped, 'compose.yaml': fresh } });
+    const worker = (await instance.containers())[`${instance.name}-worker-1`];
+    expect(worker?.reference).toBe(`${instance.image}-worker:v1.1.0`);
+  });
+});
