@@ -34,7 +34,11 @@ const paint = (code: number) => (text: string) => (colored ? `\u001b[${code}m${t
 const bold = paint(1);
 const dim = paint(2);
 
-process.exitCode = await main();
+process.exitCode = await main().catch((error) => {
+  if (interruption.signal.aborted) return 130;
+  console.error(`demo: ${error instanceof Error ? error.message : error}`);
+  return 1;
+});
 
 async function main(): Promise<number> {
   const removed = await removeAll();
@@ -49,10 +53,6 @@ async function main(): Promise<number> {
     kept = mode === 'keep' && !interruption.signal.aborted;
     if (kept) howToLookAround(instance);
     return well ? 0 : 1;
-  } catch (error) {
-    if (interruption.signal.aborted) return 130;
-    console.error(`demo: ${error instanceof Error ? error.message : error}`);
-    return 1;
   } finally {
     if (!kept) {
       await removeAll();
@@ -198,14 +198,16 @@ function judge(before: Snapshot, after: Snapshot, outage: Outage): boolean {
 
 function howToLookAround(instance: Instance): void {
   heading('The instance is left running');
+  // What the updater keeps is root's own.
+  const sudo = process.getuid?.() === 0 ? '' : 'sudo ';
   const compose = `${docker} compose -f compose.prod.yaml`;
   table([
     ['ask it for its version', `curl http://127.0.0.1:${instance.port}/version`],
     ['go to its directory', `cd ${instance.directory}`],
     ['see its containers', `${compose} ps`],
     ['see what the app printed', `${docker} logs ${instance.project}-app-1`],
-    ['read the log of the update', 'cat .svc-updater/last-run.log'],
-    ['see the old .env', 'ls -A .svc-updater/backup/*'],
+    ['read the log of the update', `${sudo}cat .svc-updater/last-run.log`],
+    ['see the old .env', `${sudo}ls -AR .svc-updater/backup`],
     ['update again: nothing to do', `the command of part 3, with --target ${to}`],
     ['go back: refused', `the command of part 3, with --target ${from}`],
     ['remove everything', 'scripts/demo --remove'],
@@ -219,15 +221,12 @@ async function removeAll(): Promise<boolean> {
     () => true,
     () => false,
   );
-  const image = found.images.find((reference) => /\/svc:/.test(reference));
-  // Its files belong to root, as the containers that wrote them do.
-  if (there && image && process.getuid?.() !== 0) {
-    const inside = ['-v', `${directory}:/demo`, '--entrypoint', '/bin/busybox', image];
-    const all = ['find', '/demo', '-mindepth', '1', '-delete'];
-    for (const { id } of found.containers) await askEngine('DELETE', `/containers/${id}?force=1&v=1`);
-    await execa('docker', ['run', '--rm', '--network', 'none', ...inside, ...all], { reject: false });
-  }
   await removeNamed(name);
+  // Files belong to root where its containers wrote them.
+  if (there && process.getuid?.() !== 0) {
+    const inside = ['--network', 'none', '-v', `${directory}:/demo`, '--entrypoint', '/bin/rm', updaterImage];
+    await execa('docker', ['run', '--rm', ...inside, '-rf', `/demo/${name}`]);
+  }
   await rm(directory, { recursive: true, force: true });
   await Promise.all(['db', 'proxy', 'tunnel', 'svc'].map((part) => forget(`${name}/${part}`)));
   return there || found.containers.length > 0;
