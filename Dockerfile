@@ -47,8 +47,9 @@ COPY dist/agent.mjs dist/agent.licenses.txt /usr/local/lib/svc-updater/
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 USER root
 STOPSIGNAL SIGTERM
-# Not the base's: it would make `node …` a `docker node …`.
-ENTRYPOINT ["/usr/local/bin/node", "/usr/local/lib/svc-updater/agent.mjs"]
+# Not the base's: it would make `node …` a `docker node …`. Without the dashes Node takes an --env-file that stands
+# behind the script for its own, and reads it into its environment.
+ENTRYPOINT ["/usr/local/bin/node", "--", "/usr/local/lib/svc-updater/agent.mjs"]
 
 ARG VERSION=0.0.0-dev
 ARG REVISION=unknown

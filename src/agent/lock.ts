@@ -4,9 +4,16 @@ import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Log } from './log.ts';
+import { needsRoot } from './read-files.ts';
 
 /** Everything the updater keeps in the compose directory. */
 export const stateDirectory = (directory: string): string => join(directory, '.svc-updater');
+
+export interface Lock {
+  /** The run before this one was killed. */
+  takenOver: boolean;
+  release: () => Promise<void>;
+}
 
 /** Who holds the lock. */
 interface Holder {
@@ -27,7 +34,20 @@ export async function openStateDirectory(directory: string): Promise<string> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
-      throw new UpdateError('read-only', `${directory} cannot be written here (${code})`, { cause: error });
+      throw new UpdateError('read-only', `${directory} cannot be written here (${code})`, {
+        ...(code === 'EROFS' ? {} : { advice: needsRoot }),
+        cause: error,
+      });
+    }
+    if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR') {
+      throw new UpdateError(
+        'not-a-file',
+        `${state} is not the directory that the updater keeps its files in`,
+        {
+          advice: `Move ${state} away, then run the update again.`,
+          cause: error,
+        },
+      );
     }
     throw new UpdateError('write-failed', `${state} cannot be created: ${(error as Error).message}`, {
       cause: error,
@@ -36,20 +56,16 @@ export async function openStateDirectory(directory: string): Promise<string> {
 }
 
 /**
- * One run per compose directory. A lock whose container no longer runs is taken over. Gives the release.
+ * One run per compose directory. A lock whose container no longer runs is taken over.
  * Refusal: update-running.
  */
-export async function takeLock(
-  state: string,
-  own: Container,
-  engine: Engine,
-  log: Log,
-): Promise<() => Promise<void>> {
+export async function takeLock(state: string, own: Container, engine: Engine, log: Log): Promise<Lock> {
   const lock = join(state, 'lock');
   const mine = join(state, `lock.${own.id.slice(0, 12)}`);
   const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
   // Linked into place whole: nobody ever reads a lock without its owner in it.
   await writeFile(mine, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  let takenOver = false;
   try {
     for (let attempt = 0; attempt < 10; attempt++) {
       const taken = await link(mine, lock).then(
@@ -59,8 +75,8 @@ export async function takeLock(
           throw error;
         },
       );
-      if (taken) return () => rm(lock, { force: true });
-      await removeStale(lock, own, engine, log);
+      if (taken) return { takenOver, release: () => rm(lock, { force: true }) };
+      takenOver = (await removeStale(lock, own, engine, log)) || takenOver;
     }
   } finally {
     await rm(mine, { force: true });
@@ -68,10 +84,10 @@ export async function takeLock(
   throw new UpdateError('update-running', 'another update is just starting here');
 }
 
-/** Throws update-running where the holder runs. */
-async function removeStale(lock: string, own: Container, engine: Engine, log: Log): Promise<void> {
+/** Whether a lock was there that nobody holds any more. Throws update-running where the holder runs. */
+async function removeStale(lock: string, own: Container, engine: Engine, log: Log): Promise<boolean> {
   const text = await readFile(lock, 'utf8').catch(() => null);
-  if (text === null) return;
+  if (text === null) return false;
   const holder = readHolder(text);
   if (holder && holder.containerId !== own.id) {
     const [container] = await engine.inspect([holder.containerId]);
@@ -94,9 +110,10 @@ async function removeStale(lock: string, own: Container, engine: Engine, log: Lo
     () => true,
     () => false,
   );
-  if (!moved) return;
+  if (!moved) return true;
   if ((await readFile(aside, 'utf8').catch(() => text)) !== text) await link(aside, lock).catch(() => {});
   await rm(aside, { force: true });
+  return true;
 }
 
 /** Who holds the lock now, for `plan`; null where nobody does. */

@@ -3,6 +3,10 @@ import { dirname, resolve } from 'node:path';
 import type { TextFile } from '../compose/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
+/** The files may belong to anybody. */
+export const needsRoot =
+  'Run the updater as root, without --user; where capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.';
+
 const maxBytes = 5 * 1024 * 1024;
 
 /**
@@ -18,7 +22,9 @@ export async function readTextFile(path: string): Promise<TextFile> {
       error.code === 'ENOENT' ? 'does not exist' : `cannot be read (${error.code ?? error.message})`;
     throw new UpdateError('compose-invalid', `${path} ${why}`, {
       advice:
-        'Put the file back, or start the instance anew with docker compose up -d and the files it has now.',
+        error.code === 'EACCES' || error.code === 'EPERM'
+          ? needsRoot
+          : 'Put the file back, or start the instance anew with docker compose up -d and the files it has now.',
       cause: error,
     });
   });

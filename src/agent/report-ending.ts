@@ -8,6 +8,8 @@ export interface Known {
   version: string | null;
   project: string | null;
   services: readonly string[];
+  /** `-f` and `--env-file` as they have to be typed in the compose directory, where compose would not find the files. */
+  fileFlags?: readonly string[];
 }
 
 /** The end of a run that did not do what was asked: why, what state the instance is in, and what to type next. */
@@ -16,12 +18,9 @@ export function reportEnding(error: unknown, log: Log, known: Known): void {
   const touched = phase === 'recreate' || phase === 'verify' || phase === 'done';
   if (error instanceof Cancelled) {
     log.phase = 'done';
-    log.warn(
-      `cancelled: nothing was changed, ${running(known)} runs on. Run the update again when it suits.`,
-      {
-        outcome: 'cancelled',
-      },
-    );
+    log.warn(`cancelled: ${nothingChanged(known)}. Run the update again when it suits.`, {
+      outcome: 'cancelled',
+    });
     return;
   }
   if (!(error instanceof UpdateError)) {
@@ -36,8 +35,7 @@ export function reportEnding(error: unknown, log: Log, known: Known): void {
     return;
   }
   for (const line of error.detail) log.error(line);
-  const cause = sentenceOfCause(error);
-  log.error(error.message + cause);
+  if (!error.told) log.error(error.message + sentenceOfCause(error));
   log.phase = 'done';
   const advice =
     error.code === 'broken' || error.code === 'not-brought-back'
@@ -65,14 +63,19 @@ function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: Kno
     return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
   }
   if (touched) return `the files are as they were and ${running(known)} runs again`;
-  return `nothing was changed, ${running(known)} runs on`;
+  return nothingChanged(known);
 }
+
+/** A run that ends early does not know yet what runs, and `bump` never does. */
+const nothingChanged = ({ version }: Known): string =>
+  version === null ? 'nothing was changed' : `nothing was changed, ${version} runs on`;
 
 const running = ({ version }: Known): string => version ?? 'the old version';
 
-function adviceWhenBroken({ project, services }: Known, otherwise: string): string {
+function adviceWhenBroken({ project, services, fileFlags = [] }: Known, otherwise: string): string {
   if (!project) return otherwise;
   const compose = `docker compose -p ${project}`;
+  const whole = [compose, ...fileFlags].join(' ');
   const names = services.join(' ');
-  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${compose} up -d --no-deps ${names}, from the compose directory.`;
+  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${whole} up -d --no-deps ${names}, from the compose directory.`;
 }

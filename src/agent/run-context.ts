@@ -1,3 +1,5 @@
+import { relative } from 'node:path';
+import type { ComposeProject } from '../engine/compose.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { Installation } from './installation.ts';
@@ -22,4 +24,15 @@ export function remember(known: Known, installation: Installation): void {
   known.version = fromWord(installation);
   known.project = installation.project.name;
   known.services = installation.services.map(({ name }) => name);
+  known.fileFlags = fileFlags(installation.project);
+}
+
+/** Compose finds one file of a usual name and its override by itself, and no others. */
+function fileFlags({ directory, files, envFiles }: ComposeProject): string[] {
+  const names = files.map((file) => relative(directory, file));
+  const usual = /^(docker-)?compose(\.override)?\.ya?ml$/;
+  return [
+    ...(names.every((name) => usual.test(name)) ? [] : names.flatMap((name) => ['-f', name])),
+    ...envFiles.flatMap((file) => ['--env-file', relative(directory, file)]),
+  ];
 }

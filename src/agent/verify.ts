@@ -4,7 +4,6 @@ import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Installation, leftoverName, type ServiceFacts } from './installation.ts';
 import type { Log } from './log.ts';
-import { stoppedNumbers } from './recreate-steps.ts';
 
 const pollMs = 250;
 const heartbeatMs = 10_000;
@@ -60,7 +59,7 @@ export async function awaitWell(
     const dead = pending.filter(({ container }) => hasEnded(container));
     if (dead.length > 0 || gone.length > 0 || Date.now() - begin > timeoutMs) {
       const worst = dead.length > 0 ? dead : pending;
-      const sentences = worst.map(({ container, why }) => `${container.name} ${why}`);
+      const sentences = worst.map(({ container, why }) => `${container.name} ${why}${restarts(container)}`);
       const lost = gone.length > 0 ? [`${gone.length} container(s) vanished`] : [];
       const waited = dead.length > 0 || gone.length > 0 ? '' : ` after ${seconds(timeoutMs)}`;
       throw new UpdateError('broken', `${[...sentences, ...lost].join(', ')}${waited}`, {
@@ -87,6 +86,10 @@ export async function awaitWell(
     return [{ service: name, how }];
   });
 }
+
+/** Between two crashes a container may look as if it were just starting. */
+const restarts = ({ restartCount }: Container): string =>
+  restartCount > 0 ? `, restarted ${restartCount} times` : '';
 
 /** Why a container does not count as well yet, or null. */
 function unwell(
@@ -150,11 +153,11 @@ export function idsToRun(
   services: readonly ServiceFacts[],
 ): Map<string, string[]> {
   return new Map(
-    services.flatMap((facts) => {
-      const { name, isApp } = facts;
-      const stopped = isApp ? [] : stoppedNumbers(facts);
+    services.flatMap(({ name, isApp, stopped }) => {
       const own = containers.filter((container) => service(container) === name).sort(byNumber);
-      const ids = own.filter((container) => !stopped.includes(numberOf(container))).map(({ id }) => id);
+      const ids = own
+        .filter((container) => isApp || !stopped.includes(numberOf(container)))
+        .map(({ id }) => id);
       return ids.length > 0 ? [[name, ids] as const] : [];
     }),
   );

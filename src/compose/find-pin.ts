@@ -24,6 +24,9 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     throw new UpdateError(
       'compose-invalid',
       `${where} resolves to "${resolved.text}", which is no image reference${why}`,
+      resolved.unset.length > 0
+        ? { advice: `Set ${resolved.unset.join(' and ')} in ${files.newEnvFile}, then run the update again.` }
+        : {},
     );
   }
   if (reference.digest !== null && reference.tag === null) {

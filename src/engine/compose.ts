@@ -91,11 +91,15 @@ export class Compose {
     );
     if (result.exitCode !== 0) {
       const messages = composeMessages(result.stderr);
+      const missing = /required variable (\w+) is missing/.exec(messages.at(-1) ?? '')?.[1];
       throw new UpdateError(
         'compose-invalid',
         `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
         {
           detail: messages.slice(0, -1),
+          ...(missing
+            ? { advice: `See that .env is there and sets ${missing}, then run the update again.` }
+            : {}),
         },
       );
     }

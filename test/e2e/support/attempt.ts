@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest';
 import { startInstance } from '../../instance/instance.ts';
 import type { InstanceOptions } from '../../instance/instance-options.ts';
 import type { UpdateResult, UpdaterOptions } from '../../instance/updater-run.ts';
-import { expectUntouched } from './expect-update.ts';
+import { expectBroughtBack, expectUntouched } from './expect-update.ts';
 import type { Instance } from './instance.ts';
 
 /** What stands somewhere in the log. */
@@ -70,6 +70,27 @@ export async function localImages(instance: Instance): Promise<Record<string, st
 /** Nothing waits for the operator's own next `docker compose up -d`: every tag names what it named, if it named any. */
 async function expectTagsKept(instance: Instance, before: Record<string, string>): Promise<void> {
   expect(await localImages(instance)).toMatchObject(before);
+}
+
+/** An instance of a concurrent test's own, which has to say itself when it has ended. */
+export async function createInstanceFor(
+  finished: (remove: () => Promise<void>) => void,
+  options: InstanceOptions,
+): Promise<Instance> {
+  const instance = await startInstance(inject('host'), options);
+  finished(() => instance.dispose());
+  return instance;
+}
+
+/**
+ * The operator's own next `docker compose up -d` starts nothing new. It may recreate what the updater's compose has
+ * brought back: compose up to 2.29.2 takes the hash of another version for a change.
+ */
+export async function expectUpKeepsVersion(instance: Instance, ...up: string[]): Promise<void> {
+  const before = await instance.snapshot();
+  await instance.compose('up', '-d', ...up);
+  await instance.waitUntilHealthy();
+  expectBroughtBack(before, await instance.snapshot());
 }
 
 /** The operator's own next `docker compose up -d` changes nothing. */
