@@ -1,6 +1,6 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { unifiedDiff } from '../compose/diff.ts';
 import { applyEdits } from '../compose/edit.ts';
 import { findPin, pinEdits } from '../compose/pins.ts';
@@ -9,6 +9,7 @@ import type { ProjectFiles, TextFile } from '../compose/text-file.ts';
 import { Compose } from '../engine/compose.ts';
 import { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
+import { compareVersions } from '../release/order.ts';
 import { retag } from '../release/tag.ts';
 import { describeEdit } from './draft.ts';
 import type { Log } from './log.ts';
@@ -38,17 +39,20 @@ export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 
     envFiles,
     newEnvFile: envPaths.at(-1) ?? join(directory, '.env'),
   };
-  log.hide(
-    createMask({
-      secrets: secretsOfFiles(envFiles),
-      keep: [directory, ...composeFiles.map(({ path }) => path)],
-    }),
-  );
+  const hide = (images: readonly string[]) =>
+    log.hide(
+      createMask({
+        secrets: secretsOfFiles(envFiles),
+        keep: [directory, ...composeFiles.flatMap(({ path }) => [path, basename(path)]), ...images],
+      }),
+    );
+  hide([]);
+  const pins = options.services.map((service) => findPin(files, service));
+  hide(pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]));
 
-  const moves = options.services.flatMap((service) => {
-    const pin = findPin(files, service);
+  const moves = pins.flatMap((pin) => {
     if (pin.tag.kind !== 'release') {
-      log.info(`${service} floats at ${pin.tag.text} (${pin.place.description}): nothing to bump`);
+      log.info(`${pin.service} floats at ${pin.tag.text} (${pin.place.description}): nothing to bump`);
       return [];
     }
     if (pin.reference.digest !== null && options.digest === null) {
@@ -59,6 +63,9 @@ export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 
           advice: 'Give the digest of the new release with --digest sha256:….',
         },
       );
+    }
+    if (options.target.kind === 'release' && compareVersions(options.target.version, pin.tag.version) < 0) {
+      log.warn(`${options.target.tag} is older than ${pin.tag.text}: migrations only run forward`);
     }
     const digest = pin.reference.digest === null || options.digest === null ? {} : { digest: options.digest };
     return [{ pin, tag: retag(pin.tag, options.target), ...digest }];
@@ -88,7 +95,7 @@ export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 
     return before === file.text ? [] : [{ path: file.path, before, after: file.text }];
   });
   for (const { path, before, after: text } of options.dryRun ? replacements : []) {
-    for (const line of unifiedDiff(path, before ?? '', text)) log.info(line);
+    for (const line of unifiedDiff(relative(directory, path), before, text)) log.info(line);
   }
   if (!options.dryRun) {
     log.phase = 'write';

@@ -81,10 +81,9 @@ export class HostPaths {
     const here = join(mapping.here, relative(mapping.host, host));
     if (here === host || (await sameFile(here, host))) return null;
     const link = await firstMissing(mapping.host, host);
-    const refusal = (why: string, cause?: unknown) =>
+    const refusal = (why: string) =>
       new UpdateError('path-taken', `${host} cannot be given in this container: ${why}`, {
         advice: `Mount it at its own path: -v ${host}:${host}.`,
-        cause,
       });
     if (!link) throw refusal('it exists here already');
     const to = join(mapping.here, relative(mapping.host, link));
@@ -94,7 +93,7 @@ export class HostPaths {
     } catch (error) {
       // ENOENT is what Node makes of EROFS where it has to create several directories.
       const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
-      throw refusal(isReadOnly ? 'its root is read-only' : String(error), error);
+      throw refusal(isReadOnly ? 'its root is read-only' : String(error));
     }
     return { link, to };
   }

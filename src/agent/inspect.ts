@@ -5,7 +5,7 @@ import { findPin } from '../compose/pins.ts';
 import { parseReference } from '../compose/reference.ts';
 import type { ProjectFiles, TextFile } from '../compose/text-file.ts';
 import { Compose, type ComposeProject, type Model } from '../engine/compose.ts';
-import { byNumber, type Container, isMeantToRun, service } from '../engine/container.ts';
+import { byNumber, type Container, isMeantToRun, numberOf, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { compareVersions } from '../release/order.ts';
@@ -15,6 +15,7 @@ import { type Installation, isGenerated, leftoverName, type ServiceFacts } from 
 import type { Located } from './locate-project.ts';
 import type { Log } from './log.ts';
 import { createMask } from './mask.ts';
+import type { Met } from './meet.ts';
 import type { UpdateOptions } from './options.ts';
 import { checkEnvFiles, readLinkedFiles } from './outside-files.ts';
 import { readTextFile, readTextFileIfThere } from './read-files.ts';
@@ -28,11 +29,10 @@ const label = 'com.docker.compose';
  */
 export async function inspectInstallation(
   engine: Engine,
-  platform: string,
-  paths: HostPaths,
-  located: Located,
+  { platform, paths, located }: Met,
   options: UpdateOptions,
   log: Log,
+  afterKill = false,
 ): Promise<Installation> {
   const all = (await engine.containers([`label=${label}.project=${located.name}`])).filter(
     (container) => container.labels[`${label}.oneoff`] !== 'True',
@@ -81,7 +81,7 @@ export async function inspectInstallation(
     facts(appName, containers, true),
     ...workerNames.flatMap((name) => {
       const worker = facts(name, containers, false);
-      if (worker.containers.length > 0) return [worker];
+      if (worker.containers.length > 0) return [afterKill ? meantToRun(worker) : worker];
       if (name in model.services) log.info(`${name} has no container: it is left that way`);
       else if (options.servicesNamed) {
         throw new UpdateError('no-app', `no service ${name} in project ${project.name}`, {
@@ -178,10 +178,18 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
   return { composeFiles, envFiles, newEnvFile: project.envFiles.at(-1) ?? byDefault };
 }
 
-function facts(name: string, containers: readonly Container[], isApp: boolean): ServiceFacts {
-  const own = containers.filter((container) => service(container) === name);
-  return { name, isApp, containers: own, running: own.filter(isMeantToRun).length };
+function facts(name: string, all: readonly Container[], isApp: boolean): ServiceFacts {
+  const containers = all.filter((container) => service(container) === name);
+  const stopped = containers.filter((container) => !isMeantToRun(container)).map(numberOf);
+  return { name, isApp, containers, running: containers.length - stopped.length, stopped };
 }
+
+/** A run that was killed had stopped its workers: what nobody stopped on purpose is started again. */
+const meantToRun = (facts: ServiceFacts): ServiceFacts => ({
+  ...facts,
+  running: facts.containers.length,
+  stopped: [],
+});
 
 /** Containers that live in a moved container's network, pid or ipc namespace, directly or by one that does. */
 function findFollowers(containers: readonly Container[], moved: readonly ServiceFacts[]): ServiceFacts[] {

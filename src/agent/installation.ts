@@ -12,6 +12,8 @@ export interface ServiceFacts {
   containers: readonly Container[];
   /** How many of them are meant to run. */
   running: number;
+  /** Numbers of those that are stopped on purpose and stay so. */
+  stopped: readonly number[];
 }
 
 /** Everything the plan is made from: gathered once, changed by nobody. */

@@ -2,6 +2,7 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import pino from 'pino';
 import type { Level, Phase, ProgressEvent } from '../progress/event.ts';
 import { formatLine } from '../progress/line.ts';
+import { createMask } from './mask.ts';
 import type { LogFormat } from './options.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -13,7 +14,8 @@ export class Log {
   phase: Phase = 'inspect';
   /** Hidden whatever the mask is made of: passwords of registries. */
   alwaysHidden: readonly string[] = [];
-  #mask: Mask = (text) => text;
+  /** Logins in addresses are hidden from the first line on. */
+  #mask: Mask = createMask({ secrets: [], keep: [] });
   readonly #sinks: Sink[];
   /** Lines so far, for a copy that begins in mid-run. */
   readonly #lines: string[] = [];

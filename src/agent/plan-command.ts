@@ -20,7 +20,7 @@ export async function showPlan({ engine, options, log, known }: RunContext): Pro
     throw new UpdateError('read-only', `the compose directory ${met.located.directory} is mounted read-only`);
   }
   const holder = await lockHolder(met.located.mountedAt);
-  const installation = await inspectInstallation(engine, met.platform, met.paths, met.located, options, log);
+  const installation = await inspectInstallation(engine, met, options, log);
   remember(known, installation);
   describeInstallation(installation, log);
   log.phase = 'plan';

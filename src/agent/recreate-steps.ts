@@ -1,5 +1,5 @@
 import type { Model } from '../engine/compose.ts';
-import { type Container, isMeantToRun, numberOf } from '../engine/container.ts';
+import { type Container, isMeantToRun } from '../engine/container.ts';
 import type { Installation, ServiceFacts } from './installation.ts';
 
 /** What `recreate` does, in order. */
@@ -52,12 +52,9 @@ const up = (service: ServiceFacts, how: { start: boolean; force: boolean }): Ste
 /** What was stopped is replaced, too, and stays stopped. */
 function upAsBefore(service: ServiceFacts, force: boolean): Step[] {
   const steps = [up(service, { start: service.running > 0, force })];
-  const numbers = stoppedNumbers(service);
-  if (service.running > 0 && numbers.length > 0)
+  const numbers = service.stopped;
+  if (service.running > 0 && numbers.length > 0) {
     steps.push({ kind: 'stop-again', service: service.name, numbers });
+  }
   return steps;
 }
-
-/** Numbers of the containers that did not run before. */
-export const stoppedNumbers = ({ containers }: ServiceFacts): number[] =>
-  containers.filter((container) => !isMeantToRun(container)).map(numberOf);

@@ -51,12 +51,12 @@ export async function recreateAndVerify(
       throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
     }
     const { message, detail } = error as UpdateError;
-    for (const line of detail ?? []) log.error(line);
-    log.warn(`${message}; nothing of the new version has started, so the old one is brought back`);
+    for (const line of [...(detail ?? []), message]) log.error(line);
+    log.warn('nothing of the new version has started: the old one is brought back');
     await putBack(context, undo);
     await bringBack(recreating);
     if (!(error instanceof UpdateError)) throw error;
-    throw new UpdateError(error.code, message, { advice: error.advice, cause: error });
+    throw new UpdateError(error.code, message, { advice: error.advice, told: true, cause: error });
   }
   log.phase = 'done';
   endUpdated(

@@ -41,13 +41,15 @@ export function describeInstallation(installation: Installation, log: Log): void
   );
   if (!runningVersion)
     log.info('the running images do not tell their version: there is no check against a downgrade');
-  for (const { name, running, containers, isApp } of services) {
+  for (const { name, running, containers, isApp, stopped } of services) {
+    const down = containers.filter((container) => !isMeantToRun(container));
     if (running === 0)
       log.info(`${name} is stopped: it is updated and ${isApp ? 'started' : 'left stopped'}`);
-    else if (containers.length > 1) {
-      const stopped = isApp ? [] : containers.filter((container) => !isMeantToRun(container));
-      const left = stopped.map((container) => `, ${container.name} is stopped and left stopped`).join('');
-      log.info(`${name} has ${containers.length} containers${left}`);
+    else if (!isApp && down.length > stopped.length) {
+      log.warn(`${name} is stopped, and the run before this one was killed: it is started again`);
+    } else if (containers.length > 1) {
+      const left = isApp ? [] : down.map((container) => `, ${container.name} is stopped and left stopped`);
+      log.info(`${name} has ${containers.length} containers${left.join('')}`);
     }
   }
   if (followers.length > 0) {

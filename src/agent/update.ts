@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Image } from '../engine/container.ts';
+import { type Image, isMeantToRun } from '../engine/container.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { candidateFiles } from './candidate-files.ts';
 import { checkDrift } from './check-drift.ts';
@@ -27,17 +27,10 @@ export async function update(context: RunContext): Promise<'updated' | 'unchange
     throw new UpdateError('read-only', `the compose directory ${met.located.directory} is mounted read-only`);
   }
   const state = await openStateDirectory(met.located.mountedAt);
-  const release = await takeLock(state, met.own, engine, log);
+  const lock = await takeLock(state, met.own, engine, log);
   try {
     log.copyTo(join(state, 'last-run.log'));
-    const installation = await inspectInstallation(
-      engine,
-      met.platform,
-      met.paths,
-      met.located,
-      options,
-      log,
-    );
+    const installation = await inspectInstallation(engine, met, options, log, lock.takenOver);
     remember(context.known, installation);
     describeInstallation(installation, log);
 
@@ -49,7 +42,7 @@ export async function update(context: RunContext): Promise<'updated' | 'unchange
 
     return await carryOut(context, installation, plan, state);
   } finally {
-    await release();
+    await lock.release();
   }
 }
 
@@ -105,6 +98,7 @@ function isUnchanged(
     settled.changes.length === 0 &&
     installation.services.every(
       ({ name, containers, isApp, running }) =>
+        running === containers.filter(isMeantToRun).length &&
         (!isApp || running > 0) &&
         containers.every(({ imageId }) => imageId === images.get(settled.references.get(name) ?? '')?.id),
     )

@@ -19,11 +19,19 @@ update and plan (environment variable in brackets):
   --log line|json           [SVC_UPDATER_LOG] (line)
 
 bump:
-  --to vX.Y.Z|canary --service NAME … [--dir DIR] [--file FILE]… [--env-file FILE]… [--digest sha256:…] [--dry-run]
+  --to vX.Y.Z|canary        what to move pins to
+  --service NAME            once or more: whose pins
+  --dir DIR                 the compose directory (the working directory)
+  --file FILE               repeatable; compose files (what compose itself would find)
+  --env-file FILE           repeatable (.env)
+  --digest sha256:…         of the new release, where a pin has a digest beside the tag
+  --dry-run                 print a diff, write nothing
+  --version-var, --log      as above
 
-Run it with the engine's socket and the compose directory at its own path:
+Run it with the engine's socket, which gives it root's power over the host, and the compose directory at its own path:
   docker run --rm --name svc-updater --stop-timeout 120 \\
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater --target v1.5.0
+For a private registry add the logins of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
 
 Exit codes: 0 updated or unchanged, 1 crashed, 2 usage, 3 refused (nothing changed), 4 failed (the old version runs),
 5 broken (a person must look), 130 and 143 cancelled.

@@ -104,16 +104,19 @@ export class UpdateError extends Error {
   readonly advice: string;
   /** Lines of compose, the engine or a container that explain the error; they go to the log before the outcome. */
   readonly detail: readonly string[];
+  /** The log has its message already: what was done about it came after. */
+  readonly told: boolean;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { advice?: string; detail?: readonly string[]; cause?: unknown } = {},
+    options: { advice?: string; detail?: readonly string[]; told?: boolean; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.outcome = table[code][0];
     this.advice = options.advice ?? table[code][1];
     this.detail = options.detail ?? [];
+    this.told = options.told ?? false;
   }
 }

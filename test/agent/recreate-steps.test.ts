@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Installation, ServiceFacts } from '../../src/agent/installation.ts';
 import { planRecreate } from '../../src/agent/recreate-steps.ts';
 import type { Model } from '../../src/engine/compose.ts';
-import { type Container, readContainer } from '../../src/engine/container.ts';
+import { type Container, numberOf, readContainer } from '../../src/engine/container.ts';
 
 const container = (name: string, status = 'running'): Container =>
   readContainer({
@@ -14,7 +14,8 @@ const container = (name: string, status = 'running'): Container =>
 
 const facts = (name: string, statuses: string[], isApp = false): ServiceFacts => {
   const containers = statuses.map((status, index) => container(`${name}-${index + 1}`, status));
-  return { name, isApp, containers, running: containers.filter(({ status }) => status === 'running').length };
+  const stopped = containers.filter(({ status }) => status !== 'running').map(numberOf);
+  return { name, isApp, containers, running: containers.length - stopped.length, stopped };
 };
 
 const steps = (

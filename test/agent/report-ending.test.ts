@@ -31,7 +31,7 @@ it('says what a refusal left and what to do next', () => {
 it('does not name a version it does not know', () => {
   const nothing = { version: null, project: null, services: [] };
   expect(ending(new UpdateError('no-socket', 'none'), 'inspect', nothing).last).toMatch(
-    /^refused: nothing was changed, the old version runs on\. /,
+    /^refused: nothing was changed\. /,
   );
 });
 
@@ -39,6 +39,10 @@ it('says after recreate that the old version is back', () => {
   expect(ending(new UpdateError('recreate-failed', 'x'), 'recreate').last).toMatch(
     /^failed: the files are as they were and v1\.4\.2 runs again\. /,
   );
+});
+
+it('does not repeat what the log has already', () => {
+  expect(ending(new UpdateError('recreate-failed', 'x', { told: true }), 'recreate').lines).toHaveLength(1);
 });
 
 it('names the commands of a broken instance', () => {
