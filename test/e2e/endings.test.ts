@@ -194,27 +194,30 @@ describe('4: the pull fails, and nothing has changed', () => {
     },
   ];
 
-  test.concurrent.for(failures)('$name', async (failure, { onTestFinished: finished }) => {
-    const registry = await startBadRegistry(inject('host').registry);
-    finished(() => registry.close());
-    const instance = await createInstanceFor(finished, { registry: registry.host });
-    // Something of its own, or the engine has all of it already.
-    await instance.publish('v1.1.0', { ballast: 4_000 });
-    if (failure.fault === 'down') await registry.down();
-    else registry.fail(failure.fault, failure.scope);
+  test.concurrent.for(failures.map((each) => [each.name, each] as const))(
+    '%s',
+    async ([, failure], { onTestFinished: finished }) => {
+      const registry = await startBadRegistry(inject('host').registry);
+      finished(() => registry.close());
+      const instance = await createInstanceFor(finished, { registry: registry.host });
+      // Something of its own, or the engine has all of it already.
+      await instance.publish('v1.1.0', { ballast: 4_000 });
+      if (failure.fault === 'down') await registry.down();
+      else registry.fail(failure.fault, failure.scope);
 
-    const { log, durationMs } = await expectAttempt(instance, [...toNext, ...(failure.args ?? [])], {
-      exitCode: 4,
-      says: [failure.says, `${instance.image}:v1.1.0`],
-      ends: ['failed: nothing was changed, v1.0.0 runs on.', failure.next],
-    });
-    // What will not pass by itself is not tried again; what may is tried with growing pauses.
-    expect(log.match(/trying again in \d+ s/g) ?? []).toEqual(
-      (failure.tries ?? 1) === 4 ? ['2', '5', '10'].map((pause) => `trying again in ${pause} s`) : [],
-    );
-    expect(durationMs).toBeLessThan(60_000);
-    expect(Object.keys(await localImages(instance))).toEqual([`${instance.image}:v1.0.0`]);
-  });
+      const { log, durationMs } = await expectAttempt(instance, [...toNext, ...(failure.args ?? [])], {
+        exitCode: 4,
+        says: [failure.says, `${instance.image}:v1.1.0`],
+        ends: ['failed: nothing was changed, v1.0.0 runs on.', failure.next],
+      });
+      // What will not pass by itself is not tried again; what may is tried with growing pauses.
+      expect(log.match(/trying again in \d+ s/g) ?? []).toEqual(
+        (failure.tries ?? 1) === 4 ? ['2', '5', '10'].map((pause) => `trying again in ${pause} s`) : [],
+      );
+      expect(durationMs).toBeLessThan(60_000);
+      expect(Object.keys(await localImages(instance))).toEqual([`${instance.image}:v1.0.0`]);
+    },
+  );
 
   test.concurrent('what passes does not end the run', async ({ onTestFinished: finished }) => {
     const registry = await startBadRegistry(inject('host').registry);

@@ -26,7 +26,7 @@ import { createInstance, type Instance } from './support/instance.ts';
 const toNext = ['--target', 'v1.1.0'];
 const untouched = (version: string) => `refused: nothing was changed, ${version} runs on.`;
 /** Before the instance has been looked at. */
-const unseen = untouched('the old version');
+const unseen = 'refused: nothing was changed. ';
 
 interface Refusal {
   name: string;
@@ -44,7 +44,8 @@ interface Refusal {
 }
 
 function testRefusals(instance: () => Instance, refusals: readonly Refusal[]): void {
-  test.for(refusals)('$name', async ({ args, options, prepare, says, next, state, never = [] }) => {
+  test.for(refusals.map((refusal) => [refusal.name, refusal] as const))('%s', async ([, refusal]) => {
+    const { args, options, prepare, says, next, state, never = [] } = refusal;
     const shared = instance();
     if (prepare) {
       await keepFiles(shared);
