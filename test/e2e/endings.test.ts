@@ -290,7 +290,7 @@ describe('4: recreate fails before anything new has started, and the old version
     const images = await localImages(instance);
     expectWords(await instance.update(args), {
       exitCode: 4,
-      says: [...says, 'nothing of the new version has started, so the old one is brought back'],
+      says: [...says, 'nothing of the new version has started: the old one is brought back'],
       ends: [backAgain, hint],
     });
     expectBroughtBack(before, await instance.snapshot());

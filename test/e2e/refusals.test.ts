@@ -582,7 +582,7 @@ describe('how the image is written', () => {
     await expectAttempt(instance, toNext, {
       exitCode: 3,
       says: [/app.*digest/, 'compose.yaml line 3'],
-      ends: ['refused: nothing was changed,', 'Write the image as repository:vX.Y.Z'],
+      ends: [unseen, 'Write the image as repository:vX.Y.Z'],
     });
   });
 
@@ -595,7 +595,7 @@ describe('how the image is written', () => {
     await expectAttempt(instance, toNext, {
       exitCode: 3,
       says: ['app is built from source in compose.prod.yaml and names no image'],
-      ends: ['refused: nothing was changed,', 'Give the service an image'],
+      ends: [unseen, 'Give the service an image'],
     });
   });
 });
