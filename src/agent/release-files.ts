@@ -13,6 +13,16 @@ const maxBytes = 1024 * 1024;
 export const releaseDirectory = (labels: Readonly<Record<string, string>>): string =>
   labels[directoryLabel] || defaultDirectory;
 
+/** On a container that only exists to be copied from; its value is the project it was made for. */
+const scratchLabel = 'svc-updater.scratch';
+
+/** Removes what a killed run of this project left: a container that was never started. */
+export async function removeScratch(engine: Engine, project: string): Promise<void> {
+  const ids = await engine.ask(['ps', '--all', '--quiet', '--filter', `label=${scratchLabel}=${project}`]);
+  const left = ids.split('\n').filter(Boolean);
+  if (left.length > 0) await engine.ask(['rm', '--volumes', '--force', ...left]);
+}
+
 /**
  * Reads compose files out of an image without running it: a container that is created, copied from and removed.
  * Only regular UTF-8 files of at most 1 MiB with the marker in their first line are taken.
@@ -22,6 +32,7 @@ export async function readReleaseFiles(
   engine: Engine,
   image: { id: string; labels: Readonly<Record<string, string>> },
   names: readonly string[],
+  project: string,
 ): Promise<Map<string, string>> {
   const from = releaseDirectory(image.labels);
   const stage = await mkdtemp(join(tmpdir(), 'svc-updater-release-'));
@@ -33,7 +44,7 @@ export async function readReleaseFiles(
     '--network',
     'none',
     '--label',
-    'svc-updater.scratch=1',
+    `${scratchLabel}=${project}`,
     image.id,
     '-',
   ]);

@@ -18,8 +18,11 @@ export async function takeReleaseFiles(
   const { directory } = installation.project;
   const used = usedReleaseFiles(installation);
   const runningId = installation.services[0]?.containers.at(-1)?.imageId;
-  const fresh = await readReleaseFiles(engine, image, used);
-  const shipped = runningId === image.id ? fresh : await shippedByRunning(engine, runningId, used);
+  const fresh = await readReleaseFiles(engine, image, used, installation.project.name);
+  const shipped =
+    runningId === image.id
+      ? fresh
+      : await shippedByRunning(engine, runningId, used, installation.project.name);
   for (const [name, after] of fresh) {
     const path = join(directory, name);
     const isOwn = draft.files.composeFiles.some((candidate) => candidate.path === path);
@@ -50,10 +53,11 @@ async function shippedByRunning(
   engine: Engine,
   imageId: string | undefined,
   names: readonly string[],
+  project: string,
 ): Promise<Map<string, string> | null> {
   const [image] = imageId ? await engine.images([imageId]) : [];
   if (!image) return null;
-  return readReleaseFiles(engine, image, names).catch((error) => {
+  return readReleaseFiles(engine, image, names, project).catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;
   });

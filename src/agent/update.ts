@@ -11,6 +11,7 @@ import { meet } from './meet.ts';
 import { pullAdded, pullMoves } from './obtain-images.ts';
 import { planUpdate, type UpdatePlan } from './plan.ts';
 import { localImages } from './pull.ts';
+import { removeScratch } from './release-files.ts';
 import { recreateAndVerify } from './replace-containers.ts';
 import { type RunContext, remember } from './run-context.ts';
 import { type Settled, settlePlan } from './settle.ts';
@@ -30,6 +31,7 @@ export async function update(context: RunContext): Promise<'updated' | 'unchange
   const lock = await takeLock(state, met.own, engine, log);
   try {
     log.copyTo(join(state, 'last-run.log'));
+    if (lock.takenOver) await removeScratch(engine, met.located.name);
     const installation = await inspectInstallation(engine, met, options, log, lock.takenOver);
     remember(context.known, installation);
     describeInstallation(installation, log);

@@ -1,6 +1,5 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest';
 import { startInstance } from '../../instance/instance.ts';
@@ -106,18 +105,11 @@ const kept = ['.gitignore', 'backup', 'journal.json', 'last-run.log'];
 export async function expectNothingLeft(instance: Instance): Promise<void> {
   const names = await readdir(join(instance.directory, '.svc-updater')).catch(() => [] as string[]);
   expect(names.filter((name) => !kept.includes(name))).toEqual([]);
-  // Other tests' updaters make such containers, too, and remove them at once.
-  let scratch = await scratchContainers();
-  for (let tries = 0; scratch.length > 0 && tries < 50; tries++) {
-    await sleep(100);
-    const now = await scratchContainers();
-    scratch = scratch.filter((id) => now.includes(id));
-  }
-  expect(scratch, 'containers that were only made to copy files from').toEqual([]);
+  expect(await scratchContainers(instance), 'containers that were only made to copy files from').toEqual([]);
 }
 
-async function scratchContainers(): Promise<string[]> {
-  const label = 'label=svc-updater.scratch';
+async function scratchContainers(instance: Instance): Promise<string[]> {
+  const label = `label=svc-updater.scratch=${instance.project}`;
   const { stdout } = await execa('docker', ['ps', '--all', '--quiet', '--filter', label]);
   return stdout.split('\n').filter((id) => id !== '');
 }
