@@ -26,7 +26,9 @@ interface Holder {
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
   try {
-    await mkdir(state, { mode: 0o700, recursive: true });
+    await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
     // Where a person has made it, or loosened it, the backups in it are private all the same.
     await chmod(state, 0o700);
     await writeFile(join(state, '.gitignore'), '*\n');

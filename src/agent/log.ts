@@ -47,16 +47,18 @@ export class Log {
 
   /** Keeps a copy of the whole log, from its first line on, in a file that outlives the container. */
   copyTo(path: string): void {
-    writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600 });
     let works = true;
-    this.#sinks.push((event) => {
+    // A full disk must not end a run for its copy of the log: the container's own log goes on.
+    const keep = (write: () => void) => {
       try {
-        if (works) appendFileSync(path, `${formatLine(event)}\n`);
-      } catch {
-        // A full disk must not end a run for its copy of the log: the container's own log goes on.
+        if (works) write();
+      } catch (error) {
         works = false;
+        this.warn(`the log is no longer copied to ${path}: ${(error as Error).message}`);
       }
-    });
+    };
+    keep(() => writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600 }));
+    this.#sinks.push((event) => keep(() => appendFileSync(path, `${formatLine(event)}\n`)));
   }
 
   #emit(level: Level, message: string, fields: Fields, percent?: number): void {

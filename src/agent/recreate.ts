@@ -129,23 +129,32 @@ async function restoreContainers(context: RecreateContext): Promise<void> {
   const there = new Set(now.map(({ id }) => id));
   const isWhole = ({ containers }: ServiceFacts) => containers.every(({ id }) => there.has(id));
   const followers = new Set(installation.services.every(isWhole) ? [] : installation.followers);
+  // One that cannot come back must not keep the others down.
+  const failures: unknown[] = [];
   for (const facts of moved) {
-    const { name, containers, running } = facts;
     // What lived in a namespace of a container that is gone needs the new one's.
     const force = followers.has(facts);
-    if (isWhole(facts) && !force) {
-      const ran = containers.filter(isMeantToRun);
-      if (ran.length > 0)
-        await engine.ask(['start', ...ran.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
-      continue;
-    }
-    log.info(`bringing ${name} back from the old image`);
-    await bringUp(
-      { kind: 'up', service: name, scale: containers.length, start: running > 0, force },
-      context,
+    await (isWhole(facts) && !force ? startAgain(facts, engine) : makeAgain(facts, force, context)).catch(
+      (error) => failures.push(error),
     );
   }
+  if (failures.length > 0) throw failures[0];
   const containers = await projectContainers(engine, installation.project.name);
   const asBefore = moved.map((facts) => ({ ...facts, isApp: false }));
   await awaitWell(engine, idsToRun(containers, asBefore), context.waitTimeoutMs, log);
+}
+
+async function startAgain({ containers }: ServiceFacts, engine: Engine): Promise<void> {
+  const ran = containers.filter(isMeantToRun);
+  if (ran.length === 0) return;
+  await engine.ask(['start', ...ran.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+}
+
+async function makeAgain(
+  { name, containers, running }: ServiceFacts,
+  force: boolean,
+  context: RecreateContext,
+): Promise<void> {
+  context.log.info(`bringing ${name} back from the old image`);
+  await bringUp({ kind: 'up', service: name, scale: containers.length, start: running > 0, force }, context);
 }
