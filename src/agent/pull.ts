@@ -88,21 +88,19 @@ const tooSlow = (names: string) =>
 /** At most a line a second, and only when there is news. */
 function reporter(meter: PullMeter, names: string, log: Log, percent: boolean): (line: string) => void {
   let reportedAt = 0;
-  let reported = -1;
+  let reported = '';
   return (line) => {
     const state = meter.read(line);
-    if (
-      !state ||
-      state.totalBytes < tellingBytes ||
-      state.percent === reported ||
-      Date.now() - reportedAt < progressEveryMs
-    )
-      return;
-    reportedAt = Date.now();
-    reported = state.percent;
+    if (!state || state.totalBytes < tellingBytes || Date.now() - reportedAt < progressEveryMs) return;
     const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
-    const sentence = `${names} ${megabytes(state.doneBytes)} of ${megabytes(state.totalBytes)} MB`;
-    if (percent) log.progress(state.percent, sentence);
+    const done = megabytes(state.doneBytes);
+    // While layers are still to come, nobody knows of how much.
+    const sentence = `${names} ${state.percent === null ? `${done} MB so far` : `${done} of ${megabytes(state.totalBytes)} MB`}`;
+    const news = `${state.percent} ${sentence}`;
+    if (news === reported) return;
+    reportedAt = Date.now();
+    reported = news;
+    if (percent && state.percent !== null) log.progress(state.percent, sentence);
     else log.info(sentence);
   };
 }

@@ -72,10 +72,13 @@ const nothingChanged = ({ version }: Known): string =>
 
 const running = ({ version }: Known): string => version ?? 'the old version';
 
-function adviceWhenBroken({ project, services, fileFlags = [] }: Known, otherwise: string): string {
-  if (!project) return otherwise;
-  const compose = `docker compose -p ${project}`;
-  const whole = [compose, ...fileFlags].join(' ');
-  const names = services.join(' ');
-  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${whole} up -d --no-deps ${names}, from the compose directory.`;
+/** What to type in the compose directory for compose to see the project as it was started. */
+export const composeCommand = ({ project, fileFlags = [] }: Known): string =>
+  ['docker compose', ...(project ? [`-p ${project}`] : []), ...fileFlags].join(' ');
+
+function adviceWhenBroken(known: Known, otherwise: string): string {
+  if (!known.project) return otherwise;
+  const compose = `docker compose -p ${known.project}`;
+  const names = known.services.join(' ');
+  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${composeCommand(known)} up -d --no-deps ${names}, from the compose directory.`;
 }

@@ -6,6 +6,7 @@ import { parseTag, versionFromLabel } from '../release/tag.ts';
 import type { Installation } from './installation.ts';
 import type { Log } from './log.ts';
 import { type Move, majorAdvice, type UpdatePlan } from './plan.ts';
+import { composeCommand } from './report-ending.ts';
 import type { RunContext } from './run-context.ts';
 import type { Settled } from './settle.ts';
 import { seconds } from './verify.ts';
@@ -162,26 +163,27 @@ export function endUnchanged(
 }
 
 export function endUpdated(
-  { log, startedAt }: RunContext,
+  { log, startedAt, known }: RunContext,
   installation: Installation,
   plan: UpdatePlan,
   settled: Settled,
   images: ReadonlyMap<string, Image>,
   freed: { reference: string; size: number } | null,
 ): void {
+  const up = `${composeCommand(known)} up -d`;
   for (const name of settled.alsoMoved) {
-    log.info(`${name} is pinned by the same text: docker compose up -d ${name} moves it, too`);
+    log.info(`${name} is pinned by the same text: ${up} ${name} moves it, too`);
   }
   if (settled.newServices.length > 0) {
     log.info(
-      `new in this release and not started: ${and(settled.newServices)}; docker compose up -d ${settled.newServices.join(' ')} starts ${settled.newServices.length > 1 ? 'them' : 'it'}`,
+      `new in this release and not started: ${and(settled.newServices)}; ${up} ${settled.newServices.join(' ')} starts ${settled.newServices.length > 1 ? 'them' : 'it'}`,
     );
   }
-  const free = freed
-    ? `; to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
-    : '';
+  const next = freed
+    ? `to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
+    : `docker compose -p ${known.project} ps shows it`;
   log.info(
-    `updated ${fromWord(installation)} → ${reached(plan, settled)} in ${seconds(Date.now() - startedAt)}${free}`,
+    `updated ${fromWord(installation)} → ${reached(plan, settled)} in ${seconds(Date.now() - startedAt)}; ${next}`,
     {
       outcome: 'updated',
       from: fromWord(installation),

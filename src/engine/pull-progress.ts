@@ -3,21 +3,26 @@ import { parseObject } from './compose-output.ts';
 interface Layer {
   /** Bytes. */
   done: number;
-  total: number;
+  /** Null until the layer begins to come in. */
+  total: number | null;
 }
 
 export interface PullProgress {
-  /** 0 to 99: a pull is whole only once the command has ended. */
-  percent: number;
+  /** 0 to 99: a pull is whole only once the command has ended. Null until every layer has told its size. */
+  percent: number | null;
   doneBytes: number;
+  /** Of the layers that have told their size. */
   totalBytes: number;
 }
 
-const afterDownload = /^(Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
+const announced = /^(Pulling fs layer|Waiting)/;
+const afterDownload =
+  /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
 
 /**
  * Adds up what `docker compose --progress json pull` says of its layers. The words stand in `text` or in `status`,
- * depending on compose's version; both are read. Percent is weighted by bytes and never goes back.
+ * depending on compose's version; both are read. Percent is weighted by bytes and never goes back: it waits for the
+ * layers that are announced and have not told their size, because a small one that is whole says nothing of the rest.
  */
 export class PullMeter {
   readonly #layers = new Map<string, Layer>();
@@ -27,14 +32,17 @@ export class PullMeter {
   read(line: string): PullProgress | null {
     const event = parseObject(line);
     if (!event || typeof event.parent_id !== 'string' || typeof event.id !== 'string') return null;
-    const layer = this.#layers.get(event.id) ?? { done: 0, total: 0 };
+    const layer = this.#layers.get(event.id) ?? { done: 0, total: null };
     const words = [String(event.text ?? ''), String(event.status ?? '')];
-    if (words.some((word) => word.startsWith('Downloading'))) {
-      layer.total = Math.max(layer.total, Number(event.total ?? 0));
+    const says = (form: RegExp) => words.some((word) => form.test(word));
+    if (says(/^Downloading/)) {
+      layer.total = Math.max(layer.total ?? 0, Number(event.total ?? 0));
       layer.done = Math.max(layer.done, Number(event.current ?? 0));
-    } else if (words.some((word) => afterDownload.test(word))) {
+    } else if (says(afterDownload)) {
+      // One that was here, or came in before it could tell its size, weighs nothing.
+      layer.total ??= 0;
       layer.done = layer.total;
-    } else {
+    } else if (!says(announced)) {
       return null;
     }
     this.#layers.set(event.id, layer);
@@ -42,13 +50,11 @@ export class PullMeter {
   }
 
   #sum(): PullProgress | null {
-    let doneBytes = 0;
-    let totalBytes = 0;
-    for (const { done, total } of this.#layers.values()) {
-      doneBytes += Math.min(done, total);
-      totalBytes += total;
-    }
+    const layers = [...this.#layers.values()];
+    const totalBytes = layers.reduce((sum, { total }) => sum + (total ?? 0), 0);
+    const doneBytes = layers.reduce((sum, { done, total }) => sum + Math.min(done, total ?? 0), 0);
     if (totalBytes === 0) return null;
+    if (layers.some(({ total }) => total === null)) return { percent: null, doneBytes, totalBytes };
     this.#percent = Math.max(this.#percent, Math.min(99, Math.floor((100 * doneBytes) / totalBytes)));
     return { percent: this.#percent, doneBytes, totalBytes };
   }

@@ -54,3 +54,24 @@ it('is not disturbed by lines of another kind', () => {
   expect(new PullMeter().read('time="…" level=warning msg="x"')).toBeNull();
   expect(new PullMeter().read('{"id":')).toBeNull();
 });
+
+it('knows no percent before every layer has told its size', () => {
+  const meter = new PullMeter();
+  for (const id of ['small', 'large', 'there']) meter.read(line(id, 'Pulling fs layer'));
+  expect(meter.read(line('there', 'Already exists'))).toBeNull();
+  expect(meter.read(line('small', 'Downloading', 500, 500))).toEqual({
+    percent: null,
+    doneBytes: 500,
+    totalBytes: 500,
+  });
+  expect(meter.read(line('small', 'Download complete'))?.percent).toBeNull();
+  expect(meter.read(line('large', 'Downloading', 90, 9_000))?.percent).toBe(6);
+  expect(meter.read(line('large', 'Downloading', 4_500, 9_000))?.percent).toBe(52);
+});
+
+it('gives no weight to a layer that comes in before it tells its size', () => {
+  const meter = new PullMeter();
+  for (const id of ['tiny', 'large']) meter.read(line(id, 'Pulling fs layer'));
+  expect(meter.read(line('tiny', 'Download complete'))).toBeNull();
+  expect(meter.read(line('large', 'Downloading', 50, 100))?.percent).toBe(50);
+});
