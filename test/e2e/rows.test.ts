@@ -470,7 +470,9 @@ describe('generated', () => {
           target: 'v1.2.0',
           version: 'v1.2.0',
           changed: { '.env': set('v1.1.0', 'v1.2.0'), ...releaseFiles.addsService.files },
-          says: [/not started: cache; docker compose -p \S+ up -d cache /],
+          says: [
+            /not started: cache; docker compose -p \S+ -f compose\.yaml -f compose\.cluster\.yaml up -d cache /,
+          ],
         },
       ],
     },
