@@ -11,7 +11,7 @@ import { UpdateError } from '../progress/update-error.ts';
 import { compareVersions } from '../release/order.ts';
 import { parseTag, versionFromLabel } from '../release/tag.ts';
 import type { HostPaths } from './host-paths.ts';
-import { type Installation, isGenerated, leftoverName, type ServiceFacts } from './installation.ts';
+import { type Installation, isGenerated, isLeftover, type ServiceFacts } from './installation.ts';
 import type { Located } from './locate-project.ts';
 import type { Log } from './log.ts';
 import { createMask } from './mask.ts';
@@ -37,8 +37,6 @@ export async function inspectInstallation(
   const all = (await engine.containers([`label=${label}.project=${located.name}`])).filter(
     (container) => container.labels[`${label}.oneoff`] !== 'True',
   );
-  const isLeftover = (container: Container) =>
-    leftoverName.test(container.name) && container.status === 'created';
   const containers = all.filter((container) => !isLeftover(container)).sort(byNumber);
 
   const [appName = 'app', ...workerNames] = options.services;

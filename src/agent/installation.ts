@@ -54,4 +54,8 @@ export const isGenerated = (text: string): boolean =>
     ?.trimEnd() === generatedMarker;
 
 /** Compose's temporary name while it replaces a container: the first 12 digits of the old one's id. */
-export const leftoverName = /^[0-9a-f]{12}_/;
+const leftoverName = /^[0-9a-f]{12}_/;
+
+/** What a killed or failed `up` left: created under a temporary name, never started. */
+export const isLeftover = (container: Container): boolean =>
+  leftoverName.test(container.name) && container.status === 'created';

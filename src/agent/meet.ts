@@ -1,5 +1,6 @@
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { UpdateError } from '../progress/update-error.ts';
 import { HostPaths } from './host-paths.ts';
 import { type Located, locateProject } from './locate-project.ts';
 import type { Log } from './log.ts';
@@ -32,5 +33,8 @@ export async function meet(engine: Engine, options: UpdateOptions, log: Log): Pr
       directory: located.directory,
     },
   );
+  if (!paths.isWritable(located.mountedAt)) {
+    throw new UpdateError('read-only', `the compose directory ${located.directory} is mounted read-only`);
+  }
   return { own, paths, located, platform };
 }

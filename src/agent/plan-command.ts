@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
 import { unifiedDiff } from '../compose/diff.ts';
-import { UpdateError } from '../progress/update-error.ts';
 import { candidateFiles } from './candidate-files.ts';
 import { checkDrift } from './check-drift.ts';
 import { checkTargets } from './check-targets.ts';
@@ -11,14 +10,11 @@ import { planUpdate } from './plan.ts';
 import { localImages } from './pull.ts';
 import { type RunContext, remember } from './run-context.ts';
 import { settlePlan } from './settle.ts';
-import { describeInstallation, describePlan, floatingMajorWarning } from './story.ts';
+import { describeInstallation, describePlan } from './story.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {
   const met = await meet(engine, options, log);
-  if (!met.paths.isWritable(met.located.mountedAt)) {
-    throw new UpdateError('read-only', `the compose directory ${met.located.directory} is mounted read-only`);
-  }
   const holder = await lockHolder(met.located.mountedAt);
   const installation = await inspectInstallation(engine, met, options, log);
   remember(known, installation);
@@ -51,8 +47,7 @@ export async function showPlan({ engine, options, log, known }: RunContext): Pro
       log.info(line);
   }
   if (settled.changes.length === 0) log.info('no file changes');
-  const major = floatingMajorWarning(installation, plan, settled);
-  for (const warning of [...settled.warnings, ...(major ? [major] : [])]) log.warn(warning);
+  for (const warning of settled.warnings) log.warn(warning);
   for (const name of settled.alsoMoved)
     log.info(`${name} is pinned by the same text: its next recreate moves it, too`);
   if (settled.newServices.length > 0)

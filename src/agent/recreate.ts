@@ -3,7 +3,7 @@ import { composeMessages } from '../engine/compose-output.ts';
 import { type Container, hasStarted, isMeantToRun, numberOf, service } from '../engine/container.ts';
 import { type Engine, isConnectionLost } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { type Installation, leftoverName, type ServiceFacts } from './installation.ts';
+import { type Installation, isLeftover, type ServiceFacts } from './installation.ts';
 import type { Log } from './log.ts';
 import type { Step, StepOf } from './recreate-steps.ts';
 import { awaitWell, idsToRun, projectContainers } from './verify.ts';
@@ -81,7 +81,7 @@ async function bringUp(
 /** What a killed or failed `up` leaves behind: it would block the next one with a name that is taken. */
 export async function findLeftovers(engine: Engine, project: string): Promise<Container[]> {
   const all = await engine.containers([`label=com.docker.compose.project=${project}`]);
-  return all.filter((container) => leftoverName.test(container.name) && container.status === 'created');
+  return all.filter(isLeftover);
 }
 
 async function removeContainers(engine: Engine, containers: readonly Container[], log: Log): Promise<void> {

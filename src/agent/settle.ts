@@ -5,11 +5,11 @@ import type { Model } from '../engine/compose.ts';
 import type { Image } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { compareVersions } from '../release/order.ts';
+import { compareVersions, isMajorChange } from '../release/order.ts';
 import { versionFromLabel } from '../release/tag.ts';
 import { applyTo, type Change, type Draft, setVersion } from './draft.ts';
 import type { Installation } from './installation.ts';
-import { isOverride, type Move, type UpdatePlan } from './plan.ts';
+import { isOverride, type Move, majorAdvice, type UpdatePlan } from './plan.ts';
 import { modelWith, type Planned, prove } from './proof.ts';
 import { takeReleaseFiles } from './take-release-files.ts';
 
@@ -50,6 +50,7 @@ export async function settlePlan(
       `${plan.moves[0]?.to} is v${version}, older than v${runningVersion}, which runs`,
     );
   }
+  const major = floatingMajorWarnings(plan, runningVersion, version);
   const draft: Draft = { files: installation.files, changes: [], warnings: [] };
   if (installation.kind === 'generated' && appImage) {
     await takeReleaseFiles(engine, installation, appImage, draft, backup);
@@ -65,7 +66,7 @@ export async function settlePlan(
       ...outcome(installation, installation.model, planned.images),
       changes: [],
       version,
-      warnings: [],
+      warnings: major,
       alsoMoved: [],
       newServices: [],
     };
@@ -103,10 +104,16 @@ export async function settlePlan(
     ...outcome(installation, model, planned.images),
     changes: draft.changes,
     version,
-    warnings: draft.warnings,
+    warnings: [...draft.warnings, ...major],
     alsoMoved: proof.alsoMoved.filter((name) => !moved.has(name)),
     newServices: Object.keys(model.services).filter((name) => !(name in installation.model.services)),
   };
+}
+
+/** A floating tag tells only after the pull that it brings a new major version. */
+function floatingMajorWarnings(plan: UpdatePlan, from: string | null, to: string | null): string[] {
+  if (plan.target?.kind === 'release' || !from || !to) return [];
+  return isMajorChange(from, to) ? [majorAdvice(from, to)] : [];
 }
 
 /** The image of a follower moves, too, where it shares the pin: it is recreated with the service it follows. */

@@ -1,11 +1,10 @@
 import { basename } from 'node:path';
 import type { Image } from '../engine/container.ts';
 import { isMeantToRun, service } from '../engine/container.ts';
-import { isMajorChange } from '../release/order.ts';
 import { parseTag, versionFromLabel } from '../release/tag.ts';
 import type { Installation } from './installation.ts';
 import type { Log } from './log.ts';
-import { type Move, majorAdvice, type UpdatePlan } from './plan.ts';
+import type { Move, UpdatePlan } from './plan.ts';
 import { composeCommand } from './report-ending.ts';
 import type { RunContext } from './run-context.ts';
 import type { Settled } from './settle.ts';
@@ -133,17 +132,6 @@ function versionOf(
 ): string | null {
   const image = images.get(references.get(name) ?? to) ?? images.get(to);
   return versionFromLabel(image?.labels['org.opencontainers.image.version']);
-}
-
-/** A floating tag tells only after the pull that it brings a new major version. */
-export function floatingMajorWarning(
-  installation: Installation,
-  plan: UpdatePlan,
-  settled: Settled,
-): string | null {
-  const { runningVersion } = installation;
-  if (plan.target?.kind === 'release' || !runningVersion || !settled.version) return null;
-  return isMajorChange(runningVersion, settled.version) ? majorAdvice(runningVersion, settled.version) : null;
 }
 
 export function endUnchanged(

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { type Image, isMeantToRun } from '../engine/container.ts';
-import { UpdateError } from '../progress/update-error.ts';
 import { candidateFiles } from './candidate-files.ts';
 import { checkDrift } from './check-drift.ts';
 import { checkTargets } from './check-targets.ts';
@@ -16,7 +15,7 @@ import { recreateAndVerify } from './replace-containers.ts';
 import { type RunContext, remember } from './run-context.ts';
 import { type Settled, settlePlan } from './settle.ts';
 import { runStamp } from './state.ts';
-import { describeInstallation, describePlan, endUnchanged, floatingMajorWarning } from './story.ts';
+import { describeInstallation, describePlan, endUnchanged } from './story.ts';
 import { putBack, type Undo } from './undo.ts';
 import { writeChanges } from './write.ts';
 
@@ -24,9 +23,6 @@ import { writeChanges } from './write.ts';
 export async function update(context: RunContext): Promise<'updated' | 'unchanged'> {
   const { engine, options, log } = context;
   const met = await meet(engine, options, log);
-  if (!met.paths.isWritable(met.located.mountedAt)) {
-    throw new UpdateError('read-only', `the compose directory ${met.located.directory} is mounted read-only`);
-  }
   const state = await openStateDirectory(met.located.mountedAt);
   const lock = await takeLock(state, met.own, engine, log);
   try {
@@ -73,8 +69,7 @@ async function carryOut(
       `.svc-updater/backup/${runStamp(context.startedAt)}`,
     );
     await pullAdded(context, installation, settled, images, undo, deadline);
-    const major = floatingMajorWarning(installation, plan, settled);
-    for (const warning of [...settled.warnings, ...(major ? [major] : [])]) log.warn(warning);
+    for (const warning of settled.warnings) log.warn(warning);
     if (isUnchanged(installation, settled, images)) {
       log.phase = 'done';
       endUnchanged(context, plan, settled, images);

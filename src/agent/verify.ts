@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { byNumber, type Container, numberOf, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { type Installation, leftoverName, type ServiceFacts } from './installation.ts';
+import { type Installation, isLeftover, type ServiceFacts } from './installation.ts';
 import type { Log } from './log.ts';
 
 const pollMs = 250;
@@ -15,9 +15,7 @@ const logLines = 50;
 export async function projectContainers(engine: Engine, project: string): Promise<Container[]> {
   const all = await engine.containers([`label=com.docker.compose.project=${project}`]);
   return all.filter(
-    (container) =>
-      container.labels['com.docker.compose.oneoff'] !== 'True' &&
-      !(leftoverName.test(container.name) && container.status === 'created'),
+    (container) => container.labels['com.docker.compose.oneoff'] !== 'True' && !isLeftover(container),
   );
 }
 
