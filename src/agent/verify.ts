@@ -39,12 +39,15 @@ export async function awaitWell(
   const begin = Date.now();
   const steady = new Map<string, { startedAt: string; since: number }>();
   const wellAt = new Map<string, { afterMs: number; healthy: boolean }>();
+  /** A container that runs has no exit code: between two crashes, the last one seen tells the story. */
+  const lastCode = new Map<string, number>();
   let nextBeat = begin + heartbeatMs;
   const all = [...ids.values()].flat();
   for (;;) {
     const containers = await engine.inspect(all);
     const states = containers.map((container) => ({ container, why: unwell(container, steady) }));
     for (const { container, why } of states) {
+      if (isDown(container)) lastCode.set(container.id, container.exitCode);
       if (why !== null) wellAt.delete(container.id);
       else if (!wellAt.has(container.id)) {
         const afterMs = Math.max(0, Date.now() - Date.parse(container.startedAt));
@@ -57,7 +60,9 @@ export async function awaitWell(
     const dead = pending.filter(({ container }) => hasEnded(container));
     if (dead.length > 0 || gone.length > 0 || Date.now() - begin > timeoutMs) {
       const worst = dead.length > 0 ? dead : pending;
-      const sentences = worst.map(({ container, why }) => `${container.name} ${why}${restarts(container)}`);
+      const sentences = worst.map(
+        ({ container, why }) => `${container.name} ${why}${restarts(container, lastCode)}`,
+      );
       const lost = gone.length > 0 ? [`${gone.length} container(s) vanished`] : [];
       const waited = dead.length > 0 || gone.length > 0 ? '' : ` after ${seconds(timeoutMs)}`;
       throw new UpdateError('broken', `${[...sentences, ...lost].join(', ')}${waited}`, {
@@ -86,8 +91,13 @@ export async function awaitWell(
 }
 
 /** Between two crashes a container may look as if it were just starting. */
-const restarts = ({ restartCount }: Container): string =>
-  restartCount > 0 ? `, restarted ${restartCount} times` : '';
+function restarts(container: Container, lastCode: ReadonlyMap<string, number>): string {
+  if (container.restartCount === 0) return '';
+  const code = isDown(container) ? undefined : lastCode.get(container.id);
+  return `, restarted ${container.restartCount} times${code === undefined ? '' : ` (last exit code ${code})`}`;
+}
+
+const isDown = ({ status }: Container): boolean => ['restarting', 'exited', 'dead'].includes(status);
 
 /** Why a container does not count as well yet, or null. */
 function unwell(
@@ -95,8 +105,7 @@ function unwell(
   steady: Map<string, { startedAt: string; since: number }>,
 ): string | null {
   if (container.status !== 'running') {
-    const code =
-      hasEnded(container) || container.status === 'restarting' ? ` (exit code ${container.exitCode})` : '';
+    const code = isDown(container) ? ` (exit code ${container.exitCode})` : '';
     return `is ${container.status}${code}${container.error ? `: ${container.error}` : ''}`;
   }
   if (container.health !== null) {

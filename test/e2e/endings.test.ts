@@ -200,8 +200,6 @@ describe('4: the pull fails, and nothing has changed', () => {
       const registry = await startBadRegistry(inject('host').registry);
       finished(() => registry.close());
       const instance = await createInstanceFor(finished, { registry: registry.host });
-      // Something of its own, or the engine has all of it already.
-      await instance.publish('v1.1.0', { ballast: 4_000 });
       if (failure.fault === 'down') await registry.down();
       else registry.fail(failure.fault, failure.scope);
 
@@ -389,7 +387,7 @@ describe('5: the new version has started and is not well', () => {
       'prints secrets',
       'v1.3.0',
       talkative('exit 3'),
-      ['cannot reach postgres://***@db/svc', 'password is ***', 'exit code 3'],
+      ['cannot reach postgres://***@db/svc', 'password is ***', 'exit code 3)'],
     ],
   ];
   test.concurrent.for(cases)('one that %s', async ([, tag, release, says], { onTestFinished: finished }) => {

@@ -181,9 +181,7 @@ describe('a pull that takes its time', () => {
 
 describe('how a run ends', () => {
   test('the last line states outcome, state and next command; last-run.log holds the whole log', async () => {
-    // An image of its own: one that other containers of the engine run is not offered for removal.
-    const release = { ballast: 1_000 };
-    const instance = await createInstance({ release, publish: ['v1.1.0', 'v1.1.1'] });
+    const instance = await createInstance({ publish: ['v1.1.0', 'v1.1.1'] });
     const end = async (
       args: string[],
       expected: { code: number; word: string; says: (string | RegExp)[] },

@@ -3,7 +3,6 @@ import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { composeText, generatedCompose } from '../instance/compose-text.ts';
-import { buildImage, sha256 } from '../instance/image.ts';
 import type { LayoutContext } from '../instance/layout.ts';
 import { type ReleaseOptions, releaseFiles } from '../instance/releases.ts';
 import type { UpdaterOptions } from '../instance/updater-run.ts';
@@ -569,16 +568,19 @@ describe('older than what runs', () => {
 
 describe('how the image is written', () => {
   test('by digest alone', async () => {
-    const digest = sha256((await buildImage('v1.0.0')).manifest.bytes);
     const instance = await createInstance({
       layout: (c) => ({
         files: {
-          'compose.yaml': composeText({ app: `${c.image}@${digest}`, parts: c.parts }),
+          'compose.yaml': composeText({ app: `${c.image}:v1.0.0`, parts: c.parts }),
           '.env': `DB_PASSWORD=correct horse battery\nSVC_PORT=${c.port}\n`,
         },
         flags: [],
       }),
     });
+    const digest = await instance.publish('v1.0.0');
+    await edit('compose.yaml', `${instance.image}:v1.0.0`, `${instance.image}@${digest}`)(instance);
+    await instance.compose('up', '-d');
+    await instance.waitUntilHealthy();
     await expectAttempt(instance, toNext, {
       exitCode: 3,
       says: [/app.*digest/, 'compose.yaml line 3'],

@@ -29,12 +29,18 @@ const defaultReleaseDirectory = '/usr/share/svc/release';
 
 /**
  * An image of the test instance, made in memory: `FROM scratch`, a layer with busybox that all share, and a small one
- * with what is a release's own. Same options, same bytes (but for ballast).
+ * with what is a release's own. Same repository and options, same bytes (but for ballast). The repository is in the
+ * layer because the engine fetches a layer once for all who ask for it at the same time, and gives all of them the
+ * failure of a registry that misbehaves for one; and so that no image is in use by another instance.
  */
-export async function buildImage(tag: string, options: ReleaseOptions = {}): Promise<Image> {
+export async function buildImage(
+  repository: string,
+  tag: string,
+  options: ReleaseOptions = {},
+): Promise<Image> {
   const version = options.version ?? tag.replace(/^v/, '');
   if (!/^\d/.test(version)) throw new Error(`say which version ${tag} is`);
-  const layers = [await baseLayer(), layer(releaseEntries(version, options))];
+  const layers = [await baseLayer(), layer(releaseEntries(repository, version, options))];
   if (options.ballast !== undefined) {
     layers.push(layer([{ name: 'ballast', kind: 'file', content: randomBytes(options.ballast) }]));
   }
@@ -59,7 +65,7 @@ export async function buildPart(name: string): Promise<Image> {
   });
 }
 
-function releaseEntries(version: string, options: ReleaseOptions): TarEntry[] {
+function releaseEntries(repository: string, version: string, options: ReleaseOptions): TarEntry[] {
   const directory = (options.filesDirectory ?? defaultReleaseDirectory).replace(/^\//, '');
   const files: Record<string, ShippedFile | null> = {
     'compose.yaml': generatedCompose(`v${version}`),
@@ -74,6 +80,7 @@ function releaseEntries(version: string, options: ReleaseOptions): TarEntry[] {
       : [{ name, kind: 'link', target: content.link }];
   });
   return [
+    { name: 'etc/svc-repository', kind: 'file', content: `${repository}\n` },
     { name: 'etc/svc-version', kind: 'file', content: `v${version}\n` },
     { name: 'www/version', kind: 'file', content: `v${version}\n` },
     ...shipped,

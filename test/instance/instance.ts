@@ -80,10 +80,7 @@ export class Instance {
 
   /** Puts a release under a tag of this instance's repository and returns its digest; a tag that exists moves. */
   publish(tag: string, options: ReleaseOptions = releases[tag] ?? {}): Promise<string> {
-    // The engine fetches a layer once for all who ask for it at the same time: one that comes through a registry that
-    // misbehaves must be nobody else's.
-    const own = this.#options.registry === undefined ? options : { ballast: 1_000, ...options };
-    return publish(this.#host.registry, `${this.name}/svc`, tag, own);
+    return publish(this.#host.registry, `${this.name}/svc`, tag, options);
   }
 
   /** `docker compose …` with the flags of this instance, typed in its directory; returns what it printed. */

@@ -68,7 +68,7 @@ export async function publish(
   tag: string,
   options: ReleaseOptions = releases[tag] ?? {},
 ): Promise<string> {
-  return push(host, repository, tag, await buildImage(tag, options));
+  return push(host, repository, tag, await buildImage(repository, tag, options));
 }
 
 /** Stores an image under a tag, moving the tag where it exists, and returns the manifest's digest. */
