@@ -200,6 +200,8 @@ describe('4: the pull fails, and nothing has changed', () => {
       const registry = await startBadRegistry(inject('host').registry);
       finished(() => registry.close());
       const instance = await createInstanceFor(finished, { registry: registry.host });
+      // Long enough to be cut short.
+      await instance.publish('v1.1.0', { ballast: 4_000 });
       if (failure.fault === 'down') await registry.down();
       else registry.fail(failure.fault, failure.scope);
 
