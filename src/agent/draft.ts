@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { applyEdits, type Edit } from '../compose/edit.ts';
 import { assigns, setVariableEdit } from '../compose/env-file.ts';
-import type { ProjectFiles, TextFile } from '../compose/text-file.ts';
+import { type FileList, fileOf, type ProjectFiles, type TextFile, withFile } from '../compose/text-file.ts';
 
 /** One file as it was and as it will be. */
 export interface Change {
@@ -27,32 +27,17 @@ export function describeEdit({ file, line, before, after }: Edit): string {
 }
 
 export function applyTo(draft: Draft, edits: readonly Edit[]): void {
-  for (const path of new Set(edits.map(({ file }) => file))) {
-    const own = edits.filter(({ file }) => file === path);
-    const holds = (list: FileList) => (draft.files[list] ?? []).some((file) => file.path === path);
-    const list = (['composeFiles', 'linkedFiles'] as const).find(holds) ?? 'envFiles';
-    const file = (draft.files[list] ?? []).find((candidate) => candidate.path === path);
-    const description = own.map(describeEdit).join('; ');
-    const earlier = draft.changes.find((change) => change.path === path);
-    const before = earlier ? earlier.before : (file?.text ?? null);
-    replace(draft, list, { path, text: applyEdits(file?.text ?? '', own) }, before, description);
+  for (const [path, own] of Map.groupBy(edits, ({ file }) => file)) {
+    const text = fileOf(draft.files, path)?.text ?? '';
+    replace(draft, { path, text: applyEdits(text, own) }, own.map(describeEdit).join('; '));
   }
 }
 
-export type FileList = 'composeFiles' | 'envFiles' | 'linkedFiles';
-
-export function replace(
-  draft: Draft,
-  list: FileList,
-  file: TextFile,
-  before: string | null,
-  description: string,
-): void {
-  const files = draft.files[list] ?? [];
-  const there = files.some(({ path }) => path === file.path);
-  const next = there ? files.map((old) => (old.path === file.path ? file : old)) : [...files, file];
-  draft.files = { ...draft.files, [list]: next };
+/** A file that is new is an env file, or the one that `list` says. */
+export function replace(draft: Draft, file: TextFile, description: string, list?: FileList): void {
   const earlier = draft.changes.find((change) => change.path === file.path);
+  const before = earlier ? earlier.before : (fileOf(draft.files, file.path)?.text ?? null);
+  draft.files = withFile(draft.files, file, list);
   draft.changes = [
     ...draft.changes.filter((change) => change !== earlier),
     {

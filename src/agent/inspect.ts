@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { readComposeFile } from '../compose/compose-file.ts';
+import { reachOf } from '../compose/layers.ts';
 import { findPin } from '../compose/pins.ts';
 import { parseReference } from '../compose/reference.ts';
 import type { ProjectFiles, TextFile } from '../compose/text-file.ts';
@@ -17,7 +18,7 @@ import type { Log } from './log.ts';
 import { createMask } from './mask.ts';
 import type { Met } from './meet.ts';
 import type { UpdateOptions } from './options.ts';
-import { checkEnvFiles, readLinkedFiles } from './outside-files.ts';
+import { checkEnvFiles, readMountedLinks } from './outside-files.ts';
 import { readTextFile, readTextFileIfThere } from './read-files.ts';
 import { secretsOfContainers, secretsOfFiles, secretsOfModel } from './secrets.ts';
 
@@ -44,17 +45,12 @@ export async function inspectInstallation(
   const project = readProject(app, located);
   await givePaths(project, paths, log);
 
-  const own = await readFiles(project);
-  const files = {
-    ...own,
-    linkedFiles: await readLinkedFiles(own.composeFiles, project.directory, paths),
-    given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
-  };
+  const files = await readMountedLinks(await readFiles(project), paths);
   const hide = (model?: Model) =>
     log.hide(
       createMask({
         secrets: [
-          ...secretsOfFiles(files.envFiles),
+          ...secretsOfFiles([...files.envFiles, ...(files.linkedEnvFiles ?? [])]),
           ...secretsOfContainers(containers),
           ...(model ? secretsOfModel(model) : []),
         ],
@@ -65,12 +61,11 @@ export async function inspectInstallation(
   hide();
 
   const compose = new Compose(engine, project);
-  const checkEnv = (known: Model | null) =>
-    checkEnvFiles(files, known, options.services, project.directory, paths);
+  const checkEnv = (known: Model | null) => checkEnvFiles(files, known, options.services, paths);
   const model = await compose.config().catch((error) => {
     // Compose says of a file that is not mounted here that it does not exist.
     checkEnv(null);
-    throw error;
+    throw reachOf(files).remote[0] ?? error;
   });
   hide(model);
   checkEnv(model);
@@ -173,7 +168,13 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
     project.envFiles.length > 0
       ? await Promise.all(project.envFiles.map(readTextFile))
       : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
-  return { composeFiles, envFiles, newEnvFile: project.envFiles.at(-1) ?? byDefault };
+  return {
+    composeFiles,
+    envFiles,
+    newEnvFile: project.envFiles.at(-1) ?? byDefault,
+    directory: project.directory,
+    given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
+  };
 }
 
 function facts(name: string, all: readonly Container[], isApp: boolean): ServiceFacts {

@@ -21,13 +21,13 @@ export interface UpdateOptions {
 
 export interface BumpOptions {
   command: 'bump';
-  dir: string;
+  /** Null: where the first file is, else the working directory. */
+  dir: string | null;
   files: readonly string[];
   envFiles: readonly string[];
   target: Target;
   services: readonly string[];
   digest: string | null;
-  versionVariable: string;
   dryRun: boolean;
   log: LogFormat;
 }
@@ -65,7 +65,6 @@ const bumpFlags: Record<string, Kind> = {
   to: 'text',
   service: 'list',
   digest: 'text',
-  'version-var': 'text',
   'dry-run': 'flag',
   log: 'text',
 };
@@ -121,8 +120,6 @@ export function parseOptions(
 
   const read = new Reader(said, mistakes);
   const shared = {
-    versionVariable:
-      read.matching('version-var', /^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable') ?? 'SVC_VERSION',
     log: (read.matching('log', /^(line|json)$/, 'line or json') ?? 'line') as LogFormat,
     services: read.services(),
   };
@@ -131,7 +128,7 @@ export function parseOptions(
       ? {
           ...shared,
           command,
-          dir: read.text('dir') ?? '.',
+          dir: read.text('dir'),
           files: read.list('file'),
           envFiles: read.list('env-file'),
           target: read.target('to') ?? read.required('to', 'bump needs --to vX.Y.Z or --to canary'),
@@ -146,6 +143,9 @@ export function parseOptions(
           project: read.matching('project', /^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'),
           dir: read.matching('dir', /^\//, 'an absolute path'),
           services: shared.services ?? ['app', 'worker'],
+          versionVariable:
+            read.matching('version-var', /^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable') ??
+            'SVC_VERSION',
           servicesNamed: shared.services !== null,
           waitTimeoutMs: read.seconds('wait-timeout', 300),
           pullTimeoutMs: read.seconds('pull-timeout', 3600),

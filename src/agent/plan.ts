@@ -102,7 +102,8 @@ export function isOverride(installation: Installation, pin: Pin): boolean {
     .includes(pin.place.file);
 }
 
-function checkAgainstModel(pin: Pin, image: string | undefined): void {
+/** Refusal: pin-unsupported, where compose reads the files in another way than the updater does. */
+export function checkAgainstModel(pin: Pin, image: string | undefined): void {
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
     'pin-unsupported',

@@ -1,6 +1,7 @@
 import { readFile, readlink, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { TextFile } from '../compose/text-file.ts';
+import { type Linked, reachOf } from '../compose/layers.ts';
+import { allFiles, type ProjectFiles, type TextFile } from '../compose/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
 /** The files may belong to anybody. */
@@ -28,11 +29,6 @@ export async function readTextFile(path: string): Promise<TextFile> {
       cause: error,
     });
   });
-  if (bytes.length > maxBytes) {
-    throw new UpdateError('compose-invalid', `${path} is larger than 5 MiB`, {
-      advice: 'That is no compose or env file: see what it holds.',
-    });
-  }
   try {
     return { path, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch (cause) {
@@ -47,8 +43,19 @@ export async function readTextFile(path: string): Promise<TextFile> {
 async function readRegularFile(path: string): Promise<Buffer> {
   const found = await stat(path);
   if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
+  if (found.size > maxBytes) {
+    throw new UpdateError(
+      'compose-invalid',
+      `${path} has ${megabytes(found.size)} MiB: at most 5 MiB are read`,
+      {
+        advice: 'That is no compose or env file: see what it holds.',
+      },
+    );
+  }
   return readFile(path);
 }
+
+const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
 async function refuseLinkOutside(path: string): Promise<void> {
   const link = await readlink(path).catch(() => null);
@@ -66,5 +73,30 @@ export async function readTextFileIfThere(path: string): Promise<TextFile | null
   } catch (error) {
     if (((error as UpdateError).cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') return null;
     throw error;
+  }
+}
+
+/**
+ * The project with all the files that `include` and `extends` lead to, and those lead to in turn. `read` gives null for
+ * one that is not there.
+ */
+export async function withLinkedFiles(
+  files: ProjectFiles,
+  read: (linked: Linked) => Promise<TextFile | null>,
+): Promise<ProjectFiles> {
+  const asked = new Set(allFiles(files).map(({ path }) => path));
+  let linkedFiles: readonly TextFile[] = files.linkedFiles ?? [];
+  let linkedEnvFiles: readonly TextFile[] = files.linkedEnvFiles ?? [];
+  for (;;) {
+    const { composeFiles, envFiles } = reachOf({ ...files, linkedFiles, linkedEnvFiles });
+    const known = asked.size;
+    const readNew = async (found: readonly Linked[]) => {
+      const fresh = found.filter(({ path }) => !asked.has(path));
+      for (const { path } of fresh) asked.add(path);
+      return (await Promise.all(fresh.map(read))).filter((file) => file !== null);
+    };
+    linkedFiles = [...linkedFiles, ...(await readNew(composeFiles))];
+    linkedEnvFiles = [...linkedEnvFiles, ...(await readNew(envFiles))];
+    if (asked.size === known) return { ...files, linkedFiles, linkedEnvFiles };
   }
 }

@@ -1,6 +1,6 @@
 import type { Edit } from '../compose/edit.ts';
-import { findPin, type Pin, pinEdits } from '../compose/pins.ts';
-import { formatReference, parseReference } from '../compose/reference.ts';
+import { findPin, movedReference, type Pin, pinEdits, sharesPin } from '../compose/pins.ts';
+import { parseReference } from '../compose/reference.ts';
 import type { Model } from '../engine/compose.ts';
 import type { Image } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -9,8 +9,9 @@ import { compareVersions, isMajorChange } from '../release/order.ts';
 import { versionFromLabel } from '../release/tag.ts';
 import { applyTo, type Change, type Draft, setVersion } from './draft.ts';
 import type { Installation } from './installation.ts';
+import { modelWith } from './model-with.ts';
 import { isOverride, type Move, majorAdvice, type UpdatePlan } from './plan.ts';
-import { modelWith, type Planned, prove } from './proof.ts';
+import { type Planned, prove, refuseUnproven, substitutionsOf } from './proof.ts';
 import { takeReleaseFiles } from './take-release-files.ts';
 
 /** The second half of a plan: what only the pulled image can tell. */
@@ -59,7 +60,8 @@ export async function settlePlan(
   const edits = editPins(draft, installation, plan.moves, images);
   const planned: Planned = {
     images: plannedImages(draft, installation, plan.moves, images),
-    substitutions: substitutions(edits),
+    substitutions: substitutionsOf(draft.files, edits),
+    shares: (service) => sharesPin(installation.files, service, installation.pins),
   };
   if (draft.changes.length === 0) {
     return {
@@ -71,14 +73,8 @@ export async function settlePlan(
       newServices: [],
     };
   }
-  const { composeFiles, envFiles, linkedFiles = [] } = draft.files;
-  const isLinkedChanged = linkedFiles.some((file) => draft.changes.some(({ path }) => path === file.path));
-  const model = await modelWith(
-    installation.compose,
-    composeFiles,
-    envFiles,
-    isLinkedChanged ? linkedFiles : [],
-  ).catch((error) => {
+  const changed = draft.changes.map(({ path }) => path);
+  const model = await modelWith(installation.compose, draft.files, changed).catch((error) => {
     if (installation.kind !== 'generated' || !(error instanceof UpdateError)) throw error;
     throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
       detail: error.detail,
@@ -87,15 +83,7 @@ export async function settlePlan(
   });
   const proof = prove(installation.model, model, planned);
   if (installation.kind === 'generated') checkGenerated(installation, model, planned, plan.moves);
-  else if (proof.unexpected.length > 0) {
-    throw new UpdateError(
-      'proof-failed',
-      'the edit would change more than the version: nothing was written',
-      {
-        detail: proof.unexpected,
-      },
-    );
-  }
+  else refuseUnproven(proof, edits);
   const moved = new Set([
     ...plan.moves.map(({ service }) => service),
     ...installation.followers.map(({ name }) => name),
@@ -179,10 +167,7 @@ function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): st
   );
 }
 
-/**
- * What each service must resolve to. Worked out from the plan and not read back from the edited files, as it is what
- * those are held against; only a generated file may name another repository.
- */
+/** What each service must resolve to; only a generated file may name another repository. */
 function plannedImages(
   draft: Draft,
   installation: Installation,
@@ -194,16 +179,14 @@ function plannedImages(
       if (installation.kind === 'generated') {
         return [move.service, pinOf(draft, installation, move.service).referenceText] as const;
       }
-      const { repository, tag } = move.pin.reference;
-      const kept = tag === null && move.tag === 'latest';
-      const digest = newDigest(move.pin, move, images) ?? null;
-      return [move.service, formatReference({ repository, tag: kept ? null : move.tag, digest })] as const;
+      const digest = newDigest(move.pin, move, images);
+      return [
+        move.service,
+        movedReference({ ...move, ...(digest === undefined ? {} : { digest }) }),
+      ] as const;
     }),
   );
 }
-
-const substitutions = (edits: readonly Edit[]) =>
-  edits.flatMap(({ before, after, variable }) => (variable ? [{ from: before, to: after }] : []));
 
 /** A generated file may change anything but the services, networks and volumes that are in use. */
 function checkGenerated(

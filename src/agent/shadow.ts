@@ -1,28 +1,41 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { TextFile } from '../compose/text-file.ts';
+import { allFiles, type ProjectFiles } from '../compose/text-file.ts';
 import { isWithin } from './host-paths.ts';
 
 /**
- * A second root under `stage` in which these files have these texts, each at its own path, and everything else beside
- * them, down from `directory`, is linked to what it is: so that `include` and `extends` lead to the new texts.
+ * A second root under `stage` in which the project's files have these texts, each at its own path, and everything else
+ * beside them, down from `directory`, is linked to what it is: so that `include` and `extends` lead to the new texts.
+ * Gives the root.
  */
 export async function castShadow(
   stage: string,
   directory: string,
-  files: readonly TextFile[],
-): Promise<void> {
-  const own = new Set(files.map(({ path }) => path));
-  const shadowed = new Set([directory, ...files.flatMap(({ path }) => wayDown(directory, dirname(path)))]);
+  files: ProjectFiles,
+  changed: readonly string[],
+): Promise<string> {
+  const root = join(stage, 'shadow');
+  const all = allFiles(files);
+  const own = new Set(all.map(({ path }) => path));
+  const shadowed = new Set([directory, ...all.flatMap(({ path }) => wayDown(directory, dirname(path)))]);
   for (const path of shadowed) {
-    await mkdir(join(stage, path), { recursive: true });
+    await mkdir(join(root, path), { recursive: true });
     for (const name of await readdir(path)) {
       const entry = join(path, name);
       const isReal = own.has(entry) || [...shadowed].some((other) => isWithin(other, entry));
-      if (!isReal) await symlink(entry, join(stage, entry));
+      if (!isReal) await symlink(entry, join(root, entry));
     }
   }
-  await Promise.all(files.map(({ path, text }) => writeFile(join(stage, path), text, { mode: 0o600 })));
+  // A link by an absolute path would lead out of the shadow, to the file as it is.
+  const shadowLinks = (text: string) =>
+    changed.reduce((done, path) => done.replaceAll(path, `${root}${path}`), text);
+  const env = new Set([...files.envFiles, ...(files.linkedEnvFiles ?? [])]);
+  await Promise.all(
+    all.map((file) =>
+      writeFile(join(root, file.path), env.has(file) ? file.text : shadowLinks(file.text), { mode: 0o600 }),
+    ),
+  );
+  return root;
 }
 
 /** From `path` up to `directory`; `path` alone where it lies elsewhere. */

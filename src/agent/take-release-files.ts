@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path';
 import { readComposeFile } from '../compose/compose-file.ts';
+import { fileOf } from '../compose/text-file.ts';
 import type { Image } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
@@ -25,11 +26,7 @@ export async function takeReleaseFiles(
       : await shippedByRunning(engine, runningId, used, installation.project.name);
   for (const [name, after] of fresh) {
     const path = join(directory, name);
-    const isOwn = draft.files.composeFiles.some((candidate) => candidate.path === path);
-    const file = [...draft.files.composeFiles, ...(draft.files.linkedFiles ?? [])].find(
-      (candidate) => candidate.path === path,
-    );
-    const before = file?.text ?? null;
+    const before = fileOf(draft.files, path)?.text ?? null;
     if (before === after) continue;
     if (before !== null && !isGenerated(before)) {
       draft.warnings.push(
@@ -38,13 +35,7 @@ export async function takeReleaseFiles(
     } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
       draft.warnings.push(`${name} was edited by hand: it is overwritten, and kept in ${backup}/${name}`);
     }
-    replace(
-      draft,
-      isOwn ? 'composeFiles' : 'linkedFiles',
-      { path, text: after },
-      before,
-      `${name}: the file of the new release`,
-    );
+    replace(draft, { path, text: after }, `${name}: the file of the new release`, 'linkedFiles');
   }
 }
 
@@ -68,7 +59,7 @@ function usedReleaseFiles(installation: Installation): string[] {
   const { directory } = installation.project;
   const { composeFiles } = installation.files;
   const included = composeFiles.flatMap((file) =>
-    readComposeFile(file).includes.map((path) => basename(path)),
+    readComposeFile(file).includes.flatMap(({ paths }) => paths.map(({ path }) => basename(path))),
   );
   return ['compose.yaml', 'compose.cluster.yaml'].filter(
     (name) => composeFiles.some(({ path }) => path === join(directory, name)) || included.includes(name),

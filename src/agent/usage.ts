@@ -21,12 +21,12 @@ update and plan (environment variable in brackets):
 bump:
   --to vX.Y.Z|canary        what to move pins to
   --service NAME            once or more: whose pins
-  --dir DIR                 the compose directory (the working directory)
+  --dir DIR                 the compose directory (that of the first --file, else the working directory)
   --file FILE               repeatable; compose files (what compose itself would find)
   --env-file FILE           repeatable (.env)
   --digest sha256:…         of the new release, where a pin has a digest beside the tag
   --dry-run                 print a diff, write nothing
-  --version-var, --log      as above
+  --log                     as above
 
 Run it with the engine's socket, which gives it root's power over the host, and the compose directory at its own path:
   docker run --rm --name svc-updater --stop-timeout 120 \\

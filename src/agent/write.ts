@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path';
 import { replaceFiles } from '../compose/replace-files.ts';
+import { allFiles } from '../compose/text-file.ts';
 import { Cancelled } from '../progress/cancelled.ts';
 import { checkTargets } from './check-targets.ts';
 import type { Installation } from './installation.ts';
@@ -25,7 +26,11 @@ export async function writeChanges(
   if (settled.changes.length === 0) return;
   log.phase = 'write';
   const stamp = runStamp(context.startedAt);
-  undo.files = await replaceFiles(settled.changes, join(state, 'backup', stamp));
+  undo.files = await replaceFiles(
+    settled.changes,
+    join(state, 'backup', stamp),
+    allFiles(installation.files),
+  );
   for (const { path, before, description } of settled.changes) {
     const kept = before === null ? 'created' : `kept in .svc-updater/backup/${stamp}/${basename(path)}`;
     log.info(`${description} (${kept})`, { file: path });

@@ -37,14 +37,22 @@ export interface Link {
   line: number;
 }
 
+/** One entry of `include`. */
+export interface Include {
+  /** The first is the file that is meant, the others override it. */
+  paths: Link[];
+  /** As written; null for the directory of the first path. */
+  projectDirectory: string | null;
+  /** As written; null for the `.env` of the project directory, where there is one. */
+  envFiles: Link[] | null;
+}
+
 export interface ComposeFile {
   file: TextFile;
   services: string[];
-  /** Paths of `include`, as written. */
-  includes: string[];
-  includeLinks: Link[];
-  /** Paths that `extends` of any service names, as written. */
-  extends: string[];
+  includes: Include[];
+  /** Files that `extends` of any service names. */
+  extends: Link[];
   service(name: string): ServiceEntry | null;
 }
 
@@ -67,15 +75,14 @@ export function parseComposeFile(file: TextFile): ComposeFile {
   const documents = parseYaml(file);
   const sections = documents.map((yaml) => ({ yaml, services: yaml.get(yaml.contents, 'services') }));
   const names = [...new Set(sections.flatMap(({ yaml, services }) => yaml.keys(services)))];
-  const includeLinks = documents.flatMap((yaml) => includesOf(yaml, file));
   return {
     file,
     services: names,
-    includes: includeLinks.map(({ path }) => path),
-    includeLinks,
-    extends: [...new Set(names.map((name) => entryOf(name)?.extends?.file ?? null))].filter(
-      (path) => path !== null,
-    ),
+    includes: documents.flatMap((yaml) => includesOf(yaml, file)),
+    extends: names.flatMap((name) => {
+      const base = entryOf(name)?.extends;
+      return base && base.file !== null ? [{ path: base.file, line: base.line }] : [];
+    }),
     service: entryOf,
   };
 
@@ -134,10 +141,19 @@ function extendsOf(yaml: YamlDocument, node: Node | null, source: TextFile): Ext
   return { service, file: stringOf(yaml.get(node, 'file')), line: lineAt(source, node?.range?.[0] ?? 0) };
 }
 
-const includesOf = (yaml: YamlDocument, file: TextFile): Link[] => {
+function includesOf(yaml: YamlDocument, file: TextFile): Include[] {
   const list = yaml.get(yaml.contents, 'include');
-  return isSeq(list) ? linksOf(yaml, list, file) : [];
-};
+  if (!isSeq(list)) return [];
+  return list.items.map((item) => {
+    const entry = yaml.follow(item);
+    const envFiles = yaml.get(entry, 'env_file');
+    return {
+      paths: linksOf(yaml, entry, file),
+      projectDirectory: stringOf(yaml.get(entry, 'project_directory')),
+      envFiles: envFiles === null ? null : linksOf(yaml, envFiles, file),
+    };
+  });
+}
 
 /** One path or a list; each a text or a mapping with `path`, which may be a list in its turn. */
 function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): Link[] {

@@ -5,19 +5,19 @@ import { effectiveImage } from './effective-image.ts';
 import { interpolate } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
 import { parseReference } from './reference.ts';
-import { lineAt, type ProjectFiles, type TextFile } from './text-file.ts';
+import { fileOf, lineAt, type ProjectFiles, type TextFile } from './text-file.ts';
 import { type Segment, segments, type Traced, trace } from './traced.ts';
-import { variablesOf } from './variables.ts';
 
 /**
  * Where the tag of a service's image comes from.
  * @throws UpdateError pin-digest, built-from-source, pin-unsupported, compose-invalid, no-app
  */
 export function findPin(files: ProjectFiles, service: string): Pin {
-  const { file, image } = effectiveImage(files, service);
+  const { layer, image } = effectiveImage(files, service);
+  const { file } = layer.file;
   const where = `image of ${service} in ${basename(file.path)} line ${image.line}`;
   const template = trace(image.text, file.path, image.start, { via: 'text' });
-  const resolved = interpolate(template, variablesOf(files.envFiles, files.given), where);
+  const resolved = interpolate(template, layer.variables, where);
   const reference = parseReference(resolved.text);
   if (!reference) {
     const why = resolved.unset.length > 0 ? `; ${resolved.unset.join(' and ')} is not set` : '';
@@ -37,6 +37,23 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   const place =
     reference.tag === null ? absentPlace(context) : tagPlace(context, tag, resolved, reference.tagStart);
   return { service, reference, referenceText: resolved.text, tag, place, resolved };
+}
+
+/** Whether the version of another service is written in the same place as one of these. */
+export function sharesPin(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
+  try {
+    const own = writtenAt(findPin(files, service));
+    return own !== null && pins.some((pin) => writtenAt(pin) === own);
+  } catch (error) {
+    // A pin that could not be moved either.
+    if (error instanceof UpdateError) return false;
+    throw error;
+  }
+}
+
+function writtenAt({ reference, resolved }: Pin): string | null {
+  const origin = resolved.origins[reference.tag === null ? reference.tagStart - 1 : reference.tagStart];
+  return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
 interface Context {
@@ -98,12 +115,5 @@ function mainPart(context: Context, tag: Tag, parts: Segment[], start: number, r
   return (
     parts.find((part) => part.source === main.source && part.start <= main.start && main.end <= part.end) ??
     main
-  );
-}
-
-/** A file of the project by its path. */
-export function fileOf(files: ProjectFiles, path: string): TextFile | undefined {
-  return [...files.composeFiles, ...(files.linkedFiles ?? []), ...files.envFiles].find(
-    (file) => file.path === path,
   );
 }

@@ -1,10 +1,10 @@
 import { UpdateError } from '../progress/update-error.ts';
 import { applyEdits, type Edit } from './edit.ts';
 import { assigns, setVariableEdit } from './env-file.ts';
-import { fileOf, findPin } from './find-pin.ts';
+import { findPin } from './find-pin.ts';
 import type { Pin } from './pin.ts';
 import { formatReference } from './reference.ts';
-import { lineAt, type ProjectFiles, type TextFile } from './text-file.ts';
+import { fileOf, lineAt, listOf, type ProjectFiles, withFile } from './text-file.ts';
 import { type Segment, segments } from './traced.ts';
 
 export interface PinMove {
@@ -86,13 +86,13 @@ function rangeEdit(files: ProjectFiles, pin: Pin, start: number, end: number, te
 
 function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): Edit {
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
-  const isEnvFile = files.envFiles.some(({ path }) => path === part.source);
+  const list = listOf(files, part.source);
   if (
     part.via === 'default' &&
     part.variable !== undefined &&
     floats &&
     part.text === pin.tag.text &&
-    !isEnvFile
+    (list === 'composeFiles' || list === 'linkedFiles')
   ) {
     // What floats by default is for everybody who takes the file; what this install runs is for its env file.
     return variableEdit(files, part.variable, text);
@@ -145,32 +145,31 @@ function tidyAppends(edits: Edit[]): Edit[] {
   });
 }
 
+/** The files with the edits made; a file that is new is an env file. */
+export function editFiles(files: ProjectFiles, edits: readonly Edit[]): ProjectFiles {
+  const edited = Map.groupBy(edits, ({ file }) => file);
+  return [...edited].reduce(
+    (before, [path, own]) =>
+      withFile(before, { path, text: applyEdits(fileOf(before, path)?.text ?? '', own) }),
+    files,
+  );
+}
+
+/** The reference that a service has after its move: worked out from the move, so that edits can be held against it. */
+export function movedReference({ pin: { reference }, tag, digest }: PinMove): string {
+  return formatReference({
+    repository: reference.repository,
+    tag: reference.tag === null && tag === 'latest' ? null : tag,
+    digest: reference.digest === null ? null : (digest ?? reference.digest),
+  });
+}
+
 /** Reads the edited files again: each pin must say exactly what was asked for. */
 function confirm(files: ProjectFiles, moves: readonly PinMove[], edits: readonly Edit[]): void {
-  const edited = new Map<string, Edit[]>();
-  for (const edit of edits) {
-    const own = edited.get(edit.file);
-    if (own) own.push(edit);
-    else edited.set(edit.file, [edit]);
-  }
-  const rewrite = (file: TextFile): TextFile => {
-    const own = edited.get(file.path);
-    return own ? { path: file.path, text: applyEdits(file.text, own) } : file;
-  };
-  const isNew = edited.has(files.newEnvFile) && !files.envFiles.some(({ path }) => path === files.newEnvFile);
-  const after: ProjectFiles = {
-    ...files,
-    composeFiles: files.composeFiles.map(rewrite),
-    envFiles: [...files.envFiles, ...(isNew ? [{ path: files.newEnvFile, text: '' }] : [])].map(rewrite),
-    linkedFiles: (files.linkedFiles ?? []).map(rewrite),
-  };
-  for (const { pin, tag, digest } of moves) {
-    const { repository, tag: oldTag, digest: oldDigest } = pin.reference;
-    const wanted = formatReference({
-      repository,
-      tag: oldTag === null && tag === 'latest' ? null : tag,
-      digest: oldDigest === null ? null : (digest ?? oldDigest),
-    });
+  const after = editFiles(files, edits);
+  for (const move of moves) {
+    const { pin } = move;
+    const wanted = movedReference(move);
     const { referenceText } = findPin(after, pin.service);
     if (referenceText !== wanted) {
       throw unsupported(

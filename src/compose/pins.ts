@@ -1,3 +1,3 @@
-export { findPin } from './find-pin.ts';
+export { findPin, sharesPin } from './find-pin.ts';
 export type { Pin, PinPlace } from './pin.ts';
-export { type PinMove, pinEdits } from './pin-edits.ts';
+export { movedReference, type PinMove, pinEdits } from './pin-edits.ts';

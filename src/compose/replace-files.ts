@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, chown, lstat, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
+import type { TextFile } from './text-file.ts';
 
 export interface Replacement {
   path: string;
@@ -16,14 +17,17 @@ export type PutBack = () => Promise<string[]>;
 /**
  * Replaces files as one transaction: each by a temporary file beside it, with the owner and mode of the original, that
  * is on the disk before it takes the name. Backups are on the disk before the first replacement. When one fails, those
- * before it are put back. No backups are kept where `backup` is null.
+ * before it are put back. No backups are kept where `backup` is null. The `planned` files, replaced or not, must still
+ * have the texts that the replacements were worked out from.
  * @throws UpdateError file-changed, write-failed
  */
 export async function replaceFiles(
   replacements: readonly Replacement[],
   backup: string | null,
+  planned: readonly TextFile[] = [],
 ): Promise<PutBack> {
   const targets = await Promise.all(replacements.map(locate));
+  for (const { path, text } of planned) await expectText({ path, real: path }, text);
   for (const target of targets) await expectText(target, target.before);
   if (backup !== null) await keepBackups(targets, backup);
   const done: Target[] = [];
@@ -83,7 +87,7 @@ async function hasText(path: string, text: string | null): Promise<boolean> {
   return text === null ? bytes === null : bytes?.equals(Buffer.from(text)) === true;
 }
 
-async function expectText(target: Target, text: string | null): Promise<void> {
+async function expectText(target: Pick<Target, 'path' | 'real'>, text: string | null): Promise<void> {
   if (await hasText(target.real, text)) return;
   throw new UpdateError('file-changed', `${target.path} was changed by somebody else during the update`);
 }

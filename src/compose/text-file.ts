@@ -14,10 +14,35 @@ export interface ProjectFiles {
   envFiles: readonly TextFile[];
   /** The env file to create, or to append to, where a variable is set nowhere. */
   newEnvFile: string;
+  /** From where the paths in them start; default: the directory of the first. */
+  directory?: string;
   /** Files that `include` and `extends` lead to, as far as they could be read. */
   linkedFiles?: readonly TextFile[];
+  /** Env files that included files have of their own. */
+  linkedEnvFiles?: readonly TextFile[];
   /** Values that compose has from elsewhere (COMPOSE_PROJECT_NAME, HOME); they win over env files. */
   given?: Readonly<Record<string, string>>;
+}
+
+const lists = ['composeFiles', 'envFiles', 'linkedFiles', 'linkedEnvFiles'] as const;
+
+export type FileList = (typeof lists)[number];
+
+/** The list that holds the file of this path. */
+export const listOf = (files: ProjectFiles, path: string): FileList | undefined =>
+  lists.find((list) => files[list]?.some((file) => file.path === path));
+
+export const allFiles = (files: ProjectFiles): TextFile[] => lists.flatMap((list) => files[list] ?? []);
+
+/** A file of the project by its path. */
+export const fileOf = (files: ProjectFiles, path: string): TextFile | undefined =>
+  allFiles(files).find((file) => file.path === path);
+
+/** The project with this text in place of the file of the same path; a file that is new goes to `list`. */
+export function withFile(files: ProjectFiles, file: TextFile, list: FileList = 'envFiles'): ProjectFiles {
+  const holder = listOf(files, file.path);
+  if (holder === undefined) return { ...files, [list]: [...(files[list] ?? []), file] };
+  return { ...files, [holder]: files[holder]?.map((old) => (old.path === file.path ? file : old)) };
 }
 
 const lineStarts = new WeakMap<TextFile, number[]>();

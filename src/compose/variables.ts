@@ -4,9 +4,6 @@ import { interpolate, type Lookup } from './interpolation.ts';
 import { placeAt, type TextFile } from './text-file.ts';
 import { type Origin, type Traced, trace } from './traced.ts';
 
-/** Values that compose has from elsewhere, such as COMPOSE_PROJECT_NAME; they win over env files. */
-export type Given = Readonly<Record<string, string>>;
-
 interface EnvFile {
   file: TextFile;
   assignments: Assignment[];
@@ -17,17 +14,17 @@ interface EnvFile {
 /**
  * Variables as compose sees them: the last env file that sets one wins, and in it the last assignment. A value's own
  * `$V` means the V of an earlier env file where one sets it, else the V assigned further up in the same file (compose-go,
- * dotenv/env.go). Values are resolved when asked for.
+ * dotenv/env.go). What `outer` knows wins over all of them. Values are resolved when asked for.
  */
-export function variablesOf(envFiles: readonly TextFile[], given: Given = {}): Lookup {
+export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () => null): Lookup {
   const files = envFiles.map(readEnvFile);
   const known = new Map<Assignment, Traced>();
   return (name) => before(name, files.length, 0);
 
   /** The variable as env file number `index` sees it in front of its assignment number `position`. */
   function before(name: string, index: number, position: number): Traced | null {
-    const fixed = Object.hasOwn(given, name) ? given[name] : undefined;
-    if (fixed !== undefined) return trace(fixed, '', -1, { via: 'variable', variable: name });
+    const fixed = outer(name);
+    if (fixed) return fixed;
     for (let i = index - 1; i >= 0; i -= 1) {
       const found = lastIn(i, name, Number.POSITIVE_INFINITY);
       if (found) return found;

@@ -5,6 +5,7 @@ import type { Engine } from './engine.ts';
 
 /** What makes compose see the project the way the host does. Absolute host paths throughout. */
 export interface ComposeProject {
+  /** Empty where compose chooses the name. */
   name: string;
   directory: string;
   files: readonly string[];
@@ -83,12 +84,15 @@ export class Compose {
 
   /** Throws compose-invalid with compose's own words. */
   async config(options: ConfigOptions = {}): Promise<Model> {
-    const chosen = options.services ? [...options.services] : ['--no-env-resolution', '--no-consistency'];
     const profile = options.services ? [] : ['--profile', '*'];
-    const result = await this.#engine.call(
-      [...this.#flags(options), ...profile, 'config', '--format', 'json', ...chosen],
-      this.#where(),
-    );
+    const ask = (chosen: readonly string[]) =>
+      this.#engine.call(
+        [...this.#flags(options), ...profile, 'config', '--format', 'json', ...chosen],
+        this.#where(),
+      );
+    let result = await ask(options.services ?? ['--no-consistency', '--no-env-resolution']);
+    // Compose before 2.35, as a host may have it.
+    if (/unknown flag: --no-env-resolution/.test(result.stderr)) result = await ask(['--no-consistency']);
     if (result.exitCode !== 0) {
       const messages = composeMessages(result.stderr);
       const missing = /required variable (\w+) is missing/.exec(messages.at(-1) ?? '')?.[1];
@@ -148,8 +152,7 @@ export class Compose {
       'never',
       '--project-directory',
       directory,
-      '--project-name',
-      name,
+      ...(name === '' ? [] : ['--project-name', name]),
       ...(options.files ?? this.project.files).flatMap((file) => ['--file', file]),
       ...(options.envFiles ?? this.project.envFiles).flatMap((file) => ['--env-file', file]),
     ];

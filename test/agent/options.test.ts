@@ -76,7 +76,7 @@ describe('parseOptions', () => {
     ];
     expect(parseOptions(argv, {})).toMatchObject({
       command: 'bump',
-      dir: '.',
+      dir: null,
       files: ['x.yaml'],
       envFiles: ['e'],
       services: ['a', 'b'],

@@ -118,9 +118,15 @@ describe('a compose file', () => {
       ].join('\n'),
     );
     expect(file.services).toEqual(['app', 'worker', 'tool', 'db']);
-    expect(file.includes).toEqual(['common.yaml', 'a.yaml', 'b.yaml', 'c.yaml']);
-    expect(file.includeLinks.map(({ line }) => line)).toEqual([2, 3, 3, 4]);
-    expect(file.extends).toEqual(['base.yaml']);
+    expect(file.includes.map(({ paths }) => paths)).toEqual([
+      [{ path: 'common.yaml', line: 2 }],
+      [
+        { path: 'a.yaml', line: 3 },
+        { path: 'b.yaml', line: 3 },
+      ],
+      [{ path: 'c.yaml', line: 4 }],
+    ]);
+    expect(file.extends).toEqual([{ path: 'base.yaml', line: 8 }]);
     expect(file.service('app')?.extends).toEqual({ service: 'web', file: 'base.yaml', line: 8 });
     expect(file.service('worker')?.extends).toEqual({ service: 'app', file: null, line: 9 });
     expect(file.service('tool')?.hasBuild).toBe(true);

@@ -208,14 +208,14 @@ describe('a pin', () => {
     [
       'extends from afar',
       { 'compose.yaml': 'services:\n  app:\n    extends: {file: base.yaml, service: b}' },
-      'pin-unsupported',
-      'app extends b of base.yaml (compose.yaml line 3), a file that is not at hand',
+      'compose-invalid',
+      'compose.yaml line 3: extends /srv/svc/base.yaml does not exist',
     ],
     [
       'include from afar',
       { 'compose.yaml': 'include:\n  - oci://x/y' },
       'pin-unsupported',
-      'app may come from oci://x/y (compose.yaml line 2), a file that is not at hand',
+      'compose.yaml line 2: include oci://x/y is not a file on this host',
     ],
     [
       'no such service',

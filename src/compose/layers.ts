@@ -1,0 +1,185 @@
+import { basename, dirname, join, resolve } from 'node:path';
+import { UpdateError } from '../progress/update-error.ts';
+import { type ComposeFile, type Include, type Link, readComposeFile } from './compose-file.ts';
+import { interpolate, type Lookup } from './interpolation.ts';
+import type { ProjectFiles } from './text-file.ts';
+import { trace } from './traced.ts';
+import { variablesOf } from './variables.ts';
+
+// Far beyond what people write; two files that include one another from ever new directories would never end.
+const mostLayers = 1000;
+
+/** A compose file in its place: what its links start from, and what its variables stand for. */
+export interface Layer {
+  file: ComposeFile;
+  /** The directory from which relative paths in it start. */
+  base: string;
+  variables: Lookup;
+  /** Of a file that is extended, `include` does not count. */
+  follows: boolean;
+}
+
+/** A file that a link leads to. */
+export interface Linked {
+  path: string;
+  /** `include`, `extends`, `env_file of include` */
+  as: string;
+  /** The file and line of the link. */
+  where: string;
+  /** Compose goes on without it. */
+  optional: boolean;
+}
+
+/** The `-f` files; their links start from the project directory, wherever they lie (compose-go, loader.go). */
+export function rootLayers(files: ProjectFiles): Layer[] {
+  const variables = variablesOf(files.envFiles, givenTo(files));
+  const base = directoryOf(files);
+  return files.composeFiles.map((file) => ({ file: readComposeFile(file), base, variables, follows: true }));
+}
+
+/** What compose takes for the project directory where it is not told. */
+const directoryOf = (files: ProjectFiles): string =>
+  files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
+
+const givenTo = ({ given = {} }: ProjectFiles): Lookup => {
+  return (name) => {
+    const text = Object.hasOwn(given, name) ? given[name] : undefined;
+    return text === undefined ? null : trace(text, '', -1, { via: 'variable', variable: name });
+  };
+};
+
+/** The files of one entry of `include`, in order: the later one wins. What is not at hand is told instead. */
+export function includedLayers(files: ProjectFiles, layer: Layer, include: Include): (Layer | UpdateError)[] {
+  const { base, env } = includeScope(layer, include);
+  const own = env.flatMap(({ path }) => files.linkedEnvFiles?.find((file) => file.path === path) ?? []);
+  const variables = own.length === 0 ? layer.variables : variablesOf(own, layer.variables);
+  return include.paths.map((link) => {
+    const file = linkedFile(files, layer, link, 'include');
+    return file instanceof UpdateError ? file : { file, base, variables, follows: true };
+  });
+}
+
+/** Where the links of included files start, and the env files that add to the variables (compose-go, include.go). */
+function includeScope(layer: Layer, include: Include): { base: string; env: Linked[] } {
+  const [main] = include.paths;
+  const { projectDirectory, envFiles } = include;
+  const directory =
+    projectDirectory === null ? null : resolve(layer.base, resolvedText(layer, projectDirectory, 'include'));
+  const base = directory ?? dirname(main ? resolve(layer.base, resolvedLink(layer, main)) : layer.base);
+  const byDefault = {
+    path: join(base, '.env'),
+    as: 'env file of include',
+    where: placeOf(layer, main?.line ?? 1),
+    optional: true,
+  };
+  const env = envFiles
+    ?.map((link) => ({
+      path: resolve(layer.base, resolvedLink(layer, link)),
+      as: 'env_file of include',
+      where: placeOf(layer, link.line),
+      optional: false,
+    }))
+    .filter(({ path }) => path !== '/dev/null');
+  return { base, env: env ?? [byDefault] };
+}
+
+/** The file that a service extends; its own links start from where it lies. */
+export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): Layer | UpdateError {
+  const file = linkedFile(files, layer, link, 'extends');
+  if (file instanceof UpdateError) return file;
+  return { file, base: dirname(file.file.path), variables: layer.variables, follows: false };
+}
+
+/** The file that a link leads to, or why it cannot be looked into. */
+function linkedFile(files: ProjectFiles, layer: Layer, link: Link, as: string): ComposeFile | UpdateError {
+  const text = resolvedLink(layer, link);
+  const where = placeOf(layer, link.line);
+  if (isRemote(text)) return remote(text, as, where);
+  const path = resolve(layer.base, text);
+  const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
+  return file ? readComposeFile(file) : missing(path, as, where);
+}
+
+export const missing = (path: string, as: string, where: string): UpdateError =>
+  new UpdateError('compose-invalid', `${where}: ${as} ${path} does not exist`, {
+    advice: 'Put the file there, or take the line out.',
+  });
+
+const remote = (text: string, as: string, where: string): UpdateError =>
+  new UpdateError('pin-unsupported', `${where}: ${as} ${text} is not a file on this host`, {
+    advice: 'Save that file in the compose directory and name the copy there, then run it again.',
+  });
+
+/** Compose fetches these from a repository or a registry. */
+const isRemote = (path: string): boolean => /^(\w+:\/\/|[\w-]+@|github\.com\/)/.test(path);
+
+const resolvedLink = (layer: Layer, { path, line }: Link): string =>
+  resolvedText(layer, path, placeOf(layer, line));
+
+const resolvedText = ({ file, variables }: Layer, text: string, where: string): string =>
+  interpolate(trace(text, file.file.path, -1, { via: 'text' }), variables, where).text;
+
+export const placeOf = ({ file }: Layer, line: number): string => `${basename(file.file.path)} line ${line}`;
+
+/** All that the `-f` files lead to. */
+export interface Reach {
+  /** Each file in each place it is read in; the `-f` files first. */
+  layers: Layer[];
+  /** Compose files that a link names, at hand or not, each once. */
+  composeFiles: Linked[];
+  /** Env files that included files have of their own, at hand or not, each once. */
+  envFiles: Linked[];
+  /** What compose itself would have to fetch. */
+  remote: UpdateError[];
+}
+
+/** @throws UpdateError compose-invalid where the links have no end */
+export function reachOf(files: ProjectFiles): Reach {
+  const composeFiles = new Map<string, Linked>();
+  const envFiles = new Map<string, Linked>();
+  const afar: UpdateError[] = [];
+  const seen = new Set<string>();
+  const layers: Layer[] = [];
+  const queue = rootLayers(files);
+  for (let layer = queue.shift(); layer; layer = queue.shift()) {
+    // The same file may be included twice, from other directories or with other variables.
+    const place = `${layer.file.file.path}\n${layer.base}`;
+    if (seen.has(place)) continue;
+    seen.add(place);
+    if (seen.size > mostLayers) {
+      throw new UpdateError(
+        'compose-invalid',
+        `${placeOf(layer, 1)}: include and extends lead to more than ${mostLayers} files`,
+      );
+    }
+    layers.push(layer);
+    const note = (link: Link, as: string) => {
+      const text = resolvedLink(layer, link);
+      const path = resolve(layer.base, text);
+      const where = placeOf(layer, link.line);
+      if (isRemote(text)) afar.push(remote(text, as, where));
+      else if (!composeFiles.has(path)) composeFiles.set(path, { path, as, where, optional: false });
+    };
+    for (const include of layer.follows ? layer.file.includes : []) {
+      for (const link of include.paths) note(link, 'include');
+      for (const linked of includeScope(layer, include).env) envFiles.set(linked.path, linked);
+      queue.push(...includedLayers(files, layer, include).filter(isLayer));
+    }
+    for (const link of layer.file.extends) {
+      note(link, 'extends');
+      const base = extendedLayer(files, layer, link);
+      if (isLayer(base)) queue.push(base);
+    }
+  }
+  return {
+    layers,
+    composeFiles: [...composeFiles.values()],
+    envFiles: [...envFiles.values()],
+    remote: afar,
+  };
+}
+
+const isLayer = (found: Layer | UpdateError): found is Layer => !(found instanceof UpdateError);
+
+/** Where a path that is written in a layer leads, with its variables resolved. */
+export const pathIn = (layer: Layer, link: Link): string => resolve(layer.base, resolvedLink(layer, link));
