@@ -61,6 +61,9 @@ export interface UpOptions {
   deadlineMs: number;
 }
 
+/** Engines whose compose is older than 2.35, as a host may have it. */
+const olderCompose = new WeakSet<Engine>();
+
 export class Compose {
   readonly project: ComposeProject;
   readonly #engine: Engine;
@@ -90,9 +93,14 @@ export class Compose {
         [...this.#flags(options), ...profile, 'config', '--format', 'json', ...chosen],
         this.#where(),
       );
-    let result = await ask(options.services ?? ['--no-consistency', '--no-env-resolution']);
-    // Compose before 2.35, as a host may have it.
-    if (/unknown flag: --no-env-resolution/.test(result.stderr)) result = await ask(['--no-consistency']);
+    const all = olderCompose.has(this.#engine)
+      ? ['--no-consistency']
+      : ['--no-consistency', '--no-env-resolution'];
+    let result = await ask(options.services ?? all);
+    if (/unknown flag: --no-env-resolution/.test(result.stderr)) {
+      olderCompose.add(this.#engine);
+      result = await ask(['--no-consistency']);
+    }
     if (result.exitCode !== 0) {
       const messages = composeMessages(result.stderr);
       const missing = /required variable (\w+) is missing/.exec(messages.at(-1) ?? '')?.[1];

@@ -112,7 +112,7 @@ describe('files', () => {
     {
       name: 'a huge compose file',
       prepare: (i) => writeFile(path(i, 'compose.prod.yaml'), Buffer.alloc(20 * 1024 * 1024, '# no end\n')),
-      says: (i) => [`${path(i, 'compose.prod.yaml')} is larger than 5 MiB`],
+      says: (i) => [`${path(i, 'compose.prod.yaml')} has 20.0 MiB: at most 5 MiB are read`],
       next: 'That is no compose or env file',
     },
     {
@@ -372,7 +372,7 @@ describe('bump, without an engine', () => {
           'compose.prod.yaml',
           composeText({ app: `${i.image}:v1.0.0@${digest}`, parts: inject('host').parts }),
         ),
-      says: () => ['compose.prod.yaml line 3', 'pins a digest beside the tag'],
+      says: () => ['compose.prod.yaml line 3', 'also pins the digest, and the new one is not known'],
       next: 'Give the digest of the new release with --digest sha256:….',
     },
     {

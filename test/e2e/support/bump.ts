@@ -20,6 +20,8 @@ export async function bump(
   directory: string,
   args: readonly string[],
   where: Where = 'image',
+  /** Of the host's only. */
+  env: Record<string, string> = {},
 ): Promise<BumpResult> {
   const image = ['run', '--rm', '--network', 'none', '-v', `${directory}:${directory}`, '-w', directory];
   const result =
@@ -29,6 +31,7 @@ export async function bump(
           all: true,
           reject: false,
           cwd: directory,
+          env,
         });
   return { exitCode: result.exitCode ?? -1, log: result.all };
 }
