@@ -23,14 +23,15 @@ export async function writeChanges(
     installation.paths,
   );
   if (cancellation.signal.aborted) throw new Cancelled();
-  if (settled.changes.length === 0) return;
+  const planned = allFiles(installation.files);
+  if (settled.changes.length === 0) {
+    // Compose is about to read what somebody may have edited during the pull.
+    await replaceFiles([], null, planned);
+    return;
+  }
   log.phase = 'write';
   const stamp = runStamp(context.startedAt);
-  undo.files = await replaceFiles(
-    settled.changes,
-    join(state, 'backup', stamp),
-    allFiles(installation.files),
-  );
+  undo.files = await replaceFiles(settled.changes, join(state, 'backup', stamp), planned);
   for (const { path, before, description } of settled.changes) {
     const kept = before === null ? 'created' : `kept in .svc-updater/backup/${stamp}/${basename(path)}`;
     log.info(`${description} (${kept})`, { file: path });

@@ -49,6 +49,21 @@ describe('replaceFiles', () => {
     expect((await readdir(at('backup/run'))).sort()).toEqual(['.env', 'compose.yaml']);
   });
 
+  it('replaces nothing where a file that was planned on has changed', async () => {
+    const planned = [{ path: at('compose.yaml'), text: 'older\n' }];
+    const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
+    await expect(replaceFiles([change], at('backup'), planned)).rejects.toMatchObject({
+      code: 'file-changed',
+      message: `${at('compose.yaml')} was changed by somebody else during the update`,
+    });
+    await rm(at('compose.yaml'));
+    await expect(replaceFiles([change], at('backup'), planned)).rejects.toMatchObject({
+      code: 'file-changed',
+    });
+    expect((await readdir(root)).sort()).toEqual(['.env']);
+    expect(await text('.env')).toBe('A=1\r\n');
+  });
+
   it('keeps mode and owner', async () => {
     await chmod(at('.env'), 0o640);
     const root = process.getuid?.() === 0;

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { composeText, generatedCompose } from '../instance/compose-text.ts';
@@ -458,6 +459,31 @@ describe('5: the new version has started and is not well', () => {
       ends: ['updated v1.0.0 → v1.1.0'],
     });
     expectUpdated(before, await instance.snapshot(), { version: 'v1.1.0', changed: { '.env': bumped } });
+  });
+});
+
+describe('4, somebody edits a file during the pull', () => {
+  test.for([
+    ['that is only read', {}, 'v1.1.0', toNext],
+    ['where none is to be written', { kind: 'default-latest', tag: 'latest' }, 'latest', []],
+  ] as const)('%s', async ([, options, tag, args]) => {
+    const registry = await startBadRegistry(inject('host').registry);
+    onTestFinished(() => registry.close());
+    const instance = await createInstance({ registry: registry.host, ...options });
+    await instance.publish(tag, { version: '1.1.0', ballast: 3_000_000 });
+    registry.fail({ kind: 'slow', bytesPerSecond: 1_000_000 }, { on: 'blobs' });
+    const before = await instance.snapshot();
+    const run = instance.startUpdate([...args]);
+    await run.waitFor(/pull [1-9]\d?% .* of 3 MB/);
+    const name = Object.keys(before.files).find((file) => /^compose.*\.yaml$/.test(file)) ?? '';
+    await instance.write(name, `${await instance.read(name)}# mine\n`);
+    expectWords(await run.done, {
+      exitCode: 4,
+      says: [`${join(instance.directory, name)} was changed by somebody else during the update`],
+      ends: ['failed: nothing was changed, v1.0.0 runs on. Let nobody edit the files meanwhile'],
+    });
+    expect(await instance.read(name)).toBe(`${before.files[name]?.text}# mine\n`);
+    expect((await instance.snapshot()).containers).toEqual(before.containers);
   });
 });
 
