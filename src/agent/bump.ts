@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { unifiedDiff } from '../compose/diff.ts';
@@ -58,6 +58,9 @@ export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 
 /** Decides every byte to be written, and proves it; touches nothing. */
 async function planBump(project: BumpProject, config: string, options: BumpOptions, log: Log) {
   const { directory } = project;
+  // Where people install the plugin for themselves.
+  const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
+  await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
   const engine = new Engine(
     { host: 'unix:///nonexistent', tls: [], configDirectory: config },
     { home: homedir() },

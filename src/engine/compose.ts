@@ -61,6 +61,11 @@ export interface UpOptions {
   deadlineMs: number;
 }
 
+/** What docker itself says where it has no such command, or what is said where there is no docker. */
+const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
+  /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
+  (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
+
 /** Engines whose compose is older than 2.35, as a host may have it. */
 const olderCompose = new WeakSet<Engine>();
 
@@ -103,6 +108,8 @@ export class Compose {
     }
     if (result.exitCode !== 0) {
       const messages = composeMessages(result.stderr);
+      if (hasNoPlugin(result))
+        throw new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
       const missing = /required variable (\w+) is missing/.exec(messages.at(-1) ?? '')?.[1];
       throw new UpdateError(
         'compose-invalid',

@@ -19,6 +19,10 @@ const table = {
     'refused',
     'Start the updater with docker run on the engine whose socket it gets, without --hostname and --uts.',
   ],
+  'no-compose': [
+    'refused',
+    'Install docker with its compose plugin, or run the svc-updater image, which has both.',
+  ],
   'not-compose': [
     'refused',
     'Update by hand: docker compose pull && docker compose up -d, from the directory with the file.',

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
-import { type BumpResult, bump, inDirectory, type Where } from './support/bump.ts';
+import { type BumpOptions, type BumpResult, bump, inDirectory, type Where } from './support/bump.ts';
 
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 const services = (texts: Record<string, string>) =>
@@ -241,6 +241,26 @@ describe('bump', () => {
     expect(after).toEqual(files);
   });
 
+  test.each<[string, Where, BumpOptions, string]>([
+    ['no docker', 'host', { env: { PATH: '/nonexistent' } }, 'spawn docker ENOENT'],
+    [
+      'a docker without compose',
+      'image',
+      { docker: ['--tmpfs', '/usr/local/libexec/docker/cli-plugins'] },
+      'unknown flag: --ansi',
+    ],
+  ])('says so where there is %s', async (_, where, options, why) => {
+    await inDirectory(async (directory) => {
+      await lay(directory, { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) });
+      const { exitCode, log } = await bump(directory, web, where, options);
+      expect(log).toContain(`there is no docker compose here: ${why}`);
+      expect(log).toMatch(
+        /done refused: nothing was changed\. Install docker with its compose plugin, .*\.$/,
+      );
+      expect(exitCode).toBe(3);
+    });
+  });
+
   test.each([
     ['the file to be written', 'compose.yaml'],
     ['a file that is only read', '.env'],
@@ -254,7 +274,7 @@ describe('bump', () => {
       await writeFile(join(directory, 'docker'), wrapper);
       await chmod(join(directory, 'docker'), 0o755);
       const { exitCode, log } = await bump(directory, web, 'host', {
-        PATH: `${directory}:${process.env.PATH}`,
+        env: { PATH: `${directory}:${process.env.PATH}` },
       });
       const after = await texts(directory);
       const text = after[changed] ?? '';

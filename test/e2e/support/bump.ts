@@ -10,6 +10,13 @@ export interface BumpResult {
   log: string;
 }
 
+export interface BumpOptions {
+  /** On the host. */
+  env?: Record<string, string>;
+  /** Further flags of `docker run`. */
+  docker?: readonly string[];
+}
+
 /** Whose compose proves the bump: that of the image, or, where the bundle runs without it, the host's own. */
 export type Where = 'image' | 'host';
 
@@ -20,13 +27,15 @@ export async function bump(
   directory: string,
   args: readonly string[],
   where: Where = 'image',
-  /** Of the host's only. */
-  env: Record<string, string> = {},
+  { env = {}, docker = [] }: BumpOptions = {},
 ): Promise<BumpResult> {
   const image = ['run', '--rm', '--network', 'none', '-v', `${directory}:${directory}`, '-w', directory];
   const result =
     where === 'image'
-      ? await execa('docker', [...image, updaterImage, 'bump', ...args], { all: true, reject: false })
+      ? await execa('docker', [...image, ...docker, updaterImage, 'bump', ...args], {
+          all: true,
+          reject: false,
+        })
       : await execa(process.execPath, [bundle, 'bump', ...args], {
           all: true,
           reject: false,
