@@ -181,9 +181,20 @@ describe('files that lead to others', () => {
     files: (c: LayoutContext, text: string, image: string) => Record<string, string>;
   }[] = [
     {
-      name: 'include',
-      edited: 'rest.yaml',
-      files: (_, text) => ({ 'compose.yaml': 'include:\n  - rest.yaml # all of it\n', 'rest.yaml': text }),
+      name: 'include with a directory and an env file of its own',
+      edited: 'parts/versions.env',
+      files: (c, text, image) => ({
+        'compose.yaml': [
+          `x-app: &app {image: "${c.image}:v0.0.1"}`,
+          'include:',
+          '  - path: parts/rest.yaml # all of it',
+          '    project_directory: .',
+          '    env_file: parts/versions.env',
+          '',
+        ].join('\n'),
+        'parts/rest.yaml': `x-image: &image\n  image: ${c.image}:\${V}\n${text.replaceAll(image, '<<: *image')}`,
+        'parts/versions.env': `V=${c.tag} # both\n`,
+      }),
     },
     {
       name: 'extends',
