@@ -57,6 +57,8 @@ export interface ComposeFile {
 }
 
 const read = new WeakMap<TextFile, ComposeFile>();
+/** By path: an edited text comes first to be confirmed and then to be written, and parsing is most of the work. */
+const latest = new Map<string, ComposeFile>();
 
 /**
  * A compose file, parsed once however many services are asked for.
@@ -65,8 +67,10 @@ const read = new WeakMap<TextFile, ComposeFile>();
 export function readComposeFile(file: TextFile): ComposeFile {
   const known = read.get(file);
   if (known) return known;
-  const composeFile = parseComposeFile(file);
+  const before = latest.get(file.path);
+  const composeFile = before?.file.text === file.text ? before : parseComposeFile(file);
   read.set(file, composeFile);
+  latest.set(file.path, composeFile);
   return composeFile;
 }
 

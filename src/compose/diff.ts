@@ -12,10 +12,14 @@ interface Line {
 export function unifiedDiff(path: string, before: string | null, after: string | null): string[] {
   if (before === after) return [];
   const lines = compare(splitLines(before ?? ''), splitLines(after ?? ''));
+  const [removed, added] = [linesUpTo(lines, '+'), linesUpTo(lines, '-')];
   return [
     `--- ${before === null ? '/dev/null' : `a/${path}`}`,
     `+++ ${after === null ? '/dev/null' : `b/${path}`}`,
-    ...hunks(lines).flatMap(({ from, to }) => hunk(lines, from, to)),
+    ...hunks(lines).flatMap(({ from, to }) => {
+      const head = `@@ -${range(removed, from, to)} +${range(added, from, to)} @@`;
+      return [head, ...lines.slice(from, to).flatMap(shown)];
+    }),
   ];
 }
 
@@ -35,19 +39,23 @@ function hunks(lines: readonly Line[]): { from: number; to: number }[] {
   return found;
 }
 
-function hunk(lines: readonly Line[], from: number, to: number): string[] {
-  const count = (part: readonly Line[], without: Line['sign']) =>
-    part.filter(({ sign }) => sign !== without).length;
-  const range = (without: Line['sign']): string => {
-    const length = count(lines.slice(from, to), without);
-    const start = count(lines.slice(0, from), without) + (length === 0 ? 0 : 1);
-    return length === 1 ? `${start}` : `${start},${length}`;
-  };
-  const body = lines.slice(from, to).flatMap(({ sign, text }) => {
-    const shown = `${sign}${text.replace(/\n$/, '')}`;
-    return text.endsWith('\n') ? [shown] : [shown, '\\ No newline at end of file'];
-  });
-  return [`@@ -${range('+')} +${range('-')} @@`, ...body];
+/** How many lines there are before each place, without those of a sign: summed up once, as hunks may be many. */
+function linesUpTo(lines: readonly Line[], without: Line['sign']): number[] {
+  const sums = [0];
+  for (const [index, { sign }] of lines.entries()) sums.push((sums[index] ?? 0) + (sign === without ? 0 : 1));
+  return sums;
+}
+
+function range(sums: readonly number[], from: number, to: number): string {
+  const [before, until] = [sums[from] ?? 0, sums[to] ?? 0];
+  const length = until - before;
+  const start = before + (length === 0 ? 0 : 1);
+  return length === 1 ? `${start}` : `${start},${length}`;
+}
+
+function shown({ sign, text }: Line): string[] {
+  const line = `${sign}${text.replace(/\n$/, '')}`;
+  return text.endsWith('\n') ? [line] : [line, '\\ No newline at end of file'];
 }
 
 function compare(before: readonly string[], after: readonly string[]): Line[] {
@@ -82,11 +90,20 @@ function shortest(before: readonly string[], after: readonly string[]): Line[] {
       if (x >= before.length && x - k >= after.length) return walkBack(trail, before, after);
     }
   }
-  return [
-    ...before.map((text) => ({ sign: '-', text }) as const),
-    ...after.map((text) => ({ sign: '+', text }) as const),
-  ];
+  return before.length === after.length ? inPlace(before, after) : whole(before, after);
 }
+
+/** Many lines edited, none put in: each stands for the one of its number. */
+const inPlace = (before: readonly string[], after: readonly string[]): Line[] =>
+  before.flatMap((text, index) => {
+    const now = after.slice(index, index + 1);
+    return now[0] === text ? [{ sign: ' ', text } as const] : whole([text], now);
+  });
+
+const whole = (before: readonly string[], after: readonly string[]): Line[] => [
+  ...before.map((text) => ({ sign: '-', text }) as const),
+  ...after.map((text) => ({ sign: '+', text }) as const),
+];
 
 function walkBack(
   trail: readonly Map<number, number>[],

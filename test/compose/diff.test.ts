@@ -114,4 +114,19 @@ describe('unifiedDiff', () => {
       Array.from({ length: 20_000 }, (_, i) => `${i % 10 === 0 ? i : word + i}\n`).join('');
     expect(apply(text('a'), unifiedDiff('f', text('a'), text('b')))).toBe(text('b'));
   });
+
+  it('shows of a thousand lines edited in place no more than those and what is around them', () => {
+    const text = (tag: string) =>
+      Array.from({ length: 20_000 }, (_, i) => (i % 20 === 10 ? `image: svc:${tag}\n` : `${i}\n`)).join('');
+    const diff = unifiedDiff('f', text('v1.4.2'), text('v1.5.0'));
+    expect(diff).toHaveLength(2 + 1000 * (1 + 3 + 2 + 3));
+    expect(diff.slice(-9, -4)).toEqual([
+      '@@ -19988,7 +19988,7 @@',
+      ' 19987',
+      ' 19988',
+      ' 19989',
+      '-image: svc:v1.4.2',
+    ]);
+    expect(apply(text('v1.4.2'), diff)).toBe(text('v1.5.0'));
+  });
 });
