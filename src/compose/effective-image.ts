@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import type { ScalarText } from './compose-file.ts';
-import { extendedLayer, includedLayers, type Layer, placeOf, rootLayers } from './layers.ts';
+import { extendedLayer, includedLayers, type Layer, placeOf, resolvedText, rootLayers } from './layers.ts';
 import type { ProjectFiles } from './text-file.ts';
 
 /** The `image` that wins for a service, and the file in which it is written. */
@@ -62,7 +62,8 @@ function search(
     found.hasBuild ||= entry.hasBuild;
     if (entry.image) found.image = { layer, image: entry.image };
     else if (entry.extends && !entry.resetsImage) {
-      const { service: base, file, line } = entry.extends;
+      const { file, line } = entry.extends;
+      const base = resolvedText(layer, entry.extends.service, placeOf(layer, line));
       const from = file === null ? layer : extendedLayer(files, layer, { path: file, line });
       if (from instanceof UpdateError) found.away ??= from;
       else {

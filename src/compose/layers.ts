@@ -72,15 +72,15 @@ function includeScope(layer: Layer, include: Include): { base: string; env: Link
     where: placeOf(layer, main?.line ?? 1),
     optional: true,
   };
-  const env = envFiles
-    ?.map((link) => ({
-      path: resolve(layer.base, resolvedLink(layer, link)),
-      as: 'env_file of include',
-      where: placeOf(layer, link.line),
-      optional: false,
-    }))
-    .filter(({ path }) => path !== '/dev/null');
-  return { base, env: env ?? [byDefault] };
+  // An empty list counts as none given, to compose as well.
+  if (!envFiles?.length) return { base, env: [byDefault] };
+  const env = envFiles.map((link) => ({
+    path: resolve(layer.base, resolvedLink(layer, link)),
+    as: 'env_file of include',
+    where: placeOf(layer, link.line),
+    optional: false,
+  }));
+  return { base, env: env.filter(({ path }) => path !== '/dev/null') };
 }
 
 /** The file that a service extends; its own links start from where it lies. */
@@ -116,7 +116,8 @@ const isRemote = (path: string): boolean => /^(\w+:\/\/|[\w-]+@|github\.com\/)/.
 const resolvedLink = (layer: Layer, { path, line }: Link): string =>
   resolvedText(layer, path, placeOf(layer, line));
 
-const resolvedText = ({ file, variables }: Layer, text: string, where: string): string =>
+/** A text that is written in a layer, with its variables resolved. */
+export const resolvedText = ({ file, variables }: Layer, text: string, where: string): string =>
   interpolate(trace(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
 export const placeOf = ({ file }: Layer, line: number): string => `${basename(file.file.path)} line ${line}`;

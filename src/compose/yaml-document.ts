@@ -20,6 +20,9 @@ import { placeAt, type TextFile } from './text-file.ts';
 const largest = 5 * 1024 * 1024;
 const deepest = 400;
 
+// Compose reads YAML 1.1, in which these end a line, too; one for one, so that every offset stays.
+const otherBreaks = /\r(?!\n)|[\u0085\u2028\u2029]/g;
+
 type Fail = (offset: number, message: string) => never;
 
 /** A parsed YAML document whose aliases and merge keys are followed, never expanded. */
@@ -46,7 +49,7 @@ export function parseYaml(file: TextFile): YamlDocument[] {
     throw new UpdateError('compose-invalid', `${placeAt(file, offset)}: ${message}`);
   };
   const composer = new Composer({ prettyErrors: false, keepSourceTokens: false });
-  const documents = [...composer.compose(tokens(file.text, fail))];
+  const documents = [...composer.compose(tokens(file.text.replace(otherBreaks, '\n'), fail))];
   for (const { errors } of documents) {
     const [error] = errors;
     if (error) fail(error.pos[0], error.message);
@@ -97,9 +100,10 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
     const known = entries.get(map);
     if (known) return known;
     const own = new Map(
-      map.items.flatMap(({ key, value }) =>
-        isScalar(key) && !isMergeKey(key) ? [[key.source ?? String(key.value), value] as const] : [],
-      ),
+      map.items.flatMap(({ key, value }) => {
+        const name = isMergeKey(key) ? null : follow(key);
+        return isScalar(name) ? [[name.source ?? String(name.value), value] as const] : [];
+      }),
     );
     entries.set(map, own);
     return own;
