@@ -21,9 +21,11 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   const reference = parseReference(resolved.text);
   if (!reference) {
     const why = resolved.unset.length > 0 ? `; ${resolved.unset.join(' and ')} is not set` : '';
+    // A block text ends with a line feed; a sentence stays one line.
+    const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
-      `${where} resolves to "${resolved.text}", which is no image reference${why}`,
+      `${where} resolves to "${shown}", which is no image reference${why}`,
       resolved.unset.length > 0
         ? { advice: `Set ${resolved.unset.join(' and ')} in ${files.newEnvFile}, then run the update again.` }
         : {},

@@ -60,7 +60,10 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
 /** Changes a range of the resolved reference where it is written. */
 function rangeEdit(files: ProjectFiles, pin: Pin, start: number, end: number, text: string): Edit {
   const parts = segments(pin.resolved, start, end);
-  const variables = parts.filter(({ via }) => via !== 'text');
+  const written = parts.filter(({ via }) => via !== 'text');
+  // Of several (a `v` or a variant in one, the digits in another), the one that the version is in.
+  const variables =
+    written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
     throw unsupported(pin, `is made of ${names}`);
@@ -82,6 +85,14 @@ function rangeEdit(files: ProjectFiles, pin: Pin, start: number, end: number, te
     if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
   }
   throw unsupported(pin, `is written in parts that ${text} does not fit`);
+}
+
+function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => boolean {
+  if (tag.kind !== 'release') return () => true;
+  const from = reference.tagStart + tag.prefix.length;
+  const version = segments(resolved, from, from + tag.version.length);
+  return (part) =>
+    version.some(({ source, start }) => part.source === source && part.start <= start && start < part.end);
 }
 
 function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): Edit {

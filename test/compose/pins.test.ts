@@ -200,6 +200,12 @@ describe('a pin', () => {
       'image of app in compose.yaml line 3 resolves to "svc:", which is no image reference; V is not set',
     ],
     [
+      'a line feed behind the tag',
+      { 'compose.yaml': image('|\n      svc:v1.4.2\n\n') },
+      'compose-invalid',
+      'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is no image reference',
+    ],
+    [
       'a required variable',
       { 'compose.yaml': image('svc:${V:?set it}') },
       'compose-invalid',
@@ -339,6 +345,24 @@ describe('moving a pin', () => {
       { '.env': 'V=v1.5.0\nI=svc:$V' },
     ],
     [
+      'digits in a variable of a variable',
+      { 'compose.yaml': image('svc:$V'), '.env': 'A=1.4.2\nV=v${A}' },
+      'v1.5.0',
+      { '.env': 'A=1.5.0\nV=v${A}' },
+    ],
+    [
+      'digits in a default in a variable',
+      { 'compose.yaml': image('svc:$V'), '.env': 'V=v${A:-1.4.2}' },
+      'v1.5.0',
+      { '.env': 'V=v${A:-1.5.0}' },
+    ],
+    [
+      'a version and a variant, each in a variable',
+      { 'compose.yaml': image('svc:${V}${X}'), '.env': 'V=1.4.2\nX=-alpine' },
+      'v1.5.0',
+      { '.env': 'V=1.5.0\nX=-alpine' },
+    ],
+    [
       'a default',
       { 'compose.yaml': image('svc:${V:-v1.4.2}') },
       'v1.5.0',
@@ -424,6 +448,24 @@ describe('moving a pin', () => {
       { 'compose.yaml': `x: &i svc:v1.4.2\n${image('*i')}` },
       'v1.5.0',
       { 'compose.yaml': `x: &i svc:v1.5.0\n${image('*i')}` },
+    ],
+    [
+      'aliases as keys',
+      { 'compose.yaml': 'x: &i image\ny: &a app\nservices:\n  *a : {*i : svc:v1.4.2}' },
+      'v1.5.0',
+      { 'compose.yaml': 'x: &i image\ny: &a app\nservices:\n  *a : {*i : svc:v1.5.0}' },
+    ],
+    [
+      'extends of a service that a variable names',
+      { 'c.yaml': 'services: {app: {extends: {service: "${S:-b}"}}, b: {image: svc:v1.4.2}}' },
+      'v1.5.0',
+      { 'c.yaml': 'services: {app: {extends: {service: "${S:-b}"}}, b: {image: svc:v1.5.0}}' },
+    ],
+    [
+      'lines that end as YAML 1.1 lets them',
+      { 'c.yaml': '# a\u2028services:\r  app: # b\u0085    image: svc:v1.4.2\u2029    command: x\r' },
+      'v1.5.0',
+      { 'c.yaml': '# a\u2028services:\r  app: # b\u0085    image: svc:v1.5.0\u2029    command: x\r' },
     ],
     [
       'CRLF, a byte order mark, no final newline',
@@ -541,6 +583,20 @@ describe('moving a pin', () => {
       'v2.0.0',
       ['app'],
       /parts that v2\.0\.0 does not fit/,
+    ],
+    [
+      'a version of two variables, through a third',
+      { 'compose.yaml': image('svc:$V'), '.env': 'A=1\nB=4.2\nV=v${A}.${B}' },
+      'v1.5.0',
+      ['app'],
+      /makes one tag, v1\.4\.2, of A and V and B/,
+    ],
+    [
+      'a variant in a variable, to canary',
+      { 'compose.yaml': image('svc:${V}${X}'), '.env': 'V=1.4.2\nX=-alpine' },
+      'canary',
+      ['app'],
+      /\(V in \.env line 1\) is written in parts that canary does not fit/,
     ],
     [
       'one variable, two meanings',
