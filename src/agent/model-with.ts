@@ -4,7 +4,8 @@ import { basename, join } from 'node:path';
 import { reachOf } from '../compose/layers.ts';
 import type { ProjectFiles, TextFile } from '../compose/text-file.ts';
 import type { Compose, Model } from '../engine/compose.ts';
-import { castShadow } from './shadow.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import { castShadow, shadowOf } from './shadow.ts';
 
 /** What is laid over a project while an edit is proven, in the model before as in the one after. */
 export interface StandIns {
@@ -23,13 +24,20 @@ export async function modelWith(
   standIns: StandIns = { composeFiles: [], envFiles: [] },
 ): Promise<Model> {
   const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stage-'));
+  const copied = new Map<string, string>();
   const put = async (text: string, name: string) => {
     const path = join(stage, name);
     await writeFile(path, text, { mode: 0o600 });
     return path;
   };
   const copies = (list: readonly TextFile[], kind: string) =>
-    Promise.all(list.map(({ path, text }, index) => put(text, `${kind}${index}-${basename(path)}`)));
+    Promise.all(
+      list.map(async ({ path, text }, index) => {
+        const copy = await put(text, `${kind}${index}-${basename(path)}`);
+        copied.set(copy, path);
+        return copy;
+      }),
+    );
   const laidOver = async (texts: readonly string[], kind: string) =>
     Promise.all(texts.map((text, index) => put(text, `${kind}-stand-in${index}`)));
   try {
@@ -52,7 +60,21 @@ export async function modelWith(
       envFiles: [...files.envFiles.map(({ path }) => `${shadow}${path}`), ...moreEnvFiles],
     });
     return JSON.parse(JSON.stringify(model).replaceAll(shadow, ''));
+  } catch (error) {
+    throw error instanceof UpdateError
+      ? inOwnPaths(error, new Map([...copied, [shadowOf(stage), '']]))
+      : error;
   } finally {
     await rm(stage, { recursive: true, force: true });
   }
+}
+
+/** Compose names the file that it was given, which is gone when its words are read. */
+function inOwnPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
+  const own = (text: string) => [...paths].reduce((done, [from, to]) => done.replaceAll(from, to), text);
+  return new UpdateError(error.code, own(error.message), {
+    advice: error.advice,
+    detail: error.detail.map(own),
+    cause: error,
+  });
 }

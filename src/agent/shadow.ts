@@ -14,7 +14,7 @@ export async function castShadow(
   files: ProjectFiles,
   changed: readonly string[],
 ): Promise<string> {
-  const root = join(stage, 'shadow');
+  const root = shadowOf(stage);
   const all = allFiles(files);
   const own = new Set(all.map(({ path }) => path));
   const shadowed = new Set([directory, ...all.flatMap(({ path }) => wayDown(directory, dirname(path)))]);
@@ -37,6 +37,8 @@ export async function castShadow(
   );
   return root;
 }
+
+export const shadowOf = (stage: string): string => join(stage, 'shadow');
 
 /** From `path` up to `directory`; `path` alone where it lies elsewhere. */
 function wayDown(directory: string, path: string): string[] {
