@@ -6,10 +6,8 @@ import { findPin, pinEdits } from '../../src/compose/pins.ts';
 import type { ProjectFiles } from '../../src/compose/text-file.ts';
 import { parseTarget, retag } from '../../src/release/tag.ts';
 
-interface Layout {
-  compose: string;
-  env: string;
-}
+/** Files by their paths from `/srv`. */
+type Layout = Record<string, string>;
 
 /** The services `app` and `worker` at a version, written in one of many ways; where the version is not, nothing is. */
 type Write = (version: string) => Layout;
@@ -17,6 +15,9 @@ type Write = (version: string) => Layout;
 const version = fc
   .tuple(fc.nat({ max: 30 }), fc.nat({ max: 30 }), fc.nat({ max: 30 }))
   .map((parts) => parts.join('.'));
+
+/** The digest of a release. */
+const digestOf = (v: string) => `sha256:${v.replaceAll('.', '').padStart(64, 'a')}`;
 
 const places: Record<string, (version: string) => { image: string; env?: string; head?: string }> = {
   literal: (v) => ({ image: `ghcr.io/acme/svc:v${v}` }),
@@ -30,7 +31,38 @@ const places: Record<string, (version: string) => { image: string; env?: string;
   default: (v) => ({ image: `svc:$\{V:-v${v}}` }),
   nested: (v) => ({ image: `$\{I:-svc:$\{V-$\{W:-v${v}}}}` }),
   shadowed: (v) => ({ image: 'svc:${V:-v0.0.0}', env: `V=v0.0.0\nV=v${v}` }),
+  digest: (v) => ({ image: `svc:v${v}@${digestOf(v)}` }),
+  digests: (v) => ({ image: 'svc:$V@${HASH}', env: `HASH=${digestOf(v)}\nV=v${v}` }),
+  through: (v) => ({ image: 'svc:$V', env: `W='${v}'\nV="v$\{W}"` }),
   anchor: (v) => ({ image: '*image', head: `x-image: &image svc:v${v}` }),
+};
+
+/** Files round the one that says the images: what they say of images does not win. */
+const roundabout: Record<string, (compose: string) => Layout> = {
+  alone: (text) => ({ 'compose.yaml': text }),
+  override: (text) => ({
+    'compose.yaml': 'services: {app: {image: "svc:v1.0.0"}, worker: {image: "svc:v1.0.0"}}',
+    'compose.override.yaml': text,
+  }),
+  overridden: (text) => ({
+    'compose.yaml': text,
+    'compose.override.yaml': 'services: {app: {command: v1.0.0}, worker: {init: true}}',
+  }),
+  include: (text) => ({ 'compose.yaml': 'include: [sub/linked.yaml]', 'sub/linked.yaml': text }),
+  extends: (text) => ({
+    'compose.yaml': `services:
+  app: {extends: {file: sub/linked.yaml, service: app}}
+  worker: {extends: {file: sub/linked.yaml, service: worker}}`,
+    'sub/linked.yaml': text,
+  }),
+  both: (text) => ({
+    'compose.yaml': 'include: [{path: [a.linked.yaml, sub/b.linked.yaml], project_directory: .}]',
+    'a.linked.yaml': 'services: {app: {image: "svc:v1.0.0"}, worker: {image: "svc:v1.0.0"}}',
+    'sub/b.linked.yaml': `services:
+  app: {extends: {file: sub/c.linked.yaml, service: app}}
+  worker: {extends: {file: sub/c.linked.yaml, service: worker}}`,
+    'sub/c.linked.yaml': text,
+  }),
 };
 
 const noise = fc.array(
@@ -53,6 +85,7 @@ const envNoise = fc.array(
 const layout: fc.Arbitrary<Write> = fc
   .record({
     place: fc.constantFrom(...Object.keys(places)),
+    round: fc.constantFrom(...Object.keys(roundabout)),
     comment: fc.constantFrom('', ' # v1.0.0', '  '),
     above: noise,
     env: fc.tuple(envNoise, envNoise),
@@ -60,7 +93,7 @@ const layout: fc.Arbitrary<Write> = fc
     final: fc.boolean(),
     bom: fc.constantFrom('', '\ufeff'),
   })
-  .map(({ place, comment, above, env, end, final, bom }) => (text) => {
+  .map(({ place, round, comment, above, env, end, final, bom }) => (text) => {
     const pinned = places[place]?.(text) ?? { image: '' };
     // A key may stand once only.
     const lines = [
@@ -75,14 +108,22 @@ const layout: fc.Arbitrary<Write> = fc
       `    image: ${pinned.image}`,
     ];
     const write = (parts: string[]) => `${bom}${parts.join('\n')}${final ? '\n' : ''}`.replaceAll('\n', end);
-    return { compose: write(lines), env: write([...env[0], ...(pinned.env ? [pinned.env] : []), ...env[1]]) };
+    return {
+      ...roundabout[round]?.(write(lines)),
+      '.env': write([...env[0], ...(pinned.env ? [pinned.env] : []), ...env[1]]),
+    };
   });
 
-const project = ({ compose, env }: Layout): ProjectFiles => ({
-  composeFiles: [{ path: '/srv/compose.yaml', text: compose }],
-  envFiles: [{ path: '/srv/.env', text: env }],
-  newEnvFile: '/srv/.env',
-});
+function project(texts: Layout): ProjectFiles {
+  const files = Object.entries(texts).map(([name, text]) => ({ path: `/srv/${name}`, text }));
+  const ofKind = (kind: RegExp) => files.filter(({ path }) => kind.test(path));
+  return {
+    composeFiles: ofKind(/\/compose\./),
+    envFiles: ofKind(/env$/),
+    newEnvFile: '/srv/.env',
+    linkedFiles: ofKind(/linked/),
+  };
+}
 
 function bump(before: Layout, to: string): Layout {
   const target = parseTarget(`v${to}`);
@@ -90,14 +131,16 @@ function bump(before: Layout, to: string): Layout {
   const files = project(before);
   const moves = ['app', 'worker']
     .map((service) => findPin(files, service))
-    .map((pin) => ({ pin, tag: retag(pin.tag, target) }));
+    .map((pin) => ({ pin, tag: retag(pin.tag, target), digest: digestOf(to) }));
   const edits = pinEdits(files, moves);
-  const edited = (path: string, text: string) =>
+  const edited = Object.entries(before).map(([name, text]) => [
+    name,
     applyEdits(
       text,
-      edits.filter(({ file }) => file === path),
-    );
-  return { compose: edited('/srv/compose.yaml', before.compose), env: edited('/srv/.env', before.env) };
+      edits.filter(({ file }) => file === `/srv/${name}`),
+    ),
+  ]);
+  return Object.fromEntries(edited);
 }
 
 describe('moving pins, however the files are written', () => {
@@ -128,7 +171,10 @@ describe('moving pins, however the files are written', () => {
       (_, i) => `  s${i}:\n    image: svc:\${V${i % 7 === 0 ? i : ''}:-v1.0.0}\n    restart: always\n`,
     );
     const env = Array.from({ length: 10_000 }, (_, i) => `K${i}=value ${i}\n`);
-    const files = project({ compose: `services:\n${services.join('')}`, env: `${env.join('')}V=v1.0.0\n` });
+    const files = project({
+      'compose.yaml': `services:\n${services.join('')}`,
+      '.env': `${env.join('')}V=v1.0.0\n`,
+    });
     const pins = Array.from({ length: count }, (_, i) => findPin(files, `s${i}`));
     expect(
       pinEdits(
