@@ -20,8 +20,8 @@ import { placeAt, type TextFile } from './text-file.ts';
 const largest = 5 * 1024 * 1024;
 const deepest = 400;
 
-// Compose reads YAML 1.1, in which these end a line, too; one for one, so that every offset stays.
-const otherBreaks = /\r(?!\n)|[\u0085\u2028\u2029]/g;
+// Ends a line, too, to YAML and to compose; one for one, so that every offset stays.
+const loneReturn = /\r(?!\n)/g;
 
 type Fail = (offset: number, message: string) => never;
 
@@ -49,7 +49,7 @@ export function parseYaml(file: TextFile): YamlDocument[] {
     throw new UpdateError('compose-invalid', `${placeAt(file, offset)}: ${message}`);
   };
   const composer = new Composer({ prettyErrors: false, keepSourceTokens: false });
-  const documents = [...composer.compose(tokens(file.text.replace(otherBreaks, '\n'), fail))];
+  const documents = [...composer.compose(tokens(file.text.replace(loneReturn, '\n'), fail))];
   for (const { errors } of documents) {
     const [error] = errors;
     if (error) fail(error.pos[0], error.message);

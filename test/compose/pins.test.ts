@@ -462,10 +462,10 @@ describe('moving a pin', () => {
       { 'c.yaml': 'services: {app: {extends: {service: "${S:-b}"}}, b: {image: svc:v1.5.0}}' },
     ],
     [
-      'lines that end as YAML 1.1 lets them',
-      { 'c.yaml': '# a\u2028services:\r  app: # b\u0085    image: svc:v1.4.2\u2029    command: x\r' },
+      'carriage returns as line ends, and other breaks within a text',
+      { 'c.yaml': 'services:\r  app: # b\r    image: svc:v1.4.2\r    command: "x\u2028y\u0085z"\r\n' },
       'v1.5.0',
-      { 'c.yaml': '# a\u2028services:\r  app: # b\u0085    image: svc:v1.5.0\u2029    command: x\r' },
+      { 'c.yaml': 'services:\r  app: # b\r    image: svc:v1.5.0\r    command: "x\u2028y\u0085z"\r\n' },
     ],
     [
       'CRLF, a byte order mark, no final newline',
