@@ -15,9 +15,11 @@ export interface Assignment {
 
 // What Go calls a space within a line; only a line feed ends one.
 const blanks = /[\t\v\f\r \u0085\u00a0]*/y;
-// A byte order mark counts as a space here.
-const spaceOrComment = /[\s\u0085]+|#[^\n]*/y;
-const exportWord = /export[\s\u0085]+/y;
+// What Go calls a space anywhere, which is not all that JavaScript does.
+const spaces = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
+const aSpace = new RegExp(spaces);
+const spaceOrComment = new RegExp(`${spaces}+|#[^\\n]*`, 'y');
+const exportWord = /export(?=[\t\n\f\r ])/y;
 const keyText = /[^=:\n]*/y;
 const restOfLine = /[^\n]*/y;
 
@@ -30,18 +32,23 @@ export function findAssignments(text: string, name = '.env'): Assignment[] {
   const found: Assignment[] = [];
   let line = 1;
   let counted = 0;
-  let at = 0;
+  let at = text.startsWith('\ufeff') ? 1 : 0;
   for (;;) {
     for (let length = -1; length !== 0; at += length) length = matched(spaceOrComment, at).length;
     if (at >= text.length) return found;
     line += newlines(counted, at);
     counted = at;
-    at += matched(exportWord, at).length;
+    const word = matched(exportWord, at);
+    at += word.length;
     at += matched(blanks, at).length;
-    const raw = matched(keyText, at);
-    const key = checkedKey(raw);
-    at += raw.length;
-    if (at >= text.length || text[at] === '\n') continue;
+    if (word && at >= text.length) throw invalid('there is no name behind export');
+    const nameEnd = at + matched(keyText, at).length;
+    const key = checkedKey(at, nameEnd);
+    at = nameEnd;
+    // Where the file ends behind a name, compose does not look for spaces in it.
+    if (at >= text.length) return found;
+    if (key.includes(' ')) throw invalid('the name of a variable has a space in it');
+    if (text[at] === '\n') continue;
     at += 1;
     at += matched(blanks, at).length;
     const value = valueAt(at);
@@ -52,8 +59,9 @@ export function findAssignments(text: string, name = '.env'): Assignment[] {
   function valueAt(start: number): Pick<Assignment, 'start' | 'end' | 'quote'> {
     const quote = text[start];
     if (quote !== '"' && quote !== "'") {
-      const [value = ''] = matched(restOfLine, start).split(' #', 1);
-      return { start, end: start + value.replace(/[\s\u0085]+$/, '').length, quote: '' };
+      const rest = matched(restOfLine, start);
+      const comment = rest.indexOf(' #');
+      return { start, end: trimmedEnd(start, start + (comment < 0 ? rest.length : comment)), quote: '' };
     }
     for (let i = start + 1; i < text.length; i += 1) {
       if (text[i] === '\\') i += 1;
@@ -62,12 +70,17 @@ export function findAssignments(text: string, name = '.env'): Assignment[] {
     throw invalid('a quoted value has no end');
   }
 
-  function checkedKey(raw: string): string {
-    const key = raw.trimEnd();
-    const odd = /[^\p{L}\p{N}_.\-[\]\s]/u.exec(key)?.[0];
+  function checkedKey(start: number, end: number): string {
+    const key = text.slice(start, end);
+    const odd = /[^\p{L}\p{N}_.\-[\]\t\v\f\r \u0085\u00a0]/u.exec(key)?.[0];
     if (odd !== undefined) throw invalid(`unexpected ${JSON.stringify(odd)} in the name of a variable`);
-    if (key.includes(' ')) throw invalid('the name of a variable has a space in it');
-    return key;
+    return text.slice(start, trimmedEnd(start, end));
+  }
+
+  function trimmedEnd(start: number, end: number): number {
+    let last = end;
+    while (last > start && aSpace.test(text.charAt(last - 1))) last -= 1;
+    return last;
   }
 
   function matched(form: RegExp, from: number): string {

@@ -9,7 +9,8 @@ export interface Interpolated extends Traced {
   unset: string[];
 }
 
-const name = /[_a-zA-Z][_a-zA-Z0-9]*/y;
+// Compose ignores case the way Unicode does, so the long s and the Kelvin sign are letters too.
+const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
 // Values that double one another would fill any memory.
@@ -25,6 +26,7 @@ export function interpolate(template: Traced, lookup: Lookup, where: string): In
   const text: string[] = [];
   const origins: Origin[] = [];
   const unset: string[] = [];
+  let muted = 0;
 
   expand(0, source.length, null, 0);
   return { text: text.join(''), origins, unset };
@@ -64,17 +66,21 @@ export function interpolate(template: Traced, lookup: Lookup, where: string): In
     const value = lookup(variable);
     const rest = afterName + sign.length;
     const has = value !== null && (sign.length < 2 || value.text !== '');
-    if (sign.endsWith('-') && !has) expand(rest, close, { via: 'default', variable }, depth + 1);
-    else if (sign.endsWith('+')) {
-      if (has) expand(rest, close, mark, depth + 1);
-    } else if (sign.endsWith('?') && !has) {
+    const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
+    // Compose resolves it where it does not take it too, and fails where that fails.
+    if (!isTaken) muted += 1;
+    if (sign !== '') expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
+    if (!isTaken) muted -= 1;
+    if (sign.endsWith('?') && !has) {
       const reason = source.slice(rest, close);
       throw invalid(`${variable} is required and not set${reason ? `: ${reason}` : ''}`);
-    } else putValue(variable, value);
+    }
+    if (!isTaken && !sign.endsWith('+')) putValue(variable, value);
     return close + 1;
   }
 
   function putValue(variable: string, value: Traced | null): void {
+    if (muted > 0) return;
     if (!value) {
       unset.push(variable);
       return;
@@ -86,6 +92,7 @@ export function interpolate(template: Traced, lookup: Lookup, where: string): In
   }
 
   function put(char: string, origin: Origin, mark: Mark | null): void {
+    if (muted > 0) return;
     text.push(char);
     origins.push(mark ? { ...origin, ...mark } : origin);
   }
@@ -101,14 +108,25 @@ export function interpolate(template: Traced, lookup: Lookup, where: string): In
     return form.exec(source)?.[0].slice(0, end - at) ?? '';
   }
 
+  /** As compose looks for it: not past a line end; with a brace too many, the last of the line has to do. */
   function closingBrace(open: number, end: number): number {
     let depth = 0;
-    for (let i = open; i < end; i += 1) {
-      if (source[i] === '{') depth += 1;
-      if (source[i] === '}') depth -= 1;
-      if (depth === 0) return i;
+    let last = -1;
+    let isSkipped = false;
+    for (let i = open; i < end && source[i] !== '\n'; i += 1) {
+      const char = source[i];
+      if (char === '}') last = i;
+      // Compose does not count the character behind an opening brace.
+      if (isSkipped) isSkipped = false;
+      else if (char === '{') {
+        depth += 1;
+        isSkipped = true;
+      } else if (char === '}') {
+        depth -= 1;
+        if (depth === 0) return i;
+      }
     }
-    return -1;
+    return last;
   }
 
   function invalid(message: string): UpdateError {

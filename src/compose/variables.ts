@@ -13,8 +13,8 @@ interface EnvFile {
 
 /**
  * Variables as compose sees them: the last env file that sets one wins, and in it the last assignment. A value's own
- * `$V` means the V of an earlier env file where one sets it, else the V assigned further up in the same file (compose-go,
- * dotenv/env.go). What `outer` knows wins over all of them. Values are resolved when asked for.
+ * `$V` means the V assigned further up, in the same file or in an earlier one (compose-go, dotenv/env.go; until 2.26 the
+ * earlier file came first). What `outer` knows wins over all of them. Values are resolved when asked for.
  */
 export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () => null): Lookup {
   const files = envFiles.map(readEnvFile);
@@ -25,11 +25,11 @@ export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () =>
   function before(name: string, index: number, position: number): Traced | null {
     const fixed = outer(name);
     if (fixed) return fixed;
-    for (let i = index - 1; i >= 0; i -= 1) {
-      const found = lastIn(i, name, Number.POSITIVE_INFINITY);
+    for (let i = index; i >= 0; i -= 1) {
+      const found = lastIn(i, name, i === index ? position : Number.POSITIVE_INFINITY);
       if (found) return found;
     }
-    return index < files.length ? lastIn(index, name, position) : null;
+    return null;
   }
 
   function lastIn(index: number, name: string, position: number): Traced | null {
@@ -88,7 +88,7 @@ function templateOf(file: TextFile, { key, start, end, quote }: Assignment): Tra
   if (quote === '' || !raw.includes('\\')) return trace(raw, file.path, start, mark);
   const text: string[] = [];
   const origins: Origin[] = [];
-  const pieces = quote === '"' ? /\\0([0-7]{3})|\\([abfnrtv"\\$])|./gs : /\\(')|./gs;
+  const pieces = quote === '"' ? /\\0(\d{0,3})|\\([abfnrtv"\\$])|./gs : /\\(')|./gs;
   for (const match of raw.matchAll(pieces)) {
     const [whole, first, second] = match;
     const value = quote === '"' ? unescaped(whole, first, second) : (first ?? whole);
@@ -107,7 +107,10 @@ function templateOf(file: TextFile, { key, start, end, quote }: Assignment): Tra
 }
 
 function unescaped(whole: string, octal: string | undefined, letter: string | undefined): string {
-  const code = octal === undefined ? Number.NaN : Number.parseInt(octal, 8);
-  if (code <= 0xff) return String.fromCharCode(code);
+  if (octal !== undefined) {
+    const code = /^[0-7]{3}$/.test(octal) ? Number.parseInt(octal, 8) : Number.NaN;
+    // Of an octal number that is none, compose still drops the first 0.
+    return code <= 0xff ? String.fromCharCode(code) : `\\${octal}`;
+  }
   return letter === undefined ? whole : (escapes[letter] ?? whole);
 }

@@ -13,7 +13,7 @@ const resolve = (text: string) =>
   interpolate(trace(text, 'compose.yaml', 0, { via: 'text' }), lookup, 'here');
 
 describe('interpolate', () => {
-  // What compose 2.26.1 makes of the same.
+  // What compose 2.26.1 and 2.40.3 make of the same: test/e2e/env-file.test.ts asks them.
   it.each([
     ['plain', 'plain'],
     ['$A', 'va'],
@@ -52,6 +52,15 @@ describe('interpolate', () => {
     ['${NONE:-$$x}', '$x'],
     ['$1 $ $', '$1 $ $'],
     ['', ''],
+    ['${A:-{}', 'va'],
+    ['${NONE:-{}', '{'],
+    ['${NONE:-{{}', '{{'],
+    ['${NONE:-{}}x}', '{}}x'],
+    ['${NONE:-{x}}y}', '{x}y}'],
+    ['${NONE:-a}\n}', 'a\n}'],
+    ['$\u017f${\u212a:-k}', 'k'],
+    ['${A:-$$}', 'va'],
+    ['${EMPTY:+$NONE}', ''],
   ])('%s is %s', (text, expected) => {
     expect(resolve(text).text).toBe(expected);
   });
@@ -66,6 +75,12 @@ describe('interpolate', () => {
     ['${1}', 'here: ${1} is no valid substitution'],
     ['${A!x}', 'here: ${A!x} is no valid substitution'],
     ['${A B}', 'here: ${A B} is no valid substitution'],
+    ['${NONE:-a\nb}', 'here: ${NONE:-a\nb} is no valid substitution'],
+    ['${NONE:-x ${B}', 'here: ${B is no valid substitution'],
+    // Compose resolves the branch that it does not take as well.
+    ['${A:-${NONE?why}}', 'here: NONE is required and not set: why'],
+    ['${EMPTY:+${NONE?why}}', 'here: NONE is required and not set: why'],
+    ['${A?${1}}', 'here: ${1} is no valid substitution'],
     ['${NONE:-'.repeat(200) + '}'.repeat(200), 'here: variables are nested more than 100 deep'],
   ])('%s is an error', (text, message) => {
     expect(() => resolve(text)).toThrow(expect.objectContaining({ code: 'compose-invalid', message }));

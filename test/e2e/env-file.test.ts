@@ -1,0 +1,564 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { applyEdits } from '../../src/compose/edit.ts';
+import { assigns, findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
+import { interpolate } from '../../src/compose/interpolation.ts';
+import { trace } from '../../src/compose/traced.ts';
+import { variablesOf } from '../../src/compose/variables.ts';
+import { UpdateError } from '../../src/progress/update-error.ts';
+import { updaterImage } from '../instance/updater-run.ts';
+import { inDirectory } from './support/bump.ts';
+
+// Our reading of env files and of interpolation beside that of the real compose: the host's and the image's, which is
+// the one to follow. SVC_TEST_SEED=… SVC_TEST_RUNS=… look elsewhere, and further.
+
+const seed = Number(process.env.SVC_TEST_SEED ?? 20_261_121);
+const scale = Number(process.env.SVC_TEST_RUNS ?? 1);
+
+/** The texts of env files, in order, and templates by name. */
+interface Question {
+  envFiles: readonly string[];
+  templates: Readonly<Record<string, string>>;
+}
+
+/** What the templates are worth; null where the whole is refused. */
+type Answer = Record<string, string> | null;
+
+const names = ['A', 'B', 'C', 'D', 'V', 'Q', '\u017f'];
+const allNames = Object.fromEntries(names.map((name) => [name, `\${${name}-<unset>}`]));
+const values = (...envFiles: string[]): Question => ({ envFiles, templates: allNames });
+
+describe('an env file and a template mean to us what they mean to compose', () => {
+  const base = "A=va\nB=vb\nC=\nD='a b'\n";
+
+  test('hand-picked ones', async () => {
+    await expectSame([
+      ...[
+        'A=v1\n',
+        'export A=v1',
+        'export\tA = v1 ',
+        'export\nA=v1',
+        'export\n# c\nA=v1',
+        'export\u00a0A=v1',
+        'export\vA=v1',
+        'export export A=v1',
+        'exportA=1\nA=2',
+        'export',
+        'export\n',
+        'export ',
+        'A=1\nexport  ',
+        'A: v1',
+        'A :\tv1 # c',
+        'A=a#b',
+        'A=#x',
+        'A= # c',
+        'A=x\t# c',
+        'A=x\u00a0# c',
+        'A=x #c',
+        'A="x"#c\nB=1',
+        'A="pre"B=1',
+        'A=\'x\'"y"=1',
+        'A="x" "y',
+        'A=a"b"',
+        'A="open',
+        "A='open\nB=1",
+        'A="a\nb"\nB=1',
+        'A="a\r\nb"\r\nB=1',
+        'A=1\r\nB=2\r\n',
+        'A=1\nB=2\r\nC=3\nD=4\r\n',
+        'A=1\rB=2\n',
+        '\ufeffA=1',
+        '\ufeff\ufeffA=1',
+        'A=1\n\ufeffB=1',
+        'A=x\ufeff',
+        'A=\ufeffx',
+        '\u0085A\u0085=\u0085x\u0085',
+        '\u00a0A\u00a0=\u00a0x\u00a0y\u00a0',
+        '\u2003A=x\u2003',
+        'A\u2003=x',
+        'A=\u2003x',
+        'A=\u2003 # c',
+        'A\u00a0b=x',
+        'A\u2028=x',
+        '\u2028A=x\u2028B=y',
+        '\u180eA=1',
+        'A',
+        'A\n',
+        'my key',
+        'my key\n',
+        'my key=1',
+        'my\tkey=1\nA=1',
+        'A!=1',
+        '=x\nA=1',
+        'A==x',
+        'A=1\nB',
+        'A=1\nB=${A}\nA=2',
+        'B=$A\nA=1',
+        'A=1\nA=${A}2\nA=${A}3',
+        'A=$$B\nB=$$$A',
+        "A='$B'\nB='a\\'b\\\\'",
+        'A="\\$B\\"\\t\\\\n\\x41\\u0041\\c"',
+        'A="\\0101\\0044Q\\0\\01\\012\\0128\\0777\\0400\\0377"',
+        'A="\\0101',
+        'A=\\n\\$B',
+        'A="${Q:-a\nb}"',
+        'A=${Q:-a',
+        'A=${Q:-"a b"} # c',
+        'A=${Q:-a #b}',
+        'A=${1}',
+        'A=${B?no}',
+        'A=${A:-${B:?no}}',
+        'A=1\nB=${A:-${Q?no}}',
+        "A='${1}'",
+        'A=${Q?}',
+        'A=\nB=${A:?no}',
+        '\u017f=1\nA=$\u017f$\u212a',
+        'A.b-c[0]=1\nB=$A.b',
+        '1A=1\nA=$1A',
+        'A=é😀$Q😀',
+        '',
+      ].map((text) => values(text)),
+      values('A=1\nB=$A', 'A=2\nC=$A\nD=$B'),
+      values('A=1', 'B=$A\nA=${A}2\nC=$A', 'D=$A$C'),
+      values('A=1', 'A=2\nA\nB=$A'),
+      values('A=1\nB=1', 'A\nB='),
+      values('\ufeffA=1', '\ufeffB=${A}2'),
+      values('A=1', 'B'),
+      ...[
+        '${A:-{}',
+        '${A:-{}}x}',
+        '${Q:-{}}x}',
+        '${Q:-{x}}y}',
+        '${Q:-{{}',
+        '${Q:-x ${B}',
+        '${Q:-a\nb}',
+        '${Q:-a}\n}',
+        '${Q:-a}b\n${B}}',
+        '${Q:-}}',
+        '${A:+${Q?no}}',
+        '${C:+${Q?no}}',
+        '${A-${Q?no}}',
+        '${A?${Q?no}}',
+        '${A:-${1}}',
+        '${A-$}',
+        '${Q-$$A}$$$A',
+        '${Q:-$A}${C:-$B}${C-$B}',
+        '${A+-}${A:+:-x}${Q-?e}${A?-x}',
+        '${Q--}${Q:-:-}${Q-:?}',
+        '${A:}',
+        '${A::-x}',
+        '${A }',
+        '${ A}',
+        '${}',
+        '${A',
+        '$A}',
+        '$',
+        '$$',
+        '$$$',
+        '$1$ $-$é',
+        '$\u017f${\u212a:-k}',
+        '$é${A}é',
+        'é${Q:-😀}😀${A:+é}',
+      ].map((template) => ({ envFiles: [base], templates: { template } })),
+    ]);
+  });
+
+  test('any templates', async () => {
+    const found = fc.sample(anyTemplate, { seed, numRuns: 400 * scale });
+    await expectSame(
+      found.map((template) => ({ envFiles: [base], templates: { template } })),
+      { rejected: 14 * scale },
+    );
+  });
+
+  test('any env files', async () => {
+    const found = fc.sample(anyEnvFiles, { seed, numRuns: 500 * scale });
+    await expectSame(
+      found.map((envFiles) => values(...envFiles)),
+      { rejected: 16 * scale, alone: 6 * scale },
+    );
+  });
+});
+
+test('an edited variable is worth exactly the new value to compose, and no other changes', async () => {
+  const wanted = 'v9.8.7-rc.1+b';
+  const edited = fc
+    .sample(anyEnvFiles, { seed: seed + 1, numRuns: 240 * scale })
+    .filter((envFiles) => ours(values(...envFiles)) !== null)
+    .flatMap((envFiles) => {
+      const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
+      const holder = files.findLast((file) => assigns(file, 'V')) ?? files.at(-1);
+      if (!holder) throw new Error('no file');
+      const text = applyEdits(holder.text, [setVariableEdit(holder, 'V', wanted)]);
+      const after = files.map((file) => (file === holder ? text : file.text));
+      // Compose forgives spaces in a name that ends the file, and not once a line follows; then we refuse too.
+      return endsInName(holder.text) && !ours(values(...after)) ? [] : [{ before: envFiles, after }];
+    });
+  expect(edited.length).toBeGreaterThan(60);
+  const questions = edited.flatMap(({ before, after }) => [values(...before), values(...after)]);
+  await inBoth(questions, async (asked, answers, where) => {
+    const answer = (question: Question | undefined) => question && answers[asked.indexOf(question)];
+    for (const [i, { before, after }] of edited.entries()) {
+      const [was, is] = [answer(questions[2 * i]), answer(questions[2 * i + 1])];
+      if (!was || !is) continue;
+      const hint = `seed ${seed}, ${where}: ${shown({ before, after })}`;
+      const free = names.filter((name) => !mentioning('V', after).has(name));
+      expect(is.V, hint).toBe(wanted);
+      for (const name of free) expect(is[name], `${name}, ${hint}`).toBe(was[name]);
+    }
+  });
+});
+
+/** The variables whose values may have to do with this one: its letter stands in what they are assigned. */
+function mentioning(name: string, envFiles: readonly string[]): Set<string> {
+  const found = new Set([name]);
+  for (let size = 0; size < found.size; ) {
+    size = found.size;
+    for (const text of envFiles) {
+      for (const { key, start, end } of findAssignments(text)) {
+        if ([...found].some((other) => text.slice(start, end).includes(other))) found.add(key);
+      }
+    }
+  }
+  return found;
+}
+
+function ours({ envFiles, templates }: Question): Answer {
+  try {
+    const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
+    const lookup = variablesOf(files);
+    for (const [i, file] of files.entries()) {
+      // Each in the place where it stands, for compose resolves those too that a later one covers.
+      for (const { key, end, quote } of findAssignments(file.text)) {
+        const above = { ...file, text: file.text.slice(0, end) + quote };
+        variablesOf([...files.slice(0, i), above])(key);
+      }
+    }
+    return Object.fromEntries(
+      Object.entries(templates).map(([name, text]) => {
+        return [name, interpolate(trace(text, '/compose.yaml', 0, { via: 'text' }), lookup, 'here').text];
+      }),
+    );
+  } catch (error) {
+    if (error instanceof UpdateError && error.code === 'compose-invalid') return null;
+    throw error;
+  }
+}
+
+/**
+ * Compose reads the env files of its command line a second time, with all that they set in its environment: a variable
+ * that is required, given, and emptied further down, it misses then. Rare enough to leave to compose.
+ */
+function missesLater({ envFiles }: Question): boolean {
+  try {
+    const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
+    const last = variablesOf(files);
+    for (const file of files) {
+      for (const { start, end, quote } of findAssignments(file.text)) {
+        const template = trace(file.text.slice(start, end), file.path, start, { via: 'text' });
+        if (quote !== "'") interpolate(template, last, 'here');
+      }
+    }
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** What compose 2.26 does in its own way. */
+function differsOnHost({ envFiles }: Question): boolean {
+  const keys = envFiles.map((text) => new Set(findAssignments(text).map(({ key }) => key)));
+  // To 2.26, `$V` in a later file means the V of an earlier one, though it is set anew in between.
+  const isSetTwice = keys.some((set, i) =>
+    keys.slice(0, i).some((other) => [...set].some((key) => other.has(key))),
+  );
+  // It puts all it read into its environment, and stops at a variable without a name, or with a zero in its value.
+  const isOdd = keys.some((set) => set.has('')) || envFiles.some((text) => /\0|\\0000/.test(text));
+  return isSetTwice || isOdd || envFiles.some(endsInName);
+}
+
+function endsInName(text: string): boolean {
+  try {
+    const ended = findAssignments(`${text}=`);
+    return findAssignments(text).length < ended.length && ended.at(-1)?.key !== '';
+  } catch {
+    return true;
+  }
+}
+
+async function expectSame(
+  questions: readonly Question[],
+  most: { rejected?: number; alone?: number } = {},
+): Promise<void> {
+  const all = questions.map((question) => ({ question, answer: ours(question) }));
+  const accepted = all.filter(({ question, answer }) => answer !== null && !missesLater(question));
+  const rejected = all.filter(({ answer }) => answer === null).slice(0, most.rejected);
+  expect(Math.min(accepted.length, rejected.length)).toBeGreaterThan(10);
+  const expected = new Map([...accepted, ...rejected].map(({ question, answer }) => [question, answer]));
+  const alone = [...accepted.slice(0, most.alone ?? 0), ...rejected].map(({ question }) => question);
+  await inBoth(
+    [...expected.keys()],
+    async (asked, answers, where) => {
+      const differences = asked
+        .map((question, i) => ({ question, ours: expected.get(question), compose: answers[i] }))
+        .filter(({ ours: mine, compose }) => JSON.stringify(mine) !== JSON.stringify(compose))
+        .map((difference) => shown(difference))
+        .sort((a, b) => a.length - b.length);
+      expect(differences.slice(0, 5), `seed ${seed}, ${where}, ${differences.length} differ`).toEqual([]);
+    },
+    alone,
+  );
+}
+
+const shown = (value: unknown) =>
+  JSON.stringify(value).replace(
+    /[\x7f-\xa0\u180e\u2000-\u2029\u3000\ufeff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+type Where = 'image' | 'host';
+
+async function inBoth(
+  questions: readonly Question[],
+  check: (asked: readonly Question[], answers: Answer[], where: Where) => Promise<void>,
+  alone: readonly Question[] = [],
+): Promise<void> {
+  const of = async (where: Where) => {
+    const asked = questions.filter((question) => where === 'image' || !safely(differsOnHost, question));
+    // A host that is asked next to nothing would prove nothing.
+    expect(asked.length).toBeGreaterThan(questions.length / 3);
+    await check(asked, await askCompose(asked, new Set(alone), where), where);
+  };
+  await Promise.all([of('image'), of('host')]);
+}
+
+const safely = (test: (question: Question) => boolean, question: Question): boolean => {
+  try {
+    return test(question);
+  } catch {
+    return false;
+  }
+};
+
+// One call reads many, each as an included file with env files of its own: compose takes the same way to those.
+const batch = 60;
+
+const script = `
+  for directory in "$1"/*/; do
+    cd "$directory" || exit
+    set --
+    for file in main*.env; do set -- "$@" --env-file "$file"; done
+    docker compose "$@" -f compose.json config --format json >out 2>err </dev/null || rm out
+  done`;
+
+/** What compose makes of each. Those of `alone` are asked one by one, through `--env-file`. */
+async function askCompose(
+  questions: readonly Question[],
+  alone: ReadonlySet<Question>,
+  where: Where,
+): Promise<Answer[]> {
+  return inDirectory(async (directory) => {
+    const together = questions.filter((question) => !alone.has(question));
+    const calls = [...questions.filter((question) => alone.has(question))].map((question) => [question]);
+    const single = calls.length;
+    for (let i = 0; i < together.length; i += batch) calls.push(together.slice(i, i + batch));
+    await Promise.all(
+      calls.map((call, i) => writeCall(join(directory, `${i}`.padStart(5, '0')), call, i < single)),
+    );
+    const mount = ['-v', `${directory}:${directory}`, '--entrypoint', 'sh', updaterImage];
+    if (where === 'image') {
+      await execa('docker', ['run', '--rm', '--network', 'none', ...mount, '-c', script, 'sh', directory]);
+    } else {
+      const env = { PATH: process.env.PATH, HOME: process.env.HOME };
+      await execa('sh', ['-c', script, 'sh', directory], { env, extendEnv: false });
+    }
+    const answers = new Map<Question, Answer>();
+    for (const [i, call] of calls.entries()) {
+      const out = join(directory, `${i}`.padStart(5, '0'), 'out');
+      const text = await readFile(out, 'utf8').catch(() => null);
+      const services = text === null ? null : JSON.parse(text).services;
+      const said = await readFile(join(out, '../err'), 'utf8');
+      if (!services && (i >= single || !/failed to read |interpolat/.test(said))) {
+        throw new Error(`seed ${seed}, ${where}: ${said} ${call.length === 1 ? shown(call) : ''}`);
+      }
+      for (const [number, question] of call.entries()) {
+        answers.set(question, services ? labelsOf(question, services[`s${number}`]) : null);
+      }
+    }
+    return questions.map((question) => answers.get(question) ?? null);
+  });
+}
+
+function labelsOf({ templates }: Question, service: { labels: Record<string, string> }): Answer {
+  // What compose prints could be a compose file again.
+  const plain = (name: string) => service.labels[name]?.replaceAll('$$', '$') ?? '<missing>';
+  return Object.fromEntries(Object.keys(templates).map((name) => [name, plain(name)]));
+}
+
+async function writeCall(directory: string, call: readonly Question[], isSingle: boolean): Promise<void> {
+  await mkdir(directory);
+  const write = (name: string, text: string) => writeFile(join(directory, name), text);
+  const service = ({ templates }: Question, number: number) => ({
+    services: { [`s${number}`]: { image: 'x', labels: templates } },
+  });
+  const [first] = call;
+  if (isSingle && first) {
+    await write('compose.json', shown({ name: 'p', ...service(first, 0) }));
+    await Promise.all(first.envFiles.map((text, i) => write(`main${i}.env`, text)));
+    return;
+  }
+  await write('main.env', '');
+  const include = call.map(({ envFiles }, number) => ({
+    path: `${number}.json`,
+    env_file: envFiles.map((_, i) => `${number}-${i}.env`),
+  }));
+  await write('compose.json', shown({ name: 'p', include }));
+  for (const [number, question] of call.entries()) {
+    await write(`${number}.json`, shown(service(question, number)));
+    for (const [i, text] of question.envFiles.entries()) await write(`${number}-${i}.env`, text);
+  }
+}
+
+const pick = fc.constantFrom;
+const joined = (parts: fc.Arbitrary<string>, maxLength: number) =>
+  fc.array(parts, { maxLength }).map((list) => list.join(''));
+const weighted = (...parts: [number, fc.Arbitrary<string>][]) =>
+  fc.oneof(...parts.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+const aName = pick('A', 'B', 'C', 'D', 'V', 'Q');
+
+/** `odd`: how much of what nobody writes. */
+const templateWith = (odd: number) =>
+  fc.letrec<{ template: string }>((tie) => ({
+    template: fc
+      .array(
+        fc.oneof(
+          { maxDepth: 4 },
+          { weight: 6, arbitrary: pick('v1', 'x', '1.2', '/', ':', '-', 'sha256:ab', '+', '?', '=', '`') },
+          { weight: 3, arbitrary: aName.map((name) => `$${name}`) },
+          { weight: 3, arbitrary: aName.map((name) => `\${${name}}`) },
+          { weight: 1, arbitrary: pick('$$', '$$A', '$${A}') },
+          {
+            weight: odd,
+            arbitrary: pick(
+              ...['{', '}', '{}', '}}', '${', '$', '$1', '${}', '${1}', '${A', '${A!}', '${A B}', '${A:x}'],
+              ...[
+                '$\u017f',
+                '${\u017f:-k}',
+                '\n',
+                '\r\n',
+                '\u2028',
+                'é',
+                '😀',
+                '\u0085',
+                '${A::-b}',
+                '${A-}',
+              ],
+            ),
+          },
+          {
+            weight: 6,
+            arbitrary: fc
+              .tuple(aName, pick('-', ':-', '+', ':+', '?', ':?'), tie('template'))
+              .map(([name, sign, rest]) => `\${${name}${sign}${rest}}`),
+          },
+        ),
+        { maxLength: 5 },
+      )
+      .map((list) => list.join('')),
+  })).template;
+
+const anyTemplate = weighted([3, templateWith(0)], [2, templateWith(1)], [1, templateWith(5)]);
+
+const blank = pick('', '', '', '', ' ', '\t', '  ', '\u00a0', '\u0085', '\v', '\f', '\r');
+const indent = pick('', '', '', '', ' ', '\t', '\n', '\u2003', '\u00a0', '\u3000', '\u2028', '\u0085');
+
+const pieceOfValue = (odd: number) =>
+  weighted(
+    [8, pick('v1', 'x', '1.2.3', 'a#b', '#x', ' #', ' # c', ' ', '-', '/', ':', '=', '`')],
+    [4, pick('$A', '$B', '${A}', '$$', '$$A', '${D:-${A}}', '${Q-a}b}', '${V}', '$V')],
+    [3, pick('${Q:-d}', '${B-x}', '${C:+a}', '${Q+a}', '${A:?e}', '${V?e}')],
+    [
+      2,
+      pick('\\', '\\\\', '\\n', '\\t', '\\"', "\\'", '\\$', '\\$A', '\\c', '\\x41', '\\a', '\\v', '\\u0041'),
+    ],
+    [1, pick('\\0', '\\01', '\\012', '\\0101', '\\0044', '\\08', '\\0777', '\\0128')],
+    [odd, pick('"', "'", '\u0085', '\u00a0', '\u2003', '\ufeff', '\u2028', 'é', '😀', '\r', '\t', '\t#')],
+    [odd, pick('{', '}', '${', '$', '${A', '!', '\u180e', '\u200b')],
+  );
+
+const quoted = (odd: number, quote: string) =>
+  joined(weighted([6, pieceOfValue(odd)], [1, pick('\n', '\r\n')]), 4).map((text) => {
+    const inner = odd > 1 ? text : text.replace(/\\*$/, '').replaceAll(quote, `\\${quote}`);
+    return `${quote}${inner.replaceAll(`\\\\${quote}`, `\\${quote}`)}${quote}`;
+  });
+
+const assignment = (odd: number) =>
+  fc
+    .tuple(
+      indent,
+      pick('', '', '', 'export ', 'export\t', 'export  '),
+      weighted(
+        [16, aName],
+        [1, pick('X.y', 'ÄÖ', '\u017f', '1x', 'a-b', 'K[0]', 'a\tb', 'a\u00a0b', 'exportA')],
+      ),
+      blank,
+      pick('=', '=', '=', ':'),
+      blank,
+      weighted(
+        [5, joined(pieceOfValue(odd), 4)],
+        [3, quoted(odd, '"')],
+        [2, quoted(odd, "'")],
+        [odd, anyTemplate.map((template) => template.replaceAll('\n', ''))],
+      ),
+      pick('', '', '', '', ' ', '\t', ' # c', '#c', '\u2003', '\u0085', '\r'),
+    )
+    .map((parts) => parts.join(''));
+
+const line = (odd: number) =>
+  weighted(
+    [14, assignment(odd)],
+    [2, pick('', '# c', '  # V=1', '#', '\t#x"', "# it's", '\r', ' ')],
+    [1, fc.tuple(pick('', 'export '), aName, blank).map((parts) => parts.join(''))],
+    [
+      odd > 1 ? 1 : 0,
+      pick(
+        ...[
+          'export',
+          'export ',
+          'export\u00a0A=1',
+          'export\vA=1',
+          'my key',
+          'my key=1',
+          'a b',
+          '=',
+          '=x',
+          '"x"',
+        ],
+        ...["A='open", 'A="open', 'A="x" "y', 'A="x"B=1', "A='x'='y'", '!', '\ufeff', 'K!=1', 'A\u2003=1'],
+      ),
+    ],
+  );
+
+const envFile = (odd: number) =>
+  fc
+    .tuple(
+      pick('', '', odd > 1 ? '\ufeff\ufeff' : '', '\ufeff'),
+      fc.array(fc.tuple(line(odd), pick('\n', '\n', '\r\n')), { minLength: 1, maxLength: 6 }),
+      fc.boolean(),
+    )
+    .map(([mark, lines, isEnded]) => {
+      const last = lines.length - 1;
+      return mark + lines.map(([text, end], i) => text + (i < last || isEnded ? end : '')).join('');
+    });
+
+const envFilesWith = (odd: number) =>
+  fc.oneof(
+    fc.array(envFile(odd), { minLength: 1, maxLength: 1 }),
+    fc.array(envFile(odd), { minLength: 2, maxLength: 3 }),
+  );
+
+const anyEnvFiles = fc.oneof(envFilesWith(0), envFilesWith(1), envFilesWith(2));
