@@ -450,6 +450,18 @@ describe('moving a pin', () => {
       { 'compose.yaml': `x: &i svc:v1.5.0\n${image('*i')}` },
     ],
     [
+      'a block whose head says the same',
+      { 'compose.yaml': image('>- # svc:v1.4.2\n      svc:v1.4.2') },
+      'v1.5.0',
+      { 'compose.yaml': image('>- # svc:v1.4.2\n      svc:v1.5.0') },
+    ],
+    [
+      'a merge key behind the image',
+      { 'compose.yaml': `x: &x {image: svc:v1.4.2}\n${image('svc:v1.4.2')}    <<: *x\n` },
+      'v1.5.0',
+      { 'compose.yaml': `x: &x {image: svc:v1.4.2}\n${image('svc:v1.5.0')}    <<: *x\n` },
+    ],
+    [
       'aliases as keys',
       { 'compose.yaml': 'x: &i image\ny: &a app\nservices:\n  *a : {*i : svc:v1.4.2}' },
       'v1.5.0',

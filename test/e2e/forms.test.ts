@@ -280,7 +280,7 @@ const layouts: Record<string, Layout> = {
   ),
   'keys with quotes and escapes': one('"services":\n  "\\x61pp":\n    \'image\': \'svc:v§\'\n'),
   'keys with question marks': one('services:\n  ? app\n  :\n    ? image\n    : svc:v§\n'),
-  'a folded block': image('>-2 # v1.4.2\n      svc:v§\n    command: z'),
+  'a folded block': image('>-2 # svc:v1.4.2\n      svc:v§\n    command: z'),
   'a literal block': image('|-\n      svc:v§'),
   'a text under its key': image('\n      # svc:v1.4.2\n      svc:v§ # svc:v1.4.2'),
   'a verbatim tag': image('!<tag:yaml.org,2002:str> svc:v§'),
