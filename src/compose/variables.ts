@@ -13,8 +13,8 @@ interface EnvFile {
 
 /**
  * Variables as compose sees them: the last env file that sets one wins, and in it the last assignment. A value's own
- * `$V` means the V assigned further up, in the same file or in an earlier one (compose-go, dotenv/env.go; until 2.26 the
- * earlier file came first). What `outer` knows wins over all of them. Values are resolved when asked for.
+ * `$V` means the V assigned further up, in the same file or in an earlier one (as compose 2.40.3 does; 2.26.1 takes
+ * the earlier file first). What `outer` knows wins over all of them. Values are resolved when asked for.
  */
 export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () => null): Lookup {
   const files = envFiles.map(readEnvFile);
