@@ -1,8 +1,12 @@
 import { basename } from 'node:path';
+import { UpdateError } from '../progress/update-error.ts';
 import { type Assignment, findAssignments } from './env-file.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
 import { placeAt, type TextFile } from './text-file.ts';
 import { type Origin, type Traced, trace } from './traced.ts';
+
+// Far beyond what people write; each step takes room on the stack.
+const deepest = 200;
 
 interface EnvFile {
   file: TextFile;
@@ -19,6 +23,7 @@ interface EnvFile {
 export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () => null): Lookup {
   const files = envFiles.map(readEnvFile);
   const known = new Map<Assignment, Traced>();
+  let depth = 0;
   return (name) => before(name, files.length, 0);
 
   /** The variable as env file number `index` sees it in front of its assignment number `position`. */
@@ -37,9 +42,21 @@ export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () =>
     const at = env?.byKey.get(name)?.findLast((number) => number < position);
     const assignment = at === undefined ? undefined : env?.assignments[at];
     if (!env || at === undefined || !assignment) return null;
-    const value = known.get(assignment) ?? resolve(env.file, assignment, (other) => before(other, index, at));
-    known.set(assignment, value);
-    return value;
+    const earlier = known.get(assignment);
+    if (earlier) return earlier;
+    if (depth === deepest) {
+      const where = placeAt(env.file, assignment.start);
+      const message = `${where}: variables refer to one another more than ${deepest} deep`;
+      throw new UpdateError('compose-invalid', message, { advice: `Write the value of ${name} out there.` });
+    }
+    depth += 1;
+    try {
+      const value = resolve(env.file, assignment, (other) => before(other, index, at));
+      known.set(assignment, value);
+      return value;
+    } finally {
+      depth -= 1;
+    }
   }
 }
 

@@ -121,6 +121,18 @@ describe('the env file as compose reads it', () => {
     ]);
   });
 
+  it('a chain of variables has an end', () => {
+    const chain = (length: number) =>
+      Array.from({ length }, (_, i) => (i === 0 ? 'V0=x' : `V${i}=$V${i - 1}`)).join('\n');
+    expect(value(chain(200), 'V199')).toBe('x');
+    expect(() => value(chain(2000), 'V1999')).toThrow(
+      expect.objectContaining({
+        code: 'compose-invalid',
+        message: '.env line 1800: variables refer to one another more than 200 deep',
+      }),
+    );
+  });
+
   it('what compose has from elsewhere wins, and has no place', () => {
     const given = trace('given', '', -1, { via: 'variable', variable: 'A' });
     const found = variablesOf([file('A=1\nB=$A')], (name) => (name === 'A' ? given : null));
