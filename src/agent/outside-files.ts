@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readComposeFile } from '../compose/compose-file.ts';
-import { type Linked, pathIn, reachOf } from '../compose/layers.ts';
+import { type Linked, pathIn, placeOf, reachOf, resolvedText } from '../compose/layers.ts';
 import type { ProjectFiles } from '../compose/text-file.ts';
 import type { Model } from '../engine/compose.ts';
 import { UpdateError } from '../progress/update-error.ts';
@@ -50,7 +50,8 @@ export function checkEnvFiles(
     const wanted = new Set(layer.follows ? closure : layer.file.services);
     for (const name of wanted) {
       const entry = layer.file.service(name);
-      if (entry?.extends?.file === null) wanted.add(entry.extends.service);
+      const base = entry?.extends;
+      if (base?.file === null) wanted.add(resolvedText(layer, base.service, placeOf(layer, base.line)));
       for (const link of entry?.envFiles ?? []) {
         named.push({ path: pathIn(layer, link), as: `env_file of ${name}` });
       }

@@ -2,9 +2,9 @@ import { basename } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import { parseTag, type Tag } from '../release/tag.ts';
 import { effectiveImage } from './effective-image.ts';
-import { interpolate } from './interpolation.ts';
+import { interpolate, type Lookup } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
-import { parseReference } from './reference.ts';
+import { parseReference, type Reference } from './reference.ts';
 import { fileOf, lineAt, type ProjectFiles, type TextFile } from './text-file.ts';
 import { type Segment, segments, type Traced, trace } from './traced.ts';
 
@@ -35,6 +35,10 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     throw new UpdateError('pin-digest', `${where} is pinned by a digest alone, which names no release`);
   }
   const tag = parseTag(reference.tag ?? 'latest');
+  if (tag.kind === 'release') {
+    const names = variablesOfTag(template, layer.variables, reference, where);
+    if (names.length > 1) throw severalVariables(where, tag.text, names);
+  }
   const context = { files, service, where, file, line: image.line };
   const place =
     reference.tag === null ? absentPlace(context) : tagPlace(context, tag, resolved, reference.tagStart);
@@ -57,6 +61,21 @@ function writtenAt({ reference, resolved }: Pin): string | null {
   const origin = resolved.origins[reference.tag === null ? reference.tagStart - 1 : reference.tagStart];
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
+
+/** The variables that the tag is written with, whatever these are made of in their turn. */
+function variablesOfTag(template: Traced, lookup: Lookup, reference: Reference, where: string): string[] {
+  const opaque: Lookup = (variable) => {
+    const value = lookup(variable);
+    return value && trace(value.text, '', -1, { via: 'variable', variable });
+  };
+  const parts = segments(interpolate(template, opaque, where), reference.tagStart, reference.tagEnd);
+  return [...new Set(parts.flatMap(({ variable }) => variable ?? []))];
+}
+
+const severalVariables = (where: string, tag: string, names: readonly (string | undefined)[]): UpdateError =>
+  new UpdateError('pin-unsupported', `${where} makes one tag, ${tag}, of ${names.join(' and ')}`, {
+    advice: 'Write the tag with one variable, or change the version there by hand.',
+  });
 
 interface Context {
   files: ProjectFiles;
@@ -107,10 +126,7 @@ function mainPart(context: Context, tag: Tag, parts: Segment[], start: number, r
   const variables = carrying.filter(({ via }) => via !== 'text');
   const distinct = new Set(variables.map(({ source, start: at }) => `${source}\n${at}`));
   if (tag.kind === 'release' && distinct.size > 1) {
-    const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
-    throw new UpdateError('pin-unsupported', `${context.where} makes one tag, ${tag.text}, of ${names}`, {
-      advice: 'Write the tag with one variable, or change the version there by hand.',
-    });
+    throw severalVariables(context.where, tag.text, [...new Set(variables.map(({ variable }) => variable))]);
   }
   const main = variables[0] ?? carrying[0];
   if (!main) throw new RangeError('a tag without text');
