@@ -327,7 +327,7 @@ const layouts: Record<string, Layout> = {
   'a whole reference in a variable': image('$I', 'R=a/b\nT=v§\nI="r:5000/${R}:${T}"'),
   'a repository and a tag': image('${R}:${T}', 'R=r:5000/svc\nT=v§'),
   'a variable inside the tag': image('svc:v${V}-alpine', 'V=§'),
-  'a variant in a variable of its own': image('svc:${V}${S}', 'V=v§\nS=-alpine'),
+  'a variant in a variable of its own': image('svc:v§${S}', 'S=-alpine'),
   'defaults, three deep': image('svc:${A:-${B-${C:-v§}}}', 'A='),
   'defaults, one of them set': image('svc:${A:-${B-${C:-v1.4.2}}}', 'B=v§'),
   'a text for a variable that is set': image('svc:${V:+v§}', 'V=1'),
@@ -402,6 +402,11 @@ const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
   'several variables in one version': [
     image('svc:v${MAJOR}.${MINOR}.0', 'MAJOR=1\nMINOR=4'),
     'image of app in compose.yaml line 3 makes one tag, v1.4.0, of MAJOR and MINOR',
+    'Write the tag with one variable, or change the version there by hand.',
+  ],
+  'a variable for the version and one for the variant': [
+    image('svc:${V}${S}', 'V=v1.4.2\nS=-alpine'),
+    'image of app in compose.yaml line 3 makes one tag, v1.4.2-alpine, of V and S',
     'Write the tag with one variable, or change the version there by hand.',
   ],
   'another tag': [
