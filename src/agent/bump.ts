@@ -6,7 +6,7 @@ import { reachOf } from '../compose/layers.ts';
 import { findPin, movedReference, type Pin, type PinMove, pinEdits, sharesPin } from '../compose/pins.ts';
 import { replaceFiles } from '../compose/replace-files.ts';
 import { allFiles, type ProjectFiles } from '../compose/text-file.ts';
-import { Compose } from '../engine/compose.ts';
+import { Compose, type Model } from '../engine/compose.ts';
 import { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { compareVersions } from '../release/order.ts';
@@ -26,7 +26,7 @@ import { standIns } from './stand-ins.ts';
 export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 'unchanged'> {
   log.phase = 'plan';
   const project = await readBumpProject(options);
-  hideSecrets(log, project, []);
+  hideSecrets(log, project.files, []);
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
     const { draft, edits } = await planBump(project, config, options, log);
@@ -72,25 +72,20 @@ async function planBump(project: BumpProject, config: string, options: BumpOptio
     envFiles: project.files.envFiles.map(({ path }) => path),
   });
   const lacking = await standIns(project.files);
-  const before = await modelWith(compose, project.files, [], lacking).catch((error) => {
+  const model = (files: ProjectFiles, changed: readonly string[]) =>
+    modelWith(compose, files, changed, lacking);
+  const before = model(project.files, []).catch((error) => {
     throw reachOf(project.files).remote[0] ?? error;
   });
-  const files: ProjectFiles = {
-    ...project.files,
-    given: { COMPOSE_PROJECT_NAME: before.name, PWD: directory, HOME: homedir() },
-  };
-  const pins = options.services.map((service) => findPin(files, service));
-  hideSecrets(log, project, pins);
-  for (const pin of pins) checkAgainstModel(pin, before.services[pin.service]?.image);
-
-  const moves = bumpMoves(pins, options, log);
-  const draft: Draft = { files, changes: [], warnings: [] };
-  const edits = pinEdits(files, moves);
-  applyTo(draft, edits);
-  const changed = draft.changes.map(({ path }) => path);
-  if (changed.length === 0) return { draft, edits };
-  const after = await modelWith(compose, draft.files, changed, lacking);
-  const proof = prove(before, after, {
+  const files = await givenFiles(project, before);
+  // Compose takes its time over a model: while it reads the files of today, the edits are worked out and proposed to it.
+  const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
+  if (today.status === 'rejected') throw today.reason;
+  if (proposed.status === 'rejected') throw proposed.reason;
+  const { draft, edits, pins, moves, after } = proposed.value;
+  for (const pin of pins) checkAgainstModel(pin, today.value.services[pin.service]?.image);
+  if (after === null) return { draft, edits };
+  const proof = prove(today.value, after, {
     images: new Map(moves.map((move) => [move.pin.service, movedReference(move)] as const)),
     substitutions: substitutionsOf(files, edits),
     shares: (service) => sharesPin(files, service, pins),
@@ -98,6 +93,34 @@ async function planBump(project: BumpProject, config: string, options: BumpOptio
   refuseUnproven(proof, edits);
   for (const name of proof.alsoMoved) log.info(`${name} is pinned by the same text and moves, too`);
   return { draft, edits };
+}
+
+/** The files with what compose has from elsewhere; it is waited for only where a file asks for the project's name. */
+async function givenFiles({ directory, files }: BumpProject, model: Promise<Model>): Promise<ProjectFiles> {
+  const name = 'COMPOSE_PROJECT_NAME';
+  const asks = allFiles(files).some(({ text }) => text.includes(name));
+  return {
+    ...files,
+    given: { ...(asks ? { [name]: (await model).name } : {}), PWD: directory, HOME: homedir() },
+  };
+}
+
+/** The edits, and the model of the project with them; null where there are none. */
+async function proposeEdits(
+  files: ProjectFiles,
+  model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
+  options: BumpOptions,
+  log: Log,
+) {
+  const pins = options.services.map((service) => findPin(files, service));
+  hideSecrets(log, files, pins);
+  const moves = bumpMoves(pins, options, log);
+  const draft: Draft = { files, changes: [], warnings: [] };
+  const edits = pinEdits(files, moves);
+  applyTo(draft, edits);
+  const changed = draft.changes.map(({ path }) => path);
+  const after = changed.length === 0 ? null : await model(draft.files, changed);
+  return { draft, edits, pins, moves, after };
 }
 
 function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMove[] {
@@ -138,12 +161,19 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
   return moves;
 }
 
-function hideSecrets(log: Log, { directory, files }: BumpProject, pins: readonly Pin[]): void {
+function hideSecrets(log: Log, files: ProjectFiles, pins: readonly Pin[]): void {
   const images = pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]);
-  log.hide(
-    createMask({
+  let mask: ((text: string) => string) | undefined;
+  // Made when there is something to say: an env file may be long.
+  log.hide((text) => {
+    mask ??= createMask({
       secrets: secretsOfFiles([...files.envFiles, ...(files.linkedEnvFiles ?? [])]),
-      keep: [directory, ...allFiles(files).flatMap(({ path }) => [path, basename(path)]), ...images],
-    }),
-  );
+      keep: [
+        ...(files.directory === undefined ? [] : [files.directory]),
+        ...allFiles(files).flatMap(({ path }) => [path, basename(path)]),
+        ...images,
+      ],
+    });
+    return mask(text);
+  });
 }

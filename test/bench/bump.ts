@@ -65,7 +65,7 @@ async function main(): Promise<void> {
   const { stdout: version } = await docker(root, ['compose', 'version', '--short']);
   console.log(`medians of ${runs} runs; compose ${version}; load ${load.toFixed(1)} on ${cpus} CPUs`);
   if (flags.length < 2)
-    console.log('This compose is older than 2.35: bump asks it twice for each model, in vain first.');
+    console.log('This compose is older than 2.35: bump asks it once in vain.');
   if (load > cpus / 2)
     console.log('The machine is busy: of these figures only the processor time says much.');
   const header = [
