@@ -8,6 +8,7 @@ import { replaceFiles } from '../compose/replace-files.ts';
 import { allFiles, type ProjectFiles } from '../compose/text-file.ts';
 import { Compose, type Model } from '../engine/compose.ts';
 import { Engine } from '../engine/engine.ts';
+import { Cancelled } from '../progress/cancelled.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { compareVersions } from '../release/order.ts';
 import { retag } from '../release/tag.ts';
@@ -23,13 +24,24 @@ import { secretsOfFiles } from './secrets.ts';
 import { standIns } from './stand-ins.ts';
 
 /** Edits version pins in files and proves the edit by compose's own model; needs no engine. */
-export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 'unchanged'> {
+export async function bump(
+  options: BumpOptions,
+  log: Log,
+  signal: AbortSignal,
+): Promise<'updated' | 'unchanged'> {
   log.phase = 'plan';
   const project = await readBumpProject(options);
   hideSecrets(log, project.files, []);
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
-    const { draft, edits } = await planBump(project, config, options, log);
+    // Where people install the plugin for themselves.
+    const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
+    await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
+    const engine = new Engine(
+      { host: 'unix:///nonexistent', tls: [], configDirectory: config },
+      { home: homedir(), signal },
+    );
+    const { draft, edits } = await planBump(project, engine, options, log);
     if (draft.changes.length === 0) {
       log.phase = 'done';
       log.info('unchanged: nothing to do', { outcome: 'unchanged' });
@@ -43,6 +55,7 @@ export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 
       log.info('planned: nothing was changed', { outcome: 'unchanged' });
       return 'unchanged';
     }
+    if (signal.aborted) throw new Cancelled();
     log.phase = 'write';
     await replaceFiles(draft.changes, null, allFiles(project.files));
     for (const edit of edits) log.info(describeEdit(edit));
@@ -56,15 +69,8 @@ export async function bump(options: BumpOptions, log: Log): Promise<'updated' | 
 }
 
 /** Decides every byte to be written, and proves it; touches nothing. */
-async function planBump(project: BumpProject, config: string, options: BumpOptions, log: Log) {
+async function planBump(project: BumpProject, engine: Engine, options: BumpOptions, log: Log) {
   const { directory } = project;
-  // Where people install the plugin for themselves.
-  const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
-  await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
-  const engine = new Engine(
-    { host: 'unix:///nonexistent', tls: [], configDirectory: config },
-    { home: homedir() },
-  );
   const compose = new Compose(engine, {
     name: '',
     directory,

@@ -42,7 +42,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const known: Known = { version: null, project: null, services: [] };
   try {
     await settleTemporaryDirectory();
-    if (options.command === 'bump') return exitCodes[await bump(options, log)];
+    if (options.command === 'bump') return exitCodes[await bump(options, log, cancellation.signal)];
     const configDirectory = await prepareConfig(
       await mkdtemp(join(tmpdir(), 'svc-updater-')),
       process.env,

@@ -261,6 +261,23 @@ describe('bump', () => {
     });
   });
 
+  test('is cancelled by a signal, before anything is written', async () => {
+    await inDirectory(async (directory) => {
+      const { stdout: docker } = await execa('sh', ['-c', 'command -v docker']);
+      const files = { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) };
+      await lay(directory, files);
+      // Somebody types Ctrl-C while compose proves the edit.
+      const wrapper = `#!/bin/sh\nkill -INT $PPID\nsleep 1\nexec ${docker} "$@"\n`;
+      await writeFile(join(directory, 'docker'), wrapper, { mode: 0o755 });
+      const { exitCode, log } = await bump(directory, web, 'host', {
+        env: { PATH: `${directory}:${process.env.PATH}` },
+      });
+      expect(log).toMatch(/done cancelled: nothing was changed/);
+      expect(exitCode).toBe(130);
+      expect(await texts(directory)).toEqual({ ...files, docker: wrapper });
+    });
+  });
+
   test.each([
     ['the file to be written', 'compose.yaml'],
     ['a file that is only read', '.env'],
