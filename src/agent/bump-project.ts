@@ -31,10 +31,10 @@ export async function readBumpProject(options: BumpOptions): Promise<BumpProject
   const byDefault = join(asked, '.env');
   const envFiles =
     options.envFiles.length > 0
-      ? await Promise.all(options.envFiles.map((file) => readTextFile(resolve(file))))
+      ? await Promise.all((await given(options.envFiles, options.dir)).map(readTextFile))
       : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
   const paths =
-    first === undefined ? await defaultPaths(asked, envFiles) : options.files.map((file) => resolve(file));
+    first === undefined ? await defaultPaths(asked, envFiles) : await given(options.files, options.dir);
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
   const files: ProjectFiles = {
     composeFiles: await Promise.all(paths.map(readTextFile)),
@@ -48,6 +48,17 @@ export async function readBumpProject(options: BumpOptions): Promise<BumpProject
     return file;
   });
   return { directory, files: linked };
+}
+
+/** Paths start from `--dir` where it is given and has the file; else, as compose has it, from the working directory. */
+function given(files: readonly string[], dir: string | null): Promise<string[]> {
+  return Promise.all(
+    files.map(async (file) => {
+      const inDirectory = resolve(dir ?? '.', file);
+      const isElsewhere = !(await isFile(inDirectory)) && (await isFile(resolve(file)));
+      return isElsewhere ? resolve(file) : inDirectory;
+    }),
+  );
 }
 
 async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
@@ -68,10 +79,12 @@ async function defaultPaths(directory: string, envFiles: readonly TextFile[]): P
 }
 
 async function firstFile(directory: string, names: readonly string[]): Promise<string | null> {
-  for (const name of names) {
-    const path = join(directory, name);
-    const found = await stat(path).catch(() => null);
-    if (found?.isFile()) return path;
-  }
+  for (const name of names) if (await isFile(join(directory, name))) return join(directory, name);
   return null;
 }
+
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );

@@ -22,7 +22,7 @@ bump:
   --to vX.Y.Z|canary        what to move pins to
   --service NAME            once or more: whose pins
   --dir DIR                 the compose directory (that of the first --file, else the working directory)
-  --file FILE               repeatable; compose files (what compose itself would find)
+  --file FILE               repeatable; compose files, from DIR on (what compose itself would find)
   --env-file FILE           repeatable (.env)
   --digest sha256:…         of the new release, where a pin has a digest beside the tag
   --dry-run                 print a diff, write nothing

@@ -117,6 +117,29 @@ describe('bump', () => {
     expect(log).toMatch(/done planned: nothing was changed$/);
   });
 
+  test('finds relative paths in --dir first, then in the working directory', async () => {
+    await inDirectory(async (directory) => {
+      const files = {
+        'apps/compose.prod.yaml': services({ web: 'acme/svc:$V' }),
+        'apps/prod.env': 'V=v1.0.0\n',
+        'compose.prod.yaml': services({ web: 'acme/other:v1.0.0' }),
+      };
+      await lay(directory, files);
+      const paths = ['--dir', 'apps', '--file', 'compose.prod.yaml'];
+      const inside = await bump(directory, [...web, ...paths, '--env-file', 'prod.env'], 'host');
+      expect(inside.log).toContain('prod.env line 1: v1.0.0 → v1.1.0');
+      const outside = await bump(
+        directory,
+        ['--to', 'v1.2.0', '--service', 'web', ...paths, '--env-file', 'apps/prod.env'],
+        'host',
+      );
+      expect(outside.log).toContain('prod.env line 1: v1.1.0 → v1.2.0');
+      expect(await texts(directory)).toEqual({ ...files, 'apps/prod.env': 'V=v1.2.0\n' });
+      const missing = await bump(directory, [...web, '--dir', 'apps', '--file', 'x.yaml'], 'host');
+      expect(missing.log).toContain(`${join(directory, 'apps/x.yaml')} does not exist`);
+    });
+  });
+
   const pinned = `acme/svc:v1.0.0@${digest('a')}`;
 
   test.each<[string, Record<string, string>, string[], string | RegExp, Record<string, string>?]>([

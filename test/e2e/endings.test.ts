@@ -462,14 +462,14 @@ describe('5: the new version has started and is not well', () => {
   });
 });
 
-describe('4, somebody edits a file during the pull', () => {
+describe.concurrent('4, somebody edits a file during the pull', () => {
   test.for([
     ['that is only read', {}, 'v1.1.0', toNext],
     ['where none is to be written', { kind: 'default-latest', tag: 'latest' }, 'latest', []],
-  ] as const)('%s', async ([, options, tag, args]) => {
+  ] as const)('%s', async ([, options, tag, args], { onTestFinished: finished }) => {
     const registry = await startBadRegistry(inject('host').registry);
-    onTestFinished(() => registry.close());
-    const instance = await createInstance({ registry: registry.host, ...options });
+    finished(() => registry.close());
+    const instance = await createInstanceFor(finished, { registry: registry.host, ...options });
     await instance.publish(tag, { version: '1.1.0', ballast: 3_000_000 });
     registry.fail({ kind: 'slow', bytesPerSecond: 1_000_000 }, { on: 'blobs' });
     const before = await instance.snapshot();
