@@ -30,13 +30,14 @@ export async function bump(
   { env = {}, docker = [] }: BumpOptions = {},
 ): Promise<BumpResult> {
   const image = ['run', '--rm', '--network', 'none', '-v', `${directory}:${directory}`, '-w', directory];
+  // Without the dashes Node takes --env-file for itself, wherever it stands.
   const result =
     where === 'image'
       ? await execa('docker', [...image, ...docker, updaterImage, 'bump', ...args], {
           all: true,
           reject: false,
         })
-      : await execa(process.execPath, [bundle, 'bump', ...args], {
+      : await execa(process.execPath, ['--', bundle, 'bump', ...args], {
           all: true,
           reject: false,
           cwd: directory,
