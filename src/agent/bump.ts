@@ -58,7 +58,7 @@ export async function bump(
     if (signal.aborted) throw new Cancelled();
     log.phase = 'write';
     await replaceFiles(draft.changes, null, allFiles(project.files));
-    for (const edit of edits) log.info(describeEdit(edit));
+    for (const edit of edits) log.info(describeEdit(draft.files, edit));
     log.phase = 'done';
     const next = 'docker compose pull && docker compose up -d brings it to life';
     log.info(`updated to ${options.target.tag}: ${next}`, { outcome: 'updated' });
@@ -96,7 +96,7 @@ async function planBump(project: BumpProject, engine: Engine, options: BumpOptio
     substitutions: substitutionsOf(files, edits),
     shares: (service) => sharesPin(files, service, pins),
   });
-  refuseUnproven(proof, edits);
+  refuseUnproven(proof, files, edits);
   for (const name of proof.alsoMoved) log.info(`${name} is pinned by the same text and moves, too`);
   return { draft, edits };
 }

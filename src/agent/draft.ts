@@ -1,7 +1,13 @@
-import { basename } from 'node:path';
 import { applyEdits, type Edit } from '../compose/edit.ts';
 import { assigns, setVariableEdit } from '../compose/env-file.ts';
-import { type FileList, fileOf, type ProjectFiles, type TextFile, withFile } from '../compose/text-file.ts';
+import {
+  type FileList,
+  fileOf,
+  nameOf,
+  type ProjectFiles,
+  type TextFile,
+  withFile,
+} from '../compose/text-file.ts';
 
 /** One file as it was and as it will be. */
 export interface Change {
@@ -21,15 +27,19 @@ export interface Draft {
 }
 
 /** `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
-export function describeEdit({ file, line, before, after }: Edit): string {
+export function describeEdit(files: ProjectFiles, { file, line, before, after }: Edit): string {
   const change = before === '' ? `added ${after.trim()}` : `${before} → ${after}`;
-  return `${basename(file)} line ${line}: ${change}`;
+  return `${nameOf(files, file)} line ${line}: ${change}`;
 }
 
 export function applyTo(draft: Draft, edits: readonly Edit[]): void {
   for (const [path, own] of Map.groupBy(edits, ({ file }) => file)) {
     const text = fileOf(draft.files, path)?.text ?? '';
-    replace(draft, { path, text: applyEdits(text, own) }, own.map(describeEdit).join('; '));
+    replace(
+      draft,
+      { path, text: applyEdits(text, own) },
+      own.map((edit) => describeEdit(draft.files, edit)).join('; '),
+    );
   }
 }
 

@@ -1,7 +1,6 @@
-import { basename } from 'node:path';
 import type { Edit } from '../compose/edit.ts';
 import { parseReference, type Reference } from '../compose/reference.ts';
-import { allFiles, type ProjectFiles } from '../compose/text-file.ts';
+import { allFiles, nameOf, type ProjectFiles } from '../compose/text-file.ts';
 import type { Model } from '../engine/compose.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
@@ -66,7 +65,7 @@ export function prove(before: Model, after: Model, planned: Planned): Proof {
 }
 
 /** Failure: proof-failed. Refusal: pin-unsupported, where the version's variable says something else besides. */
-export function refuseUnproven(proof: Proof, edits: readonly Edit[]): void {
+export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonly Edit[]): void {
   const { unexpected, otherMeanings } = proof;
   if (unexpected.length > 0) {
     throw new UpdateError(
@@ -77,7 +76,7 @@ export function refuseUnproven(proof: Proof, edits: readonly Edit[]): void {
   }
   if (otherMeanings.length === 0) return;
   const places = edits.flatMap(({ variable, file, line }) =>
-    variable ? [`${variable} in ${basename(file)} line ${line}`] : [],
+    variable ? [`${variable} in ${nameOf(files, file)} line ${line}`] : [],
   );
   throw new UpdateError(
     'pin-unsupported',

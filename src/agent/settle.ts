@@ -83,7 +83,7 @@ export async function settlePlan(
   });
   const proof = prove(installation.model, model, planned);
   if (installation.kind === 'generated') checkGenerated(installation, model, planned, plan.moves);
-  else refuseUnproven(proof, edits);
+  else refuseUnproven(proof, draft.files, edits);
   const moved = new Set([
     ...plan.moves.map(({ service }) => service),
     ...installation.followers.map(({ name }) => name),

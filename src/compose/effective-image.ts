@@ -1,8 +1,15 @@
-import { basename } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import type { ScalarText } from './compose-file.ts';
-import { extendedLayer, includedLayers, type Layer, placeOf, resolvedText, rootLayers } from './layers.ts';
-import type { ProjectFiles } from './text-file.ts';
+import {
+  extendedLayer,
+  includedLayers,
+  type Layer,
+  placeOf,
+  reachOf,
+  resolvedText,
+  rootLayers,
+} from './layers.ts';
+import { nameOf, type ProjectFiles } from './text-file.ts';
 
 /** The `image` that wins for a service, and the file in which it is written. */
 export interface EffectiveImage {
@@ -20,7 +27,7 @@ export function effectiveImage(files: ProjectFiles, service: string): EffectiveI
   if (found.image) return found.image;
   if (found.away) throw found.away;
   if (found.hasBuild) {
-    const sources = files.composeFiles.map(({ path }) => basename(path)).join(', ');
+    const sources = files.composeFiles.map(({ path }) => nameOf(files, path)).join(', ');
     throw new UpdateError(
       'built-from-source',
       `${service} is built from source in ${sources} and names no image`,
@@ -29,7 +36,8 @@ export function effectiveImage(files: ProjectFiles, service: string): EffectiveI
   if (found.isThere) {
     throw new UpdateError('compose-invalid', `${service} has neither an image nor a build in ${list(files)}`);
   }
-  const services = [...new Set(layers.flatMap(({ file }) => file.services))];
+  const included = reachOf(files).layers.filter(({ follows }) => follows);
+  const services = [...new Set(included.flatMap(({ file }) => file.services))];
   throw new UpdateError('no-app', `no service ${service} in ${list(files)}`, {
     advice: `Its services are ${services.sort().join(', ') || 'none'}: name them with --service.`,
   });
@@ -109,4 +117,4 @@ const circular = (layer: Layer, line: number, says: string): UpdateError =>
   new UpdateError('compose-invalid', `${placeOf(layer, line)}: ${says} in a circle`);
 
 const list = (files: ProjectFiles): string =>
-  files.composeFiles.map(({ path }) => basename(path)).join(', ') || 'no file';
+  files.composeFiles.map(({ path }) => nameOf(files, path)).join(', ') || 'no file';

@@ -1,11 +1,10 @@
-import { basename } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import { parseTag, type Tag } from '../release/tag.ts';
 import { effectiveImage } from './effective-image.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
 import { parseReference, type Reference } from './reference.ts';
-import { fileOf, lineAt, type ProjectFiles, type TextFile } from './text-file.ts';
+import { fileOf, lineAt, nameOf, type ProjectFiles, type TextFile } from './text-file.ts';
 import { type Segment, segments, type Traced, trace } from './traced.ts';
 
 /**
@@ -15,7 +14,7 @@ import { type Segment, segments, type Traced, trace } from './traced.ts';
 export function findPin(files: ProjectFiles, service: string): Pin {
   const { layer, image } = effectiveImage(files, service);
   const { file } = layer.file;
-  const where = `image of ${service} in ${basename(file.path)} line ${image.line}`;
+  const where = `image of ${service} in ${layer.name} line ${image.line}`;
   const template = trace(image.text, file.path, image.start, { via: 'text' });
   const resolved = interpolate(template, layer.variables, where);
   const reference = parseReference(resolved.text);
@@ -107,7 +106,7 @@ function tagPlace(context: Context, tag: Tag, resolved: Traced, start: number): 
     return { kind: 'literal', file: context.file.path, line: context.line, description: context.where };
   const file = fileOf(context.files, source);
   const line = file ? lineAt(file, main.start) : context.line;
-  const here = `${basename(source)} line ${line}`;
+  const here = `${nameOf(context.files, source)} line ${line}`;
   if (variable === undefined) {
     return { kind: 'literal', file: source, line, description: `image of ${context.service} in ${here}` };
   }

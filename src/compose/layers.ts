@@ -1,8 +1,8 @@
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import { type ComposeFile, type Include, type Link, readComposeFile } from './compose-file.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
-import type { ProjectFiles } from './text-file.ts';
+import { directoryOf, nameOf, type ProjectFiles } from './text-file.ts';
 import { trace } from './traced.ts';
 import { variablesOf } from './variables.ts';
 
@@ -12,6 +12,8 @@ const mostLayers = 1000;
 /** A compose file in its place: what its links start from, and what its variables stand for. */
 export interface Layer {
   file: ComposeFile;
+  /** Of the file, for people. */
+  name: string;
   /** The directory from which relative paths in it start. */
   base: string;
   variables: Lookup;
@@ -34,12 +36,14 @@ export interface Linked {
 export function rootLayers(files: ProjectFiles): Layer[] {
   const variables = variablesOf(files.envFiles, givenTo(files));
   const base = directoryOf(files);
-  return files.composeFiles.map((file) => ({ file: readComposeFile(file), base, variables, follows: true }));
+  return files.composeFiles.map((file) => ({
+    file: readComposeFile(file),
+    name: nameOf(files, file.path),
+    base,
+    variables,
+    follows: true,
+  }));
 }
-
-/** What compose takes for the project directory where it is not told. */
-const directoryOf = (files: ProjectFiles): string =>
-  files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
 
 const givenTo = ({ given = {} }: ProjectFiles): Lookup => {
   return (name) => {
@@ -55,7 +59,8 @@ export function includedLayers(files: ProjectFiles, layer: Layer, include: Inclu
   const variables = own.length === 0 ? layer.variables : variablesOf(own, layer.variables);
   return include.paths.map((link) => {
     const file = linkedFile(files, layer, link, 'include');
-    return file instanceof UpdateError ? file : { file, base, variables, follows: true };
+    if (file instanceof UpdateError) return file;
+    return { file, name: nameOf(files, file.file.path), base, variables, follows: true };
   });
 }
 
@@ -87,7 +92,8 @@ function includeScope(layer: Layer, include: Include): { base: string; env: Link
 export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): Layer | UpdateError {
   const file = linkedFile(files, layer, link, 'extends');
   if (file instanceof UpdateError) return file;
-  return { file, base: dirname(file.file.path), variables: layer.variables, follows: false };
+  const { path } = file.file;
+  return { file, name: nameOf(files, path), base: dirname(path), variables: layer.variables, follows: false };
 }
 
 /** The file that a link leads to, or why it cannot be looked into. */
@@ -120,7 +126,7 @@ const resolvedLink = (layer: Layer, { path, line }: Link): string =>
 export const resolvedText = ({ file, variables }: Layer, text: string, where: string): string =>
   interpolate(trace(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
-export const placeOf = ({ file }: Layer, line: number): string => `${basename(file.file.path)} line ${line}`;
+export const placeOf = ({ name }: Layer, line: number): string => `${name} line ${line}`;
 
 /** All that the `-f` files lead to. */
 export interface Reach {

@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, dirname, relative } from 'node:path';
 
 /** A file's text as it is on disk: with its byte order mark and its line ends. Offsets count UTF-16 units of it. */
 export interface TextFile {
@@ -27,6 +27,16 @@ export interface ProjectFiles {
 const lists = ['composeFiles', 'envFiles', 'linkedFiles', 'linkedEnvFiles'] as const;
 
 export type FileList = (typeof lists)[number];
+
+/** From where paths in the files start; compose takes the directory of the first file where it is not told. */
+export const directoryOf = (files: ProjectFiles): string =>
+  files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
+
+/** A file's name for people: `compose.yaml`, `parts/compose.yaml`; the last part alone where it lies elsewhere. */
+export function nameOf(files: ProjectFiles, path: string): string {
+  const directory = directoryOf(files);
+  return path.startsWith(`${directory}/`) ? relative(directory, path) : basename(path);
+}
 
 /** The list that holds the file of this path. */
 export const listOf = (files: ProjectFiles, path: string): FileList | undefined =>

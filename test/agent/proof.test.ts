@@ -144,6 +144,7 @@ describe('prove', () => {
 });
 
 describe('refuseUnproven', () => {
+  const files = { composeFiles: [], envFiles: [], newEnvFile: '/srv/svc/.env' };
   const edit = {
     file: '/srv/svc/.env',
     line: 4,
@@ -155,11 +156,13 @@ describe('refuseUnproven', () => {
   };
 
   it('is silent about a proven edit', () => {
-    expect(() => refuseUnproven(nothing, [edit])).not.toThrow();
+    expect(() => refuseUnproven(nothing, files, [edit])).not.toThrow();
   });
 
   it('names the variable that says too much', () => {
-    expect(() => refuseUnproven({ ...nothing, otherMeanings: ['services.db.image: 1 → 2'] }, [edit])).toThrow(
+    expect(() =>
+      refuseUnproven({ ...nothing, otherMeanings: ['services.db.image: 1 → 2'] }, files, [edit]),
+    ).toThrow(
       expect.objectContaining({
         code: 'pin-unsupported',
         message: 'V in .env line 4 decides more than the version: services.db.image: 1 → 2',
@@ -168,9 +171,9 @@ describe('refuseUnproven', () => {
   });
 
   it('shows every difference', () => {
-    expect(() => refuseUnproven({ ...nothing, unexpected: ['a'], otherMeanings: ['b'] }, [edit])).toThrow(
-      expect.objectContaining({ code: 'proof-failed', detail: ['a', 'b'] }),
-    );
+    expect(() =>
+      refuseUnproven({ ...nothing, unexpected: ['a'], otherMeanings: ['b'] }, files, [edit]),
+    ).toThrow(expect.objectContaining({ code: 'proof-failed', detail: ['a', 'b'] }));
   });
 });
 

@@ -195,10 +195,13 @@ describe('all that is reached', () => {
       { 'p/sub/a.yaml': 'include: [deep/b.yaml]', 'p/sub/deep/b.yaml': services },
       {
         layers: ['p/c.yaml from p', 'p/sub/a.yaml from p/sub', 'p/sub/deep/b.yaml from p/sub/deep'],
-        composeFiles: ['include p/sub/a.yaml (c.yaml line 1)', 'include p/sub/deep/b.yaml (a.yaml line 1)'],
+        composeFiles: [
+          'include p/sub/a.yaml (c.yaml line 1)',
+          'include p/sub/deep/b.yaml (sub/a.yaml line 1)',
+        ],
         envFiles: [
           'env file of include p/sub/.env (c.yaml line 1), optional',
-          'env file of include p/sub/deep/.env (a.yaml line 1), optional',
+          'env file of include p/sub/deep/.env (sub/a.yaml line 1), optional',
         ],
       },
     ],
@@ -221,7 +224,7 @@ describe('all that is reached', () => {
       },
       {
         layers: ['p/c.yaml from p', 'p/sub/a.yaml from p/sub', 'p/b.yaml from p'],
-        composeFiles: ['extends p/sub/a.yaml (c.yaml line 1)', 'extends p/b.yaml (a.yaml line 3)'],
+        composeFiles: ['extends p/sub/a.yaml (c.yaml line 1)', 'extends p/b.yaml (sub/a.yaml line 3)'],
         envFiles: [],
       },
     ],

@@ -157,8 +157,11 @@ describe('a pin', () => {
     );
     expect(findPin(files, 'app')).toMatchObject({
       referenceText: 'svc:v1.4.2',
-      place: { file: '/srv/svc/sub/base.yaml' },
+      place: { file: '/srv/svc/sub/base.yaml', description: 'image of app in sub/base.yaml line 1' },
     });
+    expect(() => findPin(files, 'web')).toThrow(
+      expect.objectContaining({ advice: 'Its services are app: name them with --service.' }),
+    );
     expect(move(files, 'v1.5.0')).toEqual({ 'sub/base.yaml': 'services: {b: {image: svc:v1.5.0}}' });
   });
 

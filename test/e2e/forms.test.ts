@@ -494,6 +494,13 @@ const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
     'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is no image reference',
     mend,
   ],
+  'a reading that compose does not share': [
+    one(
+      'services:\n  app: {extends: base}\n  base: {image: "svc:v1.4.2"}\n---\nservices:\n  base: {image: "svc:v1.4.3"}\n',
+    ),
+    'compose resolves the image of app to svc:v1.4.2, image of app in compose.yaml line 6 says svc:v1.4.3',
+    byHand,
+  ],
   'a variable without a value': [
     image('svc:$V'),
     'image of app in compose.yaml line 3 resolves to "svc:", which is no image reference; V is not set',
