@@ -289,8 +289,8 @@ describe('bump', () => {
       const { stdout: docker } = await execa('sh', ['-c', 'command -v docker']);
       const files = { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) };
       await lay(directory, files);
-      // Somebody types Ctrl-C while compose proves the edit.
-      const wrapper = `#!/bin/sh\nkill -INT $PPID\nsleep 1\nexec ${docker} "$@"\n`;
+      // Somebody types Ctrl-C while compose proves the edit, and it ends at once.
+      const wrapper = `#!/bin/sh\nkill -INT $PPID\nsleep 2\ntouch waited\nexec ${docker} "$@"\n`;
       await writeFile(join(directory, 'docker'), wrapper, { mode: 0o755 });
       const { exitCode, log } = await bump(directory, web, 'host', {
         env: { PATH: `${directory}:${process.env.PATH}` },
