@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { basename, join, relative } from 'node:path';
+import { basename, join } from 'node:path';
 import { unifiedDiff } from '../compose/diff.ts';
 import { reachOf } from '../compose/layers.ts';
 import { findPin, movedReference, type Pin, type PinMove, pinEdits, sharesPin } from '../compose/pins.ts';
 import { replaceFiles } from '../compose/replace-files.ts';
-import { allFiles, type ProjectFiles } from '../compose/text-file.ts';
+import { allFiles, nameOf, type ProjectFiles } from '../compose/text-file.ts';
 import { Compose, type Model } from '../engine/compose.ts';
 import { Engine } from '../engine/engine.ts';
 import { Cancelled } from '../progress/cancelled.ts';
@@ -49,7 +49,7 @@ export async function bump(
     }
     if (options.dryRun) {
       for (const { path, before, after } of draft.changes) {
-        for (const line of unifiedDiff(relative(project.directory, path), before, after)) log.info(line);
+        for (const line of unifiedDiff(nameOf(project.files, path), before, after)) log.info(line);
       }
       log.phase = 'done';
       log.info('planned: nothing was changed', { outcome: 'unchanged' });

@@ -229,6 +229,15 @@ const layouts: Record<string, Layout> = {
     },
     args: ['--file', 'a.yaml', '--file', '../o/b.yaml'],
   },
+  'COMPOSE_FILE in another directory, the .env of this one': {
+    files: {
+      '.env': 'COMPOSE_FILE=sub/a.yml\nV=v§\n',
+      'sub/.env': 'V=v1.4.2\n',
+      'sub/a.yml': 'services: {app: {extends: {file: base.yml, service: b}}}\n',
+      'sub/base.yml': 'services: {b: {image: "svc:$V"}}\n',
+      'base.yml': 'services: {b: {image: "svc:v1.4.2"}}\n',
+    },
+  },
   'COMPOSE_FILE and its separator in .env': {
     files: {
       '.env': 'COMPOSE_FILE=a.yml,sub/b.yml\nCOMPOSE_PATH_SEPARATOR=,\n',
