@@ -38,9 +38,9 @@ type Texts = Record<string, string>;
 
 if (existsSync(table)) {
   describe.concurrent('a bump of compose files from the wild', () => {
-    test.for(readGroups().map((group) => [`${group.file}: ${group.image}`, group] as const))(
+    test.for(readGroups().map((group, index) => [`${group.file}: ${group.image}`, group, index] as const))(
       '%s',
-      async ([, group], { expect }) => {
+      async ([, group, index], { expect }) => {
         await inDirectory(async (directory) => {
           for (const name of namesOf(group)) {
             await copyFile(join(corpus, 'files', dirname(group.file), name), join(directory, name));
@@ -54,7 +54,10 @@ if (existsSync(table)) {
             everywhere(group, reference(group, group.tag, group.digest)),
           );
 
-          expectEnd(await change(newVersion, newDigest, 'image'), `updated to v${newVersion}`);
+          // A container costs more than a bump: the image's compose takes turns with the host's.
+          const [there, again] =
+            index % 3 === 0 ? (['image', 'host'] as const) : (['host', 'image'] as const);
+          expectEnd(await change(newVersion, newDigest, there), `updated to v${newVersion}`);
           expect(await readTexts(directory, group)).toEqual(wanted);
           const newTag = group.tag.replace(group.version, newVersion);
           expect(await imagesOf(directory, group)).toEqual({
@@ -62,8 +65,10 @@ if (existsSync(table)) {
             ...everywhere(group, reference(group, newTag, group.digest && newDigest)),
           });
 
-          expectEnd(await change(newVersion, newDigest, 'host'), 'unchanged: nothing to do');
-          expect(await readTexts(directory, group)).toEqual(wanted);
+          if (index % 3 === 1) {
+            expectEnd(await change(newVersion, newDigest, again), 'unchanged: nothing to do');
+            expect(await readTexts(directory, group)).toEqual(wanted);
+          }
 
           expectEnd(await change(group.version, group.digest, 'host'), `updated to v${group.version}`);
           expect(await readTexts(directory, group)).toEqual(texts);
