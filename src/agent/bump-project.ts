@@ -16,16 +16,11 @@ const overrideNames = [
   'docker-compose.override.yaml',
 ];
 
-export interface BumpProject {
-  directory: string;
-  files: ProjectFiles;
-}
-
 /**
  * The files that compose itself would read there.
  * @throws UpdateError compose-invalid
  */
-export async function readBumpProject(options: BumpOptions): Promise<BumpProject> {
+export async function readBumpProject(options: BumpOptions): Promise<ProjectFiles> {
   const [first] = options.files;
   const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const byDefault = join(asked, '.env');
@@ -42,12 +37,11 @@ export async function readBumpProject(options: BumpOptions): Promise<BumpProject
     newEnvFile: envFiles.at(-1)?.path ?? byDefault,
     directory,
   };
-  const linked = await withLinkedFiles(files, async ({ path, as, where, optional }) => {
+  return withLinkedFiles(files, async ({ path, as, where, optional }) => {
     const file = await readTextFileIfThere(path);
     if (file === null && !optional) throw missing(path, as, where);
     return file;
   });
-  return { directory, files: linked };
 }
 
 /** Paths start from `--dir` where it is given and has the file; else, as compose has it, from the working directory. */

@@ -5,14 +5,14 @@ import { unifiedDiff } from '../compose/diff.ts';
 import { reachOf } from '../compose/layers.ts';
 import { findPin, movedReference, type Pin, type PinMove, pinEdits, sharesPin } from '../compose/pins.ts';
 import { replaceFiles } from '../compose/replace-files.ts';
-import { allFiles, nameOf, type ProjectFiles } from '../compose/text-file.ts';
+import { allEnvFiles, allFiles, directoryOf, nameOf, type ProjectFiles } from '../compose/text-file.ts';
 import { Compose, type Model } from '../engine/compose.ts';
 import { Engine } from '../engine/engine.ts';
 import { Cancelled } from '../progress/cancelled.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { compareVersions } from '../release/order.ts';
 import { retag } from '../release/tag.ts';
-import { type BumpProject, readBumpProject } from './bump-project.ts';
+import { readBumpProject } from './bump-project.ts';
 import { applyTo, type Draft, describeEdit } from './draft.ts';
 import type { Log } from './log.ts';
 import { createMask } from './mask.ts';
@@ -31,7 +31,7 @@ export async function bump(
 ): Promise<'updated' | 'unchanged'> {
   log.phase = 'plan';
   const project = await readBumpProject(options);
-  hideSecrets(log, project.files, []);
+  hideSecrets(log, project, []);
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
     // Where people install the plugin for themselves.
@@ -49,7 +49,7 @@ export async function bump(
     }
     if (options.dryRun) {
       for (const { path, before, after } of draft.changes) {
-        for (const line of unifiedDiff(nameOf(project.files, path), before, after)) log.info(line);
+        for (const line of unifiedDiff(nameOf(project, path), before, after)) log.info(line);
       }
       log.phase = 'done';
       log.info('planned: nothing was changed', { outcome: 'unchanged' });
@@ -57,7 +57,7 @@ export async function bump(
     }
     if (signal.aborted) throw new Cancelled();
     log.phase = 'write';
-    await replaceFiles(draft.changes, null, allFiles(project.files));
+    await replaceFiles(draft.changes, null, allFiles(project));
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
     log.phase = 'done';
     const next = 'docker compose pull && docker compose up -d brings it to life';
@@ -69,19 +69,18 @@ export async function bump(
 }
 
 /** Decides every byte to be written, and proves it; touches nothing. */
-async function planBump(project: BumpProject, engine: Engine, options: BumpOptions, log: Log) {
-  const { directory } = project;
+async function planBump(project: ProjectFiles, engine: Engine, options: BumpOptions, log: Log) {
   const compose = new Compose(engine, {
     name: '',
-    directory,
-    files: project.files.composeFiles.map(({ path }) => path),
-    envFiles: project.files.envFiles.map(({ path }) => path),
+    directory: directoryOf(project),
+    files: project.composeFiles.map(({ path }) => path),
+    envFiles: project.envFiles.map(({ path }) => path),
   });
-  const lacking = await standIns(project.files);
+  const lacking = await standIns(project);
   const model = (files: ProjectFiles, changed: readonly string[]) =>
     modelWith(compose, files, changed, lacking);
-  const before = model(project.files, []).catch((error) => {
-    throw reachOf(project.files).remote[0] ?? error;
+  const before = model(project, []).catch((error) => {
+    throw reachOf(project).remote[0] ?? error;
   });
   const files = await givenFiles(project, before);
   // Compose takes its time over a model: while it reads the files of today, the edits are worked out and proposed to it.
@@ -102,12 +101,12 @@ async function planBump(project: BumpProject, engine: Engine, options: BumpOptio
 }
 
 /** The files with what compose has from elsewhere; it is waited for only where a file asks for the project's name. */
-async function givenFiles({ directory, files }: BumpProject, model: Promise<Model>): Promise<ProjectFiles> {
+async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
   const asks = allFiles(files).some(({ text }) => text.includes(name));
   return {
     ...files,
-    given: { ...(asks ? { [name]: (await model).name } : {}), PWD: directory, HOME: homedir() },
+    given: { ...(asks ? { [name]: (await model).name } : {}), PWD: directoryOf(files), HOME: homedir() },
   };
 }
 
@@ -173,12 +172,8 @@ function hideSecrets(log: Log, files: ProjectFiles, pins: readonly Pin[]): void 
   // Made when there is something to say: an env file may be long.
   log.hide((text) => {
     mask ??= createMask({
-      secrets: secretsOfFiles([...files.envFiles, ...(files.linkedEnvFiles ?? [])]),
-      keep: [
-        ...(files.directory === undefined ? [] : [files.directory]),
-        ...allFiles(files).flatMap(({ path }) => [path, basename(path)]),
-        ...images,
-      ],
+      secrets: secretsOfFiles(allEnvFiles(files)),
+      keep: [directoryOf(files), ...allFiles(files).flatMap(({ path }) => [path, basename(path)]), ...images],
     });
     return mask(text);
   });

@@ -4,7 +4,7 @@ import { readComposeFile } from '../compose/compose-file.ts';
 import { reachOf } from '../compose/layers.ts';
 import { findPin } from '../compose/pins.ts';
 import { parseReference } from '../compose/reference.ts';
-import type { ProjectFiles, TextFile } from '../compose/text-file.ts';
+import { allEnvFiles, type ProjectFiles, type TextFile } from '../compose/text-file.ts';
 import { Compose, type ComposeProject, type Model } from '../engine/compose.ts';
 import { byNumber, type Container, isMeantToRun, numberOf, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -50,7 +50,7 @@ export async function inspectInstallation(
     log.hide(
       createMask({
         secrets: [
-          ...secretsOfFiles([...files.envFiles, ...(files.linkedEnvFiles ?? [])]),
+          ...secretsOfFiles(allEnvFiles(files)),
           ...secretsOfContainers(containers),
           ...(model ? secretsOfModel(model) : []),
         ],

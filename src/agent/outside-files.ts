@@ -1,4 +1,3 @@
-import { access } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { readComposeFile } from '../compose/compose-file.ts';
 import { type Linked, pathIn, placeOf, reachOf, resolvedText } from '../compose/layers.ts';
@@ -6,7 +5,7 @@ import type { ProjectFiles } from '../compose/text-file.ts';
 import type { Model } from '../engine/compose.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { HostPaths } from './host-paths.ts';
-import { readTextFile, withLinkedFiles } from './read-files.ts';
+import { exists, readTextFile, withLinkedFiles } from './read-files.ts';
 
 type Named = Pick<Linked, 'path' | 'as'>;
 
@@ -69,9 +68,3 @@ function refuse(outside: readonly Named[]): void {
     { advice: `Add ${mounts.join(' ')} to the docker run command.` },
   );
 }
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );

@@ -1,4 +1,4 @@
-import { readFile, readlink, stat } from 'node:fs/promises';
+import { access, readFile, readlink, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Linked, reachOf } from '../compose/layers.ts';
 import { allFiles, type ProjectFiles, type TextFile } from '../compose/text-file.ts';
@@ -65,6 +65,12 @@ async function refuseLinkOutside(path: string): Promise<void> {
     advice: `Add -v ${dirname(target)}:${dirname(target)} to the docker run command.`,
   });
 }
+
+export const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
 
 /** Null where it does not exist. */
 export async function readTextFileIfThere(path: string): Promise<TextFile | null> {

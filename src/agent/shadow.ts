@@ -1,6 +1,6 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { allFiles, type ProjectFiles } from '../compose/text-file.ts';
+import { allEnvFiles, allFiles, type ProjectFiles } from '../compose/text-file.ts';
 import { isWithin } from './host-paths.ts';
 
 /**
@@ -29,7 +29,7 @@ export async function castShadow(
   // A link by an absolute path would lead out of the shadow, to the file as it is.
   const shadowLinks = (text: string) =>
     changed.reduce((done, path) => done.replaceAll(path, `${root}${path}`), text);
-  const env = new Set([...files.envFiles, ...(files.linkedEnvFiles ?? [])]);
+  const env = new Set(allEnvFiles(files));
   await Promise.all(
     all.map((file) =>
       writeFile(join(root, file.path), env.has(file) ? file.text : shadowLinks(file.text), { mode: 0o600 }),

@@ -1,8 +1,8 @@
-import { access } from 'node:fs/promises';
 import { type Layer, pathIn, reachOf } from '../compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../compose/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { StandIns } from './model-with.ts';
+import { exists } from './read-files.ts';
 
 /**
  * What `compose config` asks for and a proof does not need: required variables that nobody sets here, and env files
@@ -11,7 +11,8 @@ import type { StandIns } from './model-with.ts';
 export async function standIns(files: ProjectFiles): Promise<StandIns> {
   const { layers } = reachOf(files);
   const variables = requiredVariables(files).filter((name) => !layers.some((layer) => isSet(layer, name)));
-  const hasAll = (await Promise.all(layers.flatMap(envFilesOf).map(exists))).every(Boolean);
+  const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
+  const hasAll = (await Promise.all(there)).every(Boolean);
   return {
     // A number is accepted wherever a text is; compose rejects the rest, and says so.
     envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
@@ -40,12 +41,6 @@ function envFilesOf(layer: Layer): (string | null)[] {
     }
   });
 }
-
-const exists = (path: string | null): Promise<boolean> =>
-  access(path ?? '').then(
-    () => true,
-    () => false,
-  );
 
 /** JSON but for the tag is YAML. */
 function withoutEnvFiles(layers: readonly Layer[]): string {

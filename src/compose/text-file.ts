@@ -44,6 +44,12 @@ export const listOf = (files: ProjectFiles, path: string): FileList | undefined 
 
 export const allFiles = (files: ProjectFiles): TextFile[] => lists.flatMap((list) => files[list] ?? []);
 
+/** Those of included files, too. */
+export const allEnvFiles = (files: ProjectFiles): TextFile[] => [
+  ...files.envFiles,
+  ...(files.linkedEnvFiles ?? []),
+];
+
 /** A file of the project by its path. */
 export const fileOf = (files: ProjectFiles, path: string): TextFile | undefined =>
   allFiles(files).find((file) => file.path === path);
