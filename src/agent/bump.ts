@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -14,6 +15,8 @@ import { compareVersions } from '../release/order.ts';
 import { retag } from '../release/tag.ts';
 import { readBumpProject } from './bump-project.ts';
 import { applyTo, type Draft, describeEdit } from './draft.ts';
+import { isHalfDone, pendingSentence, readJournal } from './journal.ts';
+import { stateDirectory } from './lock.ts';
 import type { Log } from './log.ts';
 import { createMask } from './mask.ts';
 import { modelWith } from './model-with.ts';
@@ -31,6 +34,7 @@ export async function bump(
 ): Promise<'updated' | 'unchanged'> {
   log.phase = 'plan';
   const project = await readBumpProject(options);
+  await refuseHalfAnUpdate(directoryOf(project));
   hideSecrets(log, project, []);
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
@@ -57,7 +61,8 @@ export async function bump(
     }
     if (signal.aborted) throw new Cancelled();
     log.phase = 'write';
-    await replaceFiles(draft.changes, null, allFiles(project));
+    const run = randomBytes(4).toString('hex');
+    await replaceFiles(draft.changes, { run, backup: null, planned: allFiles(project) });
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
     log.phase = 'done';
     const next = 'docker compose pull && docker compose up -d brings it to life';
@@ -66,6 +71,13 @@ export async function bump(
   } finally {
     await rm(config, { recursive: true, force: true });
   }
+}
+
+/** Files in the middle of an update are put back by its next run, or must stay as they are. Refusal: journal-pending. */
+async function refuseHalfAnUpdate(directory: string): Promise<void> {
+  const journal = await readJournal(stateDirectory(directory));
+  if (journal === null || 'unreadable' in journal || !isHalfDone(journal)) return;
+  throw new UpdateError('journal-pending', pendingSentence(journal));
 }
 
 /** Decides every byte to be written, and proves it; touches nothing. */

@@ -2,19 +2,24 @@ import type { Engine } from '../engine/engine.ts';
 import type { Log } from './log.ts';
 
 type Stop = 'SIGINT' | 'SIGTERM';
-export const signalNumbers: Record<Stop, number> = { SIGINT: 2, SIGTERM: 15 };
+const signalNumbers: Record<Stop, number> = { SIGINT: 2, SIGTERM: 15 };
 
 /** SIGINT and SIGTERM end a run until it has something to finish; from then on they are only acknowledged. */
 export class Cancellation {
   readonly #controller = new AbortController();
   #tooLate = false;
+  /** Told of the first signal. */
+  onSignal: () => void = () => {};
   /** The first signal that came. */
   received: Stop | null = null;
 
   constructor(log: Log) {
     for (const name of Object.keys(signalNumbers) as Stop[]) {
       process.on(name, () => {
+        if (this.received === null) this.onSignal();
         this.received ??= name;
+        // The log has its last line.
+        if (log.phase === 'done') return;
         if (this.#tooLate) log.warn(`${name}: too late to cancel, the update goes on to its end`);
         else this.#controller.abort();
       });
@@ -23,6 +28,19 @@ export class Cancellation {
 
   get signal(): AbortSignal {
     return this.#controller.signal;
+  }
+
+  /** Of the signal that came, for the exit code. */
+  get signalNumber(): number {
+    return signalNumbers[this.received ?? 'SIGTERM'];
+  }
+
+  /** Puts something back, which a signal must not leave half done. */
+  async shield(engine: Engine, work: () => Promise<void>): Promise<void> {
+    const { signal } = engine;
+    engine.signal = undefined;
+    await work();
+    engine.signal = signal;
   }
 
   /** From here on the run goes to its end. */

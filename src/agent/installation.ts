@@ -32,8 +32,6 @@ export interface Installation {
   model: Model;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
-  /** What a killed `up` left behind: created under a temporary name, never started. */
-  leftovers: readonly Container[];
   /** The app first. */
   services: readonly ServiceFacts[];
   /** What decides the tag of each of them, in their order. */
@@ -52,10 +50,3 @@ export const isGenerated = (text: string): boolean =>
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/, 1)[0]
     ?.trimEnd() === generatedMarker;
-
-/** Compose's temporary name while it replaces a container: the first 12 digits of the old one's id. */
-const leftoverName = /^[0-9a-f]{12}_/;
-
-/** What a killed or failed `up` left: created under a temporary name, never started. */
-export const isLeftover = (container: Container): boolean =>
-  leftoverName.test(container.name) && container.status === 'created';

@@ -3,6 +3,8 @@ import { normalize } from 'node:path';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type HostPaths, isWithin } from './host-paths.ts';
+import { isPending, readJournal } from './journal.ts';
+import { stateDirectory } from './lock.ts';
 import type { UpdateOptions } from './options.ts';
 
 /** A compose project as the labels of its containers tell of it. */
@@ -32,7 +34,7 @@ export async function locateProject(
   paths: HostPaths,
   options: UpdateOptions,
 ): Promise<Located> {
-  const projects = await listProjects(engine);
+  const projects = withHalfReplaced(await listProjects(engine), await pendingProjects(paths, options));
   const candidates = options.dir
     ? [normalize(options.dir).replace(/(.)\/$/, '$1')]
     : await directoriesWithComposeFile(paths);
@@ -94,6 +96,26 @@ async function listProjects(engine: Engine): Promise<ProjectRow[]> {
     rows.set(key, row);
   }
   return [...rows.values()];
+}
+
+/** Projects of which an update was interrupted: there may be no container of the app, or none at all, to tell of them. */
+async function pendingProjects(paths: HostPaths, options: UpdateOptions): Promise<ProjectRow[]> {
+  const rows: ProjectRow[] = [];
+  for (const here of options.dir ? [options.dir] : paths.destinations) {
+    const journal = await readJournal(stateDirectory(here)).catch(() => null);
+    if (journal === null || 'unreadable' in journal || !isPending(journal)) continue;
+    const { name, directory } = journal.project;
+    rows.push({ name, directory, services: new Set(journal.services) });
+  }
+  return rows;
+}
+
+function withHalfReplaced(projects: ProjectRow[], pending: readonly ProjectRow[]): ProjectRow[] {
+  const isSame = (a: ProjectRow) => (b: ProjectRow) => a.name === b.name && a.directory === b.directory;
+  for (const row of projects) {
+    for (const service of pending.find(isSame(row))?.services ?? []) row.services.add(service);
+  }
+  return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
 }
 
 async function directoriesWithComposeFile(paths: HostPaths): Promise<string[]> {

@@ -1,6 +1,7 @@
-import { chmod, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Container } from '../engine/container.ts';
+import { disk } from '../compose/file-system.ts';
+import { type Container, isMeantToRun } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Log } from './log.ts';
@@ -12,6 +13,9 @@ export const stateDirectory = (directory: string): string => join(directory, '.s
 export interface Lock {
   /** The run before this one was killed. */
   takenOver: boolean;
+  /** Takes it once more where somebody has removed it. */
+  renew: () => Promise<void>;
+  /** Never removes another's. */
   release: () => Promise<void>;
 }
 
@@ -32,6 +36,8 @@ export async function openStateDirectory(directory: string): Promise<string> {
     // Where a person has made it, or loosened it, the backups in it are private all the same.
     await chmod(state, 0o700);
     await writeFile(join(state, '.gitignore'), '*\n');
+    // A journal in a directory that a power cut takes back would be no journal.
+    await disk.sync(directory);
     return state;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -65,8 +71,12 @@ export async function takeLock(state: string, own: Container, engine: Engine, lo
   const lock = join(state, 'lock');
   const mine = join(state, `lock.${own.id.slice(0, 12)}`);
   const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
+  const text = `${JSON.stringify(holder)}\n`;
   // Linked into place whole: nobody ever reads a lock without its owner in it.
-  await writeFile(mine, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  const failed = (cause: Error) => {
+    throw new UpdateError('write-failed', `the lock cannot be written: ${cause.message}`, { cause });
+  };
+  await writeFile(mine, text, { mode: 0o600 }).catch(failed);
   let takenOver = false;
   try {
     for (let attempt = 0; attempt < 10; attempt++) {
@@ -74,16 +84,36 @@ export async function takeLock(state: string, own: Container, engine: Engine, lo
         () => true,
         (error: NodeJS.ErrnoException) => {
           if (error.code === 'EEXIST') return false;
-          throw error;
+          return failed(error);
         },
       );
-      if (taken) return { takenOver, release: () => rm(lock, { force: true }) };
+      if (taken) {
+        const release = async () => {
+          if ((await readFile(lock, 'utf8').catch(() => null)) === text) await rm(lock, { force: true });
+        };
+        await removeRemains(state, engine).catch(async (error) => {
+          await release();
+          throw error;
+        });
+        const renew = () => writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
+        return { takenOver, renew, release };
+      }
       takenOver = (await removeStale(lock, own, engine, log)) || takenOver;
     }
   } finally {
     await rm(mine, { force: true });
   }
   throw new UpdateError('update-running', 'another update is just starting here');
+}
+
+/** What others left who were killed while they took the lock; `lock.<id>` of one that runs is its own affair. */
+async function removeRemains(state: string, engine: Engine): Promise<void> {
+  for (const name of await readdir(state)) {
+    const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
+    if (id === undefined) continue;
+    const [container] = await engine.inspect([id]);
+    if (!container || !isMeantToRun(container)) await rm(join(state, name), { force: true });
+  }
 }
 
 /** Whether a lock was there that nobody holds any more. Throws update-running where the holder runs. */
@@ -93,7 +123,7 @@ async function removeStale(lock: string, own: Container, engine: Engine, log: Lo
   const holder = readHolder(text);
   if (holder && holder.containerId !== own.id) {
     const [container] = await engine.inspect([holder.containerId]);
-    if (container?.status === 'running' || container?.status === 'paused') {
+    if (container && isMeantToRun(container)) {
       throw new UpdateError(
         'update-running',
         `another update is running: container ${container.name}, since ${holder.since}`,

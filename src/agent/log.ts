@@ -1,4 +1,5 @@
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import pino from 'pino';
 import type { Level, Phase, ProgressEvent } from '../progress/event.ts';
 import { formatLine } from '../progress/line.ts';
@@ -45,8 +46,16 @@ export class Log {
     this.#emit('info', message, fields, percent);
   }
 
-  /** Keeps a copy of the whole log, from its first line on, in a file that outlives the container. */
-  copyTo(path: string): void {
+  /** What stands in the log for it. */
+  masked(text: string): string {
+    return this.#mask(text);
+  }
+
+  /**
+   * Keeps a copy of the whole log, from its first line on, in a file that outlives the container. A run that goes on
+   * with another one's work adds to that one's story.
+   */
+  copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
     // A full disk must not end a run for its copy of the log: the container's own log goes on.
     const keep = (write: () => void) => {
@@ -57,8 +66,16 @@ export class Log {
         this.warn(`the log is no longer copied to ${path}: ${(error as Error).message}`);
       }
     };
-    keep(() => writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600 }));
-    this.#sinks.push((event) => keep(() => appendFileSync(path, `${formatLine(event)}\n`)));
+    const whole = (flag: 'w' | 'a') =>
+      writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
+    keep(() => whole(add ? 'a' : 'w'));
+    this.#sinks.push((event) =>
+      keep(() => {
+        if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
+        // Somebody has removed it: it is written anew once its directory is there again.
+        else if (existsSync(dirname(path))) whole('w');
+      }),
+    );
   }
 
   #emit(level: Level, message: string, fields: Fields, percent?: number): void {

@@ -2,11 +2,9 @@ import { mkdtemp } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Engine } from '../engine/engine.ts';
-import { Cancelled } from '../progress/cancelled.ts';
 import { exitCodes } from '../progress/outcome.ts';
-import { UpdateError } from '../progress/update-error.ts';
 import { bump } from './bump.ts';
-import { Cancellation, signalNumbers } from './cancellation.ts';
+import { Cancellation } from './cancellation.ts';
 import { prepareConfig } from './credentials.ts';
 import { engineAddress } from './engine-address.ts';
 import { Log, stdoutSink } from './log.ts';
@@ -53,14 +51,12 @@ async function main(argv: readonly string[]): Promise<number> {
       { home: homedir(), signal: cancellation.signal },
     );
     engine.onAway = (sentence) => log.warn(sentence);
+    cancellation.onSignal = () => void engine.watchShutdown();
     const context = { engine, options, log, cancellation, startedAt: Date.now(), known };
     if (options.command === 'plan') await showPlan(context);
-    else return exitCodes[await update(context)];
+    else return await update(context);
     return 0;
   } catch (error) {
-    const cancelledBy = error instanceof Cancelled ? (cancellation.received ?? 'SIGTERM') : null;
-    reportEnding(error, log, known);
-    if (cancelledBy) return 128 + signalNumbers[cancelledBy];
-    return exitCodes[error instanceof UpdateError ? error.outcome : 'crashed'];
+    return reportEnding(error, log, known, cancellation.signalNumber).exitCode;
   }
 }

@@ -2,11 +2,11 @@ import type { Image } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Installation } from './installation.ts';
+import type { Journal } from './journal.ts';
 import type { UpdatePlan } from './plan.ts';
-import { localImages, pullImages } from './pull.ts';
+import { localImages, pullImages, tagsBefore } from './pull.ts';
 import type { RunContext } from './run-context.ts';
 import type { Settled } from './settle.ts';
-import type { Undo } from './undo.ts';
 
 /** Images by reference, all of them local. */
 export async function pullMoves(
@@ -43,13 +43,13 @@ export async function pullAdded(
   installation: Installation,
   settled: Settled,
   images: Map<string, Image>,
-  undo: Undo,
+  journal: Journal,
   deadline: number,
 ): Promise<void> {
   const { engine, log } = context;
   const added = new Map([...settled.references].filter(([, reference]) => !images.has(reference)));
   if (added.size === 0) return;
-  undo.tags = new Map([...undo.tags, ...(await localImages(engine, added.values()))]);
+  await journal.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
   await pullImages(
     installation.compose,
     added,

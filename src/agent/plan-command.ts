@@ -3,21 +3,32 @@ import { unifiedDiff } from '../compose/diff.ts';
 import { candidateFiles } from './candidate-files.ts';
 import { checkDrift } from './check-drift.ts';
 import { checkTargets } from './check-targets.ts';
+import { meantToRun } from './earlier-run.ts';
 import { inspectInstallation } from './inspect.ts';
-import { lockHolder } from './lock.ts';
+import { isPending, pendingSentence, readJournal } from './journal.ts';
+import { lockHolder, stateDirectory } from './lock.ts';
 import { meet } from './meet.ts';
 import { planUpdate } from './plan.ts';
 import { localImages } from './pull.ts';
 import { type RunContext, remember } from './run-context.ts';
 import { settlePlan } from './settle.ts';
-import { describeInstallation, describePlan } from './story.ts';
+import { describeInstallation, describePlan, fromWord } from './story.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {
   const met = await meet(engine, options, log);
   const holder = await lockHolder(met.located.mountedAt);
-  const installation = await inspectInstallation(engine, met, options, log);
-  remember(known, installation);
+  const earlier = await readJournal(stateDirectory(met.located.mountedAt));
+  const pending = earlier !== null && !('unreadable' in earlier) && isPending(earlier) ? earlier : null;
+  if (pending) log.warn(`${pendingSentence(pending)}; update settles that first`);
+  const installation = await inspectInstallation(engine, met, options, log, meantToRun(pending));
+  const { services } = installation;
+  remember(
+    known,
+    fromWord(installation),
+    installation.project,
+    services.map(({ name }) => name),
+  );
   describeInstallation(installation, log);
   log.phase = 'plan';
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);

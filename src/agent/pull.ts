@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compose } from '../engine/compose.ts';
 import { composeMessages } from '../engine/compose-output.ts';
-import type { Image } from '../engine/container.ts';
+import { hasStarted, type Image } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { classifyPullFailure } from '../engine/pull-failure.ts';
 import { PullMeter } from '../engine/pull-progress.ts';
 import { Cancelled } from '../progress/cancelled.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Log } from './log.ts';
+import { listProject } from './project-containers.ts';
 
 /** Before the second, third and fourth try. */
 const pausesMs = [2_000, 5_000, 10_000];
@@ -114,12 +115,41 @@ export async function localImages(engine: Engine, references: Iterable<string>):
   );
 }
 
-/** Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. */
-export async function tagBack(engine: Engine, before: ReadonlyMap<string, Image>, log: Log): Promise<void> {
-  const now = await localImages(engine, before.keys());
-  for (const [reference, image] of before) {
-    if (now.get(reference)?.id === image.id) continue;
-    await engine.ask(['tag', image.id, reference]);
+/** The image behind each reference today, for those that are here. */
+export async function tagsBefore(
+  engine: Engine,
+  references: Iterable<string>,
+): Promise<{ reference: string; imageId: string }[]> {
+  return [...(await localImages(engine, references))].map(([reference, { id }]) => ({
+    reference,
+    imageId: id,
+  }));
+}
+
+/**
+ * Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. One whose new
+ * image somebody has started meanwhile stays: there is no way back for that one.
+ */
+export async function tagBack(
+  engine: Engine,
+  project: string,
+  before: readonly { reference: string; imageId: string }[],
+  log: Log,
+): Promise<void> {
+  if (before.length === 0) return;
+  const now = await localImages(
+    engine,
+    before.map(({ reference }) => reference),
+  );
+  const { containers } = await listProject(engine, project);
+  for (const { reference, imageId } of before) {
+    const id = now.get(reference)?.id;
+    if (id === imageId) continue;
+    if (containers.some((container) => container.imageId === id && hasStarted(container))) {
+      log.warn(`${reference} stays at the new image: somebody has started it`);
+      continue;
+    }
+    await engine.ask(['tag', imageId, reference]);
     log.info(`${reference} names the image from before again`);
   }
 }

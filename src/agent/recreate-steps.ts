@@ -1,10 +1,12 @@
-import type { Model } from '../engine/compose.ts';
-import { type Container, isMeantToRun } from '../engine/container.ts';
-import type { Installation, ServiceFacts } from './installation.ts';
+import { type Container, isMeantToRun, numberOf, service } from '../engine/container.ts';
+import { type Changeover, isBefore, isDone, type MovedService, mustRun, recordsOf } from './changeover.ts';
+import { hasTemporaryName, type ProjectContainers } from './project-containers.ts';
 
 /** What `recreate` does, in order. */
 export type Step =
   | { kind: 'remove-leftovers'; containers: readonly Container[] }
+  /** A killed `up` had removed the old one and not named the new one yet; it holds the anonymous volumes. */
+  | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean }
   | { kind: 'await-healthy'; service: string; dependent: string }
@@ -14,47 +16,69 @@ export type Step =
 export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
 
 /**
- * The order that keeps the app away for the shortest time, and that leaves nothing of the new version started when the
- * new app cannot even start: the old workers stop while the old app still answers, then the app is replaced, then the
- * workers, then whatever lives in a namespace of theirs.
+ * What is left to do, from what there is `now`: everything in an ordinary run, the rest after a kill. The order keeps the
+ * app away for the shortest time, and leaves nothing of the new version started when the new app cannot even start: the
+ * old workers stop while the old app still answers, then the app is replaced, then the workers, then whatever lives in a
+ * namespace of theirs.
  */
-export function planRecreate(installation: Installation, model: Model): Step[] {
-  const workers = installation.services.filter(({ isApp }) => !isApp);
-  const apps = installation.services.filter(({ isApp }) => isApp);
+export function planRecreate(changeover: Changeover, now: ProjectContainers): Step[] {
+  const pending = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
+  const names = new Set(pending.map(({ name }) => name));
+  const own = now.containers.filter((container) => names.has(service(container)));
   const steps: Step[] = [];
-  if (installation.leftovers.length > 0)
-    steps.push({ kind: 'remove-leftovers', containers: installation.leftovers });
-  for (const worker of workers) {
-    const containers = worker.containers.filter(isMeantToRun);
+  if (now.leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: now.leftovers });
+  const nameless = own.filter(hasTemporaryName);
+  if (nameless.length > 0) steps.push({ kind: 'give-name', containers: nameless });
+
+  for (const worker of pending.filter(({ isApp, follows }) => !isApp && !follows)) {
+    const containers = own.filter(
+      (each) => service(each) === worker.name && isBefore(changeover, each) && isMeantToRun(each),
+    );
     if (containers.length > 0) steps.push({ kind: 'stop', service: worker.name, containers });
   }
-  for (const app of apps) steps.push(up(app, { start: true, force: false }));
-  for (const worker of workers) {
-    for (const app of apps) {
-      const condition = model.services[worker.name]?.depends_on?.[app.name]?.condition;
-      if (condition === 'service_healthy' && worker.running > 0) {
-        steps.push({ kind: 'await-healthy', service: app.name, dependent: worker.name });
-      }
+  for (const moved of pending) {
+    const records = recordsOf(changeover, moved.name);
+    const start = records.some((record) => mustRun(moved, record));
+    if (start && !moved.follows) {
+      steps.push(
+        ...moved.awaits.map((app): Step => ({ kind: 'await-healthy', service: app, dependent: moved.name })),
+      );
     }
-    steps.push(...upAsBefore(worker, false));
+    steps.push({
+      kind: 'up',
+      service: moved.name,
+      scale: records.length,
+      start,
+      force: mustBeForced(changeover, moved, own),
+    });
+    const stopped = records.filter((record) => !mustRun(moved, record)).map(({ number }) => number);
+    if (start && stopped.length > 0)
+      steps.push({ kind: 'stop-again', service: moved.name, numbers: stopped });
   }
-  for (const follower of installation.followers) steps.push(...upAsBefore(follower, true));
   return steps;
 }
 
-const up = (service: ServiceFacts, how: { start: boolean; force: boolean }): Step => ({
-  kind: 'up',
-  service: service.name,
-  scale: service.containers.length,
-  ...how,
-});
+/** Compose sees no need to replace a follower whose own definition stays. One that is new already is only started. */
+const mustBeForced = (
+  changeover: Changeover,
+  { name, follows }: MovedService,
+  own: readonly Container[],
+): boolean =>
+  follows && own.some((container) => service(container) === name && isBefore(changeover, container));
 
-/** What was stopped is replaced, too, and stays stopped. */
-function upAsBefore(service: ServiceFacts, force: boolean): Step[] {
-  const steps = [up(service, { start: service.running > 0, force })];
-  const numbers = service.stopped;
-  if (service.running > 0 && numbers.length > 0) {
-    steps.push({ kind: 'stop-again', service: service.name, numbers });
-  }
-  return steps;
+/** Numbers of the replicas that are to run, among the containers there are `now`. */
+export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {
+  return new Map(
+    changeover.moved.flatMap((moved) => {
+      const records = recordsOf(changeover, moved.name);
+      const ids = now
+        .filter((container) => service(container) === moved.name)
+        .filter((container) => {
+          const record = records.find(({ number }) => number === numberOf(container));
+          return moved.isApp || record?.runs !== false;
+        })
+        .map(({ id }) => id);
+      return ids.length > 0 ? [[moved.name, ids] as const] : [];
+    }),
+  );
 }

@@ -1,71 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compose } from '../engine/compose.ts';
 import { composeMessages } from '../engine/compose-output.ts';
-import { type Container, hasStarted, isMeantToRun, numberOf, service } from '../engine/container.ts';
+import { type Container, numberOf, service } from '../engine/container.ts';
 import { type Engine, isConnectionLost } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { type Installation, isLeftover, type ServiceFacts } from './installation.ts';
+import type { Changeover } from './changeover.ts';
 import type { Log } from './log.ts';
-import type { Step, StepOf } from './recreate-steps.ts';
-import { awaitWell, idsToRun, projectContainers } from './verify.ts';
+import { finalName, listProject } from './project-containers.ts';
+import { idsToRun, planRecreate, type Step, type StepOf } from './recreate-steps.ts';
+import { awaitWell } from './verify.ts';
 
 /** Stopping honours each container's own grace period; this comes on top. */
 const upDeadlineMs = 900_000;
-const stopDeadlineMs = 900_000;
-const tries = 3;
+export const stopDeadlineMs = 900_000;
+const tries = 4;
+const pauseMs = 500;
 
 export interface RecreateContext {
   engine: Engine;
   compose: Compose;
-  installation: Installation;
+  changeover: Changeover;
   waitTimeoutMs: number;
   log: Log;
+  /** Told after each step that may have started something new. */
+  afterUp: () => Promise<void>;
+  /** Nothing of the new version has started. */
+  mayGoBack: () => boolean;
 }
 
 type Executors = { [K in Step['kind']]: (step: StepOf<K>, context: RecreateContext) => Promise<void> };
 
 const executors: Executors = {
-  'remove-leftovers': ({ containers }, { engine, log }) => removeContainers(engine, containers, log),
-  stop: async ({ containers }, { engine }) => {
-    await engine.ask(['stop', ...containers.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+  'remove-leftovers': ({ containers }, { engine, log }) => removeLeftovers(engine, containers, log),
+  'give-name': async ({ containers }, { engine, log }) => {
+    for (const container of containers) {
+      const name = finalName(container);
+      const { exitCode } = await engine.call(['rename', container.id, name]);
+      if (exitCode === 0)
+        log.info(`${container.name} is ${name} now: a compose call was killed before it named it`);
+    }
   },
+  stop: async ({ containers }, { engine }) => stop(engine, containers),
   up: (step, context) => bringUp(step, context),
-  'await-healthy': async ({ service: name, dependent }, { engine, installation, waitTimeoutMs, log }) => {
+  'await-healthy': async (
+    { service: name, dependent },
+    { engine, compose, changeover, waitTimeoutMs, log },
+  ) => {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
-    const containers = await projectContainers(engine, installation.project.name);
-    const awaited = installation.services.filter((facts) => facts.name === name);
-    await awaitWell(engine, idsToRun(containers, awaited), waitTimeoutMs, log);
+    const { containers } = await listProject(engine, compose.project.name);
+    const ids = idsToRun(changeover, containers).get(name) ?? [];
+    await awaitWell(engine, new Map([[name, ids]]), waitTimeoutMs, log);
   },
-  'stop-again': async ({ service: name, numbers }, { engine, installation }) => {
-    const containers = await projectContainers(engine, installation.project.name);
-    const own = containers.filter((each) => service(each) === name && numbers.includes(numberOf(each)));
-    await engine.ask(['stop', ...own.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+  'stop-again': async ({ service: name, numbers }, { engine, compose }) => {
+    const { containers } = await listProject(engine, compose.project.name);
+    await stop(
+      engine,
+      containers.filter((each) => service(each) === name && numbers.includes(numberOf(each))),
+    );
   },
 };
 
-/** Runs the steps in order. @throws UpdateError recreate-failed, broken */
-export async function runSteps(steps: readonly Step[], context: RecreateContext): Promise<void> {
-  for (const step of steps) await run(step, context);
+/** Does what is left to do. @throws UpdateError recreate-failed, broken */
+export async function recreate(context: RecreateContext): Promise<void> {
+  const { engine, compose, changeover, log } = context;
+  const now = await listProject(engine, compose.project.name);
+  for (const step of planRecreate(changeover, now)) await run(step, context);
+  const { leftovers } = await listProject(engine, compose.project.name);
+  await removeLeftovers(engine, leftovers, log);
 }
 
 const run = <K extends Step['kind']>(step: StepOf<K>, context: RecreateContext): Promise<void> =>
   (executors[step.kind] as (step: StepOf<K>, context: RecreateContext) => Promise<void>)(step, context);
 
-async function bringUp(
-  step: StepOf<'up'>,
-  { engine, compose, installation, log }: RecreateContext,
-): Promise<void> {
+async function stop(engine: Engine, containers: readonly Container[]): Promise<void> {
+  if (containers.length === 0) return;
+  await engine.ask(['stop', ...containers.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+}
+
+/** What the engine says while it is still busy with what a killed compose call, or a killed engine, had begun. */
+const stillBusy =
+  /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
+
+/** A killed engine has left a task behind that no start of this container gets past: only a new one does. */
+const stuck = /task \S+ already exists/i;
+
+async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<void> {
+  const { engine, compose, log, afterUp, mayGoBack } = context;
+  let { force } = step;
   for (let attempt = 1; ; attempt++) {
     const result = await compose.up(step.service, {
       scale: step.scale,
       start: step.start,
-      forceRecreate: step.force,
+      forceRecreate: force,
       deadlineMs: upDeadlineMs,
     });
+    await afterUp();
     if (result.exitCode === 0) return;
     const messages = composeMessages(result.stderr);
-    if (attempt < tries && isConnectionLost(result.stderr)) {
-      log.warn(`the engine went away while ${step.service} was replaced; once more`);
-      await removeContainers(engine, await findLeftovers(engine, installation.project.name), log);
+    const lost = isConnectionLost(result.stderr);
+    // Where there is no way back, everything is worth another try.
+    const isStuck = stuck.test(result.stderr);
+    force ||= isStuck;
+    if (attempt < tries && (lost || isStuck || stillBusy.test(result.stderr) || !mayGoBack())) {
+      log.warn(
+        lost
+          ? `the engine went away while ${step.service} was replaced; once more`
+          : `${messages.at(-1) ?? 'the engine was busy'}; once more`,
+      );
+      await sleep(pauseMs * attempt);
+      const { leftovers } = await listProject(engine, compose.project.name);
+      await removeLeftovers(engine, leftovers, log);
       continue;
     }
     throw new UpdateError(
@@ -78,83 +122,16 @@ async function bringUp(
   }
 }
 
-/** What a killed or failed `up` leaves behind: it would block the next one with a name that is taken. */
-export async function findLeftovers(engine: Engine, project: string): Promise<Container[]> {
-  const all = await engine.containers([`label=com.docker.compose.project=${project}`]);
-  return all.filter(isLeftover);
-}
-
-async function removeContainers(engine: Engine, containers: readonly Container[], log: Log): Promise<void> {
+/** It would block the next `up` with a name that is taken. */
+export async function removeLeftovers(
+  engine: Engine,
+  containers: readonly Container[],
+  log: Log,
+): Promise<void> {
   if (containers.length === 0) return;
   // Without --volumes: an anonymous volume may be the one of the container it was to replace.
   await engine.ask(['rm', '--force', ...containers.map(({ id }) => id)]);
   log.info(
     `removed what an earlier compose call left behind: ${containers.map(({ name }) => name).join(', ')}`,
   );
-}
-
-/** Whether any container of the new version has run: from then on there is no way back. */
-export async function newHasStarted(engine: Engine, installation: Installation): Promise<boolean> {
-  const names = new Set(installation.services.map(({ name }) => name));
-  const known = new Set(installation.containers.map(({ id }) => id));
-  const all = await engine.containers([`label=com.docker.compose.project=${installation.project.name}`]);
-  return all.some(
-    (container) => names.has(service(container)) && !known.has(container.id) && hasStarted(container),
-  );
-}
-
-/**
- * Brings the old version back after a `recreate` that started nothing new; the files and tags are the old ones again.
- * @throws UpdateError not-brought-back
- */
-export async function bringBack(context: RecreateContext): Promise<void> {
-  try {
-    await restoreContainers(context);
-  } catch (error) {
-    if (!(error instanceof UpdateError)) throw error;
-    throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });
-  }
-}
-
-async function restoreContainers(context: RecreateContext): Promise<void> {
-  const { engine, installation, log } = context;
-  const known = new Set(installation.containers.map(({ id }) => id));
-  const moved = [...installation.services, ...installation.followers];
-  const names = new Set(moved.map(({ name }) => name));
-  const now = await engine.containers([`label=com.docker.compose.project=${installation.project.name}`]);
-  const fresh = now.filter(
-    (container) => names.has(service(container)) && !known.has(container.id) && !hasStarted(container),
-  );
-  if (fresh.length > 0) await engine.ask(['rm', '--force', ...fresh.map(({ id }) => id)]);
-  const there = new Set(now.map(({ id }) => id));
-  const isWhole = ({ containers }: ServiceFacts) => containers.every(({ id }) => there.has(id));
-  const followers = new Set(installation.services.every(isWhole) ? [] : installation.followers);
-  // One that cannot come back must not keep the others down.
-  const failures: unknown[] = [];
-  for (const facts of moved) {
-    // What lived in a namespace of a container that is gone needs the new one's.
-    const force = followers.has(facts);
-    await (isWhole(facts) && !force ? startAgain(facts, engine) : makeAgain(facts, force, context)).catch(
-      (error) => failures.push(error),
-    );
-  }
-  if (failures.length > 0) throw failures[0];
-  const containers = await projectContainers(engine, installation.project.name);
-  const asBefore = moved.map((facts) => ({ ...facts, isApp: false }));
-  await awaitWell(engine, idsToRun(containers, asBefore), context.waitTimeoutMs, log);
-}
-
-async function startAgain({ containers }: ServiceFacts, engine: Engine): Promise<void> {
-  const ran = containers.filter(isMeantToRun);
-  if (ran.length === 0) return;
-  await engine.ask(['start', ...ran.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
-}
-
-async function makeAgain(
-  { name, containers, running }: ServiceFacts,
-  force: boolean,
-  context: RecreateContext,
-): Promise<void> {
-  context.log.info(`bringing ${name} back from the old image`);
-  await bringUp({ kind: 'up', service: name, scale: containers.length, start: running > 0, force }, context);
 }

@@ -1,112 +1,133 @@
-import type { Image } from '../engine/container.ts';
-import { service } from '../engine/container.ts';
+import { copiedPaths, takeBlueprints } from '../engine/blueprint.ts';
+import { Compose, type Model } from '../engine/compose.ts';
+import { type Container, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { Interrupted } from '../progress/interrupted.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import type { Installation } from './installation.ts';
-import type { UpdatePlan } from './plan.ts';
-import { bringBack, newHasStarted, type RecreateContext, runSteps } from './recreate.ts';
-import { planRecreate } from './recreate-steps.ts';
+import { type Changeover, newHasStarted } from './changeover.ts';
+import { goBack, markGoingBack } from './go-back.ts';
+import type { Ending, Journal } from './journal.ts';
+import { listProject } from './project-containers.ts';
+import { recreate } from './recreate.ts';
+import { idsToRun } from './recreate-steps.ts';
+import { endingOf } from './report-ending.ts';
 import type { RunContext } from './run-context.ts';
-import type { Settled } from './settle.ts';
-import { endUpdated, versionWarnings, whatRuns } from './story.ts';
-import { putBack, type Undo } from './undo.ts';
-import { awaitWell, changedOthers, idsToRun, projectContainers } from './verify.ts';
+import { and, endUpdated } from './story.ts';
+import { awaitWell, changedOthers } from './verify.ts';
 
-/** The phases `recreate` and `verify`; from here on a signal no longer ends the run. */
+/**
+ * The phases `recreate` and `verify`, from the journal alone: a run that goes on after a kill takes the same way. From
+ * here on a signal no longer ends the run.
+ */
 export async function recreateAndVerify(
   context: RunContext,
-  installation: Installation,
-  plan: UpdatePlan,
-  settled: Settled,
-  images: ReadonlyMap<string, Image>,
-  undo: Undo,
-): Promise<void> {
+  journal: Journal,
+  changeover: Changeover,
+  texts?: ReadonlyMap<string, string>,
+): Promise<Ending> {
   const { engine, options, log, cancellation } = context;
   cancellation.close(engine);
-  undo.decided = true;
-  log.phase = 'recreate';
-  const names = installation.services.map(({ name }) => name);
-  const followers = installation.followers.map(({ name }) => name);
-  const stopping = names.slice(1).length > 0 ? `stopping ${names.slice(1).join(' and ')}, then ` : '';
-  log.info(`${stopping}replacing ${[...names, ...followers].join(' and ')}`);
-  if (followers.length > 0)
-    log.info(
-      `${followers.join(' and ')} live in a namespace of ${names.join(' or ')} and are replaced with it`,
-    );
-  const recreating: RecreateContext = {
-    engine,
-    compose: installation.compose,
-    installation,
-    waitTimeoutMs: options.waitTimeoutMs,
-    log,
-  };
+  const compose = new Compose(engine, journal.data.project);
+  const { waitTimeoutMs } = options;
   try {
-    await runSteps(planRecreate(installation, settled.model), recreating);
-    await verify(context, installation, plan, settled, images);
+    if (log.phase !== 'verify') announce(context, changeover);
+    await recreate({
+      engine,
+      compose,
+      changeover,
+      waitTimeoutMs,
+      log,
+      afterUp: () => noteStart(engine, journal, changeover),
+      mayGoBack: () => !journal.data.started,
+    });
+    await verify(context, journal, changeover);
   } catch (error) {
-    if (error instanceof UpdateError && error.outcome === 'broken') throw error;
-    // Where the engine cannot tell, the new version may have started: then there is no way back.
-    if (await newHasStarted(engine, installation).catch(() => true)) {
-      if (!(error instanceof UpdateError)) throw error;
-      throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
-    }
-    const { message, detail } = error as UpdateError;
-    for (const line of [...(detail ?? []), message]) log.error(line);
-    log.warn('nothing of the new version has started: the old one is brought back');
-    await putBack(context, undo);
-    await bringBack(recreating);
-    if (!(error instanceof UpdateError)) throw error;
-    throw new UpdateError(error.code, message, { advice: error.advice, told: true, cause: error });
+    await decide(context, journal, changeover, error, texts);
   }
   log.phase = 'done';
-  endUpdated(
-    context,
-    installation,
-    plan,
-    settled,
-    images,
-    await freeable(engine, installation).catch(() => null),
-  );
+  return endUpdated(context, changeover, await freeable(engine, changeover).catch(() => null));
+}
+
+function announce({ log }: RunContext, { moved }: Changeover): void {
+  log.phase = 'recreate';
+  const names = moved.filter(({ follows }) => !follows).map(({ name }) => name);
+  const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
+  const stopping = names.length > 1 ? `stopping ${and(names.slice(1))}, then ` : '';
+  log.info(`${stopping}replacing ${and([...names, ...followers])}`);
+  if (followers.length > 0) {
+    log.info(`${and(followers)} live in a namespace of ${names.join(' or ')} and are replaced with it`);
+  }
+}
+
+/** Says so in the journal, as a container may be gone by the time that somebody asks. */
+async function noteStart(engine: Engine, journal: Journal, changeover: Changeover): Promise<void> {
+  if (journal.data.started) return;
+  const { containers } = await listProject(engine, journal.data.project.name);
+  if (newHasStarted(changeover, containers)) await journal.note({ started: true });
+}
+
+/** Goes back where nothing of the new version has started; there is no other way back. Always throws. */
+async function decide(
+  context: RunContext,
+  journal: Journal,
+  changeover: Changeover,
+  error: unknown,
+  texts?: ReadonlyMap<string, string>,
+): Promise<never> {
+  const { engine, log, options, known } = context;
+  if (error instanceof Interrupted) throw error;
+  if (error instanceof UpdateError && error.outcome === 'broken') {
+    // What is not well has started.
+    await journal.note({ started: true });
+    throw error;
+  }
+  const now = await listProject(engine, journal.data.project.name).catch((cause) => {
+    if (cause instanceof Interrupted) throw cause;
+    throw new UpdateError('engine-lost', (error as Error).message, { cause });
+  });
+  if (journal.data.started || newHasStarted(changeover, now.containers)) {
+    await journal.note({ started: true });
+    if (!(error instanceof UpdateError)) throw error;
+    throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
+  }
+  const { lines, outcome, exitCode, message } = endingOf(error, log.phase, known);
+  for (const line of lines) log.error(line);
+  log.warn('nothing of the new version has started: the old one is brought back');
+  await markGoingBack(journal, log, { outcome, exitCode, message });
+  await goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, ...(texts ? { texts } : {}) });
+  if (!(error instanceof UpdateError)) throw error;
+  throw new UpdateError(error.code, error.message, { advice: error.advice, told: true, cause: error });
 }
 
 /** The old app image, where nothing runs it any more. */
 async function freeable(
   engine: Engine,
-  installation: Installation,
+  { moved, containers }: Changeover,
 ): Promise<{ reference: string; size: number } | null> {
-  const old = installation.services[0]?.containers.at(-1);
+  const old = containers.findLast((record) => record.service === moved[0]?.name);
   if (!old) return null;
   const users = await engine.ask(['ps', '--all', '--quiet', '--filter', `ancestor=${old.imageId}`]);
-  const [image, named] = await engine.images([old.imageId, old.imageReference]);
+  const [image, named] = await engine.images([old.imageId, old.reference]);
   if (users.trim() !== '' || !image) return null;
   return {
-    reference: named?.id === image.id ? old.imageReference : old.imageId.slice(0, 19),
+    reference: named?.id === image.id ? old.reference : old.imageId.slice(0, 19),
     size: image.size,
   };
 }
 
 async function verify(
   { engine, options, log }: RunContext,
-  installation: Installation,
-  plan: UpdatePlan,
-  settled: Settled,
-  images: ReadonlyMap<string, Image>,
+  journal: Journal,
+  changeover: Changeover,
 ): Promise<void> {
   log.phase = 'verify';
-  const now = await projectContainers(engine, installation.project.name);
-  const others = changedOthers(installation, now);
+  await journal.note({ phase: 'verify' });
+  const { containers } = await listProject(engine, journal.data.project.name);
+  const others = changedOthers(changeover, containers);
   if (others.length > 0)
     log.error(`a bug of the updater: other containers changed, too: ${others.join(', ')}`);
-  const well = await awaitWell(
-    engine,
-    idsToRun(now, [...installation.services, ...installation.followers]),
-    options.waitTimeoutMs,
-    log,
-  );
-  const wrong = now.filter((container) => {
-    const reference = settled.references.get(service(container));
-    return reference !== undefined && container.imageId !== images.get(reference)?.id;
-  });
+  const well = await awaitWell(engine, idsToRun(changeover, containers), options.waitTimeoutMs, log);
+  const wrong = containers.filter((container) => runsAnother(changeover, container));
   if (wrong.length > 0) {
     throw new UpdateError(
       'broken',
@@ -114,6 +135,31 @@ async function verify(
     );
   }
   const how = well.map((each) => `${each.service} ${each.how}`).join(', ');
-  log.info(`${how}; ${whatRuns(plan, settled, images)}`);
-  for (const warning of versionWarnings(plan, settled, images)) log.warn(warning);
+  log.info(`${how}; ${changeover.words.runs}`);
+  for (const warning of changeover.words.warnings) log.warn(warning);
+}
+
+const runsAnother = ({ moved }: Changeover, container: Container): boolean => {
+  const image = moved.find(({ name }) => name === service(container))?.image;
+  return image !== null && image !== undefined && image.id !== container.imageId;
+};
+
+/** Notes what it takes to go back before anything is replaced, while everything still runs. */
+export async function enterRecreate(
+  { engine, log }: RunContext,
+  journal: Journal,
+  changeover: Changeover,
+  model: Model,
+): Promise<void> {
+  const names = new Set(changeover.moved.map(({ name }) => name));
+  const moved = changeover.containers.filter((record) => names.has(record.service));
+  const blueprints = await takeBlueprints(
+    engine,
+    moved.map(({ id }) => id),
+    new Map(moved.map((record) => [record.id, copiedPaths(model.services[record.service])])),
+  );
+  for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
+    log.warn(`${lost.join(', ')} in ${name} cannot be kept for a way back: compose put it there`);
+  }
+  await journal.write({ phase: 'recreate', changeover, blueprints });
 }

@@ -1,5 +1,9 @@
 import { Cancelled } from '../progress/cancelled.ts';
+import type { Phase } from '../progress/event.ts';
+import { Interrupted } from '../progress/interrupted.ts';
+import { exitCodes } from '../progress/outcome.ts';
 import { UpdateError } from '../progress/update-error.ts';
+import type { Ending } from './journal.ts';
 import type { Log } from './log.ts';
 
 /** What is known of the instance by the time a run ends. */
@@ -12,39 +16,68 @@ export interface Known {
   fileFlags?: readonly string[];
 }
 
-/** The end of a run that did not do what was asked: why, what state the instance is in, and what to type next. */
-export function reportEnding(error: unknown, log: Log, known: Known): void {
-  const { phase } = log;
+/** How a run ended that did not do what was asked, and what to say of it. */
+export interface Failure extends Ending {
+  level: 'warn' | 'error';
+  /** What explains it, for the log before the last line. */
+  lines: readonly string[];
+  code: string | null;
+}
+
+/** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
+export function endingOf(error: unknown, phase: Phase, known: Known, cancelledBy = 15): Failure {
   const touched = phase === 'recreate' || phase === 'verify' || phase === 'done';
-  if (error instanceof Cancelled) {
-    log.phase = 'done';
-    log.warn(`cancelled: ${nothingChanged(known)}. Run the update again when it suits.`, {
+  if (error instanceof Cancelled || error instanceof Interrupted) {
+    return {
       outcome: 'cancelled',
-    });
-    return;
+      exitCode: 128 + cancelledBy,
+      message: `cancelled: ${nothingChanged(known)}. Run the update again when it suits.`,
+      level: 'warn',
+      lines: [],
+      code: null,
+    };
   }
   if (!(error instanceof UpdateError)) {
-    log.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
-    log.phase = 'done';
     const state = touched
       ? 'containers may be half replaced: see docker compose ps'
       : 'no container was touched and the files are as they were';
-    log.error(`crashed: a bug in the updater; ${state}. Please report the lines above.`, {
+    return {
       outcome: 'crashed',
-    });
-    return;
+      exitCode: exitCodes.crashed,
+      message: `crashed: a bug in the updater; ${state}. Please report the lines above.`,
+      level: 'error',
+      lines: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
+      code: null,
+    };
   }
-  for (const line of error.detail) log.error(line);
-  if (!error.told) log.error(error.message + sentenceOfCause(error));
-  log.phase = 'done';
   const advice =
     error.code === 'broken' || error.code === 'not-brought-back'
       ? adviceWhenBroken(known, error.advice)
       : error.advice;
-  log.error(`${error.outcome}: ${stateAfter(error, touched, known)}. ${advice}`, {
+  return {
     outcome: error.outcome,
+    exitCode: exitCodes[error.outcome],
+    message: `${error.outcome}: ${stateAfter(error, touched, known)}. ${advice}`,
+    level: 'error',
+    lines: [...error.detail, ...(error.told ? [] : [error.message + sentenceOfCause(error)])],
     code: error.code,
-  });
+  };
+}
+
+/** The end of a run that did not do what was asked, as it stands in the log. */
+export function reportEnding(error: unknown, log: Log, known: Known, cancelledBy?: number): Ending {
+  const { outcome, exitCode, message, level, lines, code } = endingOf(error, log.phase, known, cancelledBy);
+  for (const line of lines) log.error(line);
+  log.phase = 'done';
+  log[level](message, { outcome, ...(code === null ? {} : { code }) });
+  return { outcome, exitCode, message: log.masked(message) };
+}
+
+/** The last line once more: of a run that this very container has ended, or had begun to end. */
+export function repeatEnding({ outcome, message }: Ending, log: Log): void {
+  log.phase = 'done';
+  const level = outcome === 'updated' || outcome === 'unchanged' ? 'info' : 'error';
+  log[outcome === 'cancelled' ? 'warn' : level](message, { outcome });
 }
 
 const sentenceOfCause = (error: UpdateError): string => {
@@ -56,6 +89,9 @@ const sentenceOfCause = (error: UpdateError): string => {
 
 function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: Known): string {
   if (code === 'files-not-back') return 'the files are not as they were';
+  if (code === 'engine-lost') {
+    return 'the engine went away while containers were replaced; the files are the new ones, app and worker may be half replaced';
+  }
   if (code === 'not-brought-back') {
     return `the files are as they were, but ${running(known)} could not be brought back; nothing of the new version has started`;
   }

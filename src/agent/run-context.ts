@@ -2,11 +2,9 @@ import { relative } from 'node:path';
 import type { ComposeProject } from '../engine/compose.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Cancellation } from './cancellation.ts';
-import type { Installation } from './installation.ts';
 import type { Log } from './log.ts';
 import type { UpdateOptions } from './options.ts';
 import type { Known } from './report-ending.ts';
-import { fromWord } from './story.ts';
 
 /** What every phase of a run gets. */
 export interface RunContext {
@@ -20,11 +18,16 @@ export interface RunContext {
 }
 
 /** For the line that ends a run, however it ends. */
-export function remember(known: Known, installation: Installation): void {
-  known.version = fromWord(installation);
-  known.project = installation.project.name;
-  known.services = installation.services.map(({ name }) => name);
-  known.fileFlags = fileFlags(installation.project);
+export function remember(
+  known: Known,
+  version: string,
+  project: ComposeProject,
+  services: readonly string[],
+): void {
+  known.version = version;
+  known.project = project.name;
+  known.services = services;
+  known.fileFlags = fileFlags(project);
 }
 
 /** Compose finds one file of a usual name and its override by itself, and no others. */

@@ -1,16 +1,19 @@
 import { basename } from 'node:path';
 import type { Image } from '../engine/container.ts';
 import { isMeantToRun, service } from '../engine/container.ts';
+import { exitCodes } from '../progress/outcome.ts';
 import { parseTag, versionFromLabel } from '../release/tag.ts';
+import type { Changeover } from './changeover.ts';
 import type { Installation } from './installation.ts';
-import type { Log } from './log.ts';
+import type { Ending } from './journal.ts';
+import type { Fields, Log } from './log.ts';
 import type { Move, UpdatePlan } from './plan.ts';
 import { composeCommand } from './report-ending.ts';
 import type { RunContext } from './run-context.ts';
 import type { Settled } from './settle.ts';
 import { seconds } from './verify.ts';
 
-const and = (names: readonly string[]): string =>
+export const and = (names: readonly string[]): string =>
   names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
 /** `v1.4.2`, or the tag where no version is known. */
@@ -46,7 +49,7 @@ export function describeInstallation(installation: Installation, log: Log): void
     if (running === 0)
       log.info(`${name} is stopped: it is updated and ${isApp ? 'started' : 'left stopped'}`);
     else if (!isApp && down.length > stopped.length) {
-      log.warn(`${name} is stopped, and the run before this one was killed: it is started again`);
+      log.warn(`${name} is stopped since something was interrupted that replaced it: it is started again`);
     } else if (containers.length > 1) {
       const left = isApp ? [] : down.map((container) => `, ${container.name} is stopped and left stopped`);
       log.info(`${name} has ${containers.length} containers${left.join('')}`);
@@ -134,49 +137,50 @@ function versionOf(
   return versionFromLabel(image?.labels['org.opencontainers.image.version']);
 }
 
+/** The last line of a run that did what was asked. */
+function end(log: Log, outcome: 'updated' | 'unchanged', message: string, fields: Fields): Ending {
+  log.info(message, { outcome, ...fields });
+  return { outcome, exitCode: exitCodes[outcome], message: log.masked(message) };
+}
+
 export function endUnchanged(
   { log, startedAt }: RunContext,
   plan: UpdatePlan,
   settled: Settled,
   images: ReadonlyMap<string, Image>,
-): void {
+): Ending {
   for (const warning of versionWarnings(plan, settled, images)) log.warn(warning);
-  log.info(
+  return end(
+    log,
+    'unchanged',
     `unchanged: ${whatRuns(plan, settled, images)} already; nothing to do (${seconds(Date.now() - startedAt)})`,
-    {
-      outcome: 'unchanged',
-      to: plan.goal,
-    },
+    { to: plan.goal },
   );
 }
 
 export function endUpdated(
   { log, startedAt, known }: RunContext,
-  installation: Installation,
-  plan: UpdatePlan,
-  settled: Settled,
-  images: ReadonlyMap<string, Image>,
+  { words, moved }: Changeover,
   freed: { reference: string; size: number } | null,
-): void {
+): Ending {
   const up = `${composeCommand(known)} up -d`;
-  for (const name of settled.alsoMoved) {
+  for (const name of words.alsoMoved) {
     log.info(`${name} is pinned by the same text: ${up} ${name} moves it, too`);
   }
-  if (settled.newServices.length > 0) {
+  const { newServices } = words;
+  if (newServices.length > 0) {
     log.info(
-      `new in this release and not started: ${and(settled.newServices)}; ${up} ${settled.newServices.join(' ')} starts ${settled.newServices.length > 1 ? 'them' : 'it'}`,
+      `new in this release and not started: ${and(newServices)}; ${up} ${newServices.join(' ')} starts ${newServices.length > 1 ? 'them' : 'it'}`,
     );
   }
   const next = freed
     ? `to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
     : `docker compose -p ${known.project} ps shows it`;
-  log.info(
-    `updated ${fromWord(installation)} → ${reached(plan, settled)} in ${seconds(Date.now() - startedAt)}; ${next}`,
-    {
-      outcome: 'updated',
-      from: fromWord(installation),
-      to: plan.goal,
-      images: [...images.keys()],
-    },
+  const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
+  return end(
+    log,
+    'updated',
+    `updated ${words.from} → ${words.reached} in ${seconds(Date.now() - startedAt)}; ${next}`,
+    { from: words.from, to: words.goal, images: [...images] },
   );
 }

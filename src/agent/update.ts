@@ -1,103 +1,166 @@
 import { join } from 'node:path';
-import { type Image, isMeantToRun } from '../engine/container.ts';
+import type { Container } from '../engine/container.ts';
+import { Interrupted } from '../progress/interrupted.ts';
 import { candidateFiles } from './candidate-files.ts';
+import { carryOut } from './carry-out.ts';
+import { recordOf } from './changeover.ts';
 import { checkDrift } from './check-drift.ts';
 import { checkTargets } from './check-targets.ts';
+import { meantToRun, settleEarlierRun } from './earlier-run.ts';
 import { inspectInstallation } from './inspect.ts';
-import type { Installation } from './installation.ts';
-import { openStateDirectory, takeLock } from './lock.ts';
-import { meet } from './meet.ts';
-import { pullAdded, pullMoves } from './obtain-images.ts';
-import { planUpdate, type UpdatePlan } from './plan.ts';
-import { localImages } from './pull.ts';
+import {
+  type Ending,
+  emptyJournal,
+  isPending,
+  Journal,
+  type JournalData,
+  type JournalPlace,
+  readJournal,
+  setAside,
+} from './journal.ts';
+import { type Lock, openStateDirectory, stateDirectory, takeLock } from './lock.ts';
+import type { Log } from './log.ts';
+import { type Met, meet } from './meet.ts';
+import { planUpdate } from './plan.ts';
+import { wasToBeStarted } from './project-containers.ts';
+import { tagsBefore } from './pull.ts';
 import { removeScratch } from './release-files.ts';
 import { recreateAndVerify } from './replace-containers.ts';
+import { repeatEnding, reportEnding } from './report-ending.ts';
 import { type RunContext, remember } from './run-context.ts';
-import { type Settled, settlePlan } from './settle.ts';
 import { runStamp } from './state.ts';
-import { describeInstallation, describePlan, endUnchanged } from './story.ts';
-import { putBack, type Undo } from './undo.ts';
-import { writeChanges } from './write.ts';
+import { describeInstallation, describePlan, fromWord } from './story.ts';
 
-/** The story of a run. Gives the outcome; every other ending is thrown. */
-export async function update(context: RunContext): Promise<'updated' | 'unchanged'> {
+/** What a run holds on to until its end. */
+interface Held {
+  own: Container | null;
+  lock: Lock | null;
+  journal: Journal | null;
+}
+
+/** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
+export async function update(context: RunContext): Promise<number> {
+  const { log, known, cancellation } = context;
+  const held: Held = { own: null, lock: null, journal: null };
+  try {
+    const ending = await run(context, held).catch((error) => {
+      if (error instanceof Interrupted) throw error;
+      return reportEnding(error, log, known, cancellation.signalNumber);
+    });
+    await close(context, held, ending);
+    return ending.exitCode;
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    log.warn(
+      'the engine is shutting down: the journal stands, and the update goes on when the updater is started again',
+    );
+    return 128 + cancellation.signalNumber;
+  } finally {
+    await held.lock?.release();
+  }
+}
+
+/** The outcome is in the journal before the engine is told not to start this container again (SPEC 3.4). */
+async function close({ engine }: RunContext, { own, journal }: Held, ending: Ending): Promise<void> {
+  // An engine that is away will start this container again: it goes on then.
+  if (own === null || !(await engine.answers())) return;
+  // Where that fails, the next run does what is left to do; the log has its last line already.
+  await journal?.end(ending).catch(() => {});
+  engine.signal = undefined;
+  if (own.restartPolicy !== 'no') await engine.call(['update', '--restart=no', own.id]);
+}
+
+async function run(context: RunContext, held: Held): Promise<Ending> {
   const { engine, options, log } = context;
   const met = await meet(engine, options, log);
-  const state = await openStateDirectory(met.located.mountedAt);
+  held.own = met.own;
+  const directory = met.located.mountedAt;
+  const said = await readJournal(stateDirectory(directory));
+  if (said && 'outcome' in said && said.outcome && said.containerId === met.own.id) {
+    repeatEnding(said.outcome, log);
+    return { ...said.outcome, exitCode: 0 };
+  }
+  const state = await openStateDirectory(directory);
   const lock = await takeLock(state, met.own, engine, log);
-  try {
-    log.copyTo(join(state, 'last-run.log'));
-    if (lock.takenOver) await removeScratch(engine, met.located.name);
-    const installation = await inspectInstallation(engine, met, options, log, lock.takenOver);
-    remember(context.known, installation);
-    describeInstallation(installation, log);
-
-    log.phase = 'plan';
-    const plan = planUpdate(installation, options.target);
-    await checkDrift(engine, installation, options.acceptDrift, log);
-    await checkTargets(candidateFiles(installation, plan), installation.paths);
-    describePlan(installation, plan, log);
-
-    return await carryOut(context, installation, plan, state);
-  } finally {
-    await lock.release();
-  }
-}
-
-/** From the pull to the end. Nothing in the compose directory changes before every image is here. */
-async function carryOut(
-  context: RunContext,
-  installation: Installation,
-  plan: UpdatePlan,
-  state: string,
-): Promise<'updated' | 'unchanged'> {
-  const { engine, options, log } = context;
-  const before = await localImages(
-    engine,
-    plan.moves.map(({ to }) => to),
-  );
-  const undo: Undo = { files: null, tags: before, decided: false };
-  try {
-    log.phase = 'pull';
-    const deadline = Date.now() + options.pullTimeoutMs;
-    const images = await pullMoves(context, installation, plan, deadline);
-    const settled = await settlePlan(
-      engine,
-      installation,
-      plan,
-      images,
-      `.svc-updater/backup/${runStamp(context.startedAt)}`,
-    );
-    await pullAdded(context, installation, settled, images, undo, deadline);
-    for (const warning of settled.warnings) log.warn(warning);
-    if (isUnchanged(installation, settled, images)) {
-      log.phase = 'done';
-      endUnchanged(context, plan, settled, images);
-      return 'unchanged';
+  held.lock = lock;
+  const place: JournalPlace = {
+    state,
+    restore: async () => {
+      await openStateDirectory(directory);
+      await lock.renew();
+    },
+  };
+  if (lock.takenOver) await removeScratch(engine, met.located.name);
+  const earlier = await readEarlier(state, log);
+  log.copyTo(join(state, 'last-run.log'), { add: earlier !== null && earlier.outcome === null });
+  if (earlier !== null) {
+    held.journal = new Journal(place, earlier);
+    const inheritance = await settleEarlierRun(context, met, held.journal);
+    if (inheritance.kind === 'go-on') {
+      log.phase = earlier.phase === 'verify' ? 'verify' : 'recreate';
+      return recreateAndVerify(context, held.journal, inheritance.changeover);
     }
-    await writeChanges(context, installation, settled, state, undo);
-    await recreateAndVerify(context, installation, plan, settled, images, undo);
-    return 'updated';
-  } catch (error) {
-    // From recreate on, putting back is decided there: by whether anything new has started.
-    if (!undo.decided) await putBack(context, undo);
-    throw error;
+    if (inheritance.kind === 'over') {
+      repeatEnding(inheritance.ending, log);
+      return inheritance.ending;
+    }
+    held.journal = null;
   }
+  return begin(context, met, held, place, earlier);
 }
 
-/** The containers run exactly these images and there is nothing to write. */
-function isUnchanged(
-  installation: Installation,
-  settled: Settled,
-  images: ReadonlyMap<string, Image>,
-): boolean {
-  return (
-    settled.changes.length === 0 &&
-    installation.services.every(
-      ({ name, containers, isApp, running }) =>
-        running === containers.filter(isMeantToRun).length &&
-        (!isApp || running > 0) &&
-        containers.every(({ imageId }) => imageId === images.get(settled.references.get(name) ?? '')?.id),
-    )
+/** The journal of an earlier run; one that this version cannot read is put aside. */
+async function readEarlier(state: string, log: Log): Promise<JournalData | null> {
+  const earlier = await readJournal(state);
+  if (earlier === null || !('unreadable' in earlier)) return earlier;
+  log.warn(`the journal of an earlier run cannot be read: it is kept as ${await setAside(state, earlier)}`);
+  return null;
+}
+
+/** A run from its beginning. */
+async function begin(
+  context: RunContext,
+  met: Met,
+  held: Held,
+  place: JournalPlace,
+  earlier: JournalData | null,
+): Promise<Ending> {
+  const { engine, options, log, known } = context;
+  const stoppedEarlier = meantToRun(earlier);
+  const isMeant = (container: Container) => stoppedEarlier(container) || wasToBeStarted(container);
+  const installation = await inspectInstallation(engine, met, options, log, isMeant);
+  const { project, services, containers } = installation;
+  const from = fromWord(installation);
+  remember(
+    known,
+    from,
+    project,
+    services.map(({ name }) => name),
   );
+  describeInstallation(installation, log);
+
+  log.phase = 'plan';
+  const plan = planUpdate(installation, options.target);
+  await checkDrift(engine, installation, options.acceptDrift, log);
+  await checkTargets(candidateFiles(installation, plan), installation.paths);
+  describePlan(installation, plan, log);
+
+  const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === met.own.id;
+  held.journal = new Journal(place, {
+    ...emptyJournal,
+    run: runStamp(context.startedAt),
+    containerId: met.own.id,
+    attempt: isAgain ? earlier.attempt + 1 : 1,
+    project,
+    target: options.target?.tag ?? null,
+    services: options.services,
+    from,
+    tags: await tagsBefore(
+      engine,
+      plan.moves.map(({ to }) => to),
+    ),
+    containers: containers.map((container) => recordOf(container, isMeant)),
+  });
+  await held.journal.write();
+  return carryOut(context, installation, plan, held.journal, isMeant);
 }

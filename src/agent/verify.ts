@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { byNumber, type Container, numberOf, service } from '../engine/container.ts';
+import { type Container, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { type Installation, isLeftover, type ServiceFacts } from './installation.ts';
+import type { Changeover } from './changeover.ts';
 import type { Log } from './log.ts';
 
 const pollMs = 250;
@@ -10,14 +10,6 @@ const heartbeatMs = 10_000;
 /** Without a health check, this long without a restart counts as well. */
 const steadyMs = 5_000;
 const logLines = 50;
-
-/** Containers of the project now, without one-off ones and compose's leftovers. */
-export async function projectContainers(engine: Engine, project: string): Promise<Container[]> {
-  const all = await engine.containers([`label=com.docker.compose.project=${project}`]);
-  return all.filter(
-    (container) => container.labels['com.docker.compose.oneoff'] !== 'True' && !isLeftover(container),
-  );
-}
 
 /** How long each service took, for the log: `app healthy after 1.9 s`. */
 export interface Wellness {
@@ -139,35 +131,14 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
 }
 
 /** Every other container of the project must be what it was. Gives the names of those that are not. */
-export function changedOthers(installation: Installation, now: readonly Container[]): string[] {
-  const moved = new Set([...installation.services, ...installation.followers].map(({ name }) => name));
-  const others = (containers: readonly Container[]) =>
-    containers.filter((container) => !moved.has(service(container)));
-  const before = others(installation.containers);
-  const after = new Set(others(now).map(({ id }) => id));
-  const known = new Set(before.map(({ id }) => id));
+export function changedOthers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
+  const names = new Set(moved.map(({ name }) => name));
+  const before = containers.filter((record) => !names.has(record.service));
+  const after = now.filter((container) => !names.has(service(container)));
   return [
-    ...before.filter(({ id }) => !after.has(id)).map(({ name }) => name),
-    ...others(now)
-      .filter(({ id }) => !known.has(id))
-      .map(({ name }) => name),
-  ];
-}
-
-/** Ids of the containers that must run now, by service: in the places of those that ran before, the app's all. */
-export function idsToRun(
-  containers: readonly Container[],
-  services: readonly ServiceFacts[],
-): Map<string, string[]> {
-  return new Map(
-    services.flatMap(({ name, isApp, stopped }) => {
-      const own = containers.filter((container) => service(container) === name).sort(byNumber);
-      const ids = own
-        .filter((container) => isApp || !stopped.includes(numberOf(container)))
-        .map(({ id }) => id);
-      return ids.length > 0 ? [[name, ids] as const] : [];
-    }),
-  );
+    ...before.filter(({ id }) => !after.some((container) => container.id === id)),
+    ...after.filter(({ id }) => !before.some((record) => record.id === id)),
+  ].map(({ name }) => name);
 }
 
 export const seconds = (ms: number, digits = 0): string => `${(ms / 1000).toFixed(digits)} s`;

@@ -4,38 +4,41 @@ import { allFiles } from '../compose/text-file.ts';
 import { Cancelled } from '../progress/cancelled.ts';
 import { checkTargets } from './check-targets.ts';
 import type { Installation } from './installation.ts';
+import type { Journal } from './journal.ts';
+import { stateDirectory } from './lock.ts';
 import type { RunContext } from './run-context.ts';
 import type { Settled } from './settle.ts';
-import { pruneBackups, runStamp } from './state.ts';
-import type { Undo } from './undo.ts';
+import { pruneBackups } from './state.ts';
 
-/** The phase `write`: every file of the update, or none. */
+/** The phase `write`: every file of the update, or none. The journal knows of all of them before the first changes. */
 export async function writeChanges(
-  context: RunContext,
+  { log, cancellation }: RunContext,
   installation: Installation,
   settled: Settled,
-  state: string,
-  undo: Undo,
+  journal: Journal,
 ): Promise<void> {
-  const { log, cancellation } = context;
+  const { changes } = settled;
   await checkTargets(
-    settled.changes.map(({ path }) => path),
+    changes.map(({ path }) => path),
     installation.paths,
   );
   if (cancellation.signal.aborted) throw new Cancelled();
-  const planned = allFiles(installation.files);
-  if (settled.changes.length === 0) {
-    // Compose is about to read what somebody may have edited during the pull.
-    await replaceFiles([], null, planned);
-    return;
-  }
-  log.phase = 'write';
-  const stamp = runStamp(context.startedAt);
-  undo.files = await replaceFiles(settled.changes, join(state, 'backup', stamp), planned);
-  for (const { path, before, description } of settled.changes) {
-    const kept = before === null ? 'created' : `kept in .svc-updater/backup/${stamp}/${basename(path)}`;
+  const { run } = journal.data;
+  // Under the host's path: a later run may have the directory mounted elsewhere.
+  const backups = join(stateDirectory(installation.project.directory), 'backup');
+  if (changes.length > 0) log.phase = 'write';
+  const records = await replaceFiles(changes, {
+    run,
+    backup: changes.length > 0 ? join(backups, run) : null,
+    // Also where nothing is to be written: compose is about to read what somebody may have edited during the pull.
+    planned: allFiles(installation.files),
+    prepared: (files) => journal.write({ phase: 'write', files }),
+  });
+  for (const { path, description } of changes) {
+    const backup = records.find((record) => record.path === path)?.backup;
+    const kept = backup ? `kept in .svc-updater/backup/${run}/${basename(backup)}` : 'created';
     log.info(`${description} (${kept})`, { file: path });
   }
-  await pruneBackups(join(state, 'backup'));
+  await pruneBackups(backups);
   if (cancellation.signal.aborted) throw new Cancelled();
 }

@@ -1,8 +1,20 @@
-import { randomBytes } from 'node:crypto';
-import { chmod, chown, lstat, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
+import { backupPaths, keepBackups, removeBackups } from './backups.ts';
+import {
+  directoriesOf,
+  type FileRecord,
+  hashAt,
+  hashOf,
+  newFileMode,
+  removeTemporaries,
+} from './file-record.ts';
+import { disk, type FileSystem, isGone, systemCode } from './file-system.ts';
+import { restoreFiles } from './restore-files.ts';
 import type { TextFile } from './text-file.ts';
+
+export { type FileRecord, type FileState, removeTemporaries, stateOf } from './file-record.ts';
+export { restoreFiles } from './restore-files.ts';
 
 export interface Replacement {
   path: string;
@@ -11,137 +23,108 @@ export interface Replacement {
   after: string;
 }
 
-/** Puts every replaced file back. Gives the paths that somebody changed since and that were left alone. */
-export type PutBack = () => Promise<string[]>;
+export interface TransactionOptions {
+  /** Names the temporaries, `.<basename>.svc-updater-<run>`: those of an earlier try are removed. */
+  run: string;
+  /** Absolute path of the directory for the backups, null for none. */
+  backup: string | null;
+  /** Files, replaced or not, that must still have the texts that the replacements were worked out from. */
+  planned?: readonly TextFile[];
+  /** Called when every backup is on the disk and before anything is beside or in the files' places: the journal. */
+  prepared?: (records: readonly FileRecord[]) => Promise<void>;
+  fs?: FileSystem;
+}
 
 /**
- * Replaces files as one transaction: each by a temporary file beside it, with the owner and mode of the original, that
- * is on the disk before it takes the name. Backups are on the disk before the first replacement. When one fails, those
- * before it are put back. No backups are kept where `backup` is null. The `planned` files, replaced or not, must still
- * have the texts that the replacements were worked out from.
- * @throws UpdateError file-changed, write-failed
+ * Replaces files as one transaction. Every new text is on the disk, beside its file and with its owner and mode, before
+ * the first takes a name: a full disk is found while nothing has changed. On failure the files are put back; where none
+ * had changed, backups and temporaries go, too. When it resolves, all of it is on the disk.
+ * @throws UpdateError file-changed, write-failed, files-not-back; what `prepared` throws
  */
 export async function replaceFiles(
   replacements: readonly Replacement[],
-  backup: string | null,
-  planned: readonly TextFile[] = [],
-): Promise<PutBack> {
-  const targets = await Promise.all(replacements.map(locate));
-  for (const { path, text } of planned) await expectText({ path, real: path }, text);
-  for (const target of targets) await expectText(target, target.before);
-  if (backup !== null) await keepBackups(targets, backup);
-  const done: Target[] = [];
-  const putBack = async () => {
-    const changedSince: string[] = [];
-    for (const target of done.splice(0).reverse()) {
-      if (!(await hasText(target.real, target.after))) changedSince.push(target.path);
-      else if (target.before === null) await rm(target.real);
-      else await replaceOne(target.real, target.before, target.owner);
+  options: TransactionOptions,
+): Promise<readonly FileRecord[]> {
+  const { backup, planned = [], prepared, fs = disk } = options;
+  const texts = new Map<string, string>();
+  for (const { path, before } of replacements) if (before !== null) texts.set(path, before);
+  let undo: () => Promise<unknown> = async () => {};
+  try {
+    const records = await describe(replacements, options, fs);
+    for (const { path, text } of planned) await expectHash(fs, { path, real: path }, hashOf(text));
+    for (const record of records) await expectHash(fs, record, record.before);
+    undo = async () => {
+      await removeTemporaries(records, fs);
+      if (backup !== null) await removeBackups(fs, backup, records);
+    };
+    if (backup !== null && records.length > 0)
+      await keepBackups(fs, backup, records, texts).catch(failAs('backed up'));
+    await prepared?.(records);
+    for (const { temporary } of records) await fs.remove(temporary);
+    for (const [index, { temporary, owner }] of records.entries()) {
+      await fs.write(temporary, replacements[index]?.after ?? '', owner, owner?.mode ?? newFileMode);
+      await fs.sync(temporary);
     }
-    return changedSince;
+    for (const record of records) {
+      await expectHash(fs, record, record.before);
+      undo = () => restoreFiles(records, { fs, texts });
+      await fs.rename(record.temporary, record.real);
+    }
+    for (const directory of directoriesOf(records)) await fs.sync(directory);
+    return records;
+  } catch (error) {
+    await undo().catch((cause: UpdateError) => {
+      throw new UpdateError(cause.code, cause.message, { cause, detail: [(error as Error).message] });
+    });
+    return failAs('written')(error);
+  }
+}
+
+async function describe(
+  replacements: readonly Replacement[],
+  { run, backup }: TransactionOptions,
+  fs: FileSystem,
+): Promise<FileRecord[]> {
+  const old = replacements.filter(({ before }) => before !== null).map(({ path }) => path);
+  const backups = new Map(backup === null ? [] : backupPaths(backup, old).map((kept, n) => [old[n], kept]));
+  return Promise.all(
+    replacements.map(async ({ path, before, after }) => {
+      const real = before === null ? path : await realPath(fs, path);
+      return {
+        path,
+        real,
+        before: before === null ? null : hashOf(before),
+        after: hashOf(after),
+        backup: backups.get(path) ?? null,
+        owner: before === null ? null : await fs.owner(real),
+        temporary: join(dirname(real), `.${basename(real)}.svc-updater-${run}`),
+      };
+    }),
+  );
+}
+
+async function realPath(fs: FileSystem, path: string): Promise<string> {
+  return fs.realpath(path).catch((cause) => {
+    if (!isGone(cause)) throw cause;
+    throw new UpdateError('file-changed', `${path} is gone`, { cause });
+  });
+}
+
+async function expectHash(
+  fs: FileSystem,
+  { path, real }: Pick<FileRecord, 'path' | 'real'>,
+  hash: string | null,
+): Promise<void> {
+  if ((await hashAt(fs, real)) === hash) return;
+  throw new UpdateError('file-changed', `${path} was changed by somebody else during the update`);
+}
+
+/** An error of the disk becomes the one a person can act on; any other stays what it is. */
+const failAs =
+  (done: string) =>
+  (cause: unknown): never => {
+    if (systemCode(cause) === undefined) throw cause;
+    throw new UpdateError('write-failed', `the files could not be ${done}: ${(cause as Error).message}`, {
+      cause,
+    });
   };
-  try {
-    for (const target of targets) {
-      await expectText(target, target.before);
-      await replaceOne(target.real, target.after, target.owner);
-      done.push(target);
-    }
-  } catch (error) {
-    await putBack();
-    if (error instanceof UpdateError) throw error;
-    throw new UpdateError('write-failed', `the files could not be written: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
-  return putBack;
-}
-
-interface Owner {
-  uid: number;
-  gid: number;
-  mode: number;
-}
-
-interface Target extends Replacement {
-  /** Behind symbolic links: a linked file is written through to what it points at. */
-  real: string;
-  owner: Owner | null;
-}
-
-const newFileMode = 0o600;
-
-async function locate(replacement: Replacement): Promise<Target> {
-  if (replacement.before === null) return { ...replacement, real: replacement.path, owner: null };
-  const real = await realpath(replacement.path).catch((cause) => {
-    throw new UpdateError('file-changed', `${replacement.path} is gone`, { cause });
-  });
-  const { uid, gid, mode } = await lstat(real);
-  return { ...replacement, real, owner: { uid, gid, mode: mode & 0o7777 } };
-}
-
-async function hasText(path: string, text: string | null): Promise<boolean> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
-  return text === null ? bytes === null : bytes?.equals(Buffer.from(text)) === true;
-}
-
-async function expectText(target: Pick<Target, 'path' | 'real'>, text: string | null): Promise<void> {
-  if (await hasText(target.real, text)) return;
-  throw new UpdateError('file-changed', `${target.path} was changed by somebody else during the update`);
-}
-
-async function keepBackups(targets: readonly Target[], directory: string): Promise<void> {
-  const kept = targets.filter((target) => target.before !== null);
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-    const names = new Set<string>();
-    for (const { path, before, owner } of kept) {
-      const name = names.has(basename(path)) ? `${names.size}-${basename(path)}` : basename(path);
-      names.add(name);
-      await writeDurably(join(directory, name), before ?? '', owner?.mode ?? newFileMode);
-    }
-    await syncDirectory(directory);
-    await syncDirectory(dirname(directory));
-  } catch (error) {
-    throw new UpdateError('write-failed', `the files could not be backed up: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
-}
-
-async function replaceOne(path: string, text: string, owner: Owner | null): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.svc-updater-${randomBytes(4).toString('hex')}`);
-  try {
-    await writeDurably(temporary, text, owner?.mode ?? newFileMode, owner ?? undefined);
-    await rename(temporary, path);
-    await syncDirectory(dirname(path));
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
-}
-
-async function writeDurably(path: string, text: string, mode: number, owner?: Owner): Promise<void> {
-  const file = await open(path, 'wx', newFileMode);
-  try {
-    await file.writeFile(text);
-    const { uid, gid } = await file.stat();
-    if (owner && (owner.uid !== uid || owner.gid !== gid)) await chown(path, owner.uid, owner.gid);
-    // After the owner: changing that clears the set-user-id bits.
-    await chmod(path, mode);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
-}

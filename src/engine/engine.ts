@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled } from '../progress/cancelled.ts';
+import { Interrupted } from '../progress/interrupted.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type CommandResult, runCommand } from './command.ts';
 import { type Container, type Image, readContainer, readImage } from './container.ts';
@@ -33,7 +34,11 @@ export interface EngineVersions {
 
 const queryDeadlineMs = 30_000;
 const awayMs = 60_000;
+const probe = ['version', '--format', '{{.Server.Version}}'];
 const maxAttempts = 3;
+/** An engine that is shutting down, or starting, takes connections and does not answer. */
+const probeMs = 4_000;
+const probePauseMs = 1_000;
 
 const connectionLost =
   /Cannot connect to the Docker daemon|error during connect|connection refused|connection reset by peer|no such host|socket: no such file|failed to connect to the docker API|unexpected EOF$|: EOF$/im;
@@ -48,6 +53,7 @@ export class Engine {
   /** Told when the engine goes away and when it is back. */
   onAway: (sentence: string) => void = () => {};
   #answeredOnce = false;
+  readonly #shutdown = new AbortController();
   readonly #home: string;
 
   constructor(address: EngineAddress, options: { home: string; signal?: AbortSignal }) {
@@ -61,7 +67,7 @@ export class Engine {
     const deadlineMs = options.deadlineMs ?? queryDeadlineMs;
     for (let attempt = 1; ; attempt++) {
       const result = await this.#run(args, { ...options, deadlineMs });
-      if (result.aborted) throw new Cancelled();
+      if (result.aborted) throw this.abortion;
       if (result.timedOut && deadlineMs === queryDeadlineMs) {
         throw new UpdateError(
           'engine-away',
@@ -99,6 +105,31 @@ export class Engine {
     return { cli: client.Version, engine: server.Version, platform: `${server.Os}/${server.Arch}` };
   }
 
+  /** Whether it answers right now; asked even after the abort signal. */
+  async answers(): Promise<boolean> {
+    const result = await this.#run(probe, { deadlineMs: probeMs }, null);
+    return result.exitCode === 0;
+  }
+
+  /**
+   * To be called once this process was asked to stop: from now on an engine that does not answer is shutting down, waits
+   * for this process, and cannot be waited for. Calls under way then end with Interrupted.
+   */
+  async watchShutdown(): Promise<void> {
+    while (await this.answers()) await sleep(probePauseMs, undefined, { ref: false });
+    this.#shutdown.abort();
+  }
+
+  /** Ends what is under way. */
+  get aborted(): AbortSignal {
+    return AbortSignal.any([this.#shutdown.signal, ...(this.signal ? [this.signal] : [])]);
+  }
+
+  /** Why it was ended. */
+  get abortion(): Cancelled | Interrupted {
+    return this.#shutdown.signal.aborted ? new Interrupted() : new Cancelled();
+  }
+
   /** Containers by filter (`label=…`), stopped ones too. One that ends meanwhile is left out. */
   async containers(filters: readonly string[]): Promise<Container[]> {
     const ids = await this.ask([
@@ -133,12 +164,16 @@ export class Engine {
     );
   }
 
-  #run(args: readonly string[], options: CallOptions & { deadlineMs: number }): Promise<CommandResult> {
+  #run(
+    args: readonly string[],
+    options: CallOptions & { deadlineMs: number },
+    signal: AbortSignal | null = this.aborted,
+  ): Promise<CommandResult> {
     const { host, tls, configDirectory } = this.address;
     return runCommand('docker', ['--config', configDirectory, '--host', host, ...tls, ...args], {
       env: { PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin', HOME: this.#home, ...options.env },
       deadlineMs: options.deadlineMs,
-      signal: this.signal,
+      signal: signal ?? undefined,
       cwd: options.cwd,
       onStderrLine: options.onStderrLine,
     });
@@ -148,8 +183,8 @@ export class Engine {
   async #awaitReturn(): Promise<void> {
     const end = Date.now() + awayMs;
     for (let told = false; Date.now() < end; ) {
-      const result = await this.#run(['version', '--format', '{{.Server.Version}}'], { deadlineMs: 5_000 });
-      if (result.aborted) throw new Cancelled();
+      const result = await this.#run(probe, { deadlineMs: probeMs });
+      if (result.aborted) throw this.abortion;
       if (result.exitCode === 0) {
         // It may be a registry that was lost, and not the engine: then there is nothing to tell.
         if (told) this.onAway('the engine is back; going on');

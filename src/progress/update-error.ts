@@ -38,6 +38,7 @@ const table = {
     'Start the instance once with docker compose up -d, or name the app service with --service.',
   ],
   'update-running': ['refused', 'Wait until it ends: docker logs -f svc-updater.'],
+  'journal-pending': ['refused', 'Run the update first: it finishes that one or puts it back.'],
   downgrade: [
     'refused',
     'There is no downgrade: migrations only run forward. Choose a release that is newer.',
@@ -86,6 +87,7 @@ const table = {
   'pull-failed': ['failed', 'See the lines above, then run the update again.'],
   'proof-failed': ['failed', 'Change the version by hand, then docker compose pull && docker compose up -d.'],
   'file-changed': ['failed', 'Let nobody edit the files meanwhile and run the update again.'],
+  'containers-changed': ['failed', 'Let nobody replace containers meanwhile and run the update again.'],
   'write-failed': [
     'failed',
     'See that the disk has room and the directory can be written, then run the update again.',
@@ -94,6 +96,10 @@ const table = {
 
   'files-not-back': ['broken', 'Copy the files back from .svc-updater/backup, then docker compose up -d.'],
   'not-brought-back': ['broken', 'See docker compose ps and docker compose logs app worker.'],
+  'engine-lost': [
+    'broken',
+    'See that the engine answers (docker ps), then run the update again: it goes on where this one stopped.',
+  ],
   broken: ['broken', 'See docker compose logs app worker.'],
 } as const satisfies Record<string, readonly [Ending, string]>;
 

@@ -1,9 +1,14 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { expectUpdated } from './support/expect-update.ts';
+import { expectNothingLeft } from './support/attempt.ts';
+import { bump } from './support/bump.ts';
+import { expectUntouched, expectUpdated } from './support/expect-update.ts';
 import { createInstance } from './support/instance.ts';
 
-/** What the journal will make certain at every moment holds today for one: the worker is down, the app still stops. */
-test('a run that is killed while the app stops is finished by the next one', async () => {
+// What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
+
+test('a run that is killed while the app stops is told of by plan, and finished by the next one', async () => {
   const instance = await createInstance({ release: { env: { STOP_DELAY: '3' } } });
   const before = await instance.snapshot();
   const run = instance.startUpdate(['--target', 'v1.1.0']);
@@ -13,14 +18,32 @@ test('a run that is killed while the app stops is finished by the next one', asy
     .poll(async () => (await instance.containers())[worker]?.status, { timeout: 20_000, interval: 50 })
     .toBe('exited');
   await run.kill();
-  await run.done;
+  const killed = await run.done;
+
+  const halfDone = await instance.snapshot();
+  const interrupted = /the update to v1\.1\.0 of 20\S+ \S+ UTC was interrupted in recreate/;
+  const plan = await instance.update(['plan', '--target', 'v1.1.0']);
+  expect(plan.log).toMatch(interrupted);
+  const file = ['--file', 'compose.prod.yaml', '--service', 'app', '--service', 'worker'];
+  const bumped = await bump(instance.directory, [...file, '--to', 'v1.2.0']);
+  expect(bumped.exitCode, bumped.log).toBe(3);
+  expect(bumped.log).toMatch(interrupted);
+  expect(bumped.log).toContain('Run the update first: it finishes that one or puts it back.');
+  expectUntouched(halfDone, await instance.snapshot());
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
   expect(exitCode, log).toBe(0);
   expect(log).toContain(`took over the lock of ${run.name}, which no longer runs`);
-  expect(log).toContain('worker is stopped, and the run before this one was killed: it is started again');
+  expect(log).toMatch(interrupted);
+  expect(log).toContain('going on with it');
+  // Without another pull, and without a plan: what was decided stands.
+  expect(log).not.toMatch(/Z INFO {2}(plan|pull|write) /);
   expectUpdated(before, await instance.snapshot(), {
     version: 'v1.1.0',
     changed: { '.env': (text) => text.replace('v1.0.0', 'v1.1.0') },
   });
+  // The whole story, that of the killed run first.
+  const kept = await readFile(join(instance.directory, '.svc-updater', 'last-run.log'), 'utf8');
+  expect(kept).toBe(killed.log + log);
+  await expectNothingLeft(instance);
 });

@@ -1,0 +1,64 @@
+import { hash } from 'node:crypto';
+import { dirname } from 'node:path';
+import { disk, type FileSystem, type Owner, systemCode } from './file-system.ts';
+
+/** One file of a transaction, in plain data (JSON): what a later process needs to put it back. */
+export interface FileRecord {
+  path: string;
+  /** Behind symbolic links: a linked file is written through to what it points at. */
+  real: string;
+  /** SHA-256, hex; null: it was not there. */
+  before: string | null;
+  /** SHA-256, hex. */
+  after: string;
+  /** Absolute path of what holds the old bytes; null: nothing does. */
+  backup: string | null;
+  /** Null: it was not there. */
+  owner: Owner | null;
+  /** The file beside it that stands in until the rename. */
+  temporary: string;
+}
+
+export type FileState = 'before' | 'after' | 'other';
+
+export const newFileMode = 0o600;
+
+export const hashOf = (bytes: string | Buffer): string => hash('sha256', bytes);
+
+/** The hash of what a path holds; null where nothing is there, `directory` where one is. */
+export async function hashAt(fs: FileSystem, path: string): Promise<string | null> {
+  try {
+    const bytes = await fs.read(path);
+    return bytes && hashOf(bytes);
+  } catch (error) {
+    // The engine makes a directory where a mounted file is missing.
+    if (systemCode(error) === 'EISDIR') return 'directory';
+    throw error;
+  }
+}
+
+/** What a file is now: as before the transaction, as after it, or changed by somebody else. */
+export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promise<FileState> {
+  const found = await hashAt(fs, record.real);
+  if (found === record.before) return 'before';
+  return found === record.after ? 'after' : 'other';
+}
+
+/** The directories that hold the files, each once. */
+export const directoriesOf = (records: readonly FileRecord[]): string[] => [
+  ...new Set(records.map(({ real }) => dirname(real))),
+];
+
+/** What cannot be removed stays: it is in nobody's way. It is gone for good when the directories have been synced. */
+export async function dropTemporaries(fs: FileSystem, records: readonly FileRecord[]): Promise<void> {
+  for (const { temporary } of records) await fs.remove(temporary).catch(() => {});
+}
+
+/** Removes what a killed process left beside the files, as far as that can be done. */
+export async function removeTemporaries(
+  records: readonly FileRecord[],
+  fs: FileSystem = disk,
+): Promise<void> {
+  await dropTemporaries(fs, records);
+  for (const directory of directoriesOf(records)) await fs.sync(directory).catch(() => {});
+}

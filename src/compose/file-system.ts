@@ -1,0 +1,131 @@
+import { lstat, mkdir, open, readFile, realpath, rename, rmdir, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+export interface Owner {
+  uid: number;
+  gid: number;
+  /** The permission bits, those for set-user-id and its like among them. */
+  mode: number;
+}
+
+/** The one door to the disk for everything that must never be half done. Every call may fail as the system's calls do. */
+export interface FileSystem {
+  /** Null where it is not there. */
+  read(path: string): Promise<Buffer | null>;
+  realpath(path: string): Promise<string>;
+  /** Of the path itself, a link is not followed. */
+  owner(path: string): Promise<Owner>;
+  /** With those above it; fine where it is there. */
+  makeDirectory(path: string, mode: number): Promise<void>;
+  /** Creates it; it must not be there. It is on the disk only after `sync`; a failed call may leave a part. */
+  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<void>;
+  /** A file's bytes, or a directory's names. */
+  sync(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /** A file or an empty directory; fine where it is not there. */
+  remove(path: string): Promise<void>;
+}
+
+/** An error of a system call, or undefined. */
+export const systemCode = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error
+    ? error.code
+    : undefined;
+
+/** Nothing has this path: a name that is too long cannot exist. */
+export const isGone = (error: unknown): boolean =>
+  ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemCode(error) ?? '');
+
+/** File systems that cannot sync a directory say so with these; they keep the order of names by themselves, or never. */
+const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
+
+export const disk: FileSystem = {
+  realpath,
+  rename,
+
+  async read(path) {
+    try {
+      return await readFile(path);
+    } catch (error) {
+      if (isGone(error)) return null;
+      throw error;
+    }
+  },
+
+  async owner(path) {
+    const { uid, gid, mode } = await lstat(path);
+    return { uid, gid, mode: mode & 0o7777 };
+  },
+
+  async makeDirectory(path, mode) {
+    await mkdir(path, { recursive: true, mode });
+  },
+
+  async write(path, bytes, owner, mode) {
+    // Nobody else reads it before it has the mode it shall have.
+    const file = await open(path, 'wx', 0o600);
+    try {
+      await file.writeFile(bytes);
+      const { uid, gid } = await file.stat();
+      if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
+      // After the owner: changing that clears the set-user-id bits.
+      await file.chmod(mode);
+    } finally {
+      await file.close();
+    }
+  },
+
+  async sync(path) {
+    const file = await open(path, 'r');
+    try {
+      await file.sync();
+    } catch (error) {
+      if (!cannotSync.includes(systemCode(error) ?? '') || !(await file.stat()).isDirectory()) throw error;
+    } finally {
+      await file.close();
+    }
+  },
+
+  async remove(path) {
+    try {
+      await unlink(path);
+    } catch (error) {
+      if (systemCode(error) === 'EISDIR') await rmdir(path);
+      else if (!isGone(error)) throw error;
+    }
+  },
+};
+
+/** Writes a file that nobody else knows yet, and has its bytes on the disk. One of an earlier try is removed first. */
+export async function writeAside(
+  fs: FileSystem,
+  path: string,
+  bytes: string | Buffer,
+  owner: Owner | null,
+  mode: number,
+): Promise<void> {
+  await fs.remove(path);
+  await fs.write(path, bytes, owner, mode);
+  await fs.sync(path);
+}
+
+/**
+ * Replaces or creates one file so that it is whole at every moment, whatever happens: a temporary file beside it
+ * (`<path>.new` by default), fsync, rename, fsync of the directory.
+ */
+export async function writeWhole(
+  fs: FileSystem,
+  path: string,
+  text: string | Buffer,
+  options: { owner?: Owner | null; mode: number; temporary?: string },
+): Promise<void> {
+  const { owner = null, mode, temporary = `${path}.new` } = options;
+  try {
+    await writeAside(fs, temporary, text, owner, mode);
+    await fs.rename(temporary, path);
+    await fs.sync(dirname(path));
+  } catch (error) {
+    await fs.remove(temporary).catch(() => {});
+    throw error;
+  }
+}
