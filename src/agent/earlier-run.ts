@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type FileRecord, stateOf } from '../compose/replace-files.ts';
+import type { Compose } from '../engine/compose.ts';
 import { type Container, hasStarted, isMeantToRun, numberOf, service } from '../engine/container.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Changeover, isBefore, isNew, type MeantToRun, newHasStarted, recordsOf } from './changeover.ts';
@@ -16,6 +17,7 @@ import {
 } from './journal.ts';
 import { stateDirectory } from './lock.ts';
 import type { Met } from './meet.ts';
+import type { UpdateOptions } from './options.ts';
 import { listProject, type ProjectContainers } from './project-containers.ts';
 import { localImages } from './pull.ts';
 import { recreate } from './recreate.ts';
@@ -37,76 +39,89 @@ export type Inheritance =
 
 /**
  * Settles what an earlier run left undone, by what its journal says (SPEC 3.2), or gives it to this run to go on with.
- * Refusal: outside-mounts. @throws UpdateError files-not-back, not-brought-back
+ * Refusals: outside-mounts, compose-invalid. @throws UpdateError files-not-back, not-brought-back, killed-often, broken
  */
 export async function settleEarlierRun(
   context: RunContext,
-  { own, paths, located }: Met,
+  met: Met,
   journal: Journal,
 ): Promise<Inheritance> {
   const { engine, log, options, known } = context;
   const { data } = journal;
   if (!isPending(data)) return { kind: 'fresh' };
   const { project, changeover, from } = data;
-  const isOwn = data.containerId === own.id;
+  const isOwn = data.containerId === met.own.id;
   log.warn(pendingSentence(data));
   remember(known, from, project, data.services);
+  if (changeover !== null) known.halfDone = pendingSentence(data);
 
-  const all = await listProject(engine, project.name);
-  const { compose } = await viewProject(engine, project, all.containers, paths, data.services, log);
+  const now = await listProject(engine, project.name);
+  const { compose } = await viewProject(engine, project, now.containers, met.paths, data.services, log);
   const files = await Promise.all(data.files.map((record) => asMountedHere(record, project.directory)));
-  const stranger = await findStranger(journal, files, all, context);
+  const stranger = await findStranger(journal, files, now, context);
   if (stranger !== null) {
-    const place = await setAside(stateDirectory(located.mountedAt), data);
+    const place = await setAside(stateDirectory(met.located.mountedAt), data);
     log.warn(
       `${stranger}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
     );
+    known.halfDone = null;
     return { kind: 'fresh' };
   }
   // It has told a person to look; nothing of it goes on by itself.
   if (!isHalfDone(data)) return { kind: 'fresh' };
 
-  await journal.write({ files, containerId: own.id, attempt: isOwn ? data.attempt + 1 : 1, outcome: null });
+  const attempt = isOwn ? data.attempt + 1 : 1;
+  await journal.note({ files, containerId: met.own.id, attempt, outcome: null });
+  const exhausted = attempt > maxAttempts;
+  const killed = `this updater was interrupted ${maxAttempts} times in ${data.phase}: it does not try again by itself`;
   if (changeover !== null && data.goingBack === null) {
-    const asked = { target: options.target?.tag ?? null, services: options.services };
-    const isSame = asked.target === data.target && asked.services.join() === data.services.join();
-    const exhausted = journal.data.attempt > maxAttempts;
-    if (isSame && !exhausted) {
+    if (isSameRequest(data, options) && !exhausted) {
       log.info('going on with it');
       return { kind: 'go-on', changeover };
     }
-    if (exhausted) {
-      throw new UpdateError(
-        'broken',
-        `this updater was killed ${maxAttempts} times in ${data.phase}: it does not try again by itself`,
-      );
-    }
-    if (data.started || newHasStarted(changeover, all.containers)) {
-      log.info(
-        `${changeover.words.goal} has started: first of all, all of ${and(data.services)} are brought to it`,
-      );
-      const rest = { engine, compose, changeover, waitTimeoutMs: options.waitTimeoutMs, log };
-      await context.cancellation
-        .shield(engine, () => recreate({ ...rest, afterUp: async () => {}, mayGoBack: () => false }))
-        .catch((error) => {
-          if (!(error instanceof UpdateError)) throw error;
-          for (const line of [...error.detail, error.message]) log.warn(line);
-        });
+    if (data.started || newHasStarted(changeover, now.containers)) {
+      if (exhausted) throw new UpdateError('broken', killed);
+      await bringToItsEnd(context, journal, changeover, compose);
       return { kind: 'fresh' };
     }
   }
-  const cancelled: Ending = {
-    outcome: 'cancelled',
-    exitCode: 130,
-    message: 'cancelled: another update came',
-  };
-  if (data.goingBack === null) await markGoingBack(journal, log, cancelled);
+  if (data.goingBack === null) await markGoingBack(journal, log, null);
   await context.cancellation.shield(engine, () =>
     goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs }),
   );
+  known.halfDone = null;
   log.info(`what it had changed is put back: ${from} runs`);
-  if (isOwn && data.goingBack !== null) return { kind: 'over', ending: data.goingBack };
+  const ending = data.goingBack?.ending;
+  if (isOwn && ending) return { kind: 'over', ending };
+  await journal.settle('cancelled', 'it was interrupted, and put back by the next run');
+  if (exhausted) throw new UpdateError('killed-often', killed);
   return { kind: 'fresh' };
+}
+
+const isSameRequest = (data: JournalData, { target, services }: UpdateOptions): boolean =>
+  (target?.tag ?? null) === data.target && services.join() === data.services.join();
+
+/** There is no way back from a version that has started: all of its services are brought to it, well or not. */
+async function bringToItsEnd(
+  { engine, log, options, cancellation, known }: RunContext,
+  journal: Journal,
+  changeover: Changeover,
+  compose: Compose,
+): Promise<void> {
+  const { goal } = changeover.words;
+  const names = changeover.moved.map(({ name }) => name);
+  log.info(`${goal} has started: first of all, ${and(names)} are all brought to it`);
+  const { waitTimeoutMs } = options;
+  const how = { afterUp: async () => {}, mayGoBack: () => false };
+  const all = () => recreate({ engine, compose, changeover, waitTimeoutMs, log, ...how });
+  await cancellation.shield(engine, all).catch((error) => {
+    if (!(error instanceof UpdateError)) throw error;
+    for (const line of [...error.detail, error.message]) log.warn(line);
+  });
+  known.halfDone = null;
+  // What is down since then is still meant to run, which a journal that is settled would not say.
+  await journal.note({ started: true });
+  await journal.settle('broken', 'another update came before it was verified');
 }
 
 /** The directory may be mounted at another place than in the run that wrote it. */

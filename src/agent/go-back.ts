@@ -20,14 +20,14 @@ export interface GoBackContext {
   texts?: ReadonlyMap<string, string>;
 }
 
-/** Why, and that it is not to be left half done. */
-export async function markGoingBack(
-  journal: Journal,
-  log: Log,
-  { outcome, exitCode, message }: Ending,
-): Promise<void> {
-  const goingBack = { outcome, exitCode, message: log.masked(message) };
-  const failure = await journal.note({ goingBack });
+/** That it is not to be left half done, and how the run ends then: not at all where an update begins anew after it. */
+export async function markGoingBack(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
+  const masked = ending && {
+    outcome: ending.outcome,
+    exitCode: ending.exitCode,
+    message: log.masked(ending.message),
+  };
+  const failure = await journal.note({ goingBack: { ending: masked } });
   if (failure !== null) log.warn(failure);
 }
 

@@ -43,8 +43,8 @@ export interface JournalData {
   blueprints: readonly Blueprint[];
   /** A container of the new version has started: there is no way back. */
   started: boolean;
-  /** Everything is being put back, and why. */
-  goingBack: Ending | null;
+  /** Everything is being put back, and how the run ends then; null where an update begins anew after it. */
+  goingBack: { ending: Ending | null } | null;
   outcome: Ending | null;
 }
 
@@ -125,7 +125,16 @@ export class Journal {
     const mayGoBack = !isSettled(outcome) && !this.#data.started;
     await this.write({ ...over, ...(mayGoBack ? {} : { blueprints: [] }), outcome });
   }
+
+  /** Its run was settled by a later one, which begins at its beginning. */
+  async settle(outcome: Outcome, message: string): Promise<void> {
+    await this.note({ containerId: nobody });
+    await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
+  }
 }
+
+/** No container's: nobody repeats such an outcome as its own. */
+const nobody = '';
 
 /** After these nothing is left to do for a later run. */
 const isSettled = ({ outcome }: Ending): boolean => outcome !== 'crashed' && outcome !== 'broken';

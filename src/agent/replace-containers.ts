@@ -76,27 +76,30 @@ async function decide(
 ): Promise<never> {
   const { engine, log, options, known } = context;
   if (error instanceof Interrupted) throw error;
-  if (error instanceof UpdateError && error.outcome === 'broken') {
-    // What is not well has started.
-    await journal.note({ started: true });
-    throw error;
-  }
   const now = await listProject(engine, journal.data.project.name).catch((cause) => {
     if (cause instanceof Interrupted) throw cause;
     throw new UpdateError('engine-lost', (error as Error).message, { cause });
   });
+  const isBroken = error instanceof UpdateError && error.outcome === 'broken';
   if (journal.data.started || newHasStarted(changeover, now.containers)) {
     await journal.note({ started: true });
-    if (!(error instanceof UpdateError)) throw error;
+    if (isBroken || !(error instanceof UpdateError)) throw error;
     throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
   }
-  const { lines, outcome, exitCode, message } = endingOf(error, log.phase, known);
-  for (const line of lines) log.error(line);
+  const failure = isBroken
+    ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
+    : error;
+  const ending = endingOf(failure, log.phase, known);
+  for (const line of ending.lines) log.error(line);
   log.warn('nothing of the new version has started: the old one is brought back');
-  await markGoingBack(journal, log, { outcome, exitCode, message });
+  await markGoingBack(journal, log, ending);
   await goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, ...(texts ? { texts } : {}) });
-  if (!(error instanceof UpdateError)) throw error;
-  throw new UpdateError(error.code, error.message, { advice: error.advice, told: true, cause: error });
+  if (!(failure instanceof UpdateError)) throw failure;
+  throw new UpdateError(failure.code, failure.message, {
+    advice: failure.advice,
+    told: true,
+    cause: failure,
+  });
 }
 
 /** The old app image, where nothing runs it any more. */

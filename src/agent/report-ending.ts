@@ -12,6 +12,8 @@ export interface Known {
   version: string | null;
   project: string | null;
   services: readonly string[];
+  /** What an earlier run left, as long as it stands. */
+  halfDone?: string | null;
   /** `-f` and `--env-file` as they have to be typed in the compose directory, where compose would not find the files. */
   fileFlags?: readonly string[];
 }
@@ -103,8 +105,12 @@ function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: Kno
 }
 
 /** A run that ends early does not know yet what runs, and `bump` never does. */
-const nothingChanged = ({ version }: Known): string =>
-  version === null ? 'nothing was changed' : `nothing was changed, ${version} runs on`;
+const nothingChanged = ({ version, halfDone }: Known): string =>
+  halfDone
+    ? `nothing was changed by this run, and ${halfDone}`
+    : version === null
+      ? 'nothing was changed'
+      : `nothing was changed, ${version} runs on`;
 
 const running = ({ version }: Known): string => version ?? 'the old version';
 

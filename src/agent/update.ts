@@ -94,17 +94,18 @@ async function run(context: RunContext, held: Held): Promise<Ending> {
   const earlier = await readEarlier(state, log);
   log.copyTo(join(state, 'last-run.log'), { add: earlier !== null && earlier.outcome === null });
   if (earlier !== null) {
-    held.journal = new Journal(place, earlier);
-    const inheritance = await settleEarlierRun(context, met, held.journal);
+    const journal = new Journal(place, earlier);
+    const inheritance = await settleEarlierRun(context, met, journal);
+    // Until here an end of this run says nothing of that one.
+    if (inheritance.kind !== 'fresh') held.journal = journal;
     if (inheritance.kind === 'go-on') {
       log.phase = earlier.phase === 'verify' ? 'verify' : 'recreate';
-      return recreateAndVerify(context, held.journal, inheritance.changeover);
+      return recreateAndVerify(context, journal, inheritance.changeover);
     }
     if (inheritance.kind === 'over') {
       repeatEnding(inheritance.ending, log);
       return inheritance.ending;
     }
-    held.journal = null;
   }
   return begin(context, met, held, place, earlier);
 }

@@ -92,6 +92,10 @@ const table = {
     'failed',
     'See that the disk has room and the directory can be written, then run the update again.',
   ],
+  'killed-often': [
+    'failed',
+    'Find out what ends it (docker inspect svc-updater, the log of the kernel), then run the update again.',
+  ],
   'recreate-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
 
   'files-not-back': ['broken', 'Copy the files back from .svc-updater/backup, then docker compose up -d.'],

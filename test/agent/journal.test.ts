@@ -101,6 +101,14 @@ describe('Journal', () => {
   );
 });
 
+it('a run that a later one has settled is over, and no container takes its end for its own', async () => {
+  const journal = open({ blueprints, goingBack: { ending: null } });
+  await journal.settle('cancelled', 'put back');
+  const read = (await readJournal(state)) as JournalData;
+  expect(isPending(read)).toBe(false);
+  expect(read).toMatchObject({ containerId: '', goingBack: null, blueprints: [] });
+});
+
 describe('readJournal', () => {
   it('gives null where there is none', async () => {
     expect(await readJournal(state)).toBeNull();
@@ -139,7 +147,7 @@ describe('setAside', () => {
 });
 
 describe('what is left to do', () => {
-  const back = ended('failed');
+  const back = { ending: ended('failed') };
   it.each<[string, Partial<JournalData>, pending: boolean, halfDone: boolean, says: string]>([
     ['killed in the pull', {}, true, true, 'was interrupted in pull'],
     [

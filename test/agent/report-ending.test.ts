@@ -77,3 +77,12 @@ it('names the cause of the system', () => {
     'cannot write (ENOSPC)',
   );
 });
+
+it('does not say that all is well where an earlier run was interrupted and could not be settled', () => {
+  const about = { ...known, halfDone: 'the update to v1.5.0 was interrupted in recreate' };
+  expect(
+    ending(new UpdateError('compose-invalid', 'compose rejects the project'), 'inspect', about).last,
+  ).toBe(
+    'refused: nothing was changed by this run, and the update to v1.5.0 was interrupted in recreate. Mend the file until docker compose config accepts it, then run the update again.',
+  );
+});

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { expectNothingLeft } from './support/attempt.ts';
 import { bump } from './support/bump.ts';
-import { expectUntouched, expectUpdated } from './support/expect-update.ts';
+import { expectBroughtBack, expectUntouched, expectUpdated } from './support/expect-update.ts';
 import { createInstance } from './support/instance.ts';
 
 // What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
@@ -46,4 +47,28 @@ test('a run that is killed while the app stops is told of by plan, and finished 
   const kept = await readFile(join(instance.directory, '.svc-updater', 'last-run.log'), 'utf8');
   expect(kept).toBe(killed.log + log);
   await expectNothingLeft(instance);
+});
+
+test('a container that is killed again and again gives up, and leaves the old version whole', async () => {
+  const instance = await createInstance({ release: { env: { STOP_DELAY: '3' } } });
+  const before = await instance.snapshot();
+  const run = instance.startUpdate(['--target', 'v1.1.0'], { keep: true });
+  await run.waitFor('recreate stopping worker');
+  await run.kill();
+  await run.done;
+  // As often as the launcher's restart policy starts it.
+  const journal = JSON.parse(await instance.read('.svc-updater/journal.json'));
+  await instance.write('.svc-updater/journal.json', JSON.stringify({ ...journal, attempt: 4 }));
+
+  const again = await execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
+  expect(again.exitCode, again.all).toBe(4);
+  expect(again.all).toContain('this updater was interrupted 4 times in recreate');
+  expect(again.all).toMatch(/done failed: nothing was changed, v1\.0\.0 runs on\. Find out what ends it/);
+  await execa('docker', ['rm', run.name]);
+  expectBroughtBack(before, await instance.snapshot());
+  await expectNothingLeft(instance);
+
+  const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
+  expect(exitCode, log).toBe(0);
+  expect(log).not.toContain('interrupted');
 });
