@@ -76,9 +76,9 @@ export async function takeLock(state: string, own: Container, engine: Engine, lo
   const failed = (cause: Error) => {
     throw new UpdateError('write-failed', `the lock cannot be written: ${cause.message}`, { cause });
   };
-  await writeFile(mine, text, { mode: 0o600 }).catch(failed);
   let takenOver = false;
   try {
+    await writeFile(mine, text, { mode: 0o600 }).catch(failed);
     for (let attempt = 0; attempt < 10; attempt++) {
       const taken = await link(mine, lock).then(
         () => true,
