@@ -52,10 +52,12 @@ export function endingOf(error: unknown, phase: Phase, known: Known, cancelledBy
       code: null,
     };
   }
-  const advice =
+  const advice = [
+    ...adviceOnPort(error),
     error.code === 'broken' || error.code === 'not-brought-back'
       ? adviceWhenBroken(known, error.advice)
-      : error.advice;
+      : error.advice,
+  ].join(' ');
   return {
     outcome: error.outcome,
     exitCode: exitCodes[error.outcome],
@@ -117,6 +119,16 @@ const running = ({ version }: Known): string => version ?? 'the old version';
 /** What to type in the compose directory for compose to see the project as it was started. */
 export const composeCommand = ({ project, fileFlags = [] }: Known): string =>
   ['docker compose', ...(project ? [`-p ${project}`] : []), ...fileFlags].join(' ');
+
+/** An engine that was killed may hold a port for a container that is gone, for as long as it runs; nothing says so. */
+function adviceOnPort({ message, detail }: UpdateError): string[] {
+  const port = /:(\d+) failed: port is already allocated/.exec([...detail, message].join('\n'))?.[1];
+  return port === undefined
+    ? []
+    : [
+        `See docker ps --filter publish=${port}: where no container has that port, the engine holds it by mistake until it is restarted.`,
+      ];
+}
 
 function adviceWhenBroken(known: Known, otherwise: string): string {
   if (!known.project) return otherwise;
