@@ -15,7 +15,7 @@ import { compareVersions } from '../release/order.ts';
 import { retag } from '../release/tag.ts';
 import { readBumpProject } from './bump-project.ts';
 import { applyTo, type Draft, describeEdit } from './draft.ts';
-import { isHalfDone, pendingSentence, readJournal } from './journal.ts';
+import { isHalfDone, pendingJournal, pendingSentence } from './journal.ts';
 import { stateDirectory } from './lock.ts';
 import type { Log } from './log.ts';
 import { createMask } from './mask.ts';
@@ -75,8 +75,8 @@ export async function bump(
 
 /** Files in the middle of an update are put back by its next run, or must stay as they are. Refusal: journal-pending. */
 async function refuseHalfAnUpdate(directory: string): Promise<void> {
-  const journal = await readJournal(stateDirectory(directory));
-  if (journal === null || 'unreadable' in journal || !isHalfDone(journal)) return;
+  const journal = await pendingJournal(stateDirectory(directory));
+  if (journal === null || !isHalfDone(journal)) return;
   throw new UpdateError('journal-pending', pendingSentence(journal));
 }
 

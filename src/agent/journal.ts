@@ -176,6 +176,12 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   }
 }
 
+/** A journal with something left to do, for those who only tell of it; null also where it may not be read. */
+export async function pendingJournal(state: string): Promise<JournalData | null> {
+  const journal = await readJournal(state).catch(() => null);
+  return journal !== null && !('unreadable' in journal) && isPending(journal) ? journal : null;
+}
+
 /** Written by this program, whole or not at all: its format number vouches for the rest. */
 const isJournal = (data: Partial<JournalData> | null): data is JournalData =>
   data?.format === 1 && typeof data.run === 'string' && /^\w+$/.test(data.run) && Array.isArray(data.files);

@@ -3,7 +3,7 @@ import { normalize } from 'node:path';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type HostPaths, isWithin } from './host-paths.ts';
-import { isPending, readJournal } from './journal.ts';
+import { pendingJournal } from './journal.ts';
 import { stateDirectory } from './lock.ts';
 import type { UpdateOptions } from './options.ts';
 
@@ -102,8 +102,8 @@ async function listProjects(engine: Engine): Promise<ProjectRow[]> {
 async function pendingProjects(paths: HostPaths, options: UpdateOptions): Promise<ProjectRow[]> {
   const rows: ProjectRow[] = [];
   for (const here of options.dir ? [options.dir] : paths.destinations) {
-    const journal = await readJournal(stateDirectory(here)).catch(() => null);
-    if (journal === null || 'unreadable' in journal || !isPending(journal)) continue;
+    const journal = await pendingJournal(stateDirectory(here));
+    if (journal === null) continue;
     const { name, directory } = journal.project;
     rows.push({ name, directory, services: new Set(journal.services) });
   }

@@ -5,7 +5,7 @@ import { checkDrift } from './check-drift.ts';
 import { checkTargets } from './check-targets.ts';
 import { meantToRun } from './earlier-run.ts';
 import { inspectInstallation } from './inspect.ts';
-import { isPending, pendingSentence, readJournal } from './journal.ts';
+import { pendingJournal, pendingSentence } from './journal.ts';
 import { lockHolder, stateDirectory } from './lock.ts';
 import { meet } from './meet.ts';
 import { planUpdate } from './plan.ts';
@@ -18,8 +18,7 @@ import { describeInstallation, describePlan, fromWord } from './story.ts';
 export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {
   const met = await meet(engine, options, log);
   const holder = await lockHolder(met.located.mountedAt);
-  const earlier = await readJournal(stateDirectory(met.located.mountedAt));
-  const pending = earlier !== null && !('unreadable' in earlier) && isPending(earlier) ? earlier : null;
+  const pending = await pendingJournal(stateDirectory(met.located.mountedAt));
   if (pending) log.warn(`${pendingSentence(pending)}; update settles that first`);
   const installation = await inspectInstallation(engine, met, options, log, meantToRun(pending));
   const { services } = installation;

@@ -18,7 +18,7 @@ import {
   readJournal,
   setAside,
 } from './journal.ts';
-import { type Lock, openStateDirectory, stateDirectory, takeLock } from './lock.ts';
+import { type Lock, openStateDirectory, takeLock } from './lock.ts';
 import type { Log } from './log.ts';
 import { type Met, meet } from './meet.ts';
 import { planUpdate } from './plan.ts';
@@ -75,12 +75,12 @@ async function run(context: RunContext, held: Held): Promise<Ending> {
   const met = await meet(engine, options, log);
   held.own = met.own;
   const directory = met.located.mountedAt;
-  const said = await readJournal(stateDirectory(directory));
+  const state = await openStateDirectory(directory);
+  const said = await readJournal(state);
   if (said && 'outcome' in said && said.outcome && said.containerId === met.own.id) {
     repeatEnding(said.outcome, log);
     return { ...said.outcome, exitCode: 0 };
   }
-  const state = await openStateDirectory(directory);
   const lock = await takeLock(state, met.own, engine, log);
   held.lock = lock;
   const place: JournalPlace = {

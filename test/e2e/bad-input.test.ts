@@ -14,7 +14,7 @@ import {
 } from './support/attempt.ts';
 import { startBadEngine } from './support/bad-engine.ts';
 import { dockerConfig, startBadRegistry } from './support/bad-registry.ts';
-import { createInstance, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // What people and machines hand the updater: a sentence that a tired operator understands, the right code, nothing lost.
 
@@ -22,8 +22,9 @@ const toNext = ['--target', 'v1.1.0'];
 const refused = /^refused: nothing was changed(, v1\.0\.0 runs on)?\. /;
 const path = (instance: Instance, name: string) => join(instance.directory, name);
 
+const instance = shareInstance();
+
 describe('files', () => {
-  const instance = shareInstance();
   interface BadFile {
     name: string;
     prepare: (instance: Instance) => Promise<unknown>;
@@ -169,7 +170,7 @@ describe('files', () => {
   });
 
   test('an --env-file that is gone', async () => {
-    const own = await createInstance({ kind: 'env-file' });
+    const own = await createInstance({ ...alone, kind: 'env-file' });
     await rm(path(own, 'prod.env'));
     await expectAttempt(own, toNext, {
       exitCode: 3,
@@ -189,7 +190,7 @@ describe('an engine that hangs', () => {
     const socket = join(inject('host').directory, `hangs-${Math.random().toString(36).slice(2, 8)}.sock`);
     const engine = await startBadEngine(socket);
     finished(() => engine.close());
-    const instance = await createInstanceFor(finished, {});
+    const instance = await createInstanceFor(finished, alone);
     engine.hang(pattern);
     const { durationMs } = await expectAttempt(
       instance,
@@ -220,7 +221,11 @@ describe('credentials', () => {
         JSON.stringify({ ...JSON.parse(dockerConfig(registry.host, { ...credentials, password })), ...more }),
       );
     await login(credentials.password);
-    const instance = await createInstance({ registry: registry.host, shell: { DOCKER_CONFIG: config } });
+    const instance = await createInstance({
+      ...alone,
+      registry: registry.host,
+      shell: { DOCKER_CONFIG: config },
+    });
     const mounted = { volumes: [`${config}:/root/.docker:ro`] };
     const denied = {
       exitCode: 4,
@@ -257,14 +262,13 @@ describe('credentials', () => {
 });
 
 describe('bump, without an engine', () => {
-  const instance = shareInstance();
   const services = ['--service', 'app', '--service', 'worker'];
-  const alone = ({ directory }: Instance): UpdaterOptions => ({
+  const unconnected = ({ directory }: Instance): UpdaterOptions => ({
     socket: null,
     docker: ['--network', 'none', '-w', directory],
   });
   const bump = (args: string[], options: UpdaterOptions = {}) =>
-    instance().update(['bump', ...args], { ...alone(instance()), ...options });
+    instance().update(['bump', ...args], { ...unconnected(instance()), ...options });
   const prod = ['--file', 'compose.prod.yaml', ...services];
 
   test('changes exactly the version text, once', async () => {
@@ -310,7 +314,7 @@ describe('bump, without an engine', () => {
       instance(),
       ['bump', '--to', 'v1.1.0', '--dry-run', ...prod, '--env-file', 'prod.env'],
       { exitCode: 0, says: [/ \+SVC_VERSION=v1\.1\.0$/m], ends: ['planned: nothing was changed'] },
-      alone(instance()),
+      unconnected(instance()),
     );
   });
 
@@ -325,7 +329,7 @@ describe('bump, without an engine', () => {
         says: ['app floats at canary (SVC_VERSION in .env line 7): nothing to bump'],
         ends: ['unchanged: nothing to do'],
       },
-      alone(instance()),
+      unconnected(instance()),
     );
   });
 
@@ -401,7 +405,7 @@ describe('bump, without an engine', () => {
       instance(),
       ['bump', ...args],
       { exitCode, says: says(instance()), ends: ['nothing was changed', next] },
-      { ...alone(instance()), ...options?.(instance()) },
+      { ...unconnected(instance()), ...options?.(instance()) },
     );
   });
 });

@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { startBadEngine } from './support/bad-engine.ts';
 import { dockerConfig, registryFaults, startBadRegistry } from './support/bad-registry.ts';
-import { createInstance } from './support/instance.ts';
+import { alone, createInstance } from './support/instance.ts';
 
 // The stand-ins that the other e2e tests put between the updater and the real engine and registry.
 
@@ -22,7 +22,7 @@ describe('the bad registry', () => {
 
   test('serves well until it is told to fail, and fails as told', async () => {
     const registry = await open();
-    const instance = await createInstance({ registry: registry.host });
+    const instance = await createInstance({ ...alone, registry: registry.host });
     const env = await instance.read('.env');
     await instance.write('.env', env.replace('v1.0.0', 'v1.1.0'));
 
@@ -49,7 +49,7 @@ describe('the bad registry', () => {
 
   test('is slow, breaks off or spoils a layer', async () => {
     const registry = await open();
-    const instance = await createInstance({ registry: registry.host });
+    const instance = await createInstance({ ...alone, registry: registry.host });
     await instance.publish('v1.2.0', { ballast: 400_000 });
     await instance.write('.env', (await instance.read('.env')).replace('v1.0.0', 'v1.2.0'));
 
@@ -77,7 +77,11 @@ describe('the bad registry', () => {
     const config = join(inject('host').directory, `config-${Date.now()}`);
     await mkdir(config);
     await writeFile(join(config, 'config.json'), dockerConfig(registry.host, credentials));
-    const instance = await createInstance({ registry: registry.host, shell: { DOCKER_CONFIG: config } });
+    const instance = await createInstance({
+      ...alone,
+      registry: registry.host,
+      shell: { DOCKER_CONFIG: config },
+    });
     expect(await pull(instance)).toBe('pulled');
     await writeFile(
       join(config, 'config.json'),
@@ -87,7 +91,7 @@ describe('the bad registry', () => {
   });
 
   test('an image for another machine only', async () => {
-    const instance = await createInstance({ publish: [] });
+    const instance = await createInstance({ ...alone, publish: [] });
     await instance.publish('v1.1.0', { platforms: ['linux/riscv64'] });
     await instance.write('.env', (await instance.read('.env')).replace('v1.0.0', 'v1.1.0'));
     expect(await pull(instance)).toContain('no matching manifest for linux/');
@@ -111,7 +115,7 @@ describe('the bad engine', () => {
 
   test('passes on whole commands, streams included', async () => {
     const engine = await open();
-    const instance = await createInstance();
+    const instance = await createInstance(alone);
     const app = `${instance.name}-app-1`;
     const hello = await docker(engine.socket, 'exec', app, '/bin/cat', '/etc/svc-version');
     expect(hello).toMatchObject({ exitCode: 0, all: 'v1.0.0' });
@@ -136,6 +140,7 @@ describe('the bad engine', () => {
         'up',
         '-d',
         '--force-recreate',
+        '--no-deps',
         'app',
       ],
       { cwd: instance.directory, all: true, reject: false, stdin: 'ignore' },

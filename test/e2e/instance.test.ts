@@ -6,8 +6,9 @@ import { clusterCompose, generatedCompose } from '../instance/compose-text.ts';
 import type { Kind } from '../instance/layout.ts';
 import { releaseFiles } from '../instance/releases.ts';
 import type { Snapshot } from '../instance/snapshot.ts';
+import { createInstanceFor } from './support/attempt.ts';
 import { expectBroughtBack, expectUntouched, expectUpdated } from './support/expect-update.ts';
-import { createInstance, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
 const appended = (text: string) => `${text}SVC_VERSION=v1.1.0\n`;
@@ -40,15 +41,17 @@ async function updateByHand(instance: Instance, kind: Kind): Promise<void> {
 }
 
 describe('an update by hand is a good update in the eyes of the harness', () => {
-  test.for(Object.keys(edits) as Kind[])('%s', async (kind) => {
-    const instance = await createInstance({
+  test.concurrent.for(Object.keys(edits) as Kind[])('%s', async (kind, { onTestFinished }) => {
+    const whole = kind === 'variable' || kind === 'cluster';
+    const instance = await createInstanceFor(onTestFinished, {
+      ...(whole ? {} : alone),
       kind,
       tag: kind === 'default-latest' ? 'latest' : 'v1.0.0',
       publish: ['v1.1.0'],
     });
     const before = await instance.snapshot();
     expect(before).toMatchObject({ version: 'v1.0.0', workerVersion: 'v1.0.0', strays: [] });
-    expect(Object.keys(before.containers)).toHaveLength(5);
+    expect(Object.keys(before.containers)).toHaveLength(whole ? 5 : 2);
 
     await updateByHand(instance, kind);
 
@@ -119,7 +122,7 @@ describe('what is wrong with an update is seen', () => {
   });
 
   test('a worker left behind, and an app that is gone', async () => {
-    const instance = await createInstance();
+    const instance = await createInstance(alone);
     const before = await instance.snapshot();
     await instance.write('.env', bumped(await instance.read('.env')));
     await instance.compose('up', '-d', '--no-deps', 'app');
@@ -152,7 +155,7 @@ describe('what is wrong with an update is seen', () => {
 describe('broken releases are broken the way they say', () => {
   test('v1.1.1 to v1.1.6', async () => {
     const tags = ['v1.1.1', 'v1.1.2', 'v1.1.3', 'v1.1.4', 'v1.1.5', 'v1.1.6'];
-    const instance = await createInstance({ publish: tags });
+    const instance = await createInstance({ ...alone, publish: tags });
     const env = await instance.read('.env');
     const move = async (tag: string) => {
       await instance.write('.env', env.replace('v1.0.0', tag));
@@ -180,7 +183,7 @@ describe('broken releases are broken the way they say', () => {
 
 describe('what the images ship', () => {
   test('is as the catalogue says, and compose takes it', async () => {
-    const instance = await createInstance({ kind: 'generated', publish: [] });
+    const instance = await createInstance({ ...alone, kind: 'generated', publish: [] });
     const listed = async (tag: keyof typeof releaseFiles, directory = '/usr/share/svc/release') => {
       await instance.publish(tag, { version: '1.1.0', ...releaseFiles[tag] });
       const image = `${instance.image}:${tag}`;
@@ -216,7 +219,7 @@ describe('what the images ship', () => {
 
 describe('a run of the updater', () => {
   test('is watched, stopped and killed', async () => {
-    const instance = await createInstance();
+    const instance = await createInstance(alone);
     const image = `${instance.image}:v1.0.0`;
 
     const stopped = instance.startUpdate(['app'], { image });

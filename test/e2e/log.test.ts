@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { type ProgressEvent, phases } from '../../src/progress/event.ts';
 import { parseLine } from '../../src/progress/line.ts';
@@ -7,7 +8,7 @@ import { composeText, generatedCompose } from '../instance/compose-text.ts';
 import type { UpdateResult } from '../instance/updater-run.ts';
 import { startBadRegistry } from './support/bad-registry.ts';
 import { messages, outcome, runUpdater } from './support/good-run.ts';
-import { createInstance, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // What an operator reads, what the server parses, and what must never be in either (1.7 and 1.8 of the specification).
 
@@ -136,7 +137,7 @@ test('no secret is in any line of any run, image references and paths are', asyn
 });
 
 test("a generated file's difference is shown by plan without secrets", async () => {
-  const instance = await createInstance({ kind: 'generated', env, publish: ['v1.1.0'] });
+  const instance = await createInstance({ ...alone, kind: 'generated', env, publish: ['v1.1.0'] });
   const image = `${instance.image}:v1.1.0`;
   const changed = generatedCompose('v1.1.0').replaceAll(
     `\${SVC_HOST:-localhost}`,
@@ -145,7 +146,6 @@ test("a generated file's difference is shown by plan without secrets", async () 
   await instance.publish('v1.1.0', { files: { 'compose.yaml': changed } });
   const dark = await runUpdater(instance, ['plan', '--target', 'v1.1.0']);
   expect(dark.log).toContain('is not on this machine yet');
-  const { execa } = await import('execa');
   await execa('docker', ['pull', '--quiet', image]);
   const plan = await runUpdater(instance, ['plan', '--target', 'v1.1.0']);
   expect(plan.exitCode).toBe(0);
@@ -158,7 +158,7 @@ describe('a pull that takes its time', () => {
   const slow = async () => {
     const registry = await startBadRegistry(inject('host').registry);
     onTestFinished(() => registry.close());
-    const instance = await createInstance({ registry: registry.host });
+    const instance = await createInstance({ ...alone, registry: registry.host });
     await instance.publish('v1.1.0', { ballast: 9_000_000 });
     registry.fail({ kind: 'slow', bytesPerSecond: 1_500_000 }, { on: 'blobs' });
     return instance;
@@ -233,7 +233,7 @@ describe('how a run ends', () => {
   test('by a signal in the pull', async () => {
     const registry = await startBadRegistry(inject('host').registry);
     onTestFinished(() => registry.close());
-    const instance = await createInstance({ registry: registry.host });
+    const instance = await createInstance({ ...alone, registry: registry.host });
     registry.fail({ kind: 'stall' });
     const run = instance.startUpdate(['--target', 'v1.1.0']);
     await run.waitFor(/INFO {2}plan /);
@@ -250,12 +250,11 @@ describe('how a run ends', () => {
 });
 
 test('.svc-updater is private, keeps out of repositories, and keeps the backups of five runs', async () => {
-  const instance = await createInstance();
+  const instance = await createInstance(alone);
   const state = join(instance.directory, '.svc-updater');
   const old = [1, 2, 3, 4, 5, 6].map((day) => `2026010${day}T000000Z`);
   for (const name of old) await mkdir(join(state, 'backup', name), { recursive: true });
   const env = await instance.read('.env');
-  const { chmod } = await import('node:fs/promises');
   await chmod(state, 0o755);
 
   const result = await runUpdater(instance, ['--target', 'v1.1.0']);

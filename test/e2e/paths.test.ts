@@ -13,14 +13,22 @@ import { push } from '../instance/registry.ts';
 import type { UpdaterOptions } from '../instance/updater-run.ts';
 import { dockerConfig, startBadRegistry } from './support/bad-registry.ts';
 import { type ExpectedUpdate, expectUntouched } from './support/expect-update.ts';
-import { type ExpectedLog, outcome, runUpdater, updateWell } from './support/good-run.ts';
-import { createInstance, type Instance } from './support/instance.ts';
+import { type ExpectedLog, findUnchanged, outcome, runUpdater, updateWell } from './support/good-run.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // Where the compose directory is mounted, how the instance was started, and what lives in it.
 
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
 const toNext = ['--target', 'v1.1.0'];
 const good = { version: 'v1.1.0', changed: { '.env': bumped } };
+
+/** The update of an instance after `number` others: from v1.<number>.0 to the next release, which is published. */
+async function nextUpdate(instance: Instance, number: number, file = '.env') {
+  const [from, version] = [`v1.${number}.0`, `v1.${number + 1}.0`];
+  await instance.publish(version);
+  const changed = { [file]: (text: string) => text.replaceAll(from, version) };
+  return { args: ['--target', version], good: { version, changed }, from, version };
+}
 
 /** Pinned by SVC_VERSION in `.env`, with changes to the compose file. */
 const layout =
@@ -47,11 +55,17 @@ const environment = async (instance: Instance, service: string) => {
 };
 
 describe('where the directory is mounted and how the instance was started', () => {
-  interface Case extends Partial<ExpectedUpdate>, ExpectedLog {
-    name: string;
-    instance?: InstanceOptions;
+  /** A run from where the instance stands, which leaves nothing in the container's own paths on the host. */
+  interface Leg extends ExpectedLog {
     args?: (instance: Instance) => string[];
     run?: (instance: Instance) => UpdaterOptions;
+  }
+  interface Case extends Partial<ExpectedUpdate> {
+    name: string;
+    instance: InstanceOptions;
+    /** The file with the pin. Default `.env`. */
+    file?: string;
+    legs: Leg[];
   }
   const parent = (): UpdaterOptions => {
     const { directory } = inject('host');
@@ -59,43 +73,41 @@ describe('where the directory is mounted and how the instance was started', () =
   };
   const cases: Case[] = [
     {
-      name: 'elsewhere, generated',
-      instance: { kind: 'generated' },
-      run: () => ({ mount: '/compose' }),
-      changed: { '.env': bumped, 'compose.yaml': generatedCompose('v1.1.0') },
-      says: [/is mounted at \/compose\b/],
+      name: 'a parent directory, by --project; a parent directory elsewhere, by --dir',
+      instance: {},
+      legs: [
+        { run: parent, args: ({ project }) => ['--project', project] },
+        {
+          run: () => ({ mount: null, volumes: [`${inject('host').directory}:/srv`] }),
+          args: ({ name }) => ['--dir', `/srv/${name}`],
+          says: ['is mounted at /srv'],
+        },
+      ],
     },
     {
-      name: 'elsewhere, several files and a project of its own',
+      name: 'several files and a project of its own; elsewhere',
       instance: { kind: 'two-files', project: 'prod' },
-      run: () => ({ mount: '/mnt/some where' }),
-      changed: { 'compose.site.yaml': bumped },
-      says: [/is mounted at \/mnt\/some where\b/],
+      file: 'compose.site.yaml',
+      legs: [
+        { says: [/project \S+-prod in /] },
+        { run: () => ({ mount: '/mnt/some where' }), says: [/is mounted at \/mnt\/some where\b/] },
+      ],
     },
     {
-      name: 'a parent directory, by --project',
-      run: parent,
-      args: ({ project }) => ['--project', project],
-    },
-    {
-      name: 'a parent directory elsewhere, by --dir',
-      run: () => ({ mount: null, volumes: [`${inject('host').directory}:/srv`] }),
-      args: ({ name }) => ['--dir', `/srv/${name}`],
-      says: ['is mounted at /srv'],
-    },
-    { name: 'several -f', instance: { kind: 'two-files' }, changed: { 'compose.site.yaml': bumped } },
-    { name: 'env files', instance: { kind: 'env-file' }, changed: { 'prod.env': bumped } },
-    {
-      name: 'a project of its own',
-      instance: { project: 'prod' },
-      says: [/project \S+-prod in /],
-    },
-    {
-      name: 'a profile',
+      name: 'several env files and a profile',
       instance: {
-        layout: layout({ extra: { app: 'profiles: [web]', worker: 'profiles: [web, jobs]' } }),
+        kind: 'env-file',
+        files: (c) => ({
+          'compose.yaml': composeText({
+            app: `${c.image}:\${SVC_VERSION}`,
+            parts: c.parts,
+            extra: { app: 'profiles: [web]', worker: 'profiles: [web, jobs]' },
+          }),
+        }),
         flags: ['--profile', 'web'],
       },
+      file: 'prod.env',
+      legs: [{}],
     },
     {
       name: 'a project name and a profile in .env',
@@ -104,22 +116,33 @@ describe('where the directory is mounted and how the instance was started', () =
         project: 'prod',
         env: 'COMPOSE_PROFILES=web\nCOMPOSE_PROJECT_NAME=another\n',
       },
+      legs: [{}],
     },
   ];
-  test.for(cases)('$name', async ({ instance: options, args, run, ...expected }) => {
-    const instance = await createInstance(options);
-    await updateWell(
-      instance,
-      [...toNext, ...(args?.(instance) ?? [])],
-      { ...good, ...expected },
-      run?.(instance),
-    );
-    for (const path of ['/compose', '/mnt/some where', `/srv/${instance.name}`])
-      expect(existsSync(path)).toBe(false);
+  test.for(cases)('$name', async ({ instance: options, file, legs }) => {
+    const instance = await createInstance({ publish: [], ...options });
+    for (const [number, { args = () => [], run, ...says }] of legs.entries()) {
+      const next = await nextUpdate(instance, number, file);
+      await updateWell(
+        instance,
+        [...next.args, ...args(instance)],
+        { ...next.good, ...says },
+        run?.(instance),
+      );
+    }
+    for (const path of ['/mnt/some where', `/srv/${instance.name}`]) expect(existsSync(path)).toBe(false);
+  });
+
+  test('elsewhere, generated', async () => {
+    const instance = await createInstance({ kind: 'generated' });
+    const changed = { '.env': bumped, 'compose.yaml': generatedCompose('v1.1.0') };
+    const says = [/is mounted at \/compose\b/];
+    await updateWell(instance, toNext, { ...good, changed, says }, { mount: '/compose' });
+    expect(existsSync('/compose')).toBe(false);
   });
 
   test('a symlinked working directory, by --project', async () => {
-    const instance = await createInstance();
+    const instance = await createInstance(alone);
     const link = `${instance.directory}.link`;
     await symlink(instance.directory, link);
     const flags = [
@@ -130,7 +153,7 @@ describe('where the directory is mounted and how the instance was started', () =
       '-f',
       join(link, 'compose.prod.yaml'),
     ];
-    await execa('docker', ['compose', ...flags, 'up', '-d'], { stdin: 'ignore' });
+    await execa('docker', ['compose', ...flags, 'up', '-d', ...alone.up], { stdin: 'ignore' });
     await instance.waitUntilHealthy();
     await updateWell(instance, [...toNext, '--project', instance.project], good);
     const [app] = await findContainers(`${instance.project}-app-1`);
@@ -139,7 +162,7 @@ describe('where the directory is mounted and how the instance was started', () =
   });
 
   test('a linked .env is written through to what it points at', async () => {
-    const instance = await createInstance();
+    const instance = await createInstance(alone);
     const elsewhere = join(inject('host').directory, `${instance.name}.conf`);
     await mkdir(join(instance.directory, 'conf'));
     await mkdir(elsewhere);
@@ -160,7 +183,12 @@ describe('where the directory is mounted and how the instance was started', () =
   });
 
   test('.env with CRLF, edited and appended to', async () => {
-    const instance = await createInstance({ kind: 'default-latest', tag: 'latest', publish: ['v1.1.0'] });
+    const instance = await createInstance({
+      ...alone,
+      kind: 'default-latest',
+      tag: 'latest',
+      publish: ['v1.1.0'],
+    });
     await instance.publish('canary', { version: '1.1.0-canary.1' });
     await instance.write('.env', (await instance.read('.env')).replaceAll('\n', '\r\n'));
     await updateWell(instance, ['--target', 'canary'], {
@@ -197,16 +225,6 @@ describe('files that lead to others', () => {
       }),
     },
     {
-      name: 'extends',
-      edited: 'base/svc.yaml',
-      files: (_, text, image) => ({
-        'compose.yaml': text.replaceAll(image, 'extends: { file: base/svc.yaml, service: svc }'),
-        'base/svc.yaml': `services:\n  svc:\n    ${image}\n    env_file: [svc.env]\n`,
-        'base/svc.env': 'MODE=calm\n',
-        'base/other.txt': 'beside it\n',
-      }),
-    },
-    {
       name: 'extends in a file that is included',
       edited: 'a/b/svc.yaml',
       files: (_, text, image) => ({
@@ -216,41 +234,57 @@ describe('files that lead to others', () => {
         'a/b/svc.yaml': `services:\n  svc:\n    ${image}\n`,
       }),
     },
-  ];
-  test.for(linked)('$name', async ({ files, edited }) => {
-    const instance = await createInstance({
-      layout: (c) => ({
-        files: {
-          ...files(
-            c,
-            composeText({ app: `${c.image}:${c.tag}`, parts: c.parts }),
-            `image: ${c.image}:${c.tag}`,
-          ),
-          '.env': `DB_PASSWORD=12345678\nSVC_PORT=${c.port}\n`,
-        },
-        flags: [],
+    // Its env file brings a variable that none before it has.
+    {
+      name: 'extends',
+      edited: 'base/svc.yaml',
+      files: (_, text, image) => ({
+        'compose.yaml': text.replaceAll(image, 'extends: { file: base/svc.yaml, service: svc }'),
+        'base/svc.yaml': `services:\n  svc:\n    ${image}\n    env_file: [svc.env]\n`,
+        'base/svc.env': 'MODE=calm\n',
+        'base/other.txt': 'beside it\n',
       }),
+    },
+  ];
+  test('one after the other in one instance, each at what runs', async () => {
+    const layoutOf = ({ files }: (typeof linked)[number], c: LayoutContext) => ({
+      ...files(c, composeText({ app: `${c.image}:${c.tag}`, parts: c.parts }), `image: ${c.image}:${c.tag}`),
+      '.env': `DB_PASSWORD=12345678\nSVC_PORT=${c.port}\n`,
     });
-    await updateWell(instance, toNext, { version: 'v1.1.0', changed: { [edited]: bumped } });
+    const [first] = linked;
+    if (first === undefined) throw new Error('there is no layout');
+    const instance = await createInstance({
+      layout: (c) => ({ files: layoutOf(first, c), flags: [] }),
+      publish: [],
+    });
+    const { parts } = inject('host');
+    for (const [number, each] of linked.entries()) {
+      const next = await nextUpdate(instance, number, each.edited);
+      const context = { image: instance.image, parts, port: instance.port, tag: next.from };
+      for (const [path, text] of Object.entries(layoutOf(each, context))) await instance.write(path, text);
+      const { log } = await updateWell(instance, next.args, next.good);
+      expect(log, each.name).toContain(`${each.edited} line `);
+    }
   });
 });
 
 describe('what runs', () => {
-  test('replicas are kept', async () => {
+  test('replicas are kept, and a stopped one stays stopped', async () => {
     const instance = await createInstance({ up: ['--scale', 'worker=3'] });
     await updateWell(instance, toNext, { ...good, says: ['worker has 3 containers'] });
     expect(await running(instance, 'worker')).toBe(3);
-  });
 
-  test('a stopped replica stays stopped', async () => {
-    const instance = await createInstance({ up: ['--scale', 'worker=3'] });
     await execa('docker', ['stop', `${instance.name}-worker-2`]);
-    await updateWell(instance, toNext, { ...good, says: [/worker-2 is stopped and left stopped/] });
+    const next = await nextUpdate(instance, 1);
+    await updateWell(instance, next.args, {
+      ...next.good,
+      says: [/worker-2 is stopped and left stopped/],
+    });
     expect(await running(instance, 'worker')).toBe(2);
   });
 
   test('there is no worker', async () => {
-    const instance = await createInstance({ layout: layout({ worker: null }) });
+    const instance = await createInstance({ up: ['--no-deps', 'app'], layout: layout({ worker: null }) });
     await updateWell(instance, toNext, { ...good, moved: ['app'], says: [/inspect app runs v1\.0\.0/] });
   });
 
@@ -264,7 +298,7 @@ describe('what runs', () => {
   });
 
   test('a stopped worker is updated, left stopped, and named', async () => {
-    const instance = await createInstance();
+    const instance = await createInstance(alone);
     await instance.compose('stop', 'worker');
     await updateWell(instance, toNext, {
       ...good,
@@ -278,15 +312,11 @@ describe('what runs', () => {
 
   test('services of other names, by options and by environment', async () => {
     const rename = (text: string) => text.replace('  app:\n', '  web:\n').replace('  worker:\n', '  jobs:\n');
-    const instance = await createInstance({ layout: layout({}, rename), publish: ['v1.1.0', 'v1.2.0'] });
+    const instance = await createInstance({ layout: layout({}, rename) });
     const moved = ['web', 'jobs'];
     await updateWell(instance, [...toNext, '--service', 'web', '--service', 'jobs'], { ...good, moved });
-    await updateWell(
-      instance,
-      ['--target', 'v1.2.0'],
-      { version: 'v1.2.0', changed: { '.env': (text) => text.replace('v1.1.0', 'v1.2.0') }, moved },
-      { env: { SVC_UPDATER_SERVICES: 'web,jobs' } },
-    );
+    const says = ['web and jobs run v1.1.0 already'];
+    await findUnchanged(instance, toNext, { says }, { env: { SVC_UPDATER_SERVICES: 'web,jobs' } });
   });
 
   test('what lives in a namespace of the app or the worker is recreated with it, and works', async () => {
@@ -318,6 +348,7 @@ describe('what runs', () => {
 
   test('a worker that depends on a healthy app starts after it', async () => {
     const instance = await createInstance({
+      ...alone,
       layout: layout({ extra: { worker: 'depends_on: { app: { condition: service_healthy } }' } }),
       publish: ['v1.1.5'],
     });
@@ -362,7 +393,7 @@ describe('the environment', () => {
   test("the updater's own never reaches compose", async () => {
     const passThrough = (text: string) =>
       text.replaceAll('      SVC_HOST:', '      HTTP_PROXY:\n      SVC_HOST:');
-    const instance = await createInstance({ layout: layout({}, passThrough) });
+    const instance = await createInstance({ ...alone, layout: layout({}, passThrough) });
     const before = await environment(instance, 'app');
     await updateWell(instance, toNext, good, {
       env: {
@@ -396,13 +427,17 @@ describe('pulls', () => {
     const directory = join(inject('host').directory, `config-${registry.host.split(':')[1]}`);
     await mkdir(directory);
     await writeFile(join(directory, 'config.json'), config);
-    const instance = await createInstance({ registry: registry.host, shell: { DOCKER_CONFIG: directory } });
+    const instance = await createInstance({
+      ...alone,
+      registry: registry.host,
+      shell: { DOCKER_CONFIG: directory },
+    });
     const result = await updateWell(instance, toNext, good, await withConfig(instance.name, config));
     expect(result.log).not.toContain('hunter2');
   });
 
   test('a credential store and a context that are not there do not break a public pull', async () => {
-    const instance = await createInstance();
+    const instance = await createInstance(alone);
     const config = JSON.stringify({
       credsStore: 'desktop',
       currentContext: 'desktop-linux',
@@ -425,13 +460,13 @@ describe('pulls', () => {
   });
 
   test('pull_policy never: what is local counts', async () => {
-    const instance = await createInstance();
+    const instance = await createInstance(alone);
     const text = (await instance.read('compose.prod.yaml')).replaceAll(
       / {4}command: (app|worker)\n/g,
       '$&    pull_policy: never\n',
     );
     await instance.write('compose.prod.yaml', text);
-    await instance.compose('up', '-d');
+    await instance.compose('up', '-d', ...alone.up);
     const before = await instance.snapshot();
     const missing = await runUpdater(instance, toNext);
     expect(missing.exitCode).toBe(4);

@@ -18,7 +18,7 @@ import {
 import { type EngineClaims, startBadEngine } from './support/bad-engine.ts';
 import { registryFaults, startBadRegistry } from './support/bad-registry.ts';
 import { expectUntouched } from './support/expect-update.ts';
-import { createInstance, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // Every rule of SPEC 1.5 that forbids an update: exit 3, and not a byte and not a container is another one.
 
@@ -84,9 +84,11 @@ const edit =
     await instance.write(path, edited);
   };
 
+/** As it stands in a directory of its own, for all rules that need nothing else. */
+const plain = shareInstance();
+
 describe('how the updater was started', () => {
-  const instance = shareInstance();
-  testRefusals(instance, [
+  testRefusals(plain, [
     {
       name: 'no socket',
       options: () => ({ socket: null }),
@@ -208,15 +210,14 @@ describe('how the updater was started', () => {
   ]);
 
   test('on a read-only root with the directory at its own path nothing is in the way', async () => {
-    const plan = await instance().update(['plan', ...toNext], { docker: ['--read-only'] });
+    const plan = await plain().update(['plan', ...toNext], { docker: ['--read-only'] });
     expect(plan.exitCode, plan.log).toBe(0);
   });
 });
 
 describe('what is in the directory', () => {
-  const instance = shareInstance();
   const env = (i: Instance) => join(i.directory, '.env');
-  testRefusals(instance, [
+  testRefusals(plain, [
     {
       name: 'a file to be written is itself a bind mount',
       options: (i) => ({ volumes: [`${env(i)}:${env(i)}`] }),
@@ -338,8 +339,8 @@ describe('what is in the directory', () => {
   ]);
 
   test('with the -v that the refusals ask for there is nothing left to refuse', async () => {
-    await keepFiles(instance());
-    const other = await outside(instance(), {
+    await keepFiles(plain());
+    const other = await outside(plain(), {
       'app.env': 'A=1\n',
       'more.yaml': 'services: {}\n',
       'base.yaml': 'services: {base: {labels: {a: b}}}\n',
@@ -349,15 +350,14 @@ describe('what is in the directory', () => {
       'compose.prod.yaml',
       'command: app',
       `command: app\n    env_file: ${up}/app.env\n    extends: { file: ${up}/base.yaml, service: base }`,
-    )(instance());
-    await edit('compose.prod.yaml', 'services:\n', `include:\n  - ${up}/more.yaml\nservices:\n`)(instance());
-    const plan = await instance().update(['plan', ...toNext], { volumes: [`${other}:${other}`] });
+    )(plain());
+    await edit('compose.prod.yaml', 'services:\n', `include:\n  - ${up}/more.yaml\nservices:\n`)(plain());
+    const plan = await plain().update(['plan', ...toNext], { volumes: [`${other}:${other}`] });
     expect(plan.exitCode, plan.log).toBe(0);
   });
 });
 
 describe('the files no longer say what the containers have', () => {
-  const instance = shareInstance();
   const advice = 'Put the missing values in .env, or apply your own edits with docker compose up -d first';
   const drifts: [name: string, change: [from: string | RegExp, to: string], says: (i: Instance) => Says][] = [
     [
@@ -397,7 +397,7 @@ describe('the files no longer say what the containers have', () => {
     ],
   ];
   testRefusals(
-    instance,
+    plain,
     drifts.map(([name, change, says]) => ({
       name,
       prepare: async (i) => {
@@ -421,7 +421,7 @@ describe('the files no longer say what the containers have', () => {
       flags: [],
     });
     const secrets = { API_TOKEN: 'tok-4711', SMTP_URL: 'smtp://me:p4ssw0rd@mail.example.org' };
-    const own = await createInstance({ layout, shell: { DATA_DIR: './data', ...secrets } });
+    const own = await createInstance({ ...alone, layout, shell: { DATA_DIR: './data', ...secrets } });
     const never = Object.values(secrets).map((value) => new RegExp(value));
     const found = [
       `app: the mount at /data would move from ${own.directory}/data to ${own.directory}/elsewhere`,
@@ -569,6 +569,7 @@ describe('older than what runs', () => {
 describe('how the image is written', () => {
   test('by digest alone', async () => {
     const instance = await createInstance({
+      ...alone,
       layout: (c) => ({
         files: {
           'compose.yaml': composeText({ app: `${c.image}:v1.0.0`, parts: c.parts }),
@@ -579,7 +580,7 @@ describe('how the image is written', () => {
     });
     const digest = await instance.publish('v1.0.0');
     await edit('compose.yaml', `${instance.image}:v1.0.0`, `${instance.image}@${digest}`)(instance);
-    await instance.compose('up', '-d');
+    await instance.compose('up', '-d', ...alone.up);
     await instance.waitUntilHealthy();
     await expectAttempt(instance, toNext, {
       exitCode: 3,
@@ -587,39 +588,16 @@ describe('how the image is written', () => {
       ends: [unseen, 'Write the image as repository:vX.Y.Z'],
     });
   });
-
-  test('built from source without an image', async () => {
-    const instance = await createInstance();
-    await execa('docker', ['tag', `${instance.image}:v1.0.0`, `${instance.project}-app:latest`]);
-    await edit('compose.prod.yaml', /image: .*\n {4}command: app/, 'build: .\n    command: app')(instance);
-    await instance.compose('up', '-d');
-    await instance.waitUntilHealthy();
-    await expectAttempt(instance, toNext, {
-      exitCode: 3,
-      says: ['app is built from source in compose.prod.yaml and names no image'],
-      ends: [unseen, 'Give the service an image'],
-    });
-  });
 });
 
 describe('the project', () => {
-  test('has no container of the app service', async () => {
-    const instance = await createInstance();
-    await instance.compose('rm', '--stop', '--force', 'app');
-    await expectAttempt(instance, toNext, {
-      exitCode: 3,
-      says: [`project ${instance.project} in ${instance.directory} has no container of service app`],
-      ends: [unseen, 'Start the instance once with docker compose up -d'],
-    });
-  });
-
   test('is one of several that match', async () => {
-    const instance = await createInstance();
+    const instance = plain();
     const twin = `${inject('host').run}-twin`;
     onTestFinished(async () => {
       await instance.compose('-p', twin, 'down', '--volumes');
     });
-    await instance.compose('-p', twin, 'create');
+    await instance.compose('-p', twin, 'create', 'app');
     const { directory, project } = instance;
     const ends = [unseen, 'Name one with --project'];
     await expectAttempt(instance, toNext, {
@@ -630,7 +608,7 @@ describe('the project', () => {
     const plan = await instance.update(['plan', '--project', project, ...toNext]);
     expect(plan.exitCode, plan.log).toBe(0);
 
-    const other = await createInstance();
+    const other = await createInstance(alone);
     await expectAttempt(
       other,
       toNext,
@@ -642,12 +620,37 @@ describe('the project', () => {
       { volumes: [`${directory}:${directory}`] },
     );
   });
+
+  test('builds the app from source without an image', async () => {
+    const instance = plain();
+    await keepFiles(instance);
+    await execa('docker', ['tag', `${instance.image}:v1.0.0`, `${instance.project}-app:latest`]);
+    await edit('compose.prod.yaml', /image: .*\n {4}command: app/, 'build: .\n    command: app')(instance);
+    await instance.compose('up', '-d');
+    await instance.waitUntilHealthy();
+    await expectAttempt(instance, toNext, {
+      exitCode: 3,
+      says: ['app is built from source in compose.prod.yaml and names no image'],
+      ends: [unseen, 'Give the service an image'],
+    });
+  });
+
+  // The last one: it leaves the instance without its app.
+  test('has no container of the app service', async () => {
+    const instance = plain();
+    await instance.compose('rm', '--stop', '--force', 'app');
+    await expectAttempt(instance, toNext, {
+      exitCode: 3,
+      says: [`project ${instance.project} in ${instance.directory} has no container of service app`],
+      ends: [unseen, 'Start the instance once with docker compose up -d'],
+    });
+  });
 });
 
 test('another update is running: who and since when; the lock of a dead one is taken over', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
-  const instance = await createInstance({ registry: registry.host });
+  const instance = await createInstance({ ...alone, registry: registry.host });
   const before = await instance.snapshot();
   registry.fail(registryFaults.stall);
   const pulling = () => expect.poll(() => registry.requests.length, { timeout: 20_000 }).toBeGreaterThan(0);

@@ -99,14 +99,12 @@ function part(image: string, role: string, parts: string, restart: string): stri
   return `image: ${parts}/${image}:1\ncommand: ${role}\n${restart}\nnetworks: [internal]`;
 }
 
+/** How often, and from when on it counts, is in the image. */
 function health(command: string): string {
   return `healthcheck:
   test: [CMD, ${command}]
-  interval: 1s
   timeout: 3s
-  retries: 3
-  start_period: 3s
-  start_interval: 200ms`;
+  retries: 3`;
 }
 
 function indent(lines: string, by: number): string {

@@ -66,6 +66,20 @@ export async function findContainers(text: string): Promise<ContainerInspection[
   return found.filter((each) => each !== undefined);
 }
 
+/** Ids of all containers, running or not, that the engine's filters let through. */
+export async function listContainers(filters: Record<string, string[]>): Promise<string[]> {
+  const found = await get<Listed[]>(`/containers/json?all=1&filters=${filter(filters)}`);
+  return (found ?? []).map(({ Id }) => Id);
+}
+
+/** The images of a repository, with all tags that each has, in other repositories too. */
+export async function listImages(repository: string): Promise<{ id: string; tags: string[] }[]> {
+  const found = await get<{ Id: string; RepoTags: string[] | null }[]>(
+    `/images/json?filters=${filter({ reference: [repository] })}`,
+  );
+  return (found ?? []).map(({ Id, RepoTags }) => ({ id: Id, tags: RepoTags ?? [] }));
+}
+
 export interface Named {
   containers: { id: string; name: string }[];
   networks: { id: string; name: string }[];

@@ -16,6 +16,8 @@ export interface ReleaseOptions {
   env?: Record<string, string>;
   entrypoint?: string[];
   labels?: Record<string, string>;
+  /** Paths that the image declares as volumes. */
+  volumes?: string[];
   /** So many bytes that do not compress and that no other image has. */
   ballast?: number;
   /** Published as an index of just these (`linux/arm64`) instead of one manifest for this machine. */

@@ -2,11 +2,12 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest';
+import { listContainers, listImages } from '../../instance/engine-api.ts';
 import { startInstance } from '../../instance/instance.ts';
 import type { InstanceOptions } from '../../instance/instance-options.ts';
 import type { UpdateResult, UpdaterOptions } from '../../instance/updater-run.ts';
 import { expectBroughtBack, expectUntouched } from './expect-update.ts';
-import type { Instance } from './instance.ts';
+import { type Instance, leave } from './instance.ts';
 
 /** What stands somewhere in the log. */
 export type Says = readonly (string | RegExp)[];
@@ -56,13 +57,11 @@ function expectMatch(log: string, text: string | RegExp): void {
 
 /** Ids by reference of all images of the instance's repository that have a tag. */
 export async function localImages(instance: Instance): Promise<Record<string, string>> {
-  const format = '{{.Repository}}:{{.Tag}} {{.ID}}';
-  const { stdout } = await execa('docker', ['image', 'ls', '--no-trunc', '--format', format, instance.image]);
+  const images = await listImages(instance.image);
   return Object.fromEntries(
-    stdout
-      .split('\n')
-      .filter((line) => line !== '' && !line.includes('<none>'))
-      .map((line) => line.split(' ')),
+    images.flatMap(({ id, tags }) =>
+      tags.filter((tag) => tag.startsWith(`${instance.image}:`)).map((tag) => [tag, id]),
+    ),
   );
 }
 
@@ -77,7 +76,7 @@ export async function createInstanceFor(
   options: InstanceOptions,
 ): Promise<Instance> {
   const instance = await startInstance(inject('host'), options);
-  finished(() => instance.dispose());
+  finished(async () => leave(instance));
   return instance;
 }
 
@@ -105,13 +104,8 @@ const kept = ['.gitignore', 'backup', 'journal.json', 'last-run.log'];
 export async function expectNothingLeft(instance: Instance): Promise<void> {
   const names = await readdir(join(instance.directory, '.svc-updater')).catch(() => [] as string[]);
   expect(names.filter((name) => !kept.includes(name))).toEqual([]);
-  expect(await scratchContainers(instance), 'containers that were only made to copy files from').toEqual([]);
-}
-
-async function scratchContainers(instance: Instance): Promise<string[]> {
-  const label = `label=svc-updater.scratch=${instance.project}`;
-  const { stdout } = await execa('docker', ['ps', '--all', '--quiet', '--filter', label]);
-  return stdout.split('\n').filter((id) => id !== '');
+  const scratch = await listContainers({ label: [`svc-updater.scratch=${instance.project}`] });
+  expect(scratch, 'containers that were only made to copy files from').toEqual([]);
 }
 
 /** One instance for all tests of a `describe`; each must leave it as it was. */
@@ -120,7 +114,9 @@ export function shareInstance(options: InstanceOptions = {}): () => Instance {
   beforeAll(async () => {
     instance = await startInstance(inject('host'), options);
   });
-  afterAll(() => instance?.dispose());
+  afterAll(() => {
+    if (instance) leave(instance);
+  });
   return () => {
     if (instance === undefined) throw new Error('the shared instance is not there');
     return instance;
@@ -134,7 +130,7 @@ export async function keepFiles({ directory }: Instance): Promise<void> {
   onTestFinished(async () => {
     const others = async (path: string) => (await readdir(path)).filter((name) => name !== 'data');
     for (const name of await others(directory)) await rm(join(directory, name), { recursive: true });
-    for (const name of await others(spare)) await execa('cp', ['-a', join(spare, name), directory]);
+    await execa('cp', ['-a', ...(await others(spare)).map((name) => join(spare, name)), directory]);
     await rm(spare, { recursive: true });
   });
 }

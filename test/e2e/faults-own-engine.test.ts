@@ -1,0 +1,22 @@
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+
+// A few tries of the faults that need an engine of their own; `scripts/faults engine power disk` makes all of them.
+
+const main = fileURLToPath(new URL('../faults/main.ts', import.meta.url));
+
+test.for([
+  ['engine', 1, 5],
+  ['power', 1, 5],
+  ['disk', 4, 2],
+] as const)('faults on an engine of its own: %s', async ([group, tries, seed]) => {
+  const { all, exitCode } = await execa(process.execPath, [main, group, '--short', '--seed', `${seed}`], {
+    all: true,
+    reject: false,
+    stdin: 'ignore',
+    timeout: 220_000,
+  });
+  expect(all).toContain(`\n${tries} tries, 0 lost`);
+  expect(exitCode, all).toBe(0);
+});

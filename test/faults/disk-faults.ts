@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { UpdateResult } from '../instance/updater-run.ts';
+import { expectThat, type Fault, type Trial } from './fault.ts';
+import { page, type Room, type SmallDisk } from './full-disk.ts';
+import { installNames, type Release, releaseOf } from './install.ts';
+import { endingOf, judgeEnding, judgePins, nextRun } from './judge.ts';
+import { atMoment, type Moment, onLine } from './kill.ts';
+import { ownHost } from './own-host.ts';
+import type { Before, Subject } from './subject.ts';
+
+// Disks that are full: that of the compose directory, and that of the engine's data.
+
+/** A good run of the largest kind takes that many more pages and files at its peak, and a few are added. */
+const pages = 16;
+const files = 14;
+
+const fault = (name: string, tries: number, shortTries: number, run: Fault['run']): Fault => ({
+  group: 'disk',
+  name,
+  installs: installNames,
+  tries,
+  shortTries,
+  run,
+});
+
+/** An instance whose directory is on the small disk, and whose `data` is not: app and worker write there all the time. */
+async function subjectOnSmallDisk(trial: Trial): Promise<Subject> {
+  const { host } = trial;
+  const name = `${host.run}-${randomBytes(3).toString('hex')}`;
+  const data = await mkdtemp(join(dirname(host.directory), 'data-'));
+  await mkdir(join(host.directory, name));
+  await symlink(data, join(host.directory, name, 'data'));
+  return trial.subject({ name, release: releaseOf(trial.install, 0).options });
+}
+
+async function judgeFull(
+  trial: Trial,
+  subject: Subject,
+  before: Before,
+  to: Release,
+  result: UpdateResult,
+): Promise<void> {
+  const last = result.lines.at(-1)?.message ?? '';
+  trial.note(`ended: ${last}`);
+  const outcome = await judgeEnding(subject, before, to, result);
+  expectThat(outcome !== 'refused' && outcome !== 'cancelled', `the run ended ${outcome}`);
+  if (outcome === 'failed') {
+    expectThat(/room|space/i.test(last), `the last line has no advice about room: ${last}`);
+  }
+  await nextRun(subject, before, to);
+  await judgePins(subject);
+}
+
+async function tryFromTheStart(trial: Trial, room: Room): Promise<void> {
+  const subject = await subjectOnSmallDisk(trial);
+  const before = await subject.look();
+  const to = await subject.publish();
+  const { composeDisk } = ownHost();
+  await composeDisk.leave(room);
+  trial.finally(() => composeDisk.makeRoom());
+  const result = await subject.update(to);
+  await composeDisk.makeRoom();
+  await judgeFull(trial, subject, before, to, result);
+}
+
+async function tryFrom(trial: Trial, moment: Moment, disk: SmallDisk, room: Room): Promise<void> {
+  const subject = await subjectOnSmallDisk(trial);
+  const before = await subject.look();
+  const to = await subject.publish();
+  trial.finally(() => disk.makeRoom());
+  const { run, why } = await atMoment(
+    moment,
+    subject.instance,
+    () => subject.start(to),
+    () => disk.leave(room),
+  );
+  trial.note(why ?? 'the moment came too late');
+  await disk.makeRoom();
+  await judgeFull(trial, subject, before, to, await run.done);
+}
+
+/** A release of 8 MB where there is room for 3 MB. */
+async function tryFullInThePull(trial: Trial): Promise<void> {
+  const subject = await subjectOnSmallDisk(trial);
+  const before = await subject.look();
+  const to = await subject.publish({ ballast: 8_000_000 });
+  const { engineDisk } = ownHost();
+  trial.finally(() => engineDisk.makeRoom());
+  await engineDisk.leave({ bytes: 3_000_000 });
+  const result = await subject.update(to);
+  await engineDisk.makeRoom();
+  expectThat(endingOf(result) === 'failed', `the run ended ${endingOf(result)}, not failed`);
+  expectThat(
+    result.log.includes('no space left on the disk of the engine'),
+    'the log does not say whose disk is full',
+  );
+  await judgeFull(trial, subject, before, to, result);
+}
+
+const phases = ['plan', 'pull', 'write', 'recreate', 'verify'] as const;
+
+export const faults: readonly Fault[] = [
+  fault('the compose directory has room for so many pages', pages, 2, (trial) =>
+    tryFromTheStart(trial, { bytes: (trial.seed % pages) * page }),
+  ),
+  fault('the compose directory has room for so many files', files, 1, (trial) =>
+    tryFromTheStart(trial, { files: trial.seed % files }),
+  ),
+  fault('the compose directory is full from some phase on', 10, 0, (trial) =>
+    tryFrom(trial, onLine(trial.random.pick(phases)), ownHost().composeDisk, {
+      bytes: 0,
+      files: 0,
+    }),
+  ),
+  fault("the engine's data directory is full in the pull", 3, 1, tryFullInThePull),
+  fault("the engine's data directory is full when containers are replaced", 3, 0, (trial) =>
+    tryFrom(trial, onLine('recreate', trial.random.below(600)), ownHost().engineDisk, { bytes: 0 }),
+  ),
+];

@@ -1,0 +1,68 @@
+import { mkdir, statfs } from 'node:fs/promises';
+import { execa } from 'execa';
+
+/** What a file system has room for; what is left out stays as it is. */
+export interface Room {
+  /** Rounded up to whole pages. A file takes at least one, and so does a directory. */
+  bytes?: number;
+  /** Files, directories and links. */
+  files?: number;
+}
+
+/**
+ * A file system in memory that is as full as a test wants it: nothing is written to fill it, its size is changed while
+ * it is in use, so that there is no moment in which it is fuller or emptier than asked for.
+ */
+export class SmallDisk {
+  readonly directory: string;
+  readonly #size: number;
+
+  private constructor(directory: string, size: number) {
+    this.directory = directory;
+    this.#size = size;
+  }
+
+  /** @param size in bytes, when there is room */
+  static async mount(directory: string, size: number): Promise<SmallDisk> {
+    await mkdir(directory, { recursive: true });
+    await mount('-t', 'tmpfs', '-o', `mode=0755,${limits(size, plenty)}`, 'tmpfs', directory);
+    return new SmallDisk(directory, size);
+  }
+
+  /** From now on there is room for that much more and not a byte beyond. */
+  async leave({ bytes, files }: Room): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const used = await this.used();
+      const size = bytes === undefined ? this.#size : used.bytes + Math.ceil(bytes / page) * page;
+      try {
+        await this.#limit(size, files === undefined ? plenty : used.files + files);
+        return;
+      } catch (error) {
+        // More was written between the two: a disk cannot be made smaller than what is on it.
+        if (tries === 20) throw error;
+      }
+    }
+  }
+
+  /** There is room again. */
+  async makeRoom(): Promise<void> {
+    await this.#limit(this.#size, plenty);
+  }
+
+  async used(): Promise<{ bytes: number; files: number }> {
+    const { bsize, blocks, bfree, files, ffree } = await statfs(this.directory);
+    return { bytes: (blocks - bfree) * bsize, files: files - ffree };
+  }
+
+  async #limit(bytes: number, files: number): Promise<void> {
+    await mount('-o', `remount,${limits(bytes, files)}`, this.directory);
+  }
+}
+
+export const page = 4096;
+const plenty = 1_000_000;
+const limits = (bytes: number, files: number): string => `size=${bytes},nr_inodes=${files}`;
+
+async function mount(...args: string[]): Promise<void> {
+  await execa('mount', args, { timeout: 10_000, stdin: 'ignore' });
+}

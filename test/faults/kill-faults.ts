@@ -1,0 +1,252 @@
+import { startBadEngine } from '../e2e/support/bad-engine.ts';
+import { startBadRegistry } from '../e2e/support/bad-registry.ts';
+import { askEngine, type ContainerInspection } from '../instance/engine-api.ts';
+import type { ReleaseOptions } from '../instance/releases.ts';
+import type { UpdateResult, UpdaterRun } from '../instance/updater-run.ts';
+import { expectThat, type Fault, Lost, type Trial } from './fault.ts';
+import { installNames, type Release } from './install.ts';
+import {
+  endingOf,
+  judgeAsBefore,
+  judgeBroken,
+  judgeDead,
+  judgeEnding,
+  judgeOperatorsUp,
+  judgePins,
+  judgeUpdated,
+  nextRun,
+} from './judge.ts';
+import {
+  afterMs,
+  beforeEngineChange,
+  engineChanges,
+  engineSteps,
+  killAt,
+  type Moment,
+  onDiskChange,
+  onEngineStep,
+  onLine,
+} from './kill.ts';
+import type { Before, Subject } from './subject.ts';
+
+// `kill -9` of the updater, and what comes next.
+
+/** What a good run takes from its first line to its last, roughly; a moment after its end kills nobody. */
+const goodRunMs = 3_500;
+const borders = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify', 'done'] as const;
+/** How many changes on the disk a good run makes, and a few more. */
+const diskChanges = 24;
+
+const anywhere = ({ random }: Trial): Moment => afterMs(random.below(goodRunMs));
+
+type Next = 'again' | 'killed again' | 'started again' | 'another target';
+
+/** What follows a kill: mostly a new run of the same target. */
+const usualNext = ({ random }: Trial): Next =>
+  random.pick([
+    'again',
+    'again',
+    'again',
+    'again',
+    'again',
+    'killed again',
+    'started again',
+    'another target',
+  ]);
+
+interface Story {
+  moment(trial: Trial): Moment;
+  next?(trial: Trial): Next;
+}
+
+const kill = (name: string, tries: number, shortTries: number, story: Story): Fault => ({
+  group: 'kill',
+  name,
+  installs: installNames,
+  tries,
+  shortTries,
+  run: (trial) => tryKill(trial, story),
+});
+
+async function tryKill(trial: Trial, { moment, next = usualNext }: Story): Promise<void> {
+  const subject = await trial.subject();
+  const before = await subject.look();
+  const to = await subject.publish();
+  const way = next(trial);
+  const run = await killOnce(trial, subject, before, to, moment(trial), way === 'started again');
+  const reached = await goOn(trial, subject, before, to, run, way);
+  trial.note(`whole at ${reached.version}`);
+  if (trial.seed % 6 === 0) await judgeOperatorsUp(subject);
+  else await judgePins(subject);
+}
+
+async function killOnce(
+  trial: Trial,
+  subject: Subject,
+  before: Before,
+  to: Release,
+  moment: Moment,
+  keep = false,
+): Promise<UpdaterRun> {
+  const { run, why } = await killAt(moment, subject.instance, () => subject.start(to, { keep }));
+  const { exitCode, lines } = await run.done;
+  if (exitCode === 137) {
+    trial.note(`killed ${why}; its last line: ${lines.at(-1)?.phase} ${lines.at(-1)?.message}`);
+    await judgeDead(subject, before, to);
+  } else {
+    trial.note(`the moment (${moment.name}) came too late: exit code ${exitCode}`);
+    if (!keep) await judgeEnding(subject, before, to, await run.done);
+  }
+  return run;
+}
+
+/** Gives the release that the instance has reached. */
+async function goOn(
+  trial: Trial,
+  subject: Subject,
+  before: Before,
+  to: Release,
+  run: UpdaterRun,
+  way: Next,
+): Promise<Release> {
+  trial.note(`then: ${way}`);
+  if (way === 'killed again') await killOnce(trial, subject, before, to, anywhere(trial));
+  if (way === 'started again') {
+    const told = await outcomeOf(subject, run);
+    const result = await subject.startAgain(run);
+    expectThat(result.exitCode === 0, `started again, the updater ended with exit code ${result.exitCode}`);
+    const outcome = endingOf(result);
+    expectThat(outcome === 'updated' || outcome === 'unchanged', `started again, it ended ${outcome}`);
+    expectRepeated(told, result);
+    await subject.forget(run);
+    await judgeUpdated(subject, before, to);
+  }
+  if (way === 'another target') {
+    const other = await subject.publish();
+    await nextRun(subject, before, other);
+    return other;
+  }
+  await nextRun(subject, before, to);
+  return to;
+}
+
+/** Killed where the release cannot be reached: the next run comes to the same end, and a good release is reached. */
+async function tryKillBad(trial: Trial, release: ReleaseOptions, ends: 'failed' | 'broken'): Promise<void> {
+  const subject = await trial.subject();
+  const before = await subject.look();
+  const bad = await subject.publish(release);
+  const { random } = trial;
+  const moment = random.pick([onLine('recreate', random.below(3_500)), onEngineStep(1 + random.below(22))]);
+  const impatient = ['--wait-timeout', '8'];
+  const { run, why } = await killAt(moment, subject.instance, () => subject.start(bad, {}, ...impatient));
+  const first = await run.done;
+  trial.note(
+    `killed ${why ?? 'too late'}; its last line: ${first.lines.at(-1)?.phase} ${first.lines.at(-1)?.message}`,
+  );
+  if (first.exitCode === 137) await judgeDead(subject, before, bad);
+  const result = await subject.update(bad, {}, ...impatient);
+  const outcome = endingOf(result);
+  expectThat(outcome === ends, `the next run ended ${outcome}, not ${ends}`);
+  if (ends === 'failed') {
+    await judgeAsBefore(subject, before, 'brought back');
+    await judgeOperatorsUp(subject);
+  } else {
+    await judgeBroken(subject, before, bad, result);
+  }
+  trial.note(`${ends} at last; now a newer release is good`);
+  await nextRun(subject, ends === 'failed' ? await subject.look() : before, await subject.publish());
+  await judgePins(subject);
+}
+
+/** With nothing of the next step begun: the engine does not hear of it any more. */
+async function tryKillBetween(trial: Trial): Promise<void> {
+  const subject = await trial.subject();
+  const before = await subject.look();
+  const to = await subject.publish();
+  const engine = await startBadEngine(`${subject.instance.directory}.sock`);
+  trial.finally(() => engine.close());
+  const moment = beforeEngineChange(engine, 1 + nth(trial, engineChanges));
+  const start = () => subject.start(to, { socket: engine.socket });
+  const { run, why } = await killAt(moment, subject.instance, start);
+  const { lines } = await run.done;
+  trial.note(`killed ${why ?? 'too late'}; its last line: ${lines.at(-1)?.phase} ${lines.at(-1)?.message}`);
+  await judgeDead(subject, before, to);
+  await nextRun(subject, before, to);
+  if (trial.seed % 6 === 0) await judgeOperatorsUp(subject);
+  else await judgePins(subject);
+}
+
+async function tryKillSlowPull(trial: Trial): Promise<void> {
+  const registry = await startBadRegistry(trial.host.registry);
+  trial.finally(() => registry.close());
+  const subject = await trial.subject({ registry: registry.host });
+  const before = await subject.look();
+  const to = await subject.publish({ ballast: 2_000_000 });
+  registry.fail({ kind: 'slow', bytesPerSecond: 1_000_000 }, { on: 'blobs' });
+  await killOnce(trial, subject, before, to, onLine('pull [1-9]', trial.random.below(1_500)));
+  await nextRun(subject, before, to);
+  await judgePins(subject);
+}
+
+/** What the journal says of how that run ended; null where it is another run's, or did not end. */
+async function outcomeOf({ instance }: Subject, run: UpdaterRun): Promise<string | null> {
+  const text = await instance.read('.svc-updater/journal.json').catch(() => '{}');
+  const { containerId, outcome } = JSON.parse(text) as {
+    containerId?: string;
+    outcome?: { message: string } | null;
+  };
+  const { body } = await askEngine('GET', `/containers/${run.name}/json`);
+  return containerId === (JSON.parse(body) as ContainerInspection).Id ? (outcome?.message ?? null) : null;
+}
+
+/** A run whose outcome was journalled says it again when it is started again. */
+function expectRepeated(told: string | null, { lines }: UpdateResult): void {
+  const last = lines.at(-1)?.message ?? '';
+  if (told === null || last.includes(told)) return;
+  throw new Lost([`started again after its end, its last line is "${last}", and was "${told}"`]);
+}
+
+/** Over all installs and all values: 11 kinds of install, so a count without that factor meets each with each. */
+const nth = ({ seed }: Trial, count: number) => seed % count;
+
+export const faults: readonly Fault[] = [
+  kill('at a phase border', 77, 7, {
+    moment: (trial) => onLine(borders[nth(trial, borders.length)] ?? 'recreate'),
+  }),
+  kill('at a change on the disk', 48, 5, { moment: (trial) => onDiskChange(1 + nth(trial, diskChanges)) }),
+  { ...kill('between two steps of the engine', 51, 5, { moment: anywhere }), run: tryKillBetween },
+  kill('at a step of the engine', 16, 2, { moment: (trial) => onEngineStep(1 + nth(trial, engineSteps)) }),
+  kill('at a random moment', 11, 1, { moment: anywhere }),
+  kill('just after recreate has begun', 11, 1, {
+    moment: ({ random }) => onLine('recreate', 1 + random.below(1_200)),
+  }),
+  kill('twice', 11, 1, {
+    moment: (trial) => onLine('recreate', 1 + trial.random.below(1_000)),
+    next: () => 'killed again',
+  }),
+  kill('and its container is started again', 11, 1, {
+    moment: (trial) =>
+      trial.random.pick([
+        onLine('done'),
+        onLine('recreate', 200),
+        onLine('verify'),
+        onLine('pull'),
+        afterMs(60_000),
+      ]),
+    next: () => 'started again',
+  }),
+  kill('and the next run has another target', 11, 1, {
+    moment: (trial) =>
+      trial.random.pick([onLine('recreate', 300), onLine('write'), onLine('verify'), anywhere(trial)]),
+    next: () => 'another target',
+  }),
+  {
+    ...kill('in a run that goes back', 12, 1, { moment: anywhere }),
+    run: (trial) => tryKillBad(trial, { entrypoint: ['/bin/there-is-no-such-file'] }, 'failed'),
+  },
+  {
+    ...kill('in a run that ends broken', 5, 0, { moment: anywhere }),
+    run: (trial) => tryKillBad(trial, { env: { FAULT_APP: 'crash', FAULT_WORKER: 'crash' } }, 'broken'),
+  },
+  { ...kill('in a slow pull', 4, 0, { moment: anywhere }), run: tryKillSlowPull },
+];

@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { open, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { askEngine } from '../instance/engine-api.ts';
+
+/**
+ * The engine gives its containers the stop time-out of the slowest, which is the updater's 120 s, and some more: when
+ * it is stopped, and also when it starts after it was killed, before it answers, for those that have lived on.
+ */
+const patienceMs = 150_000;
+
+/**
+ * A container engine of the tests' own, on a machine of its own: processes and `/run` are in namespaces that end when
+ * the machine is switched off, with everything that ran there. The network is that of the caller, who has to be in one
+ * that is nobody else's (`own-host.ts`): there is one `docker0` for each, and a second engine would take the first
+ * one's.
+ */
+export class OwnEngine {
+  readonly socket: string;
+  readonly #directory: string;
+  readonly #cgroup: string;
+  #machine: Machine | undefined;
+  #daemon: ChildProcess | undefined;
+
+  /** The data is kept in `data` of that directory, over all restarts and power cuts. */
+  constructor(directory: string, cgroup: string) {
+    this.#directory = directory;
+    this.#cgroup = cgroup;
+    this.socket = join(directory, 'docker.sock');
+  }
+
+  get logFile(): string {
+    return join(this.#directory, 'dockerd.log');
+  }
+
+  /** Switches the machine on where it is off, starts the daemon, and waits until it answers. */
+  async start(): Promise<void> {
+    this.#machine ??= await switchOn();
+    const log = await open(this.logFile, 'a');
+    const daemon = spawn('nsenter', [...this.#machine.enter, '--', 'dockerd', ...this.#flags()], {
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    daemon.unref();
+    await log.close();
+    this.#daemon = daemon;
+    const end = Date.now() + patienceMs;
+    while (!(await this.answers())) {
+      if (hasEnded(daemon) || Date.now() > end) {
+        throw new Error(`the engine of the tests' own does not start:\n${await this.#lastWords()}`);
+      }
+      await sleep(50);
+    }
+  }
+
+  async answers(): Promise<boolean> {
+    const answer = await askEngine('GET', '/_ping', this.socket).catch(() => null);
+    return answer?.status === 200;
+  }
+
+  /** SIGKILL for the daemon alone: shims and containers live on. */
+  kill(): Promise<void> {
+    return this.#endDaemon('SIGKILL', 10_000);
+  }
+
+  /** SIGTERM for the daemon, which stops its containers first. */
+  stop(): Promise<void> {
+    return this.#endDaemon('SIGTERM', patienceMs);
+  }
+
+  /** Everything at once, as when the power fails: daemon, containerd, shims and containers. */
+  async cut(): Promise<void> {
+    const machine = this.#machine;
+    const daemon = this.#daemon;
+    this.#machine = undefined;
+    this.#daemon = undefined;
+    await machine?.off();
+    if (daemon !== undefined) await ended(daemon, 10_000);
+    await rm(this.socket, { force: true });
+  }
+
+  #flags(): string[] {
+    return [
+      ...['--host', `unix://${this.socket}`],
+      ...['--data-root', join(this.#directory, 'data')],
+      ...['--exec-root', '/run/docker'],
+      ...['--pidfile', '/run/dockerd.pid'],
+      ...['--cgroup-parent', `/${this.#cgroup}`],
+      // Published ports are on loopback only, where its proxy serves them.
+      ...['--iptables=false', '--ip-masq=false'],
+    ];
+  }
+
+  async #endDaemon(signal: NodeJS.Signals, withinMs: number): Promise<void> {
+    const daemon = this.#daemon;
+    if (daemon?.pid === undefined) throw new Error('the daemon does not run');
+    this.#daemon = undefined;
+    for (const pid of await childrenOf(daemon.pid)) process.kill(pid, signal);
+    await ended(daemon, withinMs);
+  }
+
+  async #lastWords(): Promise<string> {
+    return (await readFile(this.logFile, 'utf8')).split('\n').slice(-15).join('\n');
+  }
+}
+
+/** Without these no engine can be run here. */
+export function missingPrograms(): string[] {
+  const folders = (process.env.PATH ?? '').split(':');
+  const wanted = ['dockerd', 'containerd', 'unshare', 'nsenter', 'mount', 'docker-registry'];
+  return wanted.filter((name) => !folders.some((folder) => existsSync(join(folder, name))));
+}
+
+interface Machine {
+  /** Flags of `nsenter`. */
+  enter: string[];
+  off(): Promise<void>;
+}
+
+/**
+ * The first process of the machine reaps what its parent left, and ends when its input does: with the process of the
+ * tests, however that ends. The kernel then ends everything else there. Mounts that the tests make later are seen.
+ */
+async function switchOn(): Promise<Machine> {
+  const script = 'mount -t tmpfs tmpfs /run && echo on && cat >/dev/null; exit 0';
+  const shell = spawn(
+    'unshare',
+    ['--mount', '--propagation', 'slave', '--pid', '--fork', '--mount-proc', 'sh', '-c', script],
+    { stdio: ['pipe', 'pipe', 'ignore'] },
+  );
+  shell.unref();
+  const output = shell.stdout as Readable & { unref?(): void };
+  await new Promise<void>((resolve, reject) => {
+    output.once('data', () => resolve());
+    shell.once('error', reject);
+    shell.once('exit', () =>
+      reject(new Error("no machine of the tests' own can be started: root is needed")),
+    );
+  });
+  output.unref?.();
+  (shell.stdin as unknown as { unref?(): void } | null)?.unref?.();
+  const [first] = shell.pid === undefined ? [] : await childrenOf(shell.pid);
+  if (first === undefined) throw new Error('the machine has no first process');
+  return {
+    enter: ['--target', `${first}`, '--pid', '--mount'],
+    off: async () => {
+      process.kill(first, 'SIGKILL');
+      await ended(shell, 10_000);
+    },
+  };
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const own = await Promise.all(
+    pids.map(async (pid) => {
+      const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+      // The program's name stands in parentheses and may hold anything.
+      const [, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return Number(ppid) === parent ? [Number(pid)] : [];
+    }),
+  );
+  return own.flat();
+}
+
+const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+
+async function ended(child: ChildProcess, withinMs: number): Promise<void> {
+  const end = Date.now() + withinMs;
+  while (!hasEnded(child)) {
+    if (Date.now() > end) throw new Error(`${child.spawnfile} does not end within ${withinMs / 1000} s`);
+    await sleep(20);
+  }
+}
+
+/** The updater's image, out of the engine that `scripts/image` built it in. */
+export async function loadImage(image: string, from: string | undefined, to: string): Promise<void> {
+  const options = { extendEnv: false, stdin: 'ignore', timeout: 120_000 } as const;
+  const { DOCKER_HOST: _, ...env } = process.env;
+  const source = { ...env, ...(from === undefined ? {} : { DOCKER_HOST: from }) };
+  await execa('docker', ['save', image], { ...options, env: source, buffer: false }).pipe(
+    'docker',
+    ['load', '--quiet'],
+    { extendEnv: false, env: { ...env, DOCKER_HOST: to }, timeout: 120_000 },
+  );
+}

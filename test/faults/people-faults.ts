@@ -1,0 +1,267 @@
+import { appendFile, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { phases } from '../../src/progress/event.ts';
+import { startBadRegistry } from '../e2e/support/bad-registry.ts';
+import { findContainers } from '../instance/engine-api.ts';
+import type { UpdaterRun } from '../instance/updater-run.ts';
+import { expectThat, type Fault, type Trial } from './fault.ts';
+import { type InstallName, installNames, installs } from './install.ts';
+import {
+  type Allowance,
+  endingOf,
+  judgeAsBefore,
+  judgeEnding,
+  judgeOperatorsUp,
+  judgePins,
+  judgeUpdated,
+  nextRun,
+} from './judge.ts';
+import { atMoment, killAt, onEngineStep, onLine } from './kill.ts';
+import type { Subject } from './subject.ts';
+
+// What people do while an update is on, or after one has failed.
+
+const few: readonly InstallName[] = ['variable', 'generated', 'moved', 'inline', 'canary', 'cluster'];
+
+const person = (
+  name: string,
+  installs: readonly InstallName[],
+  [tries, shortTries]: [number, number],
+  run: Fault['run'],
+): Fault => ({ group: 'people', name, installs, tries, shortTries, run });
+
+/** The phase that the seed names; with 7 of them and another number of installs, each meets each. */
+const phaseOf = ({ seed }: Trial) => phases[seed % phases.length] ?? 'recreate';
+
+/** Somebody does something as a phase begins, or a moment later; the run ends as it says, and the next one is well. */
+async function tryInPhase(
+  trial: Trial,
+  act: (subject: Subject, run: UpdaterRun) => Promise<unknown>,
+  allowance: Allowance = {},
+  moreFacts?: (phase: string, outcome: string, exitCode: number) => void,
+): Promise<void> {
+  const subject = await trial.subject();
+  const before = await subject.look();
+  const to = await subject.publish();
+  const phase = phaseOf(trial);
+  const moment = onLine(phase, trial.random.pick([0, 0, 40, 150]));
+  const { run, why } = await atMoment(
+    moment,
+    subject.instance,
+    () => subject.start(to),
+    (updater) => act(subject, updater),
+  );
+  const result = await run.done;
+  const outcome = await judgeEnding(subject, before, to, result, allowance);
+  trial.note(`${why ?? `the moment (${moment.name}) came too late`}: ${outcome}`);
+  if (why !== null) moreFacts?.(phase, outcome, result.exitCode);
+  await nextRun(subject, before, to, allowance);
+  await judgePins(subject);
+}
+
+async function trySignal(
+  trial: Trial,
+  send: (run: UpdaterRun) => Promise<void>,
+  exitCode: number,
+): Promise<void> {
+  await tryInPhase(
+    trial,
+    (_, run) => send(run),
+    {},
+    (phase, outcome, code) => {
+      const late = ['recreate', 'verify', 'done'].includes(phase);
+      expectThat(
+        late ? outcome === 'updated' : outcome === 'cancelled' || outcome === 'updated',
+        `by a signal in ${phase} it ended ${outcome}`,
+      );
+      // The signal may meet a run that has just gone on to recreate.
+      expectThat(
+        outcome === 'updated' || code === exitCode,
+        `cancelled with exit code ${code}, not ${exitCode}`,
+      );
+    },
+  );
+}
+
+async function tryEdit(trial: Trial): Promise<void> {
+  const { kind } = installs[trial.install];
+  // A generated file belongs to the install: an edit of it is overwritten by the next update.
+  const own = kind === 'generated' || kind === 'cluster' || kind === 'cluster-only';
+  const names = own ? ['.env'] : kind === 'env-file' ? ['prod.env', 'compose.yaml'] : null;
+  const subject = await trial.subject();
+  const files = Object.keys((await subject.instance.snapshot()).files);
+  const path = trial.random.pick(
+    names ??
+      files.filter((name) => name === '.env' || (name.endsWith('.yaml') && name.startsWith('compose'))),
+  );
+  trial.note(`the edited file: ${path}`);
+  const mine = `# mine, ${trial.seed}\n`;
+  let edited = false;
+  await tryInPhase(
+    { ...trial, subject: async () => subject },
+    async ({ instance }) => {
+      await appendFile(join(instance.directory, path), mine);
+      edited = true;
+    },
+    { edited: { [path]: (text) => (edited && !text.includes(mine) ? text + mine : text) } },
+  );
+}
+
+async function tryTwo(trial: Trial): Promise<void> {
+  const subject = await trial.subject();
+  const before = await subject.look();
+  const to = await subject.publish();
+  const first = subject.start(to);
+  const phase = trial.random.pick(['inspect', 'plan', 'recreate', 'verify']);
+  await first.waitFor(new RegExp(`^\\S+ [A-Z]+ +${phase} `, 'm'));
+  await sleep(trial.random.below(100));
+  const second = await subject.update(to);
+  const result = await first.done;
+  const ends = [endingOf(result), endingOf(second)];
+  trial.note(`the second was started in ${phase} of the first: ${ends.join(', ')}`);
+  // The second may come when the first has ended.
+  expectThat(ends[0] === 'updated', `the first ended ${ends[0]}`);
+  expectThat(ends[1] === 'refused' || ends[1] === 'unchanged', `the second ended ${ends[1]}`);
+  if (ends[1] === 'refused') {
+    expectThat(second.exitCode === 3, `refused with exit code ${second.exitCode}`);
+    expectThat(
+      second.log.includes('another update is running') ||
+        second.log.includes('another update is just starting'),
+      'the refusal does not say that another update is running',
+    );
+  }
+  await judgeUpdated(subject, before, to);
+  await nextRun(subject, before, to);
+}
+
+/** Both at the same time: one of them gets to the end, the other is refused or has nothing to do. */
+async function tryTwins(trial: Trial): Promise<void> {
+  const subject = await trial.subject();
+  const before = await subject.look();
+  const to = await subject.publish();
+  const results = await Promise.all([subject.update(to), subject.update(to)]);
+  const ends = results.map((result) => endingOf(result)).sort();
+  trial.note(`both at once: ${ends.join(', ')}`);
+  expectThat(ends.includes('updated'), `neither reached its end: ${ends.join(', ')}`);
+  expectThat(ends.includes('refused') || ends.includes('unchanged'), `two at once: ${ends.join(', ')}`);
+  await judgeUpdated(subject, before, to);
+  await nextRun(subject, before, to);
+}
+
+/** `docker compose up -d` by hand while the updater pulls. */
+async function tryOperatorsUp(trial: Trial): Promise<void> {
+  const registry = await startBadRegistry(trial.host.registry);
+  trial.finally(() => registry.close());
+  const subject = await trial.subject({ registry: registry.host });
+  const before = await subject.look();
+  const to = await subject.publish({ ballast: 2_000_000 });
+  registry.fail({ kind: 'slow', bytesPerSecond: 1_000_000 }, { on: 'blobs' });
+  const run = subject.start(to);
+  await run.waitFor(/pull [1-9]\d?% .* of 2 MB/);
+  await sleep(trial.random.below(trial.random.pick([500, 2_500])));
+  await subject.instance.compose('up', '-d');
+  const outcome = await judgeEnding(subject, before, to, await run.done);
+  trial.note(`by hand in mid-pull: ${outcome}`);
+  await nextRun(subject, before, to);
+  await judgeOperatorsUp(subject);
+}
+
+/** A killed update is mended by hand; months later another one is started. */
+async function tryByHand(trial: Trial): Promise<void> {
+  const subject = await trial.subject();
+  const { instance } = subject;
+  const before = await subject.look();
+  const to = await subject.publish();
+  const moment = trial.random.pick([
+    onEngineStep(1 + trial.random.below(10)),
+    onLine('recreate', trial.random.below(900)),
+  ]);
+  const { run, why } = await killAt(moment, instance, () => subject.start(to));
+  await run.done;
+  if (why === null) {
+    trial.note('the kill came too late');
+    await nextRun(subject, before, to);
+    return;
+  }
+  for (const [path, { kind, text }] of Object.entries(before.snapshot.files)) {
+    if (kind === 'file') await instance.write(path, text);
+  }
+  if (installs[trial.install].floating !== null) {
+    await execa('docker', [
+      'tag',
+      before.tags[`${instance.image}:${to.tag}`] ?? '',
+      `${instance.image}:${to.tag}`,
+    ]);
+  }
+  const note = '# put back by hand\n';
+  if (trial.random.next() < 0.5) await appendFile(join(instance.directory, 'svc.yaml'), note);
+  const own = (await findContainers(instance.project)).filter(({ Config }) =>
+    ['app', 'worker'].includes(Config.Labels['com.docker.compose.service'] ?? ''),
+  );
+  await execa('docker', ['rm', '--force', ...own.map(({ Id }) => Id)]);
+  await instance.compose('up', '-d');
+  await instance.waitUntilHealthy();
+  const mended = await subject.look();
+  expectThat(
+    mended.snapshot.version === before.release.version,
+    `mended by hand, ${mended.snapshot.version} answers`,
+  );
+  trial.note(`killed ${why}, and mended by hand`);
+  const later = await subject.publish();
+  const result = await nextRun(subject, mended, later);
+  // A run that ended in pull or before leaves nothing to set aside.
+  const killedIn = (await run.done).lines.at(-1)?.phase ?? 'inspect';
+  if (['recreate', 'verify'].includes(killedIn)) {
+    const backups = join(instance.directory, '.svc-updater', 'backup');
+    const found = await Promise.all((await readdir(backups)).map((name) => readdir(join(backups, name))));
+    expectThat(
+      found.flat().includes('journal.json'),
+      'the journal of the killed run is not kept under backup',
+    );
+    expectThat(/journal/.test(result.log), 'the log does not say that the journal was set aside');
+  }
+  await judgeOperatorsUp(subject);
+}
+
+/** A floating tag was pulled and the update failed: nothing of it waits for the operator's own `up`. */
+async function tryFailedFloating(trial: Trial): Promise<void> {
+  const subject = await trial.subject();
+  const before = await subject.look();
+  const bad = await subject.publish({ entrypoint: ['/bin/there-is-no-such-file'] });
+  const result = await subject.update(bad);
+  expectThat(endingOf(result) === 'failed', `the run ended ${endingOf(result)}, not failed`);
+  await judgeAsBefore(subject, before, 'brought back');
+  await judgeOperatorsUp(subject);
+  trial.note('failed, and the operator’s own up started nothing new');
+  await nextRun(subject, await subject.look(), await subject.publish());
+}
+
+const interrupt = (run: UpdaterRun) => run.kill('SIGINT');
+
+export const faults: readonly Fault[] = [
+  person('a second updater in mid-run', few, [6, 0], tryTwo),
+  person('two updaters at the same moment', few, [6, 1], tryTwins),
+  person('a file is edited in mid-run, each phase', installNames, [14, 1], tryEdit),
+  person('Ctrl-C in each phase', few, [14, 1], (trial) => trySignal(trial, interrupt, 130)),
+  person('docker stop in each phase', few, [14, 1], (trial) => trySignal(trial, (run) => run.stop(), 143)),
+  person('.svc-updater is deleted in mid-run, each phase', few, [14, 2], (trial) =>
+    tryInPhase(trial, ({ instance }) =>
+      rm(join(instance.directory, '.svc-updater'), { recursive: true, force: true }),
+    ),
+  ),
+  person(
+    'docker compose up -d during the pull',
+    ['variable', 'moved', 'default-latest', 'inline'],
+    [4, 1],
+    tryOperatorsUp,
+  ),
+  person('a person mends a killed run, and updates later', few, [8, 1], tryByHand),
+  person(
+    'a floating tag fails, then docker compose up -d',
+    ['moved', 'default-latest', 'canary'],
+    [3, 1],
+    tryFailedFloating,
+  ),
+];

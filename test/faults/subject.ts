@@ -1,0 +1,124 @@
+import { execa } from 'execa';
+import { parseLine } from '../../src/progress/line.ts';
+import { askEngine, findContainers } from '../instance/engine-api.ts';
+import { type Instance, startInstance } from '../instance/instance.ts';
+import type { InstanceOptions } from '../instance/instance-options.ts';
+import type { ReleaseOptions } from '../instance/releases.ts';
+import type { Snapshot } from '../instance/snapshot.ts';
+import type { TestHost } from '../instance/test-host.ts';
+import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../instance/updater-run.ts';
+import { cache, type InstallName, instanceOptions, type Release, releaseOf } from './install.ts';
+import { localTags } from './judge.ts';
+
+/** What an instance was before the fault: what must be there afterwards follows from it. */
+export interface Before {
+  release: Release;
+  snapshot: Snapshot;
+  /** Image ids by reference. */
+  tags: Record<string, string>;
+  /** Names of the anonymous volumes by container name. */
+  volumes: Record<string, string>;
+  /** How often app and worker had started. */
+  boots: number;
+}
+
+/** One run of the updater, for the log of a lost try. */
+interface Run {
+  what: string;
+  name: string;
+  log(): string;
+}
+
+/** An instance that faults are tried on: it goes upward, release by release. */
+export class Subject {
+  readonly instance: Instance;
+  readonly install: InstallName;
+  /** The one that it is known to run. */
+  release: Release;
+  /** Tries that it has survived. */
+  tries = 0;
+  runs: Run[] = [];
+  #newest: number;
+
+  constructor(instance: Instance, install: InstallName) {
+    this.instance = instance;
+    this.install = install;
+    this.release = releaseOf(install, 0);
+    this.#newest = 0;
+  }
+
+  static async start(host: TestHost, install: InstallName, options?: InstanceOptions): Promise<Subject> {
+    return new Subject(await startInstance(host, instanceOptions(install, options)), install);
+  }
+
+  /** Publishes the next release, good but for the options; a floating tag moves. */
+  async publish(options: ReleaseOptions = {}): Promise<Release> {
+    this.#newest++;
+    return this.publishAgain(releaseOf(this.install, this.#newest, options));
+  }
+
+  /** Publishes a release once more, in place of one of the same name: its publisher has mended it. */
+  async publishAgain(release: Release): Promise<Release> {
+    await this.instance.publish(release.tag, release.options);
+    return release;
+  }
+
+  /** Starts the updater and leaves it running. */
+  start(release: Pick<Release, 'args'>, options: UpdaterOptions = {}, ...more: string[]): UpdaterRun {
+    const args = [...release.args, ...more];
+    const updater = this.instance.startUpdate(args, options);
+    this.runs.push({ what: args.join(' ') || 'no target', name: updater.name, log: () => updater.log });
+    return updater;
+  }
+
+  /** Runs the updater to its end. */
+  update(
+    release: Pick<Release, 'args'>,
+    options: UpdaterOptions = {},
+    ...more: string[]
+  ): Promise<UpdateResult> {
+    return this.start(release, options, ...more).done;
+  }
+
+  /** `docker start` of an updater's container that was kept, to its end. */
+  async startAgain({ name }: UpdaterRun): Promise<UpdateResult> {
+    const began = performance.now();
+    const { exitCode, all } = await execa('docker', ['start', '--attach', name], {
+      all: true,
+      reject: false,
+      stdin: 'ignore',
+      timeout: 180_000,
+    });
+    this.runs.push({ what: 'docker start', name, log: () => all });
+    const lines = all.split('\n').flatMap((line) => parseLine(line) ?? []);
+    return { exitCode: exitCode ?? -1, log: all, lines, durationMs: performance.now() - began };
+  }
+
+  /** Removes an updater's container that was kept. */
+  async forget({ name }: UpdaterRun): Promise<void> {
+    await askEngine('DELETE', `/containers/${name}?force=1&v=1`);
+  }
+
+  async look(): Promise<Before> {
+    const { instance, release } = this;
+    const [snapshot, tags, volumes, boots] = await Promise.all([
+      instance.snapshot(),
+      localTags(instance.image),
+      anonymousVolumes(instance.project),
+      instance.boots(),
+    ]);
+    return { release, snapshot, tags, volumes, boots: boots.length };
+  }
+}
+
+/** Names of the volumes at `/cache` by container name. */
+export async function anonymousVolumes(project: string): Promise<Record<string, string>> {
+  const containers = await findContainers(project);
+  return Object.fromEntries(
+    containers.flatMap(({ Name, Mounts, Config }) => {
+      const volume = Mounts.find(({ Destination }) => Destination === cache)?.Name;
+      const own = Config.Labels['com.docker.compose.project'] === project;
+      return volume === undefined || !own ? [] : [[Name.slice(1), volume] as const];
+    }),
+  );
+}
