@@ -3,7 +3,17 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Of the end-to-end tests, by how long they take: a long one that starts last leaves one worker idle. */
-const longest = ['faults', 'rows', 'faults-own-engine', 'paths', 'refusals', 'endings', 'instance', 'bad-input', 'log'];
+const longest = [
+  'faults',
+  'rows',
+  'faults-own-engine',
+  'paths',
+  'refusals',
+  'endings',
+  'instance',
+  'bad-input',
+  'log',
+];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

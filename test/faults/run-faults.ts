@@ -52,12 +52,24 @@ export async function runFaults(
     faults.map((fault) => [fault, { group: fault.group, fault: fault.name, tries: 0, lost: 0, seconds: 0 }]),
   );
   const tasks = faults.flatMap((fault) => tasksOf(fault, settings));
-  // One kind of install after the other, so that an instance serves many tries.
-  tasks.sort((a, b) => a.install.localeCompare(b.install));
+  const lanes = new Map<number, InstallName>();
+  // Each lane stays with its kind of install as long as there is one left, so that an instance serves many tries.
+  const next = (lane: number): Task | undefined => {
+    const others = [...lanes].flatMap(([other, install]) => (other === lane ? [] : [install]));
+    const best = [
+      (task: Task) => task.install === lanes.get(lane),
+      (task: Task) => !others.includes(task.install),
+      () => true,
+    ];
+    const index = best.map((test) => tasks.findIndex(test)).find((found) => found >= 0) ?? -1;
+    const [task] = index < 0 ? [] : tasks.splice(index, 1);
+    if (task !== undefined) lanes.set(lane, task.install);
+    return task;
+  };
   const pool = new Pool(host);
   let ended = 0;
-  const lane = async () => {
-    for (let task = tasks.shift(); task !== undefined; task = tasks.shift()) {
+  const runLane = async (lane: number) => {
+    for (let task = next(lane); task !== undefined; task = next(lane)) {
       const began = performance.now();
       const { lost, notes } = await runTry(task, host, pool, settings);
       const seconds = (performance.now() - began) / 1000;
@@ -74,7 +86,7 @@ export async function runFaults(
     }
   };
   try {
-    await Promise.all(Array.from({ length: settings.lanes }, lane));
+    await Promise.all(Array.from({ length: settings.lanes }, (_, lane) => runLane(lane)));
   } finally {
     await pool.close();
   }
