@@ -248,7 +248,12 @@ export const faults: readonly Fault[] = [
   person('docker stop in each phase', few, [14, 1], (trial) => trySignal(trial, (run) => run.stop(), 143)),
   person('.svc-updater is deleted in mid-run, each phase', few, [14, 2], (trial) =>
     tryInPhase(trial, ({ instance }) =>
-      rm(join(instance.directory, '.svc-updater'), { recursive: true, force: true }),
+      rm(join(instance.directory, '.svc-updater'), {
+        recursive: true,
+        force: true,
+        maxRetries: 20,
+        retryDelay: 5,
+      }),
     ),
   ),
   person(
