@@ -80,7 +80,7 @@ export function recordOf(container: Container, meantToRun: MeantToRun): Containe
   return { id, name, ...place, imageId, reference, startedAt, runs, down, well };
 }
 
-/** `now` are the containers right before the first file changes, `images` those behind the references. */
+/** `containers` are those right before the first file changes, `images` those behind the references. */
 export function planChangeover(
   { services, followers }: Installation,
   plan: UpdatePlan,

@@ -18,7 +18,7 @@ import {
 import { stateDirectory } from './lock.ts';
 import type { Met } from './meet.ts';
 import type { UpdateOptions } from './options.ts';
-import { listProject, type ProjectContainers } from './project-containers.ts';
+import { listProject } from './project-containers.ts';
 import { localImages } from './pull.ts';
 import { recreate } from './recreate.ts';
 import { type RunContext, remember } from './run-context.ts';
@@ -58,7 +58,7 @@ export async function settleEarlierRun(
   const now = await listProject(engine, project.name);
   const { compose } = await viewProject(engine, project, now.containers, met.paths, data.services, log);
   const files = await Promise.all(data.files.map((record) => asMountedHere(record, project.directory)));
-  const stranger = await findStranger(journal, files, now, context);
+  const stranger = await findStranger(journal, files, now.containers, context);
   if (stranger !== null) {
     const place = await setAside(stateDirectory(met.located.mountedAt), data);
     log.warn(
@@ -75,7 +75,7 @@ export async function settleEarlierRun(
   const exhausted = attempt > maxAttempts;
   const killed = `this updater was interrupted ${maxAttempts} times in ${data.phase}: it does not try again by itself`;
   if (changeover !== null && data.goingBack === null) {
-    if (isSameRequest(data, options) && !exhausted) {
+    if (isSameRequest(data, options, met.located.name) && !exhausted) {
       log.info('going on with it');
       return { kind: 'go-on', changeover };
     }
@@ -98,8 +98,11 @@ export async function settleEarlierRun(
   return { kind: 'fresh' };
 }
 
-const isSameRequest = (data: JournalData, { target, services }: UpdateOptions): boolean =>
-  (target?.tag ?? null) === data.target && services.join() === data.services.join();
+/** Two projects may have one directory, and so one journal. */
+const isSameRequest = (data: JournalData, { target, services }: UpdateOptions, project: string): boolean =>
+  project === data.project.name &&
+  (target?.tag ?? null) === data.target &&
+  services.join() === data.services.join();
 
 /** There is no way back from a version that has started: all of its services are brought to it, well or not. */
 async function bringToItsEnd(
@@ -137,11 +140,11 @@ async function asMountedHere(record: FileRecord, directory: string): Promise<Fil
   };
 }
 
-/** What the run could not have left, as a sentence's beginning; null where all of it is its own. */
+/** What the run could not have left, as a sentence's beginning; null where all of it is its own. Debris that never ran says nothing. */
 async function findStranger(
   { data }: Journal,
   files: readonly FileRecord[],
-  { containers, leftovers }: ProjectContainers,
+  containers: readonly Container[],
   { engine }: RunContext,
 ): Promise<string | null> {
   const { changeover, goingBack, phase } = data;
@@ -152,15 +155,14 @@ async function findStranger(
   if (other) return `${other.path} is neither as it was before nor as it was written`;
   if (phase === 'pull') return null;
 
-  const all = [...containers, ...leftovers];
   if (changeover === null) {
-    const strange = all.find(
+    const strange = containers.find(
       (container) =>
         data.services.includes(service(container)) && !data.containers.some(({ id }) => id === container.id),
     );
     return strange ? `${strange.name} was made by somebody else` : null;
   }
-  const strange = all.find((container) => !couldBeLeft(changeover, container, goingBack !== null));
+  const strange = containers.find((container) => !couldBeLeft(changeover, container, goingBack !== null));
   if (strange) return `${strange.name} was made by somebody else`;
   if (goingBack !== null) return null;
   const old = states.find(({ state }) => state === 'before');
