@@ -15,8 +15,8 @@ const seed = 3;
 describe.concurrent('what is broken on purpose is never half an update', { timeout: 600_000 }, () => {
   test.for<[name: string, faults: readonly Fault[], tries: number, lanes: number]>([
     ['25 kills', kills, 25, 3],
-    ['answers of the engine', answers, 5, 2],
-    ['people', people, 9, 2],
+    ['answers of the engine', answers, 3, 2],
+    ['people', people, 6, 2],
   ])('%s', async ([, faults, tries, lanes]) => {
     const lines: string[] = [];
     const rows = await runFaults(faults, inject('host'), {

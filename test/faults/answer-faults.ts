@@ -177,7 +177,7 @@ export const faults: readonly Fault[] = [
       mend: async (text) => text.replace(`    ${noDevice}\n`, ''),
     }),
   ),
-  badRelease('a bad entrypoint', 6, 1, {
+  badRelease('a bad entrypoint', 6, 0, {
     release: { entrypoint: ['/bin/there-is-no-such-file'] },
     ends: 'failed',
   }),
@@ -191,7 +191,7 @@ export const faults: readonly Fault[] = [
     ends: 'broken',
     args: impatient,
   }),
-  badRelease('one that crashes in a loop', 4, 1, {
+  badRelease('one that crashes in a loop', 4, 0, {
     release: { env: { FAULT_APP: 'crash', FAULT_WORKER: 'crash' } },
     ends: 'broken',
     args: impatient,
