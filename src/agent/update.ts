@@ -62,12 +62,13 @@ export async function update(context: RunContext): Promise<number> {
 
 /** The outcome is in the journal before the engine is told not to start this container again (SPEC 3.4). */
 async function close({ engine }: RunContext, { own, journal }: Held, ending: Ending): Promise<void> {
-  // An engine that is away will start this container again: it goes on then.
-  if (own === null || !(await engine.answers())) return;
-  // Where that fails, the next run does what is left to do; the log has its last line already.
+  // An engine that is away will start a container again that has failed: it goes on then.
+  if (own === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
+  // Where that fails, the next run does what is left to do. The log has its last line already.
   await journal?.end(ending).catch(() => {});
+  engine.onAway = () => {};
   engine.signal = undefined;
-  if (own.restartPolicy !== 'no') await engine.call(['update', '--restart=no', own.id]);
+  if (own.restartPolicy !== 'no') await engine.call(['update', '--restart=no', own.id]).catch(() => {});
 }
 
 async function run(context: RunContext, held: Held): Promise<Ending> {

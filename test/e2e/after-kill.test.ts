@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
+import { killAt, onLine } from '../faults/kill.ts';
 import { expectNothingLeft } from './support/attempt.ts';
 import { bump } from './support/bump.ts';
 import { expectBroughtBack, expectUntouched, expectUpdated } from './support/expect-update.ts';
@@ -46,6 +47,23 @@ test('a run that is killed while the app stops is told of by plan, and finished 
   // The whole story, that of the killed run first.
   const kept = await readFile(join(instance.directory, '.svc-updater', 'last-run.log'), 'utf8');
   expect(kept).toBe(killed.log + log);
+  await expectNothingLeft(instance);
+});
+
+test('files that a killed run has written are put back before another target is tried', async () => {
+  const instance = await createInstance({ kind: 'generated' });
+  const before = await instance.snapshot();
+  const { run } = await killAt(onLine('write'), instance, () => instance.startUpdate(['--target', 'v1.1.0']));
+  await run.done;
+  expect(JSON.parse(await instance.read('.svc-updater/journal.json'))).toMatchObject({ phase: 'write' });
+  expect((await instance.snapshot()).files).not.toEqual(before.files);
+
+  const { exitCode, log } = await instance.update(['--target', 'v1.9.9']);
+  expect(exitCode, log).toBe(4);
+  expect(log).toMatch(/inspect the update to v1\.1\.0 of .* was interrupted in write/);
+  expect(log).toContain('what it had changed is put back: v1.0.0 runs');
+  expect(log).toContain('done failed: nothing was changed, v1.0.0 runs on');
+  expectUntouched(before, await instance.snapshot());
   await expectNothingLeft(instance);
 });
 

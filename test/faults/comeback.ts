@@ -30,7 +30,8 @@ export async function awaitComeback(subject: Subject, run: UpdaterRun): Promise<
     if (downSince !== null && (policy === 'no' || now - downSince > restartsWithinMs)) {
       const log = await logOf(run);
       subject.runs.push({ what: 'the whole of it', name: run.name, log: () => log });
-      if (policy !== 'no') {
+      // One that has ended well while the engine was away is not started again, whatever its policy.
+      if (policy !== 'no' && State.ExitCode !== 0) {
         throw new Lost([
           `the updater stays down with exit code ${State.ExitCode} and restart policy ${policy} (${RestartCount} restarts)`,
         ]);
