@@ -18,7 +18,7 @@ import {
 import { stateDirectory } from './lock.ts';
 import type { Met } from './meet.ts';
 import type { UpdateOptions } from './options.ts';
-import { listProject } from './project-containers.ts';
+import { listProject, wasToBeStarted } from './project-containers.ts';
 import { localImages } from './pull.ts';
 import { recreate } from './recreate.ts';
 import { type RunContext, remember } from './run-context.ts';
@@ -185,14 +185,15 @@ function couldBeLeft(changeover: Changeover, container: Container, goingBack: bo
 }
 
 /**
- * Containers that are down because an earlier run stopped them, or made them and could not start them. One that somebody
- * has started since is down because somebody wanted it.
+ * Containers that are down because an earlier run stopped them, or made them and could not start them; or a compose call
+ * that was killed. One that somebody has started since is down because somebody wanted it.
  */
 export function meantToRun(data: JournalData | null): MeantToRun {
-  if (data === null) return () => false;
+  if (data === null) return wasToBeStarted;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {
     if (isMeantToRun(container)) return false;
+    if (wasToBeStarted(container)) return true;
     const record = records.find(({ id }) => id === container.id);
     if (record) {
       return record.runs && (record.down || isPending(data)) && record.startedAt === container.startedAt;

@@ -27,7 +27,7 @@ export async function inspectInstallation(
   { platform, paths, located }: Met,
   options: UpdateOptions,
   log: Log,
-  meantToRun: MeantToRun = () => false,
+  meantToRun: MeantToRun,
 ): Promise<Installation> {
   const { containers } = await listProject(engine, located.name);
   const [appName = 'app', ...workerNames] = options.services;

@@ -22,7 +22,6 @@ import { type Lock, openStateDirectory, takeLock } from './lock.ts';
 import type { Log } from './log.ts';
 import { type Met, meet } from './meet.ts';
 import { planUpdate } from './plan.ts';
-import { wasToBeStarted } from './project-containers.ts';
 import { tagsBefore } from './pull.ts';
 import { removeScratch } from './release-files.ts';
 import { recreateAndVerify } from './replace-containers.ts';
@@ -128,8 +127,7 @@ async function begin(
   earlier: JournalData | null,
 ): Promise<Ending> {
   const { engine, options, log, known } = context;
-  const stoppedEarlier = meantToRun(earlier);
-  const isMeant = (container: Container) => stoppedEarlier(container) || wasToBeStarted(container);
+  const isMeant = meantToRun(earlier);
   const installation = await inspectInstallation(engine, met, options, log, isMeant);
   const { project, services, containers } = installation;
   const from = fromWord(installation);

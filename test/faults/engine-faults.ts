@@ -5,14 +5,11 @@ import { leftoverFaults } from './leftover-faults.ts';
 
 // The daemon goes away, and its containers do not.
 
-/** Less than the updater waits for it, and long enough to be noticed. */
-const briefly = (ms: number) => sleep(ms);
-
 const killed: Strike = {
   name: 'the daemon is killed',
   act: async ({ engine }, { random }) => {
     await engine.kill();
-    await briefly(random.below(3_000));
+    await sleep(random.below(3_000));
     await engine.start();
   },
 };
@@ -22,7 +19,7 @@ const restarted: Strike = {
   act: async ({ engine }, { random }, judge) => {
     await engine.stop();
     await judge();
-    await briefly(random.below(1_000));
+    await sleep(random.below(1_000));
     await engine.start();
   },
 };
@@ -33,7 +30,7 @@ const twice: Strike = {
     for (let times = 0; times < 2; times++) {
       await engine.kill();
       await engine.start();
-      await briefly(random.below(2_000));
+      await sleep(random.below(2_000));
     }
   },
 };

@@ -1,5 +1,4 @@
 import { startBadEngine } from '../e2e/support/bad-engine.ts';
-import { startBadRegistry } from '../e2e/support/bad-registry.ts';
 import { askEngine, type ContainerInspection } from '../instance/engine-api.ts';
 import type { ReleaseOptions } from '../instance/releases.ts';
 import type { UpdateResult, UpdaterRun } from '../instance/updater-run.ts';
@@ -27,6 +26,7 @@ import {
   onEngineStep,
   onLine,
 } from './kill.ts';
+import { slowPull } from './slow-pull.ts';
 import type { Before, Subject } from './subject.ts';
 
 // `kill -9` of the updater, and what comes next.
@@ -182,12 +182,7 @@ async function tryKillBetween(trial: Trial): Promise<void> {
 }
 
 async function tryKillSlowPull(trial: Trial): Promise<void> {
-  const registry = await startBadRegistry(trial.host.registry);
-  trial.finally(() => registry.close());
-  const subject = await trial.subject({ registry: registry.host });
-  const before = await subject.look();
-  const to = await subject.publish({ ballast: 2_000_000 });
-  registry.fail({ kind: 'slow', bytesPerSecond: 1_000_000 }, { on: 'blobs' });
+  const { subject, before, to } = await slowPull(trial);
   await killOnce(trial, subject, before, to, onLine('pull [1-9]', trial.random.below(1_500)));
   await nextRun(subject, before, to);
   await judgePins(subject);

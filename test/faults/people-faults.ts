@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { phases } from '../../src/progress/event.ts';
-import { startBadRegistry } from '../e2e/support/bad-registry.ts';
 import { findContainers } from '../instance/engine-api.ts';
 import type { UpdaterRun } from '../instance/updater-run.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
@@ -19,6 +18,7 @@ import {
   nextRun,
 } from './judge.ts';
 import { atMoment, killAt, onEngineStep, onLine } from './kill.ts';
+import { slowPull } from './slow-pull.ts';
 import type { Subject } from './subject.ts';
 
 // What people do while an update is on, or after one has failed.
@@ -152,12 +152,7 @@ async function tryTwins(trial: Trial): Promise<void> {
 
 /** `docker compose up -d` by hand while the updater pulls. */
 async function tryOperatorsUp(trial: Trial): Promise<void> {
-  const registry = await startBadRegistry(trial.host.registry);
-  trial.finally(() => registry.close());
-  const subject = await trial.subject({ registry: registry.host });
-  const before = await subject.look();
-  const to = await subject.publish({ ballast: 2_000_000 });
-  registry.fail({ kind: 'slow', bytesPerSecond: 1_000_000 }, { on: 'blobs' });
+  const { subject, before, to } = await slowPull(trial);
   const run = subject.start(to);
   await run.waitFor(/pull [1-9]\d?% .* of 2 MB/);
   await sleep(trial.random.below(trial.random.pick([500, 2_500])));

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 import { interrupted, places, type Strike } from './interrupted.ts';
 
@@ -18,7 +19,7 @@ const cutTwice: Strike = {
     await engine.cut();
     await judge();
     await engine.start();
-    await new Promise((resolve) => setTimeout(resolve, random.below(2_500)));
+    await sleep(random.below(2_500));
     await engine.cut();
     await judge();
     await engine.start();
