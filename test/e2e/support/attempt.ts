@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest';
@@ -123,14 +123,20 @@ export function shareInstance(options: InstanceOptions = {}): () => Instance {
   };
 }
 
-/** Keeps the files of a shared instance and puts them back when the test has ended, `data` excepted. */
+/**
+ * Keeps the files of a shared instance and puts them back when the test has ended, `data` excepted: app and worker
+ * write there meanwhile, by files that come and go.
+ */
 export async function keepFiles({ directory }: Instance): Promise<void> {
   const spare = `${directory}.spare`;
-  await execa('cp', ['-a', directory, spare]);
+  const others = async (path: string) => (await readdir(path)).filter((name) => name !== 'data');
+  const copy = async (from: string, to: string) =>
+    execa('cp', ['-a', ...(await others(from)).map((name) => join(from, name)), to]);
+  await mkdir(spare);
+  await copy(directory, spare);
   onTestFinished(async () => {
-    const others = async (path: string) => (await readdir(path)).filter((name) => name !== 'data');
     for (const name of await others(directory)) await rm(join(directory, name), { recursive: true });
-    await execa('cp', ['-a', ...(await others(spare)).map((name) => join(spare, name)), directory]);
+    await copy(spare, directory);
     await rm(spare, { recursive: true });
   });
 }
