@@ -45,7 +45,8 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 300_000,
           fileParallelism: true,
-          maxWorkers: 2,
+          // More than the cores: what waits for a health check or a stop leaves its core to the others.
+          maxWorkers: 3,
         },
       },
     ],
