@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { parseLine } from '../../src/progress/line.ts';
+import { exitCodes } from '../../src/progress/outcome.ts';
 import { askEngine, type ContainerInspection } from '../instance/engine-api.ts';
 import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../instance/updater-run.ts';
 import { Lost } from './fault.ts';
+import { endingOf } from './judge.ts';
 import type { Subject } from './subject.ts';
 
 /** What the server's launcher gives the updater, so that it comes back by itself. */
@@ -12,6 +14,8 @@ export const launched: UpdaterOptions = { keep: true, docker: ['--restart', 'on-
 const patienceMs = 180_000;
 /** The engine waits 0.1 s before the first restart, and twice as long before each further one. */
 const restartsWithinMs = 4_000;
+/** The engine's word for a container that was running when the power failed: the updater never ends so. */
+const foundDead = 255;
 
 /**
  * Waits until an updater that was interrupted has come to its end by itself, and gives its whole log. It has then
@@ -37,7 +41,8 @@ export async function awaitComeback(subject: Subject, run: UpdaterRun): Promise<
         ]);
       }
       const lines = log.split('\n').flatMap((line) => parseLine(line) ?? []);
-      return { exitCode: State.ExitCode, log, lines, durationMs: now - began };
+      const result = { exitCode: State.ExitCode, log, lines, durationMs: now - began };
+      return { ...result, exitCode: result.exitCode === foundDead ? exitCodeTold(result) : result.exitCode };
     }
     if (now - began > patienceMs) {
       const log = await logOf(run);
@@ -46,6 +51,12 @@ export async function awaitComeback(subject: Subject, run: UpdaterRun): Promise<
     }
     await sleep(100);
   }
+}
+
+/** Struck between its last line and its exit, the updater has still told how it ended. */
+function exitCodeTold(result: UpdateResult): number {
+  const outcome = endingOf(result);
+  return outcome === null || outcome === 'cancelled' ? result.exitCode : exitCodes[outcome];
 }
 
 async function inspect({ name }: UpdaterRun): Promise<ContainerInspection> {
