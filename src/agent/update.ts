@@ -18,7 +18,7 @@ import {
   readJournal,
   setAside,
 } from './journal.ts';
-import { type Lock, openStateDirectory, takeLock } from './lock.ts';
+import { dropLock, type Lock, openStateDirectory, takeLock } from './lock.ts';
 import type { Log } from './log.ts';
 import { type Met, meet } from './meet.ts';
 import { planUpdate } from './plan.ts';
@@ -60,11 +60,13 @@ export async function update(context: RunContext): Promise<number> {
 }
 
 /** The outcome is in the journal before the engine is told not to start this container again (SPEC 3.4). */
-async function close({ engine }: RunContext, { own, journal }: Held, ending: Ending): Promise<void> {
+async function close({ engine }: RunContext, { own, lock, journal }: Held, ending: Ending): Promise<void> {
   // An engine that is away will start a container again that has failed: it goes on then.
   if (own === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
   // Where that fails, the next run does what is left to do. The log has its last line already.
   await journal?.end(ending).catch(() => {});
+  // Before the policy: killed in between, this container is started again and leaves nothing behind.
+  await lock?.release().catch(() => {});
   engine.onAway = () => {};
   engine.signal = undefined;
   if (own.restartPolicy !== 'no') await engine.call(['update', '--restart=no', own.id]).catch(() => {});
@@ -78,6 +80,7 @@ async function run(context: RunContext, held: Held): Promise<Ending> {
   const state = await openStateDirectory(directory);
   const said = await readJournal(state);
   if (said && 'outcome' in said && said.outcome && said.containerId === met.own.id) {
+    await dropLock(state, met.own);
     repeatEnding(said.outcome, log);
     return { ...said.outcome, exitCode: 0 };
   }

@@ -90,3 +90,21 @@ test('a container that is killed again and again gives up, and leaves the old ve
   expect(exitCode, log).toBe(0);
   expect(log).not.toContain('interrupted');
 });
+
+test('a container that is killed between its outcome and its exit says it again, and leaves no lock', async () => {
+  const instance = await createInstance();
+  const run = instance.startUpdate(['--target', 'v1.1.0'], { keep: true });
+  const { exitCode, log } = await run.done;
+  expect(exitCode, log).toBe(0);
+  const { containerId, outcome } = JSON.parse(await instance.read('.svc-updater/journal.json'));
+  const holder = { containerId, name: run.name, since: new Date().toISOString() };
+  await instance.write('.svc-updater/lock', `${JSON.stringify(holder)}\n`);
+
+  const before = await instance.snapshot();
+  const again = await execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
+  expect(again.exitCode, again.all).toBe(0);
+  expect(again.all).toContain(`done ${outcome.message}`);
+  await execa('docker', ['rm', run.name]);
+  expectUntouched(before, await instance.snapshot());
+  await expectNothingLeft(instance);
+});
