@@ -149,13 +149,12 @@ async function removeStale(lock: string, own: Container, engine: Engine, log: Lo
 }
 
 /** Removes the lock that this very container held when it was killed. */
-export async function dropLock(state: string, own: Container): Promise<void> {
-  const lock = join(state, 'lock');
-  const text = await readFile(lock, 'utf8').catch(() => null);
-  if (text !== null && readHolder(text)?.containerId === own.id) await rm(lock, { force: true });
+export async function dropLock(directory: string, own: Container): Promise<void> {
+  const holder = await lockHolder(directory);
+  if (holder?.containerId === own.id) await rm(join(stateDirectory(directory), 'lock'), { force: true });
 }
 
-/** Who holds the lock now, for `plan`; null where nobody does. */
+/** Who holds the lock now; null where nobody does. */
 export async function lockHolder(directory: string): Promise<Holder | null> {
   const text = await readFile(join(stateDirectory(directory), 'lock'), 'utf8').catch(() => null);
   return text === null ? null : readHolder(text);

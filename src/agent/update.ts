@@ -80,7 +80,7 @@ async function run(context: RunContext, held: Held): Promise<Ending> {
   const state = await openStateDirectory(directory);
   const said = await readJournal(state);
   if (said && 'outcome' in said && said.outcome && said.containerId === met.own.id) {
-    await dropLock(state, met.own);
+    await dropLock(directory, met.own);
     repeatEnding(said.outcome, log);
     return { ...said.outcome, exitCode: 0 };
   }

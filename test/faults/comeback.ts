@@ -42,7 +42,7 @@ export async function awaitComeback(subject: Subject, run: UpdaterRun): Promise<
       }
       const lines = log.split('\n').flatMap((line) => parseLine(line) ?? []);
       const result = { exitCode: State.ExitCode, log, lines, durationMs: now - began };
-      return { ...result, exitCode: result.exitCode === foundDead ? exitCodeTold(result) : result.exitCode };
+      return result.exitCode === foundDead ? { ...result, exitCode: exitCodeTold(result) } : result;
     }
     if (now - began > patienceMs) {
       const log = await logOf(run);
