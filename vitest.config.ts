@@ -33,7 +33,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/instance/**'],
+          exclude: ['test/e2e/**', 'test/rig/**'],
           testTimeout: 20_000,
         },
       },

@@ -1,7 +1,7 @@
 import { lstat, realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { HostPaths } from '../engine/host-paths.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import type { HostPaths } from './host-paths.ts';
 
 /**
  * Whether files can be replaced by renaming: regular files, reached from mounted directories, no mounts themselves.

@@ -2,7 +2,7 @@ import type { Pin } from '../compose/pins.ts';
 import type { ProjectFiles } from '../compose/text-file.ts';
 import type { Compose, ComposeProject, Model } from '../engine/compose.ts';
 import type { Container } from '../engine/container.ts';
-import type { HostPaths } from './host-paths.ts';
+import type { HostPaths } from '../engine/host-paths.ts';
 
 /** A service that the update moves. */
 export interface ServiceFacts {

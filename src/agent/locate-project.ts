@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { normalize } from 'node:path';
 import type { Engine } from '../engine/engine.ts';
+import { type HostPaths, isWithin } from '../engine/host-paths.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { type HostPaths, isWithin } from './host-paths.ts';
 import { pendingJournal } from './journal.ts';
 import { stateDirectory } from './lock.ts';
 import type { UpdateOptions } from './options.ts';

@@ -1,7 +1,7 @@
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { HostPaths } from '../engine/host-paths.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { HostPaths } from './host-paths.ts';
 import { type Located, locateProject } from './locate-project.ts';
 import type { Log } from './log.ts';
 import type { UpdateOptions } from './options.ts';

@@ -3,8 +3,8 @@ import { readComposeFile } from '../compose/compose-file.ts';
 import { type Linked, pathIn, placeOf, reachOf, resolvedText } from '../compose/layers.ts';
 import type { ProjectFiles } from '../compose/text-file.ts';
 import type { Model } from '../engine/compose.ts';
+import type { HostPaths } from '../engine/host-paths.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import type { HostPaths } from './host-paths.ts';
 import { exists, readTextFile, withLinkedFiles } from './read-files.ts';
 
 type Named = Pick<Linked, 'path' | 'as'>;

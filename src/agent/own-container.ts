@@ -1,17 +1,12 @@
-import { readFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { ownContainer } from '../engine/own-container.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
-/**
- * The container this process runs in. The mount table first: the engine mounts /etc/hostname and others from a
- * directory named by the container's id. The host name second: it may have been chosen by the operator.
- */
+/** The engine's view of the container this process runs in. @throws UpdateError own-container */
 export async function findOwnContainer(engine: Engine): Promise<Container> {
-  const mountTable = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
-  const id = /\/containers\/([0-9a-f]{64})\//.exec(mountTable)?.[1];
-  const [own] = await engine.inspect([id ?? hostname()]);
+  const { id, name } = await ownContainer();
+  const [own] = await engine.inspect([name]);
   if (own) return own;
   throw new UpdateError(
     'own-container',

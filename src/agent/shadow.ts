@@ -1,7 +1,7 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { allEnvFiles, allFiles, type ProjectFiles } from '../compose/text-file.ts';
-import { isWithin } from './host-paths.ts';
+import { isWithin } from '../engine/host-paths.ts';
 
 /**
  * A second root under `stage` in which the project's files have these texts, each at its own path, and everything else

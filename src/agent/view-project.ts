@@ -7,8 +7,8 @@ import { allEnvFiles, type ProjectFiles, type TextFile } from '../compose/text-f
 import { Compose, type ComposeProject, type Model } from '../engine/compose.ts';
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { HostPaths } from '../engine/host-paths.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import type { HostPaths } from './host-paths.ts';
 import type { Log } from './log.ts';
 import { createMask } from './mask.ts';
 import { checkEnvFiles, readMountedLinks } from './outside-files.ts';

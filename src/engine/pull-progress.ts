@@ -19,25 +19,45 @@ const announced = /^(Pulling fs layer|Waiting)/;
 const afterDownload =
   /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
 
+/** What the engine says of a layer, in its words. */
+export interface LayerNews {
+  id: string;
+  words: readonly string[];
+  /** Bytes. */
+  current: number;
+  total: number;
+}
+
 /**
- * Adds up what `docker compose --progress json pull` says of its layers. The words stand in `text` or in `status`,
- * depending on compose's version; both are read. Percent is weighted by bytes and never goes back: it waits for the
- * layers that are announced and have not told their size, because a small one that is whole says nothing of the rest.
+ * Adds up what a pull says of its layers. Percent is weighted by bytes and never goes back: it waits for the layers
+ * that are announced and have not told their size, because a small one that is whole says nothing of the rest.
  */
 export class PullMeter {
   readonly #layers = new Map<string, Layer>();
   #percent = 0;
 
-  /** Gives the state after a line of progress, or null where the line says nothing of bytes. */
+  /**
+   * Gives the state after a line of `docker compose --progress json pull`, or null where the line says nothing of
+   * bytes. The words stand in `text` or in `status`, depending on compose's version; both are read.
+   */
   read(line: string): PullProgress | null {
     const event = parseObject(line);
     if (!event || typeof event.parent_id !== 'string' || typeof event.id !== 'string') return null;
-    const layer = this.#layers.get(event.id) ?? { done: 0, total: null };
-    const words = [String(event.text ?? ''), String(event.status ?? '')];
+    return this.add({
+      id: event.id,
+      words: [String(event.text ?? ''), String(event.status ?? '')],
+      current: Number(event.current ?? 0),
+      total: Number(event.total ?? 0),
+    });
+  }
+
+  /** Gives the state after that, or null where it says nothing of bytes. */
+  add({ id, words, current, total }: LayerNews): PullProgress | null {
+    const layer = this.#layers.get(id) ?? { done: 0, total: null };
     const says = (form: RegExp) => words.some((word) => form.test(word));
     if (says(/^Downloading/)) {
-      layer.total = Math.max(layer.total ?? 0, Number(event.total ?? 0));
-      layer.done = Math.max(layer.done, Number(event.current ?? 0));
+      layer.total = Math.max(layer.total ?? 0, total);
+      layer.done = Math.max(layer.done, current);
     } else if (says(afterDownload)) {
       // One that was here, or came in before it could tell its size, weighs nothing.
       layer.total ??= 0;
@@ -45,7 +65,7 @@ export class PullMeter {
     } else if (!says(announced)) {
       return null;
     }
-    this.#layers.set(event.id, layer);
+    this.#layers.set(id, layer);
     return this.#sum();
   }
 

@@ -1,8 +1,8 @@
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { composeText } from '../instance/compose-text.ts';
-import type { UpdaterOptions } from '../instance/updater-run.ts';
+import { composeText } from '../rig/compose-text.ts';
+import type { UpdaterOptions } from '../rig/updater-run.ts';
 import {
   createInstanceFor,
   expectAttempt,

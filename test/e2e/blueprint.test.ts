@@ -4,8 +4,8 @@ import { execa } from 'execa';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Blueprint, copiedPaths, makeAgain, takeBlueprints } from '../../src/engine/blueprint.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { engineSocket } from '../instance/engine-api.ts';
-import type { LayoutContext } from '../instance/layout.ts';
+import { engineSocket } from '../rig/engine-api.ts';
+import type { LayoutContext } from '../rig/layout.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
 // SPEC 3.3: a container that compose has removed is made again as it was, with its anonymous volumes, so that neither

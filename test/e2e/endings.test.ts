@@ -2,9 +2,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { composeText, generatedCompose } from '../instance/compose-text.ts';
-import { unpublish } from '../instance/registry.ts';
-import type { ReleaseOptions } from '../instance/releases.ts';
+import { composeText, generatedCompose } from '../rig/compose-text.ts';
+import { unpublish } from '../rig/registry.ts';
+import type { ReleaseOptions } from '../rig/releases.ts';
 import {
   createInstanceFor,
   expectAttempt,

@@ -10,7 +10,7 @@ import { interpolate } from '../../src/compose/interpolation.ts';
 import { trace } from '../../src/compose/traced.ts';
 import { variablesOf } from '../../src/compose/variables.ts';
 import { UpdateError } from '../../src/progress/update-error.ts';
-import { updaterImage } from '../instance/updater-run.ts';
+import { updaterImage } from '../rig/updater-run.ts';
 import { inDirectory } from './support/bump.ts';
 
 // Our reading of env files and of interpolation beside that of the real compose: the host's and the image's, which is

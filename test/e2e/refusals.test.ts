@@ -2,10 +2,10 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { composeText, generatedCompose } from '../instance/compose-text.ts';
-import type { LayoutContext } from '../instance/layout.ts';
-import { type ReleaseOptions, releaseFiles } from '../instance/releases.ts';
-import type { UpdaterOptions } from '../instance/updater-run.ts';
+import { composeText, generatedCompose } from '../rig/compose-text.ts';
+import type { LayoutContext } from '../rig/layout.ts';
+import { type ReleaseOptions, releaseFiles } from '../rig/releases.ts';
+import type { UpdaterOptions } from '../rig/updater-run.ts';
 import {
   expectAttempt,
   expectNothingLeft,

@@ -10,7 +10,7 @@ import { apiTarget, askApi, refusal } from '../../src/engine/api.ts';
 import { takeBlueprints } from '../../src/engine/blueprint.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { Cancelled } from '../../src/progress/cancelled.ts';
-import { tar } from '../instance/tar.ts';
+import { tar } from '../rig/tar.ts';
 
 let directory: string;
 /** A line for each call of the `docker` command, which finds the engine there whenever it is asked. */

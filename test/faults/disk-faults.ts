@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { UpdateResult } from '../instance/updater-run.ts';
+import type { UpdateResult } from '../rig/updater-run.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import { page, type Room, type SmallDisk } from './full-disk.ts';
 import { installNames, type Release, releaseOf } from './install.ts';

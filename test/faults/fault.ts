@@ -1,5 +1,5 @@
-import type { InstanceOptions } from '../instance/instance-options.ts';
-import type { TestHost } from '../instance/test-host.ts';
+import type { InstanceOptions } from '../rig/instance-options.ts';
+import type { TestHost } from '../rig/test-host.ts';
 import type { InstallName } from './install.ts';
 import type { Random } from './random.ts';
 import type { Subject } from './subject.ts';

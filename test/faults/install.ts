@@ -1,6 +1,6 @@
-import type { InstanceOptions } from '../instance/instance-options.ts';
-import type { Kind } from '../instance/layout.ts';
-import type { ReleaseOptions } from '../instance/releases.ts';
+import type { InstanceOptions } from '../rig/instance-options.ts';
+import type { Kind } from '../rig/layout.ts';
+import type { ReleaseOptions } from '../rig/releases.ts';
 
 /** A kind of install, and how one moves it from release to release. */
 interface Install {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startBadRegistry } from '../e2e/support/bad-registry.ts';
-import type { Instance } from '../instance/instance.ts';
-import type { ReleaseOptions } from '../instance/releases.ts';
+import type { Instance } from '../rig/instance.ts';
+import type { ReleaseOptions } from '../rig/releases.ts';
 import { awaitComeback, launched } from './comeback.ts';
 import { type Fault, type GroupName, Lost, type Trial } from './fault.ts';
 import { installNames, releaseOf } from './install.ts';

@@ -1,7 +1,7 @@
 import { startBadEngine } from '../e2e/support/bad-engine.ts';
-import { askEngine, type ContainerInspection } from '../instance/engine-api.ts';
-import type { ReleaseOptions } from '../instance/releases.ts';
-import type { UpdateResult, UpdaterRun } from '../instance/updater-run.ts';
+import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
+import type { ReleaseOptions } from '../rig/releases.ts';
+import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
 import { expectThat, type Fault, Lost, type Trial } from './fault.ts';
 import { installNames, type Release } from './install.ts';
 import {

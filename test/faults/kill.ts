@@ -3,9 +3,9 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BadEngine } from '../e2e/support/bad-engine.ts';
-import { askEngine, type ContainerInspection, engineSocket } from '../instance/engine-api.ts';
-import type { Instance } from '../instance/instance.ts';
-import type { UpdaterRun } from '../instance/updater-run.ts';
+import { askEngine, type ContainerInspection, engineSocket } from '../rig/engine-api.ts';
+import type { Instance } from '../rig/instance.ts';
+import type { UpdaterRun } from '../rig/updater-run.ts';
 
 /** Where in a run something happens to it. */
 export interface Moment {

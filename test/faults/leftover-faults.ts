@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { findContainers } from '../instance/engine-api.ts';
+import { findContainers } from '../rig/engine-api.ts';
 import type { Fault, Trial } from './fault.ts';
 import { cache, installNames, releaseOf } from './install.ts';
 import { judgeOperatorsUp, nextRun } from './judge.ts';

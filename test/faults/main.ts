@@ -122,7 +122,7 @@ async function runGroup(name: GroupName, choice: Choice): Promise<Row[]> {
   const { faults } = await groups[name].load();
   const { host, close } = groups[name].ownEngine
     ? await (await import('./own-host.ts')).openOwnHost()
-    : await (await import('../instance/test-host.ts')).openTestHost();
+    : await (await import('../rig/test-host.ts')).openTestHost();
   const stop = () => {
     // Tries that go on meanwhile may make something new: what is left of it goes in the second round.
     close()

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { askEngine } from '../instance/engine-api.ts';
+import { askEngine } from '../rig/engine-api.ts';
 
 /**
  * The engine gives its containers the stop time-out of the slowest, which is the updater's 120 s, and some more: when

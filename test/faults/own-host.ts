@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { busybox } from '../instance/busybox.ts';
-import { startRegistry } from '../instance/registry.ts';
-import { openTestHost, type TestHost } from '../instance/test-host.ts';
-import { updaterImage } from '../instance/updater-run.ts';
+import { busybox } from '../rig/busybox.ts';
+import { startRegistry } from '../rig/registry.ts';
+import { openTestHost, type TestHost } from '../rig/test-host.ts';
+import { updaterImage } from '../rig/updater-run.ts';
 import { SmallDisk } from './full-disk.ts';
 import { loadImage, missingPrograms, OwnEngine } from './own-engine.ts';
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { phases } from '../../src/progress/event.ts';
-import { findContainers } from '../instance/engine-api.ts';
-import type { UpdaterRun } from '../instance/updater-run.ts';
+import { findContainers } from '../rig/engine-api.ts';
+import type { UpdaterRun } from '../rig/updater-run.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import { type InstallName, installNames, installs } from './install.ts';
 import {

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TestHost } from '../instance/test-host.ts';
+import type { TestHost } from '../rig/test-host.ts';
 import { type Fault, Lost, type Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
 import { seeded } from './random.ts';

@@ -1,12 +1,12 @@
 import { execa } from 'execa';
 import { parseLine } from '../../src/progress/line.ts';
-import { askEngine, findContainers } from '../instance/engine-api.ts';
-import { type Instance, startInstance } from '../instance/instance.ts';
-import type { InstanceOptions } from '../instance/instance-options.ts';
-import type { ReleaseOptions } from '../instance/releases.ts';
-import type { Snapshot } from '../instance/snapshot.ts';
-import type { TestHost } from '../instance/test-host.ts';
-import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../instance/updater-run.ts';
+import { askEngine, findContainers } from '../rig/engine-api.ts';
+import { type Instance, startInstance } from '../rig/instance.ts';
+import type { InstanceOptions } from '../rig/instance-options.ts';
+import type { ReleaseOptions } from '../rig/releases.ts';
+import type { Snapshot } from '../rig/snapshot.ts';
+import type { TestHost } from '../rig/test-host.ts';
+import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../rig/updater-run.ts';
 import { cache, type InstallName, instanceOptions, type Release, releaseOf } from './install.ts';
 import { localTags } from './judge.ts';
 

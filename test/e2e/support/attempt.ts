@@ -2,10 +2,10 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, onTestFinished } from 'vitest';
-import { listContainers, listImages } from '../../instance/engine-api.ts';
-import { startInstance } from '../../instance/instance.ts';
-import type { InstanceOptions } from '../../instance/instance-options.ts';
-import type { UpdateResult, UpdaterOptions } from '../../instance/updater-run.ts';
+import { listContainers, listImages } from '../../rig/engine-api.ts';
+import { startInstance } from '../../rig/instance.ts';
+import type { InstanceOptions } from '../../rig/instance-options.ts';
+import type { UpdateResult, UpdaterOptions } from '../../rig/updater-run.ts';
 import { expectBroughtBack, expectUntouched } from './expect-update.ts';
 import { type Instance, leave } from './instance.ts';
 

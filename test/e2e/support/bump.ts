@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { updaterImage } from '../../instance/updater-run.ts';
+import { updaterImage } from '../../rig/updater-run.ts';
 
 export interface BumpResult {
   exitCode: number;

@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert';
-import type { ContainerState, FileState, Snapshot } from '../../instance/snapshot.ts';
+import type { ContainerState, FileState, Snapshot } from '../../rig/snapshot.ts';
 import { difference } from './difference.ts';
 
 /** The exact new text, or how it follows from the old one; null for a file that is gone. */

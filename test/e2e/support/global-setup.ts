@@ -1,8 +1,8 @@
 import { execa } from 'execa';
 import type { TestProject } from 'vitest/node';
-import { askEngine } from '../../instance/engine-api.ts';
-import { openTestHost, type TestHost } from '../../instance/test-host.ts';
-import { updaterImage } from '../../instance/updater-run.ts';
+import { askEngine } from '../../rig/engine-api.ts';
+import { openTestHost, type TestHost } from '../../rig/test-host.ts';
+import { updaterImage } from '../../rig/updater-run.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

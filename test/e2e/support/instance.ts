@@ -1,8 +1,8 @@
 import { afterAll, inject, onTestFinished } from 'vitest';
-import { type Instance, startInstance } from '../../instance/instance.ts';
-import type { InstanceOptions } from '../../instance/instance-options.ts';
+import { type Instance, startInstance } from '../../rig/instance.ts';
+import type { InstanceOptions } from '../../rig/instance-options.ts';
 
-export type { Instance } from '../../instance/instance.ts';
+export type { Instance } from '../../rig/instance.ts';
 
 /** Only the two that an update moves, for tests in which it makes no difference that others stand beside them. */
 export const alone = { up: ['--no-deps', 'app', 'worker'] } satisfies InstanceOptions;

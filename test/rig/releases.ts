@@ -5,6 +5,8 @@ export type ShippedFile = string | Buffer | { link: string };
 
 /** What is special about a release; everything left out is as in a good one. */
 export interface ReleaseOptions {
+  /** Its app is the real server of `server/main.ts` instead of a shell script. */
+  server?: boolean;
   /** Without the `v`; default: the tag without its `v`. A floating tag needs one. */
   version?: string;
   /** The `org.opencontainers.image.version` label where it is not the version; null for none. */

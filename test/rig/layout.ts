@@ -1,4 +1,4 @@
-import { clusterCompose, composeText, generatedCompose } from './compose-text.ts';
+import { type ComposeText, clusterCompose, composeText, generatedCompose } from './compose-text.ts';
 
 /** What the texts of an instance are made from. */
 export interface LayoutContext {
@@ -8,6 +8,8 @@ export interface LayoutContext {
   port: number;
   /** The tag that the instance starts with. */
   tag: string;
+  /** What the compose files say besides. */
+  text?: Partial<ComposeText>;
 }
 
 /** Files of a compose directory, and the flags that a person types with them. */
@@ -32,7 +34,12 @@ export const layouts = {
   /** `compose.prod.yaml`, pinned by SVC_VERSION in `.env`. */
   variable: (c) => ({
     files: {
-      'compose.prod.yaml': composeText({ head, app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }),
+      'compose.prod.yaml': composeText({
+        head,
+        app: `${c.image}:\${SVC_VERSION}`,
+        parts: c.parts,
+        ...c.text,
+      }),
       '.env': settings(c) + version(c),
     },
     flags: ['-f', 'compose.prod.yaml'],
@@ -45,6 +52,7 @@ export const layouts = {
         app: `${c.image}:${c.tag}  # the app`,
         worker: `'${c.image}:${c.tag}'`,
         parts: c.parts,
+        ...c.text,
       }),
       '.env': settings(c),
     },
@@ -53,7 +61,12 @@ export const layouts = {
   /** `${SVC_VERSION:-latest}` and no SVC_VERSION anywhere. */
   'default-latest': (c) => ({
     files: {
-      'compose.yaml': composeText({ head, app: `${c.image}:\${SVC_VERSION:-latest}`, parts: c.parts }),
+      'compose.yaml': composeText({
+        head,
+        app: `${c.image}:\${SVC_VERSION:-latest}`,
+        parts: c.parts,
+        ...c.text,
+      }),
       '.env': settings(c),
     },
     flags: [],
@@ -61,7 +74,12 @@ export const layouts = {
   /** The tag is the default of a variable that nobody sets. */
   'default-tag': (c) => ({
     files: {
-      'compose.yaml': composeText({ head, app: `${c.image}:\${SVC_VERSION:-${c.tag}}`, parts: c.parts }),
+      'compose.yaml': composeText({
+        head,
+        app: `${c.image}:\${SVC_VERSION:-${c.tag}}`,
+        parts: c.parts,
+        ...c.text,
+      }),
       '.env': settings(c),
     },
     flags: [],
@@ -69,7 +87,7 @@ export const layouts = {
   /** The second of two files has the last word on the images. */
   'two-files': (c) => ({
     files: {
-      'compose.yaml': composeText({ head, app: `${c.image}:not-this-one`, parts: c.parts }),
+      'compose.yaml': composeText({ head, app: `${c.image}:not-this-one`, parts: c.parts, ...c.text }),
       'compose.site.yaml': `# This site's own.
 services:
   app:
@@ -84,27 +102,27 @@ services:
   /** Two `--env-file`s and no `.env`. */
   'env-file': (c) => ({
     files: {
-      'compose.yaml': composeText({ head, app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }),
+      'compose.yaml': composeText({ head, app: `${c.image}:\${SVC_VERSION}`, parts: c.parts, ...c.text }),
       'base.env': settings(c),
       'prod.env': version(c),
     },
     flags: ['--env-file', 'base.env', '--env-file', 'prod.env'],
   }),
   generated: (c) => ({
-    files: { 'compose.yaml': generatedCompose(c.tag), '.env': settings(c) + version(c) },
+    files: { 'compose.yaml': generatedCompose(c.tag, c.text), '.env': settings(c) + version(c) },
     flags: [],
   }),
   /** Cluster mode: the second file over the first. */
   cluster: (c) => ({
     files: {
-      'compose.yaml': generatedCompose(c.tag),
-      'compose.cluster.yaml': clusterCompose(c.tag),
+      'compose.yaml': generatedCompose(c.tag, c.text),
+      'compose.cluster.yaml': clusterCompose(c.tag, c.text),
       '.env': settings(c) + version(c),
     },
     flags: ['-f', 'compose.yaml', '-f', 'compose.cluster.yaml'],
   }),
   'cluster-only': (c) => ({
-    files: { 'compose.cluster.yaml': clusterCompose(c.tag), '.env': settings(c) + version(c) },
+    files: { 'compose.cluster.yaml': clusterCompose(c.tag, c.text), '.env': settings(c) + version(c) },
     flags: ['-f', 'compose.cluster.yaml'],
   }),
 } as const satisfies Record<string, (context: LayoutContext) => Layout>;

@@ -2,7 +2,7 @@ import { lstat, mkdir, mkdtemp, readlink, realpath, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HostPaths, isWithin } from '../../src/agent/host-paths.ts';
+import { HostPaths, isWithin } from '../../src/engine/host-paths.ts';
 
 let root = '';
 beforeEach(async () => {

@@ -1,3 +1,4 @@
+import type { ComposeText } from './compose-text.ts';
 import type { Kind, Layout, LayoutContext } from './layout.ts';
 import type { ReleaseOptions } from './releases.ts';
 
@@ -7,6 +8,8 @@ export interface InstanceOptions {
   kind?: Kind;
   /** In place of a kind. */
   layout?: (context: LayoutContext) => Layout;
+  /** What its compose files say besides. */
+  text?: Partial<ComposeText>;
   /** Files over those of the layout; null leaves one out. */
   files?: (context: LayoutContext) => Record<string, string | null>;
   /** The tag that it starts with. Default v1.0.0. */

@@ -50,6 +50,7 @@ export interface ContainerInspection {
 interface Listed {
   Id: string;
   Names: string[] | null;
+  Labels?: Record<string, string> | null;
 }
 
 /** Every container of the engine, running or not, whose name contains the text or whose project is that. */
@@ -82,23 +83,29 @@ export async function listImages(repository: string): Promise<{ id: string; tags
 
 export interface Named {
   containers: { id: string; name: string }[];
+  /** Updaters that a server has launched: all are called alike, and a label says whose they are. */
+  updaters: { id: string; name: string }[];
   networks: { id: string; name: string }[];
   volumes: string[];
   /** References by tag and by digest. */
   images: string[];
 }
 
-/** Everything in the engine whose name contains the text. */
+const updaterLabel = 'svc-updater.project';
+
+/** Everything in the engine whose name contains the text, or whose project's name does. */
 export async function findNamed(text: string): Promise<Named> {
   const wanted = filter({ name: [text] });
-  const [containers, networks, volumes, images] = await Promise.all([
+  const [containers, updaters, networks, volumes, images] = await Promise.all([
     get<Listed[]>(`/containers/json?all=1&filters=${wanted}`),
+    get<Listed[]>(`/containers/json?all=1&filters=${filter({ label: [updaterLabel] })}`),
     get<{ Id: string; Name: string }[]>(`/networks?filters=${wanted}`),
     get<{ Volumes: { Name: string }[] | null }>(`/volumes?filters=${wanted}`),
     get<{ RepoTags: string[] | null; RepoDigests: string[] | null }[]>('/images/json'),
   ]);
   return {
-    containers: (containers ?? []).map(({ Id, Names }) => ({ id: Id, name: Names?.[0]?.slice(1) ?? Id })),
+    containers: (containers ?? []).map(named),
+    updaters: (updaters ?? []).filter(({ Labels }) => Labels?.[updaterLabel]?.includes(text)).map(named),
     networks: (networks ?? []).map(({ Id, Name }) => ({ id: Id, name: Name })),
     volumes: (volumes?.Volumes ?? []).map(({ Name }) => Name),
     images: (images ?? [])
@@ -107,9 +114,14 @@ export async function findNamed(text: string): Promise<Named> {
   };
 }
 
+const named = ({ Id, Names }: Listed) => ({ id: Id, name: Names?.[0]?.slice(1) ?? Id });
+
 /** Removes everything in the engine whose name contains the text: containers, networks, volumes, image references. */
 export async function removeNamed(text: string): Promise<void> {
   if (text.length < 8) throw new Error(`too short to tell ours from other people's: ${text}`);
+  // First, as one that runs starts containers.
+  const { updaters } = await findNamed(text);
+  await Promise.all(updaters.map(({ id }) => remove(`/containers/${id}?force=1&v=1`)));
   const found = await findNamed(text);
   await Promise.all(found.containers.map(({ id }) => remove(`/containers/${id}?force=1&v=1`)));
   await Promise.all([

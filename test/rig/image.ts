@@ -5,6 +5,9 @@ import { gzipSync } from 'node:zlib';
 import { busybox } from './busybox.ts';
 import { clusterCompose, generatedCompose } from './compose-text.ts';
 import type { ReleaseOptions, ShippedFile } from './releases.ts';
+import { serverFiles } from './server/bundle.ts';
+import { serverCompose } from './server/compose.ts';
+import { nodeLayer } from './server/node-layer.ts';
 import { type TarEntry, tar } from './tar.ts';
 
 export interface Blob {
@@ -40,7 +43,8 @@ export async function buildImage(
 ): Promise<Image> {
   const version = options.version ?? tag.replace(/^v/, '');
   if (!/^\d/.test(version)) throw new Error(`say which version ${tag} is`);
-  const layers = [await baseLayer(), layer(releaseEntries(repository, version, options))];
+  const shared = options.server ? await serverLayers() : [await baseLayer()];
+  const layers = [...shared, layer(releaseEntries(repository, version, options))];
   if (options.ballast !== undefined) {
     layers.push(layer([{ name: 'ballast', kind: 'file', content: randomBytes(options.ballast) }]));
   }
@@ -48,7 +52,7 @@ export async function buildImage(
     layers,
     {
       Env: environment({ PATH: '/bin', ...options.env }),
-      Entrypoint: options.entrypoint ?? ['/bin/entry.sh'],
+      Entrypoint: options.entrypoint ?? [options.server ? '/bin/server-entry.sh' : '/bin/entry.sh'],
       Cmd: ['app'],
       Labels: labels(version, options),
       Healthcheck: healthPace(options.env),
@@ -83,11 +87,26 @@ export async function buildPart(name: string): Promise<Image> {
   });
 }
 
+/**
+ * Nothing but what all releases with a server share, at the bottom and in the same order. An engine that has this image
+ * does not unpack Node again for every instance.
+ */
+export async function buildServerBase(): Promise<Image> {
+  return assemble(await serverLayers(), { Cmd: ['app'] });
+}
+
+let server: Promise<Layer> | undefined;
+
+async function serverLayers(): Promise<Layer[]> {
+  server ??= serverFiles().then(layer);
+  return [await baseLayer(), await nodeLayer(), await server];
+}
+
 function releaseEntries(repository: string, version: string, options: ReleaseOptions): TarEntry[] {
   const directory = (options.filesDirectory ?? defaultReleaseDirectory).replace(/^\//, '');
   const files: Record<string, ShippedFile | null> = {
-    'compose.yaml': generatedCompose(`v${version}`),
-    'compose.cluster.yaml': clusterCompose(`v${version}`),
+    'compose.yaml': generatedCompose(`v${version}`, options.server ? serverCompose : {}),
+    'compose.cluster.yaml': clusterCompose(`v${version}`, options.server ? serverCompose : {}),
     ...options.files,
   };
   const shipped = Object.entries(files).flatMap(([file, content]): TarEntry[] => {

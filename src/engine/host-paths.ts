@@ -1,7 +1,7 @@
 import { lstat, mkdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import type { Mount } from '../engine/container.ts';
 import { UpdateError } from '../progress/update-error.ts';
+import type { Mount } from './container.ts';
 
 /** A directory of the host and where it is in this container. */
 interface Mapping {

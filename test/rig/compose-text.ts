@@ -13,6 +13,9 @@ export interface ComposeText {
   service?: Record<string, string>;
   /** Further lines of a service's definition. */
   extra?: Record<string, string>;
+  /** Further mounts of the app, and further variables of its environment. */
+  volumes?: readonly string[];
+  environment?: Readonly<Record<string, string>>;
   /** The definition of the network, where it is not the default one. */
   network?: string;
   /** Lines below everything. */
@@ -29,12 +32,14 @@ command: app
 ${restart}
 depends_on: [db]
 ports: ['127.0.0.1:${text.port ?? `\${SVC_PORT:?}`}:8080']
-volumes: ['./data:/data']
+volumes: [${['./data:/data', ...(text.volumes ?? [])].map((volume) => `'${volume}'`).join(', ')}]
 networks: [internal]
 environment:
   DB_PASSWORD: \${DB_PASSWORD:?}
   SVC_HOST: \${SVC_HOST:-localhost}
-${health('/bin/wget, -qO-, "http://127.0.0.1:8080/version"')}`,
+${Object.entries(text.environment ?? {})
+  .map(([key, value]) => `  ${key}: ${value}\n`)
+  .join('')}${health('/bin/wget, -qO-, "http://127.0.0.1:8080/version"')}`,
   );
   if (text.worker !== null) {
     services.set(

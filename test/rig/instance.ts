@@ -52,7 +52,8 @@ export class Instance {
     this.image = `${options.registry ?? host.registry}/${name}/svc`;
     this.#host = host;
     this.#options = options;
-    const context = { image: this.image, parts: host.parts, port, tag: options.tag ?? 'v1.0.0' };
+    const { tag = 'v1.0.0', text = {} } = options;
+    const context = { image: this.image, parts: host.parts, port, tag, text };
     const { files, flags } = options.layout?.(context) ?? layouts[options.kind ?? 'variable'](context);
     const changed = { ...files, ...options.files?.(context) };
     this.#layout = {

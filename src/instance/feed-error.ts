@@ -1,0 +1,24 @@
+/** Why a check failed, in words for the log: nothing of the request, which may hold a token, is in them. */
+export class FeedError extends Error {
+  override readonly name = 'FeedError';
+  /** Milliseconds for which the feed wants no request; null where it did not say. */
+  readonly wait: number | null;
+
+  constructor(message: string, wait: number | null = null) {
+    super(message);
+    this.wait = wait;
+  }
+}
+
+/** What was thrown, as half a sentence: fetch says "fetch failed", and its innermost cause says why. */
+export function reasonOf(error: unknown): string {
+  let inner = error;
+  for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {
+    // One error for each address that was tried.
+    const next: unknown = inner instanceof AggregateError ? inner.errors[0] : inner.cause;
+    if (!(next instanceof Error)) break;
+    inner = next;
+  }
+  if (!(inner instanceof Error)) return 'it failed';
+  return (inner.message || inner.name).replace(/\s+/g, ' ').slice(0, 200);
+}

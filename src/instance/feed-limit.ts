@@ -1,0 +1,36 @@
+const second = 1000;
+const longest = 24 * 60 * 60 * second;
+
+/** GitHub's advice where a 429 names no time. */
+const unnamed = 60 * second;
+
+/**
+ * For how many milliseconds an answer forbids further requests, at most a day; null where it does not.
+ * Retry-After is RFC 9110's; the others are as GitHub, Gitea and GitLab send them.
+ */
+export function waitAfter({ status, headers }: Pick<Response, 'status' | 'headers'>): number | null {
+  if (status !== 403 && status !== 429 && status !== 503) return null;
+  const wait = retryAfter(headers.get('retry-after')) ?? (status === 503 ? null : untilReset(headers));
+  if (wait === null) return status === 429 ? unnamed : null;
+  return Math.min(Math.max(wait, 0), longest);
+}
+
+function retryAfter(value: string | null): number | null {
+  if (value === null) return null;
+  const seconds = wholeSeconds(value);
+  if (seconds !== null) return seconds * second;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? null : date - Date.now();
+}
+
+function untilReset(headers: Headers): number | null {
+  for (const prefix of ['x-ratelimit', 'ratelimit']) {
+    const reset = wholeSeconds(headers.get(`${prefix}-reset`));
+    if (headers.get(`${prefix}-remaining`)?.trim() === '0' && reset !== null)
+      return reset * second - Date.now();
+  }
+  return null;
+}
+
+const wholeSeconds = (value: string | null): number | null =>
+  value !== null && /^\s*\d{1,15}\s*$/.test(value) ? Number(value) : null;

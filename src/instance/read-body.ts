@@ -1,0 +1,63 @@
+import type { z } from 'zod';
+import { Refusal } from './problem.ts';
+
+/** Bytes. */
+export const bodyLimit = 16 * 1024;
+
+/** The body, which is JSON of that schema; undefined where it is empty. @throws Refusal 400, 413, 415 */
+export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T | undefined> {
+  const bytes = await readBytes(request);
+  if (bytes.length === 0) return undefined;
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/json') throw new Refusal(415, 'The body must be application/json.');
+  const { data, error } = schema.safeParse(parseJson(bytes));
+  if (error)
+    throw new Refusal(400, `The body is not as it must be: ${error.issues.map(describe).join('; ')}.`);
+  return data;
+}
+
+/** Counts for itself: Content-Length may be absent, or a lie. */
+async function readBytes({ body }: Request): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array();
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw new Refusal(400, 'The body ended too early.');
+    });
+    if (done) return Buffer.concat(chunks);
+    length += value.length;
+    if (length > bodyLimit) {
+      // Not awaited: whoever sends may take its time.
+      reader.cancel().catch(() => {});
+      throw new Refusal(413, `The body is larger than ${bodyLimit} bytes.`);
+    }
+    chunks.push(value);
+  }
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new Refusal(400, 'The body is not valid JSON in UTF-8.');
+  }
+}
+
+/** In words of our own, as zod's may repeat what was sent. The path is made of names that the schema knows. */
+function describe(issue: z.core.$ZodIssue): string {
+  const where = issue.path.length === 0 ? 'it' : issue.path.join('.');
+  switch (issue.code) {
+    case 'invalid_type':
+      return `${where} must be ${issue.expected === 'object' ? 'an object' : `a ${issue.expected}`}`;
+    case 'invalid_value':
+      return `${where} must be one of ${issue.values.join(', ')}`;
+    case 'unrecognized_keys':
+      return `${where} has a key that is not known`;
+    case 'custom':
+      return `${where} ${issue.message}`;
+    default:
+      return `${where} is not valid`;
+  }
+}

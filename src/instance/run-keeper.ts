@@ -1,0 +1,109 @@
+import type { ContainerDetails, EngineSocket } from '../engine/engine-socket.ts';
+import { EngineFault } from '../engine/engine-socket.ts';
+import { followRun } from './follow-run.ts';
+import { LaunchFailure } from './launch.ts';
+import type { Settings } from './options.ts';
+import { RunRecord } from './run-record.ts';
+import type { Run } from './schemas.ts';
+import { originOf } from './updater-container.ts';
+
+/** Starts the updater of a run and gives its container's id. */
+export type Launch = (record: RunRecord, signal: AbortSignal) => Promise<string>;
+
+/** The current run or the last one, and the hold that goes with it: it is released when the run has ended. */
+export class RunKeeper {
+  #record: RunRecord | null = null;
+  #following: Promise<void> = Promise.resolve();
+  readonly #engine: EngineSocket;
+  readonly #settings: Settings;
+  readonly #signal: AbortSignal;
+  readonly #onEnd: (run: Run) => Promise<void>;
+
+  /** `onEnd` is awaited before the hold is released; the signal lets go of everything but the hold. */
+  constructor(
+    engine: EngineSocket,
+    settings: Settings,
+    signal: AbortSignal,
+    onEnd: (run: Run) => Promise<void>,
+  ) {
+    this.#engine = engine;
+    this.#settings = settings;
+    this.#signal = signal;
+    this.#onEnd = onEnd;
+  }
+
+  get record(): RunRecord | null {
+    return this.#record;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#record !== null && !this.#record.hasEnded;
+  }
+
+  /** Resolves once what follows the run has let go of it; at once where nothing does. */
+  settled(): Promise<void> {
+    return this.#following;
+  }
+
+  /** A new run, for which the queue is held already. */
+  begin(record: RunRecord, launch: Launch): void {
+    this.#keep(record, async () => {
+      try {
+        const id = await launch(record, this.#signal);
+        this.#settings.log({ level: 'info', message: `started the updater: ${describe(record.run)}` });
+        return id;
+      } catch (cause) {
+        if (this.#signal.aborted) return null;
+        this.#settings.log({ level: 'error', message: 'the updater could not be started', cause });
+        record.end('failed', sentence(cause));
+        return null;
+      }
+    });
+  }
+
+  /**
+   * A run that somebody else has started, or a server before this one. Resolves once the queue is held, which it is
+   * from here on. `silent` says of the run, once it has ended, whether nobody needs to be told.
+   */
+  async adopt(container: ContainerDetails, silent?: (run: Run) => boolean): Promise<void> {
+    const origin = originOf(container);
+    if (this.isUnderWay || this.#record?.run.id === origin.id) return;
+    const record = new RunRecord(origin, 'reading the log of the updater');
+    const held = (async () => this.#settings.queue.hold())();
+    this.#keep(record, () => held.then(() => container.id), silent);
+    await held;
+  }
+
+  #keep(record: RunRecord, start: () => Promise<string | null>, silent = (_: Run) => false): void {
+    const before = this.#following;
+    this.#record = record;
+    this.#following = (async () => {
+      await before;
+      const id = await start();
+      if (id !== null) await followRun(this.#engine, id, record, this.#signal);
+      // The next server of this instance goes on from here, and needs the hold.
+      if (!record.hasEnded) return;
+      await this.#onEnd(record.run);
+      // Another run may be on by now, that of another server: the hold is its own then.
+      if (this.#record === record) await this.#settings.queue.release();
+      if (silent(record.run)) return;
+      this.#settings.log({
+        level: ['updated', 'unchanged'].includes(record.run.state) ? 'info' : 'warn',
+        message: `the update has ended: ${record.run.message}`,
+      });
+      this.#settings.onEnd(record.run);
+    })().catch((cause) => {
+      this.#settings.log({ level: 'error', message: 'the update could not be followed to its end', cause });
+      record.end('crashed', 'the update could not be followed to its end');
+    });
+  }
+}
+
+const describe = ({ from, to }: Run): string => `${from ?? 'an unknown version'} → ${to ?? 'the newest'}`;
+
+function sentence(error: unknown): string {
+  if (error instanceof LaunchFailure) return error.message;
+  // The engine's own words name what it lacks: a directory to mount, say.
+  if (error instanceof EngineFault) return `the updater could not be started: ${error.message}`;
+  return 'the updater could not be started';
+}

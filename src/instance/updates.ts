@@ -1,0 +1,253 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineSocket } from '../engine/engine-socket.ts';
+import type { Channel } from '../release/channel.ts';
+import { createFeed, type Feed } from './feed.ts';
+import { findReason } from './find-reason.ts';
+import { Homeless } from './home.ts';
+import { findLag, hasMoved, type Lag } from './lag.ts';
+import { launch, newRunId } from './launch.ts';
+import { goalFor, type Known, offer } from './offer.ts';
+import type { Settings } from './options.ts';
+import { RunKeeper } from './run-keeper.ts';
+import { RunRecord } from './run-record.ts';
+import type { Reason, Run, Status } from './schemas.ts';
+import { Outlook, type Surroundings } from './surroundings.ts';
+import type { UpdateService } from './update-service.ts';
+import { isUnderWay, ownerOf } from './updater-container.ts';
+
+const refreshPauseMs = 10_000;
+const bootPatienceMs = 60_000;
+const bootPauseMs = 1_000;
+
+/** The server's half of an update: it knows what may be updated to, launches the updater, and follows it. */
+export class Updates implements UpdateService {
+  readonly #settings: Settings;
+  readonly #engine: EngineSocket;
+  readonly #outlook: Outlook;
+  readonly #keeper: RunKeeper;
+  readonly #feed: Feed | null;
+  readonly #closing = new AbortController();
+  /** Starts happen one after the other. */
+  #lastStart: Promise<unknown> = Promise.resolve();
+  /** Settles when it is known whether a run was on as this server began. */
+  #resumed: Promise<void> = Promise.resolve();
+  #lag: Lag | null = null;
+  #refreshedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.#engine = new EngineSocket(settings.socketPath);
+    this.#outlook = new Outlook(this.#engine, settings);
+    this.#keeper = new RunKeeper(this.#engine, settings, this.closing, (run) => this.#ended(run));
+    this.#feed =
+      settings.feed && createFeed(settings.feed, settings.log, () => void this.#seeWhetherTagMoved());
+  }
+
+  get version(): string {
+    return this.#settings.version;
+  }
+
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /**
+   * Looks for a run that is on: the one that has just replaced the server, mostly. The queue is held until that has
+   * ended; where there is none, a hold that was left is released. The feed is read from here on.
+   */
+  async boot(): Promise<void> {
+    const resumed = this.#resume();
+    this.#resumed = resumed.catch(() => {});
+    try {
+      await resumed;
+    } catch (error) {
+      if (!(error instanceof Homeless)) throw error;
+      if (error.mayPass) {
+        // Nobody knows yet: held, until the engine tells.
+        await this.#settings.queue.hold();
+        void this.#resumeLater(Date.now() + bootPatienceMs);
+      } else {
+        await this.#settings.queue.release();
+      }
+    }
+    this.#feed?.start();
+  }
+
+  /** Lets go of everything but the hold: where a run is on, the next server goes on with both. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#feed?.close();
+    await Promise.allSettled([this.#lastStart, this.#keeper.settled()]);
+  }
+
+  async status({ refresh = false }: { refresh?: boolean } = {}): Promise<Status> {
+    if (refresh && Date.now() - this.#refreshedAt >= refreshPauseMs) {
+      this.#refreshedAt = Date.now();
+      await Promise.all([this.#feed?.check(), this.#outlook.look()]);
+      await this.#seeWhetherTagMoved();
+    }
+    const seen = await this.#outlook.recent();
+    this.#notice(seen);
+    const { channel } = seen;
+    const { latest, upToDate } = offer(this.#known(channel));
+    const reason = this.#reason(seen, upToDate);
+    return {
+      version: this.version,
+      channel,
+      latest,
+      updateAvailable: upToDate === null,
+      canUpdate: reason === null,
+      reason,
+      checkedAt: this.#feed?.checkedAt?.toISOString() ?? null,
+      run: this.#keeper.record?.run ?? null,
+    };
+  }
+
+  start(target: string | null): Promise<{ run: Run } | { reason: Reason }> {
+    const started = this.#lastStart.then(() => this.#start(target));
+    this.#lastStart = started.catch(() => {});
+    return started;
+  }
+
+  async setChannel(channel: Channel): Promise<Status> {
+    await this.#settings.channel.write(channel);
+    this.#outlook.forget();
+    return this.status();
+  }
+
+  async record(): Promise<RunRecord | null> {
+    // Whoever comes back for a run must not be told that there is none.
+    await this.#resumed;
+    if (!this.#keeper.isUnderWay) this.#notice(await this.#outlook.recent());
+    return this.#keeper.record;
+  }
+
+  /** Hold, then check, then launch (SPEC 4.2); whatever comes to no launch releases the hold. */
+  async #start(named: string | null): Promise<{ run: Run } | { reason: Reason }> {
+    this.closing.throwIfAborted();
+    if (!this.#keeper.isUnderWay) await this.#keeper.settled();
+    const before = await this.#outlook.look();
+    this.#notice(before);
+    // Where there is no place for an update, or one is on, the queue is let alone: it may be held for that one.
+    const elsewhere = this.#reason({ ...before, jobs: [] }, null);
+    if (elsewhere) return { reason: elsewhere };
+
+    let isKept = false;
+    await this.#settings.queue.hold();
+    try {
+      // Looked at only now: what has not begun by now does not begin before the end of the update.
+      const seen = await this.#outlook.look();
+      this.#notice(seen);
+      const goal = goalFor(named, this.#known(seen.channel));
+      const reason = this.#reason(seen, 'upToDate' in goal ? goal.upToDate : null);
+      // Another server of this instance may have been faster: the hold is its run's then.
+      isKept = this.#keeper.isUnderWay;
+      if (reason) return { reason };
+      const { home } = seen;
+      if (!home || 'upToDate' in goal) throw new Error('an update with neither a place nor a goal');
+      const record = new RunRecord({
+        id: newRunId(),
+        from: this.version,
+        to: goal.to,
+        startedAt: new Date().toISOString(),
+      });
+      this.#keeper.begin(record, (of, signal) =>
+        launch(this.#engine, home, this.#settings, goal.target, of, signal),
+      );
+      isKept = true;
+      return { run: record.run };
+    } finally {
+      this.#outlook.forget();
+      if (!isKept) await this.#settings.queue.release();
+    }
+  }
+
+  #reason(seen: Surroundings, upToDate: string | null): Reason | null {
+    return findReason({
+      homeless: seen.homeless,
+      updater: this.#updaterThatRuns(seen),
+      jobs: seen.jobs,
+      upToDate,
+    });
+  }
+
+  #updaterThatRuns({ updater }: Surroundings): { message: string; since: string } | null {
+    const run = this.#keeper.isUnderWay ? this.#keeper.record?.run : undefined;
+    if (run)
+      return { message: `an update to ${run.to ?? 'the newest release'} is running`, since: run.startedAt };
+    if (!updater || updater.isOurs || !isUnderWay(updater.container)) return null;
+    return {
+      message: `an update of another instance is running on this engine: ${ownerOf(updater.container)}`,
+      since: new Date(updater.container.createdAt).toISOString(),
+    };
+  }
+
+  /** A run that somebody else has started: by hand, or by another server of this instance. */
+  #notice({ updater }: Surroundings): void {
+    if (!updater?.isOurs || !isUnderWay(updater.container)) return;
+    // Where the host cannot hold its queue the keeper tells.
+    this.#keeper.adopt(updater.container).catch(() => {});
+  }
+
+  #known(channel: Channel): Known {
+    return {
+      version: this.version,
+      channel,
+      releases: this.#feed?.releases ?? null,
+      checkedAt: this.#feed?.checkedAt ?? null,
+      lag: this.#lag,
+    };
+  }
+
+  async #resume(): Promise<void> {
+    const { home, homeless, updater } = await this.#outlook.look();
+    if (homeless) throw homeless;
+    // One that was made and never started is nobody's run.
+    const isRun =
+      updater?.isOurs && (updater.container.status !== 'created' || isUnderWay(updater.container));
+    if (!isRun) return this.#settings.queue.release();
+    // What had ended before this server started was reported by the one before it.
+    const startedAt = Date.parse(home?.startedAt ?? '');
+    await this.#keeper.adopt(updater.container, ({ endedAt }) => Date.parse(endedAt ?? '') < startedAt);
+  }
+
+  async #resumeLater(until: number): Promise<void> {
+    const { log, queue } = this.#settings;
+    for (;;) {
+      await sleep(bootPauseMs, undefined, { ref: false });
+      if (this.closing.aborted) return;
+      try {
+        return await this.#resume();
+      } catch (cause) {
+        if (Date.now() < until && cause instanceof Homeless && cause.mayPass) continue;
+        log({ level: 'warn', message: 'cannot tell whether an update is running: the queue goes on', cause });
+        return await queue.release();
+      }
+    }
+  }
+
+  /** Before the hold is released. */
+  async #ended(run: Run): Promise<void> {
+    try {
+      this.#notice(await this.#outlook.look());
+      this.#lag = await findLag(run, this.version, await this.#outlook.home(), this.#engine);
+    } catch (cause) {
+      this.#settings.log({
+        level: 'warn',
+        message: 'cannot tell what the last update left unreached',
+        cause,
+      });
+    }
+  }
+
+  async #seeWhetherTagMoved(): Promise<void> {
+    const lag = this.#lag;
+    if (lag === null) return;
+    const { registryCredentials, log } = this.#settings;
+    try {
+      if ((await hasMoved(lag, this.#engine, registryCredentials)) && this.#lag === lag) this.#lag = null;
+    } catch (cause) {
+      log({ level: 'warn', message: `cannot tell whether ${lag.reference} has moved`, cause });
+    }
+  }
+}

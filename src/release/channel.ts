@@ -1,0 +1,50 @@
+import { compareVersions } from './order.ts';
+import { parseTag, type Target } from './tag.ts';
+
+/** What an instance is offered: releases cut by hand, or every build (SPEC 4.4). */
+export const channels = ['stable', 'canary'] as const;
+export type Channel = (typeof channels)[number];
+
+/** A published release, as a feed tells of it. */
+export interface Release {
+  /** Its tag: `v1.5.0` or `v1.6.0-canary.3`. */
+  version: string;
+  /** The page to read about it, `https://…`. */
+  url: string | null;
+  /** Markdown, as its publisher wrote it. */
+  notes: string | null;
+  /** ISO 8601. */
+  publishedAt: string | null;
+}
+
+/** The channel that a release is published on; null for a tag of another shape, which is offered nowhere. */
+export function channelOf(version: string): Channel | null {
+  const tag = parseTag(version);
+  if (tag.kind !== 'release' || tag.prefix !== 'v' || tag.suffix !== '') return null;
+  return tag.version.includes('-') ? 'canary' : 'stable';
+}
+
+/** The newest release of a channel, by precedence and not by date: an old line may get its fix late. */
+export function newestOn(channel: Channel, releases: readonly Release[]): Release | null {
+  return releases
+    .filter(({ version }) => channelOf(version) === channel)
+    .reduce<Release | null>(
+      (best, release) =>
+        best !== null && compareVersions(best.version, release.version) >= 0 ? best : release,
+      null,
+    );
+}
+
+/**
+ * Whether a release is ahead of what runs; never where that is unknown, as migrations only run forward.
+ * `running` is a release tag, with its `v` or without.
+ */
+export function isAhead(version: string, running: string): boolean {
+  const tag = parseTag(running);
+  return channelOf(version) !== null && tag.kind === 'release' && compareVersions(version, tag.version) > 0;
+}
+
+/** What an update to a release has to name: a canary build is reached by the floating tag alone. */
+export function targetFor(version: string): Target['tag'] {
+  return channelOf(version) === 'canary' ? 'canary' : version;
+}

@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A release as a forge keeps it, whatever API tells of it. */
+export interface Published {
+  tag: string;
+  notes?: string;
+  publishedAt?: string;
+  draft?: boolean;
+  prerelease?: boolean;
+  /** GitLab's word for a date to come. */
+  upcoming?: boolean;
+}
+
+/** What a forge saw of a request, and what it sent. */
+export interface Seen {
+  path: string;
+  headers: IncomingMessage['headers'];
+  status: number;
+  /** Of the body, as written. */
+  bytes: number;
+  /** The client went away before the answer was complete. */
+  dropped: boolean;
+}
+
+export type Reply = (request: IncomingMessage, response: ServerResponse) => void;
+
+const date = '2026-11-20T08:30:00Z';
+
+/** How a page of each API is asked for and what an entry looks like there, the fields besides ours abridged. */
+const apis = {
+  gitHub: {
+    path: '/repos/acme/svc/releases',
+    size: 'per_page',
+    etag: true,
+    entry: (origin: string, { tag, notes, draft, prerelease, publishedAt }: Published, id: number) => ({
+      url: `${origin}/repos/acme/svc/releases/${id}`,
+      html_url: `${origin}/acme/svc/releases/tag/${tag}`,
+      id,
+      author: { login: 'robot', id: 7, type: 'User', site_admin: false },
+      tag_name: tag,
+      target_commitish: 'main',
+      name: tag,
+      draft: draft ?? false,
+      immutable: false,
+      prerelease: prerelease ?? false,
+      created_at: date,
+      published_at: draft ? null : (publishedAt ?? date),
+      assets: [],
+      tarball_url: `${origin}/repos/acme/svc/tarball/${tag}`,
+      body: notes ?? '',
+    }),
+  },
+  gitea: {
+    path: '/api/v1/repos/acme/svc/releases',
+    size: 'limit',
+    etag: false,
+    entry: (origin: string, { tag, notes, draft, prerelease, publishedAt }: Published, id: number) => ({
+      id,
+      tag_name: tag,
+      target_commitish: 'main',
+      name: tag,
+      body: notes ?? '',
+      url: `${origin}/api/v1/repos/acme/svc/releases/${id}`,
+      html_url: `${origin}/acme/svc/releases/tag/${tag}`,
+      draft: draft ?? false,
+      prerelease: prerelease ?? false,
+      created_at: date,
+      published_at: publishedAt ?? date,
+      author: { id: 7, login: 'robot', is_admin: false },
+      assets: [],
+    }),
+  },
+  gitLab: {
+    path: '/api/v4/projects/acme%2Fsvc/releases',
+    size: 'per_page',
+    etag: true,
+    entry: (origin: string, { tag, notes, upcoming, publishedAt }: Published) => ({
+      tag_name: tag,
+      description: notes ?? null,
+      name: tag,
+      created_at: date,
+      released_at: publishedAt ?? date,
+      author: { id: 7, username: 'robot', state: 'active' },
+      commit: { id: 'f8d3d94cbd347e924aa7b715845e439d00e80ca4', title: 'A title' },
+      upcoming_release: upcoming ?? false,
+      evidences: [],
+      assets: { count: 0, sources: [], links: [] },
+      _links: { self: `${origin}/acme/svc/-/releases/${tag}` },
+    }),
+  },
+} as const;
+
+export type Api = keyof typeof apis | 'static';
+
+/** The status lines, headers and bytes of GitHub, Gitea, GitLab and a static file, over one list of releases. */
+export async function startForge() {
+  let published: readonly Published[] = [];
+  const seen: Seen[] = [];
+  const replies: Reply[] = [];
+
+  const server = createServer((request, response) => {
+    const entry: Seen = {
+      path: request.url ?? '',
+      headers: request.headers,
+      status: 0,
+      bytes: 0,
+      dropped: false,
+    };
+    seen.push(entry);
+    count(response, entry);
+    const reply = replies.shift() ?? serve;
+    reply(request, response);
+  });
+
+  function serve(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? '', origin);
+    const api = Object.values(apis).find(({ path }) => path === url.pathname);
+    if (!api) {
+      const other = url.pathname === '/releases.json' ? serveFile : json(404, { message: 'Not Found' });
+      other(request, response);
+      return;
+    }
+    const size = Number(url.searchParams.get(api.size) ?? 30);
+    const page = Number(url.searchParams.get('page') ?? 1);
+    const body = JSON.stringify(
+      published.slice((page - 1) * size, page * size).map((release, i) => api.entry(origin, release, i + 1)),
+    );
+    const last = Math.max(1, Math.ceil(published.length / size));
+    const link = (to: number, rel: string) =>
+      `<${origin}${url.pathname}?page=${to}&${api.size}=${size}>; rel="${rel}"`;
+    const links = [
+      ...(page > 1 ? [link(page - 1, 'prev')] : []),
+      ...(page < last ? [link(page + 1, 'next'), link(last, 'last')] : []),
+      ...(page > 1 ? [link(1, 'first')] : []),
+    ];
+    response.setHeader('content-type', 'application/json; charset=utf-8');
+    if (links.length > 0) response.setHeader('link', links.join(', '));
+    if (api.etag) response.setHeader('etag', `W/"${createHash('sha256').update(body).digest('hex')}"`);
+    conditional(request, response, body);
+  }
+
+  function serveFile(request: IncomingMessage, response: ServerResponse): void {
+    const releases = published.map(({ tag, notes, publishedAt }) => ({
+      version: tag,
+      url: `${origin}/notes/${tag}`,
+      notes,
+      publishedAt,
+    }));
+    // As from a plain file server: a time, and no tag.
+    response.setHeader('last-modified', modified);
+    response.setHeader('content-type', 'application/json');
+    conditional(request, response, JSON.stringify({ releases }));
+  }
+
+  let modified = 'Fri, 20 Nov 2026 08:30:00 GMT';
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  return {
+    origin,
+    seen,
+    address: (api: Api) => `${origin}${api === 'static' ? '/releases.json' : apis[api].path}`,
+    publish(...releases: readonly (Published | string)[]) {
+      published = releases.map((release) => (typeof release === 'string' ? { tag: release } : release));
+      modified = new Date(Date.parse(modified) + 1000).toUTCString();
+    },
+    /** What the next requests get, in this order, instead of the releases. */
+    next(...some: readonly Reply[]) {
+      replies.push(...some);
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export type Forge = Awaited<ReturnType<typeof startForge>>;
+
+/** An answer with a body of JSON. */
+export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply =>
+  text(status, JSON.stringify(body), { 'content-type': 'application/json', ...headers });
+
+export const text =
+  (status: number, body: string | Uint8Array, headers: Record<string, string> = {}): Reply =>
+  (_, response) => {
+    response.writeHead(status, headers);
+    response.end(body);
+  };
+
+/** Nothing at all, for ever. */
+export const silence: Reply = () => {};
+
+/** Begins as JSON and goes on for as long as the other side reads. */
+export const endless =
+  (headers: Record<string, string> = {}, chunk: Uint8Array = Buffer.alloc(16 * 1024, '[')): Reply =>
+  (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', ...headers });
+    const more = () => {
+      while (!response.destroyed && response.write(chunk));
+    };
+    response.on('drain', more);
+    more();
+  };
+
+function conditional(request: IncomingMessage, response: ServerResponse, body: string): void {
+  const etag = response.getHeader('etag');
+  const same =
+    etag !== undefined
+      ? request.headers['if-none-match'] === etag
+      : request.headers['if-modified-since'] !== undefined &&
+        request.headers['if-modified-since'] === response.getHeader('last-modified');
+  response.statusCode = same ? 304 : 200;
+  response.end(same ? undefined : body);
+}
+
+function count(response: ServerResponse, entry: Seen): void {
+  const write = response.write.bind(response) as (...all: unknown[]) => boolean;
+  const end = response.end.bind(response) as (...all: unknown[]) => ServerResponse;
+  const add = (chunk: unknown) => {
+    if (typeof chunk === 'string' || chunk instanceof Uint8Array) entry.bytes += Buffer.byteLength(chunk);
+  };
+  response.write = (...all: unknown[]) => {
+    add(all[0]);
+    return write(...all);
+  };
+  response.end = (...all: unknown[]) => {
+    add(all[0]);
+    return end(...all);
+  };
+  response.on('close', () => {
+    entry.status = response.statusCode;
+    entry.dropped = !response.writableFinished;
+  });
+}

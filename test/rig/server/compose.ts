@@ -1,0 +1,12 @@
+/** What a compose file says of an app that is the server, beside what it says of the shell app. Values are in `.env`. */
+export const serverCompose = {
+  volumes: [`\${SVC_SOCKET:-/var/run/docker.sock}:/var/run/docker.sock`],
+  environment: {
+    UPDATER_IMAGE: `\${UPDATER_IMAGE:?}`,
+    UPDATER_NAME: `\${UPDATER_NAME:?}`,
+    UPDATER_PULL: `\${UPDATER_PULL:-missing}`,
+    FEED_URL: `\${FEED_URL:-}`,
+    REGISTRY_CREDENTIALS: `\${REGISTRY_CREDENTIALS:-}`,
+    QUEUE_HOLD: `\${QUEUE_HOLD:-}`,
+  },
+} as const;

@@ -1,0 +1,118 @@
+// The app of the test instance as a real server with the library in it: GET /version and /data/… as the shell app answers
+// them, the update endpoints, and /test/… for the tests. Bundled into one file and run as the container's process 1.
+import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join, normalize } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getRequestListener } from '@hono/node-server';
+import { type Caller, createInstanceUpdates, type InstanceOptions } from '../../../src/instance/index.ts';
+import { FileQueue, type JobRequest } from './job-queue.ts';
+import { readSettings } from './settings.ts';
+
+const settings = readSettings(process.env);
+const { version, data } = settings;
+
+// Every start leaves a line, so that a test can tell that a version never ran.
+appendFileSync(join(data, 'boots'), `app ${version}\n`);
+if (settings.fault === 'exit' || settings.fault === 'crash') {
+  if (settings.fault === 'crash') await sleep(1000);
+  console.error(settings.fault === 'exit' ? 'svc: cannot read the settings' : 'svc: lost the database');
+  process.exit(1);
+}
+
+const queue = new FileQueue({
+  file: join(data, 'queue.json'),
+  keepsHold: settings.keepsHold,
+  onHold: (action, wasHeld) => note('holds', { action, wasHeld }),
+});
+const channelFile = join(data, 'channel');
+const options: InstanceOptions = {
+  version,
+  updaterImage: settings.updaterImage,
+  updaterPull: settings.updaterPull,
+  containerName: settings.updaterName,
+  feed: settings.feedUrl === null ? null : { url: settings.feedUrl },
+  authorize: callerOf,
+  queue,
+  channel: {
+    read: () => (existsSync(channelFile) ? (readFileSync(channelFile, 'utf8') as 'stable' | 'canary') : null),
+    write: (channel) => {
+      writeFileSync(`${channelFile}.new`, channel);
+      renameSync(`${channelFile}.new`, channelFile);
+    },
+  },
+  onEnd: (run) => note('ended', { run }),
+  log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
+};
+if (settings.registryCredentials !== null) options.registryCredentials = settings.registryCredentials;
+
+const updates = createInstanceUpdates(options);
+const healthyFrom = Date.now() + settings.readyAfterSeconds * 1000;
+const server = createServer(
+  getRequestListener((request) => (updates.matches(request) ? updates.handle(request) : answer(request))),
+);
+server.listen(8080, () => console.log(`svc ${version}: migrations run, listening on 8080`));
+// As process 1 it gets no signal without a handler. A job that runs is not awaited: it is run again.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
+await updates.start();
+queue.start();
+
+async function stop(): Promise<void> {
+  await updates.close();
+  process.exit(0);
+}
+
+function callerOf(request: Request): Caller {
+  const bearer = /^Bearer (\w+)-token$/.exec(request.headers.get('authorization') ?? '')?.[1];
+  const cookie = /(?:^|; *)session=(\w+)/.exec(request.headers.get('cookie') ?? '')?.[1];
+  const name = bearer ?? cookie;
+  return name === 'admin' || name === 'user' ? name : null;
+}
+
+async function answer(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  const what = `${request.method} ${pathname}`;
+  switch (what) {
+    case 'GET /version':
+      if (settings.fault === 'unhealthy' || Date.now() < healthyFrom)
+        return new Response(null, { status: 503 });
+      return new Response(`${version}\n`);
+    case 'GET /test/jobs':
+      return Response.json(queue.all);
+    case 'POST /test/jobs':
+      return Response.json(queue.add((await request.json()) as JobRequest), { status: 201 });
+    case 'DELETE /test/jobs':
+      queue.dropWaiting();
+      return new Response(null, { status: 204 });
+    case 'GET /test/holds':
+      return Response.json(noted('holds'));
+    case 'GET /test/ended':
+      return Response.json(noted('ended'));
+    case 'GET /test/memory':
+      globalThis.gc?.();
+      return Response.json(process.memoryUsage());
+    default:
+      return what.startsWith('GET /data/') ? dataFile(pathname) : new Response(null, { status: 404 });
+  }
+}
+
+function dataFile(path: string): Response {
+  const file = join(data, normalize(decodeURIComponent(path.slice('/data/'.length))));
+  if (!file.startsWith(`${data}/`) || !existsSync(file)) return new Response(null, { status: 404 });
+  return new Response(readFileSync(file));
+}
+
+/** One more line of a log that outlives the process. */
+function note(file: string, what: object): void {
+  const line = JSON.stringify({ time: new Date().toISOString(), version, ...what });
+  appendFileSync(join(data, file), `${line}\n`);
+}
+
+function noted(file: string): unknown[] {
+  const path = join(data, file);
+  if (!existsSync(path)) return [];
+  return readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { Run, Status } from '../../../src/instance/schemas.ts';
+import { askEngine, engineSocket } from '../engine-api.ts';
+import { freePort } from '../free-port.ts';
+import { buildServerBase } from '../image.ts';
+import { Instance } from '../instance.ts';
+import type { InstanceOptions } from '../instance-options.ts';
+import { push } from '../registry.ts';
+import { type ReleaseOptions, releases } from '../releases.ts';
+import type { TestHost } from '../test-host.ts';
+import { updaterImage } from '../updater-run.ts';
+import { serverCompose } from './compose.ts';
+import type { JobRequest, StoredJob } from './job-queue.ts';
+
+export const updatePath = '/api/v1/instance/update';
+
+/** Where the app finds the releases that `offer` writes. */
+const ownFeed = 'http://127.0.0.1:8080/data/releases.json';
+
+export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
+  /**
+   * In place of the app's settings: UPDATER_IMAGE, UPDATER_PULL (`always`), FEED_URL (empty: none; default what `offer`
+   * writes), REGISTRY_CREDENTIALS, QUEUE_HOLD (`memory`: gone with the process).
+   */
+  settings?: Record<string, string>;
+  /** Further mounts of the app; in an install that is not generated. */
+  volumes?: string[];
+  /** Without the engine's socket; in an install that is not generated. */
+  withoutSocket?: boolean;
+}
+
+/** What stands in the log of `/test/holds`. */
+export interface HoldEntry {
+  time: string;
+  version: string;
+  action: 'hold' | 'release';
+  /** Before that call. */
+  wasHeld: boolean;
+}
+
+/** An instance whose app is the real server with the library in it. */
+export async function startServerInstance(
+  host: TestHost,
+  options: ServerOptions = {},
+): Promise<ServerInstance> {
+  await shareBase(host);
+  const name = options.name ?? `${host.run}-${randomBytes(3).toString('hex')}`;
+  const instance = new ServerInstance(host, name, await freePort(), instanceOptions(name, options));
+  try {
+    await instance.start();
+  } catch (error) {
+    await instance.dispose();
+    throw error;
+  }
+  return instance;
+}
+
+function instanceOptions(name: string, options: ServerOptions): InstanceOptions {
+  const { settings, volumes = [], withoutSocket = false, env = '', ...rest } = options;
+  const values: Record<string, string> = {
+    UPDATER_IMAGE: updaterImage,
+    // Of the instance's own: other people's updaters on this engine are let alone, and the container goes with it.
+    UPDATER_NAME: `${name}-svc-updater`,
+    FEED_URL: ownFeed,
+    ...(engineSocket === '/var/run/docker.sock' ? {} : { SVC_SOCKET: engineSocket }),
+    ...settings,
+  };
+  const lines = Object.entries(values).map(([key, value]) => `${key}=${value}\n`);
+  const socket = withoutSocket ? [] : serverCompose.volumes;
+  return {
+    ...rest,
+    env: lines.join('') + env,
+    text: { ...serverCompose, volumes: [...socket, ...volumes] },
+  };
+}
+
+const bases = new Map<string, Promise<void>>();
+
+/** Has the engine unpack Node once for the whole run; it goes with the run's other traces. */
+function shareBase(host: TestHost): Promise<void> {
+  const running = bases.get(host.run) ?? shareBaseNow(host);
+  bases.set(host.run, running);
+  running.catch(() => bases.delete(host.run));
+  return running;
+}
+
+async function shareBaseNow(host: TestHost): Promise<void> {
+  await push(host.registry, `${host.run}/server`, '1', await buildServerBase());
+  const reference = encodeURIComponent(`${host.registry}/${host.run}/server`);
+  const { status, body } = await askEngine('POST', `/images/create?fromImage=${reference}&tag=1`);
+  if (status !== 200 || body.includes('"error"')) throw new Error(`the server's base: ${status} ${body}`);
+}
+
+export class ServerInstance extends Instance {
+  override publish(tag: string, options: ReleaseOptions = releases[tag] ?? {}): Promise<string> {
+    return super.publish(tag, { server: true, ...options });
+  }
+
+  /** Tells the app's feed of these releases and of no others; seen at its next check. */
+  async offer(...versions: string[]): Promise<void> {
+    const feed = versions.map((version, at) => ({
+      tag_name: version,
+      html_url: `https://example.org/releases/${version}`,
+      body: `What is new in ${version}`,
+      draft: false,
+      prerelease: version.includes('-'),
+      published_at: new Date(Date.UTC(2026, 0, 1 + at)).toISOString(),
+    }));
+    await this.write('data/releases.json', JSON.stringify(feed));
+  }
+
+  /** A request to the app, as the admin by default. */
+  ask(path: string, init: RequestInit & { as?: 'admin' | 'user' | null } = {}): Promise<Response> {
+    const { as = 'admin', ...rest } = init;
+    const headers = new Headers(rest.headers);
+    if (as !== null) headers.set('authorization', `Bearer ${as}-token`);
+    const signal = rest.signal ?? AbortSignal.timeout(30_000);
+    return fetch(`http://127.0.0.1:${this.port}${path}`, { ...rest, headers, signal });
+  }
+
+  /** The status that the admin sees; `refresh` checks the releases now. */
+  status({ refresh = false } = {}): Promise<Status> {
+    return this.#json(refresh ? `${updatePath}?refresh=1` : updatePath);
+  }
+
+  /** The current run or the last one. */
+  progress(): Promise<Run> {
+    return this.#json(`${updatePath}/progress`);
+  }
+
+  /** Starts an update; whatever the answer is. */
+  startUpdateOverHttp(target?: string): Promise<Response> {
+    return this.ask(updatePath, { method: 'POST', ...json(target === undefined ? {} : { target }) });
+  }
+
+  /** The events of one connection, until it ends or breaks, or the signal is given. */
+  async *events(
+    init: { lastEventId?: string; signal?: AbortSignal } = {},
+  ): AsyncGenerator<EventSourceMessage, void> {
+    const { lastEventId, signal = AbortSignal.timeout(180_000) } = init;
+    const headers = new Headers({ accept: 'text/event-stream' });
+    if (lastEventId !== undefined) headers.set('last-event-id', lastEventId);
+    const answer = await this.ask(`${updatePath}/progress`, { headers, signal });
+    if (!answer.ok || answer.body === null) {
+      throw new Error(`no event stream: ${answer.status} ${await answer.text()}`);
+    }
+    const waiting: EventSourceMessage[] = [];
+    const parser = createParser({ onEvent: (event) => waiting.push(event) });
+    for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+      parser.feed(chunk);
+      yield* waiting.splice(0);
+    }
+  }
+
+  async addJob(job: JobRequest): Promise<StoredJob> {
+    const answer = await this.ask('/test/jobs', { method: 'POST', ...json(job) });
+    return (await answer.json()) as StoredJob;
+  }
+
+  jobs(): Promise<StoredJob[]> {
+    return this.#json('/test/jobs');
+  }
+
+  /** Ends the jobs that wait for something else. */
+  async dropWaitingJobs(): Promise<void> {
+    await this.ask('/test/jobs', { method: 'DELETE' });
+  }
+
+  holds(): Promise<HoldEntry[]> {
+    return this.#json('/test/holds');
+  }
+
+  /** Runs that `onEnd` told of, with the version that was told. */
+  ended(): Promise<{ time: string; version: string; run: Run }[]> {
+    return this.#json('/test/ended');
+  }
+
+  /** After a garbage collection, in bytes. */
+  memory(): Promise<NodeJS.MemoryUsage> {
+    return this.#json('/test/memory');
+  }
+
+  async #json<T>(path: string): Promise<T> {
+    const answer = await this.ask(path);
+    if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as T;
+  }
+}
+
+function json(body: object): RequestInit {
+  return { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+
+/** What the test server takes from its environment; an empty value is none. */
+export interface ServerSettings {
+  version: string;
+  /** Where it keeps everything. */
+  data: string;
+  updaterImage: string;
+  updaterName: string;
+  updaterPull: 'always' | 'missing';
+  feedUrl: string | null;
+  registryCredentials: string | null;
+  /** Whether the queue's hold outlives the process. */
+  keepsHold: boolean;
+  /** Made on purpose, as in `entry.sh`. */
+  fault: string | null;
+  readyAfterSeconds: number;
+}
+
+export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
+  const text = (key: string) => env[key] || null;
+  return {
+    version: readFileSync('/etc/svc-version', 'utf8').trim(),
+    data: text('DATA') ?? '/data',
+    updaterImage: text('UPDATER_IMAGE') ?? 'svc-updater:dev',
+    updaterName: text('UPDATER_NAME') ?? 'svc-updater',
+    updaterPull: text('UPDATER_PULL') === 'always' ? 'always' : 'missing',
+    feedUrl: text('FEED_URL'),
+    registryCredentials: text('REGISTRY_CREDENTIALS'),
+    keepsHold: text('QUEUE_HOLD') !== 'memory',
+    fault: text('FAULT_APP'),
+    readyAfterSeconds: Number(text('READY_AFTER') ?? 0),
+  };
+}
