@@ -1,0 +1,325 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { ReasonCode } from '../../src/instance/schemas.ts';
+import { engineSocket } from '../rig/engine-api.ts';
+import { freePort } from '../rig/free-port.ts';
+import type { JobRequest } from '../rig/server/job-queue.ts';
+import { startServerInstance } from '../rig/server/server-instance.ts';
+import { startBadEngine } from './support/bad-engine.ts';
+import { type BadRegistry, registryFaults, startBadRegistry } from './support/bad-registry.ts';
+import { alone } from './support/instance.ts';
+import {
+  inspect,
+  publishStandIn,
+  removeContainer,
+  type ServerInstance,
+  updaterOf,
+  waitForEnd,
+  waitForStatus,
+} from './support/server.ts';
+
+// What stands where the updater would; its second argument is the target.
+const standIn = `
+case $2 in
+  v1.1.0) say inspect looking; while :; do sleep 3600; done ;;
+  v2.0.0) say inspect looking; exit 7 ;;
+  v3.0.0) if test -e /tmp/once; then say verify again; say done updated all; exit 0; fi
+          : >/tmp/once; say pull 40% here; exit 1 ;;
+  v4.0.0) say inspect looking; say done refused: not today; exit 3 ;;
+  *) exit 2 ;;
+esac`;
+
+const password = 'correct-horse';
+let registry: BadRegistry;
+let instance: ServerInstance;
+
+beforeAll(async () => {
+  const host = inject('host');
+  registry = await startBadRegistry(host.registry, { user: 'me', password });
+  const repository = `${host.run}/stand-in`;
+  await publishStandIn(repository, standIn);
+  instance = await startServerInstance(host, {
+    ...alone,
+    settings: {
+      UPDATER_IMAGE: `${registry.host}/${repository}:v1.0.0`,
+      UPDATER_PULL: 'always',
+      REGISTRY_CREDENTIALS: '/data/config.json',
+    },
+  });
+  await logIn(password);
+  await instance.offer('v1.1.0');
+  await instance.status({ refresh: true });
+});
+
+afterAll(async () => {
+  await instance?.dispose();
+  await registry?.close();
+});
+
+const logIn = (secret: string) =>
+  instance.write(
+    'data/config.json',
+    JSON.stringify({ auths: { [registry.host]: { auth: Buffer.from(`me:${secret}`).toString('base64') } } }),
+  );
+
+/** Starts a run of the stand-in's, and gives its id once it is there. */
+async function start(target?: string): Promise<string> {
+  const answer = await instance.startUpdateOverHttp(target);
+  const body = (await answer.json()) as { id: string };
+  expect({ status: answer.status, body }).toMatchObject({ status: 202 });
+  return body.id;
+}
+
+async function refusal(target?: string) {
+  const answer = await instance.startUpdateOverHttp(target);
+  expect(answer.status).toBe(409);
+  expect(answer.headers.get('content-type')).toBe('application/problem+json');
+  return ((await answer.json()) as { reason: { code: ReasonCode; message: string; since?: string } }).reason;
+}
+
+const isHeld = async () => (await instance.holds()).at(-1)?.action === 'hold';
+
+describe('an update is refused', () => {
+  it.each<[ReasonCode, JobRequest]>([
+    ['deployment-queued', { kind: 'deployment', milliseconds: 1, state: 'queued' }],
+    ['deployment-running', { kind: 'deployment', milliseconds: 600 }],
+    ['backup-running', { kind: 'backup', milliseconds: 600 }],
+    ['cron-running', { kind: 'cron', milliseconds: 600 }],
+    ['cleanup-running', { kind: 'cleanup', milliseconds: 600 }],
+    ['job-running', { kind: 'job', milliseconds: 600 }],
+  ])('%s, and the hold released', async (code, job) => {
+    const { id } = await instance.addJob(job);
+    const { code: given, since } = await refusal();
+    expect(given).toBe(code);
+    expect(Math.abs(Date.parse(since ?? '') - Date.now())).toBeLessThan(20_000);
+    expect((await instance.holds()).slice(-2).map(({ action }) => action)).toEqual(['hold', 'release']);
+    expect((await instance.status({ refresh: false })).canUpdate).toBe(false);
+    await instance.dropWaitingJobs();
+    await waitForStatus(instance, ({ canUpdate }) => canUpdate);
+    expect((await instance.jobs()).find((one) => one.id === id)?.progress).toBe('done');
+    expect(await inspect(updaterOf(instance))).toBeNull();
+  });
+
+  it('up-to-date, where what is named runs already or is older', async () => {
+    expect(await refusal('v1.0.0')).toEqual({ code: 'up-to-date', message: 'v1.0.0 runs already' });
+    expect(await refusal('v0.9.0')).toMatchObject({ message: expect.stringContaining('no downgrade') });
+    expect(await isHeld()).toBe(false);
+  });
+
+  it('update-running, where another instance updates on this engine', async () => {
+    const name = updaterOf(instance);
+    const labels = ['--label', 'svc-updater.project=other', '--label', 'svc-updater.directory=/opt/other'];
+    await execa('docker', ['run', '--detach', '--name', name, ...labels, instanceImage(), 'tunnel']);
+    const { code, message } = await refusal();
+    expect(code).toBe('update-running');
+    expect(message).toContain(`container ${name} (project other in /opt/other)`);
+    expect(await instance.status()).toMatchObject({ run: null, canUpdate: false });
+    expect(await isHeld()).toBe(false);
+    await removeContainer(name);
+    await waitForStatus(instance, ({ canUpdate }) => canUpdate);
+  });
+
+  it.each<[ReasonCode, string[]]>([
+    ['not-compose', ['-v', `${engineSocket}:/var/run/docker.sock`]],
+    ['no-engine', []],
+  ])('%s, by a server that is no compose service or has no socket', async (code, flags) => {
+    const port = await freePort();
+    const name = `${instance.name}-by-hand`;
+    const environment = ['-e', 'UPDATER_IMAGE=acme/svc-updater:v1', '-e', 'DATA=/tmp'];
+    const args = [...flags, ...environment, '-p', `127.0.0.1:${port}:8080`, instanceImage(), 'app'];
+    await execa('docker', ['run', '--detach', '--name', name, ...args]);
+    try {
+      const ask = (init: RequestInit = {}) =>
+        fetch(`http://127.0.0.1:${port}/api/v1/instance/update`, {
+          headers: { authorization: 'Bearer admin-token' },
+          ...init,
+        });
+      let answer: Response | null = null;
+      for (let tries = 0; tries < 200 && answer === null; tries++) {
+        answer = await ask({ method: 'POST' }).catch(() => null);
+        await sleep(50);
+      }
+      expect(await answer?.json()).toMatchObject({ status: 409, reason: { code } });
+      expect(await (await ask()).json()).toMatchObject({ canUpdate: false, reason: { code }, run: null });
+      // Nothing is held where no update can be.
+      const holds = await (await fetch(`http://127.0.0.1:${port}/test/holds`)).json();
+      expect(holds).toMatchObject([{ action: 'release' }]);
+    } finally {
+      await removeContainer(name);
+    }
+  });
+});
+
+const instanceImage = () => `${instance.image}:v1.0.0`;
+
+describe('a run', () => {
+  it('ends failed where the image of the updater cannot be pulled, and the hold is released', async () => {
+    for (const [fault, sentence] of [
+      [registryFaults.unknown, 'no such tag'],
+      [registryFaults.forbidden, 'refuses access'],
+    ] as const) {
+      registry.fail(fault);
+      const id = await start();
+      const run = await waitForEnd(instance);
+      expect(run).toMatchObject({
+        id,
+        state: 'failed',
+        phase: null,
+        message: expect.stringContaining(sentence),
+      });
+    }
+    registry.fail(null);
+    await logIn('wrong');
+    await start();
+    expect(await waitForEnd(instance)).toMatchObject({ state: 'failed' });
+    await logIn(password);
+    expect(await inspect(updaterOf(instance))).toBeNull();
+    expect((await instance.ended()).map(({ run: { state } }) => state)).toEqual([
+      'failed',
+      'failed',
+      'failed',
+    ]);
+  });
+
+  it('is started once by 50 at the same moment', async () => {
+    // Some are refused for what they name, and none of those may release what the others hold.
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, at) =>
+        instance.startUpdateOverHttp(at % 10 === 0 ? 'v1.0.0' : undefined),
+      ),
+    );
+    const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as {
+      reason?: { code: string };
+      id?: string;
+    }[];
+    expect(bodies.filter(({ id }) => id !== undefined)).toHaveLength(1);
+    const codes = bodies.flatMap(({ reason }) => reason?.code ?? []);
+    expect(codes).toHaveLength(49);
+    expect(codes.filter((code) => code === 'update-running').length).toBeGreaterThanOrEqual(44);
+    expect(['update-running', 'up-to-date']).toEqual(expect.arrayContaining([...new Set(codes)]));
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([202, ...Array(49).fill(409)]);
+    const { run } = await waitForStatus(instance, (status) => status.run?.state === 'inspect');
+    expect(run?.id).toBe(bodies.find(({ id }) => id !== undefined)?.id);
+    expect(await isHeld()).toBe(true);
+    expect((await instance.holds()).filter(({ action }) => action === 'hold').length).toBeLessThan(60);
+  });
+
+  it('is crashed, and the hold released, where its container is gone', async () => {
+    await removeContainer(updaterOf(instance));
+    const run = await waitForEnd(instance);
+    expect(run).toMatchObject({
+      state: 'crashed',
+      phase: 'inspect',
+      message: expect.stringContaining('is gone'),
+    });
+  });
+
+  it('neither loses nor runs a job that comes while it is being started', async () => {
+    const answered: number[] = [];
+    for (const delay of [0, 2, 4, 6, 9, 12, 16, 20]) {
+      const starting = instance.startUpdateOverHttp();
+      const { id } = await sleep(delay).then(() => instance.addJob({ kind: 'job', milliseconds: 30 }));
+      const answer = await starting;
+      const run = (await answer.json()) as { startedAt: string };
+      answered.push(answer.status);
+      if (answer.status === 202) {
+        await waitForStatus(instance, (status) => status.run?.state === 'inspect');
+        await removeContainer(updaterOf(instance));
+        await waitForEnd(instance);
+      }
+      const done = async () => (await instance.jobs()).find((job) => job.id === id);
+      await expect.poll(done, { timeout: 5_000 }).toMatchObject({ progress: 'done', runs: 1 });
+      if (answer.status !== 202) continue;
+      const job = await done();
+      const released = (await instance.holds()).at(-1)?.time ?? '';
+      const before = Date.parse(job?.ended ?? '') <= Date.parse(run.startedAt);
+      const after = Date.parse(job?.started ?? '') >= Date.parse(released);
+      expect({ delay, job, run: run.startedAt, released, apart: before || after }).toMatchObject({
+        apart: true,
+      });
+    }
+    expect(answered).toContain(202);
+    expect([202, 409]).toEqual(expect.arrayContaining([...new Set(answered)]));
+  });
+
+  it('goes on across a restart of the updater', async () => {
+    const id = await start('v3.0.0');
+    const run = await waitForEnd(instance);
+    expect(run).toMatchObject({ id, state: 'updated', phase: 'verify', message: 'updated all' });
+    const lines: string[] = [];
+    for await (const event of instance.events({ lastEventId: `${id}:0` })) {
+      if (event.event === 'line') lines.push(`${event.id} ${JSON.parse(event.data).message}`);
+    }
+    expect(lines).toEqual([`${id}:1 here`, `${id}:2 again`, `${id}:3 updated all`]);
+  });
+
+  it('is crashed where it has ended for good without an outcome', async () => {
+    await start('v2.0.0');
+    const run = await waitForEnd(instance);
+    expect(run).toMatchObject({ state: 'crashed', message: expect.stringContaining('code 7') });
+    expect((await inspect(updaterOf(instance))).RestartCount).toBe(3);
+  });
+
+  it('is as the updater says where it refuses, and the hold is released', async () => {
+    await start('v4.0.0');
+    expect(await waitForEnd(instance)).toMatchObject({ state: 'refused', message: 'refused: not today' });
+  });
+
+  it('has the queue held while nobody can tell whether one is on', async () => {
+    const engine = await startBadEngine(join(instance.directory, 'data', 'engine.sock'));
+    const port = await freePort();
+    const name = `${instance.name}-in-doubt`;
+    engine.hang(/./);
+    const mount = ['-v', `${engine.socket}:/var/run/docker.sock`, '-p', `127.0.0.1:${port}:8080`];
+    const environment = ['-e', 'UPDATER_IMAGE=acme/svc-updater:v1', '-e', 'DATA=/tmp'];
+    await execa('docker', [
+      'run',
+      '--detach',
+      '--name',
+      name,
+      ...mount,
+      ...environment,
+      instanceImage(),
+      'app',
+    ]);
+    try {
+      const holds = async () => {
+        const answer = await fetch(`http://127.0.0.1:${port}/test/holds`).catch(() => null);
+        return ((await answer?.json()) as { action: string }[] | undefined)?.map(({ action }) => action);
+      };
+      await expect.poll(holds, { timeout: 15_000 }).toEqual(['hold']);
+      const status = await fetch(`http://127.0.0.1:${port}/api/v1/instance/update`, {
+        headers: { authorization: 'Bearer admin-token' },
+      });
+      expect(await status.json()).toMatchObject({ canUpdate: false, reason: { code: 'no-engine' } });
+      engine.hang(null);
+      await expect.poll(holds, { timeout: 15_000 }).toEqual(['hold', 'release']);
+    } finally {
+      await removeContainer(name);
+      await engine.close();
+    }
+  });
+
+  it('is noticed where somebody starts it by hand, and holds the queue', async () => {
+    await removeContainer(updaterOf(instance));
+    const mount = ['-v', `${instance.directory}:${instance.directory}`];
+    const reference = `${registry.host}/${inject('host').run}/stand-in:v1.0.0`;
+    const command = ['--name', updaterOf(instance), ...mount, reference, 'update', '--target', 'v1.1.0'];
+    await execa('docker', ['run', '--detach', ...command]);
+    const { run, reason } = await waitForStatus(instance, (status) => status.run?.state === 'inspect');
+    expect(run).toMatchObject({ to: 'v1.1.0', from: null });
+    expect(reason).toMatchObject({ code: 'update-running' });
+    expect(await isHeld()).toBe(true);
+    expect((await refusal()).code).toBe('update-running');
+    expect(await isHeld()).toBe(true);
+    // A server that is started anew goes on with it.
+    await instance.compose('restart', 'app');
+    await waitForStatus(instance, (status) => status.run?.state === 'inspect');
+    expect(await isHeld()).toBe(true);
+    await removeContainer(updaterOf(instance));
+    expect(await waitForEnd(instance)).toMatchObject({ state: 'crashed' });
+    expect((await instance.ended()).at(-1)).toMatchObject({ run: { state: 'crashed' } });
+  });
+});

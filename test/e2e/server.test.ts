@@ -1,0 +1,225 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { describe, expect, it } from 'vitest';
+import { engineSocket } from '../rig/engine-api.ts';
+import { updatePath } from '../rig/server/server-instance.ts';
+import { updaterImage } from '../rig/updater-run.ts';
+import { expectUpdated } from './support/expect-update.ts';
+import { alone } from './support/instance.ts';
+import {
+  createServerInstance,
+  follow,
+  inspect,
+  removeContainer,
+  updaterOf,
+  waitForEnd,
+  waitForStatus,
+} from './support/server.ts';
+
+describe('a server that is asked to update itself', () => {
+  it('is replaced while a client follows, and the new one reports the run', async () => {
+    const instance = await createServerInstance({ settings: { REGISTRY_CREDENTIALS: '/data/config.json' } });
+    await instance.write('data/config.json', '{}');
+    await instance.offer('v1.0.0', 'v1.1.0', 'v1.2.0-canary.1');
+    const before = await instance.snapshot();
+    expect(await instance.status({ refresh: true })).toMatchObject({
+      version: 'v1.0.0',
+      channel: 'stable',
+      latest: { version: 'v1.1.0', notes: 'What is new in v1.1.0' },
+      updateAvailable: true,
+      canUpdate: true,
+      reason: null,
+      run: null,
+    });
+    // Another instance's updater that has ended has the name: it keeps its log under another one.
+    const foreign = await createUpdater(updaterOf(instance), {
+      'svc-updater.project': 'x',
+      'svc-updater.directory': '/x',
+    });
+
+    const answer = await instance.startUpdateOverHttp();
+    expect(answer.status).toBe(202);
+    expect(answer.headers.get('location')).toBe(`${updatePath}/progress`);
+    const started = (await answer.json()) as { id: string };
+    expect(started).toMatchObject({ state: 'launching', from: 'v1.0.0', to: 'v1.1.0', outcome: null });
+    const following = follow(instance);
+    const waiting = await instance.addJob({ kind: 'backup', milliseconds: 1 });
+    const again = await instance.startUpdateOverHttp();
+    expect(again.status).toBe(409);
+    expect(again.headers.get('content-type')).toBe('application/problem+json');
+    expect(await again.json()).toMatchObject({ status: 409, reason: { code: 'update-running' } });
+    const container = await launched(updaterOf(instance), foreign);
+
+    const { runs, lines, events, reconnections } = await following;
+    expect(reconnections).toBeGreaterThan(0);
+    const states = runs.map(({ state }) => state);
+    expect(states.filter((state, at) => state !== states[at - 1])).toEqual([
+      'launching',
+      'inspect',
+      'plan',
+      'pull',
+      'write',
+      'recreate',
+      'verify',
+      'updated',
+    ]);
+    expect(new Set(runs.map(({ id }) => id))).toEqual(new Set([started.id]));
+    // Each line once, in order, across the two servers.
+    const numbers = events.flatMap(({ event, id }) => (event === 'line' ? [Number(id?.split(':')[1])] : []));
+    expect(numbers).toEqual(numbers.map((_, at) => at + 1));
+    expect(lines.at(-1)?.message).toMatch(/^updated v1\.0\.0 → v1\.1\.0 in \d+ s;/);
+    expect(runs.at(-1)).toMatchObject({
+      outcome: 'updated',
+      message: lines.at(-1)?.message,
+      phase: 'verify',
+    });
+
+    const run = await waitForEnd(instance);
+    expect(run).toMatchObject({ id: started.id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0' });
+    expect(await instance.status()).toMatchObject({
+      version: 'v1.1.0',
+      updateAvailable: false,
+      canUpdate: false,
+      reason: { code: 'up-to-date' },
+    });
+    // Reported once, by the new server; held from before the launch to after the end, by both.
+    const ended = await instance.ended();
+    expect(ended.map(({ version, run: { state } }) => `${version} ${state}`)).toEqual(['v1.1.0 updated']);
+    const holds = (await instance.holds()).map(({ version, action }) => `${version} ${action}`);
+    expect(holds).toEqual(['v1.0.0 release', 'v1.0.0 hold', 'v1.1.0 hold', 'v1.1.0 release']);
+    // What waited has run, once, after the update.
+    const job = (await instance.jobs()).find(({ id }) => id === waiting.id);
+    expect(job).toMatchObject({ progress: 'done', runs: 1 });
+    expect(Date.parse(job?.started ?? '')).toBeGreaterThanOrEqual(Date.parse(run.endedAt ?? ''));
+
+    expectContainer(container, instance.directory, instance.project, started.id);
+    expect(await inspect(`${updaterOf(instance)}-${foreign.slice(0, 12)}`)).toMatchObject({ Id: foreign });
+    await removeContainer(foreign);
+
+    // The next one takes the place of what this one left.
+    const refused = await instance.startUpdateOverHttp('v1.0.0');
+    expect(await refused.json()).toMatchObject({ reason: { code: 'up-to-date' } });
+    const failing = await instance.startUpdateOverHttp('v9.9.9');
+    expect(failing.status).toBe(202);
+    expect(await waitForEnd(instance)).toMatchObject({ state: 'failed', phase: 'pull', to: 'v9.9.9' });
+    expect((await inspect(updaterOf(instance))).Id).not.toBe(container.Id);
+    expect(await inspect(container.Id)).toBeNull();
+    await removeContainer(updaterOf(instance));
+    expectUpdated(before, await instance.snapshot(), {
+      version: 'v1.1.0',
+      changed: { '.env': (text) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') },
+    });
+  });
+
+  it('does not offer again what its floating tag did not reach, until the tag moves', async () => {
+    const instance = await createServerInstance({
+      ...alone,
+      kind: 'default-latest',
+      tag: 'latest',
+      publish: [],
+    });
+    await instance.offer('v1.1.0');
+    expect(await instance.status({ refresh: true })).toMatchObject({
+      version: 'v1.0.0',
+      updateAvailable: true,
+    });
+    await instance.startUpdateOverHttp();
+    expect(await waitForEnd(instance)).toMatchObject({ state: 'unchanged', to: 'v1.1.0' });
+    expect(await instance.status()).toMatchObject({
+      latest: { version: 'v1.1.0' },
+      updateAvailable: false,
+      reason: { code: 'up-to-date', message: expect.stringContaining('does not lead to it yet') },
+    });
+    // A server that is started anew finds it in what the last run left.
+    await instance.compose('restart', 'app');
+    const told = await waitForStatus(
+      instance,
+      ({ checkedAt, run }) => checkedAt !== null && run?.endedAt != null,
+    );
+    expect(told).toMatchObject({
+      updateAvailable: false,
+      reason: { message: expect.stringContaining('lead to it') },
+    });
+    expect((await instance.ended()).map(({ run: { state } }) => state)).toEqual(['unchanged']);
+
+    await instance.publish('latest', { version: '1.1.0' });
+    expect(await instance.status({ refresh: true })).toMatchObject({
+      updateAvailable: true,
+      canUpdate: true,
+    });
+    await instance.startUpdateOverHttp();
+    expect((await follow(instance)).runs.at(-1)).toMatchObject({ state: 'updated' });
+    expect(await instance.status()).toMatchObject({ version: 'v1.1.0', updateAvailable: false });
+  });
+});
+
+/** A container that has ended; gives its id. */
+async function createUpdater(name: string, labels: Record<string, string>): Promise<string> {
+  const flags = Object.entries(labels).flatMap(([key, value]) => ['--label', `${key}=${value}`]);
+  await execa('docker', ['run', '--name', name, ...flags, updaterImage, '--version']);
+  return (await inspect(name)).Id;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as the engine says it
+async function launched(name: string, not: string): Promise<any> {
+  for (let tries = 0; tries < 200; tries++) {
+    const found = await inspect(name);
+    if (found !== null && found.Id !== not) return found;
+    await sleep(25);
+  }
+  throw new Error('no updater was launched');
+}
+
+/** Exactly the mounts, capabilities, network and policy of SPEC 4.7. */
+// biome-ignore lint/suspicious/noExplicitAny: as the engine says it
+function expectContainer(container: any, directory: string, project: string, run: string): void {
+  const { HostConfig: host, Config: config, NetworkSettings: network } = container;
+  const bind = (Source: string, Target = Source) => ({ Type: 'bind', Source, Target });
+  expect(host.Mounts).toEqual([
+    bind(engineSocket),
+    bind(directory),
+    { ...bind(`${directory}/data/config.json`, '/root/.docker/config.json'), ReadOnly: true },
+  ]);
+  expect(container.Mounts.map(({ Destination }: { Destination: string }) => Destination).sort()).toEqual(
+    ['/root/.docker/config.json', engineSocket, directory].sort(),
+  );
+  expect({
+    binds: host.Binds,
+    network: host.NetworkMode,
+    networks: Object.keys(network.Networks),
+    drop: host.CapDrop,
+    add: host.CapAdd.map((name: string) => name.replace(/^CAP_/, '')).sort(),
+    security: [...host.SecurityOpt].sort(),
+    userns: host.UsernsMode,
+    privileged: host.Privileged,
+    pid: host.PidMode,
+    restart: host.RestartPolicy,
+    autoRemove: host.AutoRemove,
+    stopTimeout: config.StopTimeout,
+    ports: host.PortBindings ?? {},
+    image: config.Image,
+    args: config.Cmd,
+    labels: [
+      config.Labels['svc-updater.project'],
+      config.Labels['svc-updater.directory'],
+      config.Labels['svc-updater.run'],
+    ],
+  }).toEqual({
+    binds: null,
+    network: 'none',
+    networks: ['none'],
+    drop: ['ALL'],
+    add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+    security: ['label=disable', 'no-new-privileges'],
+    userns: 'host',
+    privileged: false,
+    pid: '',
+    restart: { Name: 'on-failure', MaximumRetryCount: 3 },
+    autoRemove: false,
+    stopTimeout: 120,
+    ports: {},
+    image: updaterImage,
+    args: ['update', '--target', 'v1.1.0', '--project', project, '--dir', directory],
+    labels: [project, directory, run],
+  });
+}

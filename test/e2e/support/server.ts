@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventSourceMessage } from 'eventsource-parser';
+import { inject, onTestFinished } from 'vitest';
+import type { Run, Status } from '../../../src/instance/schemas.ts';
+import type { ProgressEvent } from '../../../src/progress/event.ts';
+import { askEngine } from '../../rig/engine-api.ts';
+import { publish } from '../../rig/registry.ts';
+import {
+  type ServerInstance,
+  type ServerOptions,
+  startServerInstance,
+} from '../../rig/server/server-instance.ts';
+import { leave } from './instance.ts';
+
+export type { ServerInstance } from '../../rig/server/server-instance.ts';
+
+/** An instance whose app is a server with the library in it, removed when the test has ended. */
+export async function createServerInstance(options: ServerOptions = {}): Promise<ServerInstance> {
+  const instance = await startServerInstance(inject('host'), options);
+  onTestFinished(() => leave(instance));
+  return instance;
+}
+
+/** The name that the server gives its updater. */
+export const updaterOf = (instance: ServerInstance): string => `${instance.name}-svc-updater`;
+
+/** The engine's whole answer about a container; null where there is none. */
+// biome-ignore lint/suspicious/noExplicitAny: as the engine says it
+export async function inspect(name: string): Promise<any> {
+  const { status, body } = await askEngine('GET', `/containers/${name}/json`);
+  return status === 404 ? null : JSON.parse(body);
+}
+
+export async function removeContainer(name: string): Promise<void> {
+  const { status, body } = await askEngine('DELETE', `/containers/${name}?force=1`);
+  if (status !== 204 && status !== 404) throw new Error(`DELETE ${name}: ${status} ${body}`);
+}
+
+/**
+ * The image of something that stands where an updater would and runs a script of the test's own, with `say PHASE TEXT`
+ * for a line of the log. It says how a server copes; updates are made by the real one.
+ */
+export async function publishStandIn(repository: string, script: string): Promise<string> {
+  const { registry } = inject('host');
+  const say = 'say() { echo "2026-11-21T10:00:00.000Z INFO  $*"; }';
+  await publish(registry, repository, 'v1.0.0', { entrypoint: ['/bin/sh', '-c', `${say}\n${script}`] });
+  return `${registry}/${repository}:v1.0.0`;
+}
+
+export interface Followed {
+  events: EventSourceMessage[];
+  runs: Run[];
+  lines: ProgressEvent[];
+  /** How often the connection was made anew. */
+  reconnections: number;
+}
+
+/** Follows the run by the event stream to its end, as a browser does: coming back with the last id while the server is away. */
+export async function follow(instance: ServerInstance, seconds = 90): Promise<Followed> {
+  const events: EventSourceMessage[] = [];
+  const until = Date.now() + seconds * 1000;
+  for (let reconnections = 0; ; reconnections++) {
+    const lastEventId = events.at(-1)?.id;
+    try {
+      const signal = AbortSignal.timeout(seconds * 1000);
+      for await (const event of instance.events(
+        lastEventId === undefined ? { signal } : { lastEventId, signal },
+      )) {
+        events.push(event);
+      }
+    } catch {
+      // Away, or cut off: the next try tells.
+    }
+    if (events.at(-1)?.id?.endsWith(':end')) {
+      const data = (name: string) =>
+        events.filter(({ event }) => event === name).map((each) => JSON.parse(each.data));
+      return { events, runs: data('run'), lines: data('line'), reconnections };
+    }
+    if (Date.now() > until) throw new Error(`no end of the run: ${JSON.stringify(events.slice(-3))}`);
+    await sleep(100);
+  }
+}
+
+/** The status once it is as wanted. Nothing of it is older than a second or two. */
+export async function waitForStatus(
+  instance: ServerInstance,
+  wanted: (status: Status) => boolean,
+  seconds = 30,
+): Promise<Status> {
+  const until = Date.now() + seconds * 1000;
+  for (;;) {
+    const status = await instance.status().catch(() => null);
+    if (status !== null && wanted(status)) return status;
+    if (Date.now() > until) throw new Error(`not as wanted after ${seconds} s: ${JSON.stringify(status)}`);
+    await sleep(50);
+  }
+}
+
+/** The status once the last run has ended and the hold is released. */
+export async function waitForEnd(instance: ServerInstance, seconds = 30): Promise<Run> {
+  const { run } = await waitForStatus(instance, (status) => status.run?.endedAt != null, seconds);
+  const until = Date.now() + 20_000;
+  while ((await instance.holds()).at(-1)?.action !== 'release') {
+    if (Date.now() > until) throw new Error('the hold is not released');
+    await sleep(50);
+  }
+  return run as Run;
+}
