@@ -1,49 +1,86 @@
-// Bundles what runs without node_modules into dist/: one file per entry of `bundles`, and beside it the licenses of the
-// packages that went into it.
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+// Builds what is published into dist/, or into the directory that is named: build.mjs [DIRECTORY]
+//   agent.mjs               the agent for the image, without any need of node_modules; beside it the licenses of the
+//                           packages that went into it
+//   instance/index.mjs      the library for a server, readable; its packages stay outside
+//   instance/types          its declarations
+//   instance/openapi.json   its endpoints
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { writeTypes } from './lib/types.mjs';
 
-const root = new URL('..', import.meta.url);
-const { version } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'));
+const root = fileURLToPath(new URL('..', import.meta.url));
+const out = resolve(process.argv[2] ?? join(root, 'dist'));
+const { version, dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
 
-const bundles = [{ entry: 'src/agent/main.ts', out: 'dist/agent.mjs', limit: 600_000 }];
-
-/** For Node 22 and later. CommonJS dependencies inside call `require` for Node's own modules, which ESM does not have. */
+/** For Node 22 and later. */
 const forNode = {
+  absWorkingDir: root,
+  bundle: true,
   platform: 'node',
   target: 'node22',
   format: 'esm',
-  banner: {
-    js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
-  },
+  define: { 'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version) },
+  // The whole licenses go into a file of their own.
+  legalComments: 'none',
+  logLevel: 'warning',
 };
 
-await mkdir(new URL('dist', root), { recursive: true });
+await mkdir(out, { recursive: true });
+await buildAgent();
+await buildLibrary();
 
-for (const { entry, out, limit } of bundles) {
+async function buildAgent() {
   const { metafile } = await build({
     ...forNode,
-    absWorkingDir: fileURLToPath(root),
-    entryPoints: [entry],
-    outfile: out,
-    bundle: true,
+    entryPoints: ['src/agent/main.ts'],
+    outfile: join(out, 'agent.mjs'),
+    // CommonJS dependencies inside call `require` for Node's own modules, which ESM does not have.
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
+    },
     // Names stay: an operator's stack trace has to mean something to us.
     minify: true,
     keepNames: true,
-    define: { 'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version) },
-    // The whole licenses go into a file of their own.
-    legalComments: 'none',
     metafile: true,
-    logLevel: 'warning',
   });
-  await writeFile(new URL(out.replace(/\.mjs$/, '.licenses.txt'), root), await licensesOf(metafile));
-  const { size } = await stat(new URL(out, root));
-  console.log(`${out}  ${(size / 1000).toFixed(0)} KB of at most ${limit / 1000} KB`);
-  if (size > limit) {
-    console.error(`build: ${out} is ${size} bytes, which is more than ${limit}`);
-    process.exitCode = 1;
-  }
+  await writeFile(join(out, 'agent.licenses.txt'), await licensesOf(metafile));
+  await weigh('agent.mjs', 600_000);
+}
+
+async function buildLibrary() {
+  // What an earlier build left there would be published, too.
+  await rm(join(out, 'instance'), { recursive: true, force: true });
+  await build({
+    ...forNode,
+    entryPoints: ['src/instance/index.ts'],
+    outfile: join(out, 'instance/index.mjs'),
+    external: Object.keys(dependencies),
+  });
+  // Whoever uses the library has its dependencies, and no types of those that bring none.
+  await writeTypes('instance/index', join(out, 'instance/types'), ['zod']);
+  await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
+  await weigh('instance/index.mjs', 150_000);
+}
+
+async function openApi() {
+  const { outputFiles } = await build({
+    ...forNode,
+    entryPoints: ['src/instance/openapi.ts'],
+    write: false,
+  });
+  const code = Buffer.from(outputFiles[0].contents).toString('base64');
+  const { openApi } = await import(`data:text/javascript;base64,${code}`);
+  return openApi('/api/v1/instance/update', version);
+}
+
+async function weigh(file, limit) {
+  const { size } = await stat(join(out, file));
+  console.log(`${file}  ${(size / 1000).toFixed(0)} KB of at most ${limit / 1000} KB`);
+  if (size <= limit) return;
+  console.error(`build: ${file} is ${size} bytes, which is more than ${limit}`);
+  process.exitCode = 1;
 }
 
 /** The license files of the packages in a bundle, one after the other, sorted by package. */
@@ -52,10 +89,10 @@ async function licensesOf({ inputs }) {
     Object.keys(inputs).flatMap((file) => file.match(/^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []),
   );
   const texts = [...folders].sort().map(async (folder) => {
-    const base = new URL(`${folder}/`, root);
-    const { name, version, license } = JSON.parse(await readFile(new URL('package.json', base), 'utf8'));
+    const base = join(root, folder);
+    const { name, version, license } = JSON.parse(await readFile(join(base, 'package.json'), 'utf8'));
     const files = (await readdir(base)).filter((file) => /^(license|licence|notice)/i.test(file));
-    const bodies = await Promise.all(files.map((file) => readFile(new URL(file, base), 'utf8')));
+    const bodies = await Promise.all(files.map((file) => readFile(join(base, file), 'utf8')));
     return [`${name} ${version} (${license})`, ...bodies.map((body) => body.trim())].join('\n\n');
   });
   return `${(await Promise.all(texts)).join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;

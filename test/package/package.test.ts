@@ -1,0 +1,255 @@
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+const bin = (name: string) => join(root, 'node_modules/.bin', name);
+
+const isType = (file: string) => file.startsWith('dist/instance/types/') && file.endsWith('.d.ts');
+
+/** All that somebody has who uses the library: what it depends on, and the types of Node. */
+const installed = ['dockerode', 'semver', 'zod', '@types/node'];
+
+let directory = '';
+/** The package as it is unpacked into a project's `node_modules`. */
+let unpacked = '';
+let packed: string[] = [];
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-package-'));
+  const source = join(directory, 'source');
+  // The whole checkout, but for what git ignores, so that it is seen what npm leaves out.
+  const left = new Set(['.git', '.cache', 'coverage', 'dist', 'node_modules']);
+  for (const name of (await readdir(root)).filter((name) => !left.has(name))) {
+    await cp(join(root, name), join(source, name), { recursive: true });
+  }
+  await run('node', ['scripts/build.mjs', join(source, 'dist')], root);
+  const pack = ['pack', '--json', '--offline', '--ignore-scripts', '--pack-destination', directory];
+  const [archive] = JSON.parse(await run('npm', pack, source)) as { filename: string }[];
+
+  const modules = join(directory, 'consumer/node_modules');
+  unpacked = join(modules, 'svc-updater');
+  await mkdir(unpacked, { recursive: true });
+  await run('tar', [
+    '-xzf',
+    join(directory, archive?.filename ?? ''),
+    '--strip-components=1',
+    '-C',
+    unpacked,
+  ]);
+  for (const name of installed) {
+    await mkdir(dirname(join(modules, name)), { recursive: true });
+    await symlink(join(root, 'node_modules', name), join(modules, name));
+  }
+  const entries = await readdir(unpacked, { recursive: true, withFileTypes: true });
+  packed = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(unpacked.length + 1))
+    .sort();
+}, 60_000);
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+describe('the package', () => {
+  it('holds what is published, and nothing else', () => {
+    expect(packed.filter((file) => !isType(file))).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'SECURITY.md',
+      'dist/agent.licenses.txt',
+      'dist/agent.mjs',
+      'dist/instance/index.mjs',
+      'dist/instance/openapi.json',
+      'package.json',
+    ]);
+  });
+
+  it('tells nothing of the machine that it was built on', async () => {
+    const traces = [`${root}/`, directory, 'sourceMappingURL'];
+    for (const file of packed) {
+      const text = await readFile(join(unpacked, file), 'utf8');
+      expect(
+        traces.filter((trace) => text.includes(trace)),
+        file,
+      ).toEqual([]);
+    }
+  });
+
+  it('declares what it imports, and leaves it outside', async () => {
+    const { dependencies } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
+    const code = await readFile(join(unpacked, 'dist/instance/index.mjs'), 'utf8');
+    const names = [...code.matchAll(/^(?:import|export)\b[^'"]*?['"]([^'"\n]+)['"];?$/gm)].map(
+      ([, name]) => name,
+    );
+    // Of `semver/functions/valid.js`, the package.
+    const packages = new Set(names.flatMap((name = '') => name.match(/^(?!node:)(?:@[^/]+\/)?[^/]+/) ?? []));
+    expect(packages).toContain('zod');
+    expect(Object.keys(dependencies)).toEqual(expect.arrayContaining([...packages]));
+    expect(code).not.toMatch(/\bnode_modules\//);
+  });
+
+  it('describes its endpoints for the version that it is', async () => {
+    const read = async (file: string) => JSON.parse(await readFile(join(unpacked, file), 'utf8'));
+    const { info, paths } = await read('dist/instance/openapi.json');
+    expect(info.version).toBe((await read('package.json')).version);
+    expect(Object.keys(paths)).toContain('/api/v1/instance/update');
+  });
+});
+
+describe('the examples of the README', () => {
+  let feed: Server;
+  beforeAll(async () => {
+    feed = createServer((_, answer) => answer.end('{"releases":[{"version":"v1.5.0"}]}'));
+    await new Promise<void>((resolve) => feed.listen(0, '127.0.0.1', resolve));
+    const modules = join(directory, 'consumer/node_modules');
+    await mkdir(join(modules, '@hono'), { recursive: true });
+    for (const name of ['hono', '@hono/node-server']) {
+      await symlink(join(root, 'node_modules', name), join(modules, name));
+    }
+  });
+  afterAll(() => void feed.close());
+
+  it.each(['plain-node', 'hono'])('%s starts, answers, and ends when it is told to', async (name) => {
+    const consumer = join(directory, 'consumer');
+    await cp(join(root, `test/examples/${name}.ts`), join(consumer, `${name}.ts`));
+    const { port: feedPort } = feed.address() as AddressInfo;
+    const server = execa('node', [`${name}.ts`], {
+      cwd: consumer,
+      env: {
+        ADMIN_TOKEN: 'correct horse',
+        DATA: join(consumer, `data-${name}`),
+        FEED: `http://127.0.0.1:${feedPort}/`,
+        PORT: '0',
+      },
+      reject: false,
+      all: true,
+      timeout: 30_000,
+    });
+    try {
+      const base = await new Promise<string>((resolve, reject) => {
+        let output = '';
+        server.all.on('data', (text: Buffer) => {
+          output += text;
+          const port = /port: (\d+)/.exec(output)?.[1];
+          if (port !== undefined) resolve(`http://127.0.0.1:${port}`);
+        });
+        server.then(() => reject(new Error(output)));
+      });
+      expect(await (await fetch(base)).text()).toBe('svc v1.4.2\n');
+      const status = `${base}/api/v1/instance/update`;
+      expect((await fetch(status)).status).toBe(401);
+      const headers = { Authorization: 'Bearer correct horse' };
+      await expect
+        .poll(async () => (await fetch(status, { headers })).json(), { timeout: 10_000 })
+        .toMatchObject({
+          version: 'v1.4.2',
+          channel: 'stable',
+          latest: { version: 'v1.5.0' },
+          canUpdate: false,
+        });
+      const channel = await fetch(`${status}/channel`, {
+        method: 'PUT',
+        headers: { ...headers, 'Content-Type': 'application/json' },
+        body: '{"channel":"canary"}',
+      });
+      expect(await channel.json()).toMatchObject({ channel: 'canary' });
+      expect((await fetch(`${status}/progress`, { headers })).status).toBe(404);
+    } finally {
+      server.kill('SIGTERM');
+    }
+    const { exitCode, all } = await server;
+    expect({ exitCode, all }).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('a project that has it installed', () => {
+  const program = `import {
+  createInstanceUpdates,
+  type InstanceOptions,
+  type InstanceUpdates,
+  type JobQueue,
+  type Run,
+  type Status,
+} from 'svc-updater/instance';
+import api from 'svc-updater/openapi.json' with { type: 'json' };
+
+const queue: JobQueue = { hold() {}, release() {}, jobs: () => [{ kind: 'backup', state: 'running' }] };
+const options: InstanceOptions = {
+  version: 'v1.4.2',
+  updaterImage: 'ghcr.io/acme/svc-updater:1.0.0',
+  feed: null,
+  authorize: () => null,
+  queue,
+  channel: { read: () => 'stable', write: () => {} },
+  onEnd: (run: Run) => console.log(run.outcome),
+};
+const updates: InstanceUpdates = createInstanceUpdates(options);
+const request = new Request('http://localhost/api/v1/instance/update');
+const answer = await updates.handle(request);
+console.log(JSON.stringify([updates.matches(request), answer.status, api.openapi.split('.')[0]]));
+await updates.close();
+
+export const version = ({ latest }: Status): string | undefined => latest?.version;
+// @ts-expect-error: types that are wrong or missing would let this pass
+const wrong: InstanceOptions = { ...options, updaterPull: 'sometimes' };
+try {
+  createInstanceUpdates(wrong);
+} catch (error) {
+  console.log(String(error).includes('updaterPull'));
+}
+// @ts-expect-error: as would any
+export const state: 'nonsense' = ({} as Run).state;
+`;
+
+  beforeAll(async () => {
+    const consumer = join(directory, 'consumer');
+    await writeFile(join(consumer, 'package.json'), JSON.stringify({ type: 'module' }));
+    await writeFile(join(consumer, 'main.ts'), program);
+    await writeFile(
+      join(consumer, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: {
+          module: 'nodenext',
+          target: 'es2024',
+          lib: ['es2024'],
+          types: ['node'],
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          resolveJsonModule: true,
+          skipLibCheck: false,
+          outDir: 'out',
+        },
+        files: ['main.ts'],
+      }),
+    );
+  });
+
+  it('compiles against its types and runs on plain Node', async () => {
+    const consumer = join(directory, 'consumer');
+    const read = (await run(bin('tsc'), ['-p', '.', '--listFiles'], consumer)).split('\n');
+    const types = read.filter((file) => file.startsWith(unpacked) && file.endsWith('.d.ts'));
+    // Every declaration that is packed, and none that is not.
+    expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(packed.filter(isType));
+    const out = await run('node', ['out/main.js'], consumer);
+    expect(out.split('\n')).toEqual(['[true,401,"3"]', 'true']);
+  }, 60_000);
+});
+
+/** What a program prints; it must end well. */
+async function run(file: string, args: string[], cwd = directory): Promise<string> {
+  const { exitCode, stdout, stderr } = await execa(file, args, {
+    cwd,
+    reject: false,
+    stdin: 'ignore',
+    timeout: 60_000,
+    env: { npm_config_update_notifier: 'false' },
+  });
+  expect(exitCode, `${file} ${args.join(' ')}\n${stdout}\n${stderr}`).toBe(0);
+  return stdout;
+}
