@@ -121,9 +121,9 @@ export class EngineSocket {
     await faulty(this.#queries.getContainer(id).rename({ name }));
   }
 
-  /** A container that is gone already is none that has to be removed. */
-  async remove(id: string): Promise<void> {
-    await orNull(withDeadline(this.#streams.getContainer(id).remove({ v: true }), 60_000));
+  /** A container that is gone already is none that has to be removed; one that runs is refused, but for `force`. */
+  async remove(id: string, { force = false }: { force?: boolean } = {}): Promise<void> {
+    await orNull(withDeadline(this.#streams.getContainer(id).remove({ v: true, force }), 60_000));
   }
 
   /** The lines of a container's log from its first one on, until the container ends or the signal is given. */

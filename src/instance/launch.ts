@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { parseReference } from '../compose/reference.ts';
 import { EngineFault, type EngineSocket } from '../engine/engine-socket.ts';
@@ -37,6 +36,7 @@ export async function launch(
     image: settings.updaterImage,
     target,
     services,
+    environment: settings.updaterEnvironment,
     origin: { id: run, from, to, startedAt },
   });
   const id = await engine.create(spec).catch((error) => {
@@ -47,8 +47,8 @@ export async function launch(
   try {
     await engine.start(id);
   } catch (error) {
-    // What never ran is no run's remains.
-    await engine.remove(id).catch(() => {});
+    // What never ran is no run's remains, and what is late must not run without its hold.
+    await engine.remove(id, { force: true }).catch(() => {});
     throw error;
   }
   return id;
@@ -112,5 +112,3 @@ async function clearName(engine: EngineSocket, home: Home, name: string): Promis
   if (isAbout(found, home)) await engine.remove(found.id);
   else await engine.rename(found.id, `${name}-${found.id.slice(0, 12)}`);
 }
-
-export const newRunId = (): string => randomUUID();

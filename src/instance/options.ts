@@ -54,6 +54,8 @@ export interface InstanceOptions {
   updaterImage: string;
   /** `missing`: an image that the engine has is not pulled again. Default `always`. */
   updaterPull?: 'always' | 'missing';
+  /** Settings of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. */
+  updaterEnvironment?: Readonly<Record<string, string>>;
   /**
    * The name of the updater's container, by which operators read its log. Default `svc-updater`. An engine runs one
    * update at a time under one name: instances that share an engine update side by side under names of their own.
@@ -94,6 +96,9 @@ const shape = z.strictObject({
   version: z.string().min(1),
   updaterImage: z.string().regex(/^[^\s-]\S*$/, 'must be an image reference'),
   updaterPull: z.enum(['always', 'missing']).optional(),
+  updaterEnvironment: z
+    .record(z.string().regex(/^SVC_UPDATER_[A-Z_]+$/, 'must be a setting of the updater'), z.string())
+    .optional(),
   containerName: z
     .string()
     .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, "must be a container's name")
@@ -126,6 +131,7 @@ export function readOptions(options: InstanceOptions): Settings {
   return {
     ...options,
     updaterPull: options.updaterPull ?? 'always',
+    updaterEnvironment: options.updaterEnvironment ?? {},
     containerName: options.containerName ?? 'svc-updater',
     workers: options.workers ?? null,
     socketPath: options.socketPath ?? '/var/run/docker.sock',

@@ -26,13 +26,15 @@ export interface UpdaterOrder {
   target: string;
   /** All of them, the app first; null leaves the choice to the updater. */
   services: readonly string[] | null;
+  /** `SVC_UPDATER_…` */
+  environment: Readonly<Record<string, string>>;
   origin: RunOrigin;
 }
 
 /** The container that carries out an update (SPEC 4.7). */
 export function updaterContainer(
   home: Home,
-  { name, image, target, services, origin }: UpdaterOrder,
+  { name, image, target, services, environment, origin }: UpdaterOrder,
 ): ContainerSpec {
   const bind = (source: string, target = source, readOnly = false) => ({
     Type: 'bind' as const,
@@ -47,7 +49,10 @@ export function updaterContainer(
       ...['update', '--target', target, '--project', home.project, '--dir', home.directory],
       ...(services ?? []).flatMap((name) => ['--service', name]),
     ],
-    Env: [`DOCKER_HOST=unix://${home.socket}`],
+    Env: [
+      `DOCKER_HOST=unix://${home.socket}`,
+      ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+    ],
     StopTimeout: secondsToStop,
     Labels: {
       [labels.project]: home.project,

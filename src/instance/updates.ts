@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineSocket } from '../engine/engine-socket.ts';
 import type { Channel } from '../release/channel.ts';
@@ -5,7 +6,7 @@ import { createFeed, type Feed } from './feed.ts';
 import { findReason } from './find-reason.ts';
 import { Homeless } from './home.ts';
 import { findLag, hasMoved, type Lag } from './lag.ts';
-import { launch, newRunId } from './launch.ts';
+import { launch } from './launch.ts';
 import { goalFor, type Known, offer } from './offer.ts';
 import type { Settings } from './options.ts';
 import { RunKeeper } from './run-keeper.ts';
@@ -118,7 +119,13 @@ export class Updates implements UpdateService {
   async record(): Promise<RunRecord | null> {
     // Whoever comes back for a run must not be told that there is none.
     await this.#resumed;
-    if (!this.#keeper.isUnderWay) this.#notice(await this.#outlook.recent());
+    if (!this.#keeper.isUnderWay) {
+      // What the queue or the channel fail in is no matter of a run.
+      await this.#outlook.recent().then(
+        (seen) => this.#notice(seen),
+        () => {},
+      );
+    }
     return this.#keeper.record;
   }
 
@@ -146,7 +153,7 @@ export class Updates implements UpdateService {
       const { home } = seen;
       if (!home || 'upToDate' in goal) throw new Error('an update with neither a place nor a goal');
       const record = new RunRecord({
-        id: newRunId(),
+        id: randomUUID(),
         from: this.version,
         to: goal.to,
         startedAt: new Date().toISOString(),

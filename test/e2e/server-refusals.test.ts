@@ -219,6 +219,8 @@ describe('a run', () => {
   it('neither loses nor runs a job that comes while it is being started', async () => {
     const answered: number[] = [];
     for (const delay of [0, 2, 4, 6, 9, 12, 16, 20]) {
+      // One that is refused for what it names: it must not release what the other holds.
+      const refused = instance.startUpdateOverHttp('v1.0.0');
       const starting = instance.startUpdateOverHttp();
       const { id } = await sleep(delay).then(() => instance.addJob({ kind: 'job', milliseconds: 30 }));
       const answer = await starting;
@@ -226,6 +228,8 @@ describe('a run', () => {
       answered.push(answer.status);
       if (answer.status === 202) {
         await waitForStatus(instance, (status) => status.run?.state === 'inspect');
+        expect((await refused).status).toBe(409);
+        expect(await isHeld()).toBe(true);
         await removeContainer(updaterOf(instance));
         await waitForEnd(instance);
       }
@@ -253,6 +257,21 @@ describe('a run', () => {
       if (event.event === 'line') lines.push(`${event.id} ${JSON.parse(event.data).message}`);
     }
     expect(lines).toEqual([`${id}:1 here`, `${id}:2 again`, `${id}:3 updated all`]);
+  });
+
+  it('goes on where what has stopped is started again, as an engine does that was restarted itself', async () => {
+    const id = await start('v1.1.0');
+    await waitForStatus(instance, ({ run }) => run?.state === 'inspect');
+    await execa('docker', ['kill', updaterOf(instance)]);
+    await sleep(1_000);
+    expect(await instance.progress()).toMatchObject({ id, state: 'inspect', outcome: null });
+    await execa('docker', ['start', updaterOf(instance)]);
+    for await (const event of instance.events({ lastEventId: `${id}:1` })) {
+      if (event.id === `${id}:2`) break;
+    }
+    expect(await isHeld()).toBe(true);
+    await removeContainer(updaterOf(instance));
+    expect(await waitForEnd(instance)).toMatchObject({ id, state: 'crashed' });
   });
 
   it('is crashed where it has ended for good without an outcome', async () => {

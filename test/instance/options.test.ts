@@ -29,6 +29,7 @@ describe('readOptions', () => {
     expect(settings).toEqual({
       ...required,
       updaterPull: 'always',
+      updaterEnvironment: {},
       containerName: 'svc-updater',
       workers: null,
       socketPath: '/var/run/docker.sock',
@@ -45,6 +46,7 @@ describe('readOptions', () => {
     const options: InstanceOptions = {
       ...required,
       updaterPull: 'missing',
+      updaterEnvironment: { SVC_UPDATER_WAIT_TIMEOUT: '600' },
       containerName: 'svc2-updater',
       feed: { url: 'http://127.0.0.1:3000/releases', headers: { authorization: 'token x' } },
       workers: [],
@@ -94,6 +96,7 @@ describe('readOptions', () => {
     ['a channel as text', { channel: 'stable' }, 'channel'],
     ['a channel that cannot be written', { channel: { read: () => null } }, 'channel.write'],
     ['another pull', { updaterPull: 'never' }, 'updaterPull'],
+    ['a setting of somebody else', { updaterEnvironment: { DOCKER_HOST: 'x' } }, 'updaterEnvironment'],
     ['a container without a name', { containerName: '' }, 'containerName'],
     ['a container by its path', { containerName: '/svc-updater' }, 'containerName'],
     ['a worker with a space', { workers: ['worker', 'a b'] }, 'workers[1]'],

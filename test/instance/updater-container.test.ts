@@ -26,6 +26,7 @@ const order = {
   image: 'acme/svc-updater:v1.0.0',
   target: 'v1.5.0',
   services: null,
+  environment: {},
   origin,
 };
 
@@ -75,6 +76,11 @@ describe("the updater's container", () => {
   it('is told the services where they are not the usual ones', () => {
     const { Cmd } = updaterContainer(home, { ...order, services: ['web', 'jobs'] });
     expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
+  });
+
+  it('is given the settings of the host', () => {
+    const { Env } = updaterContainer(home, { ...order, environment: { SVC_UPDATER_WAIT_TIMEOUT: '600' } });
+    expect(Env).toEqual(['DOCKER_HOST=unix:///run/docker.sock', 'SVC_UPDATER_WAIT_TIMEOUT=600']);
   });
 
   it('has no logins where the server has none', () => {
