@@ -4,15 +4,17 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Of the end-to-end tests, by how long they take: a long one that starts last leaves one worker idle. */
 const longest = [
-  'faults',
   'rows',
-  'faults-own-engine',
   'paths',
-  'refusals',
+  'faults',
   'endings',
-  'instance',
+  'refusals',
+  'faults-own-engine',
   'bad-input',
   'log',
+  'instance',
+  'server-refusals',
+  'server',
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -46,7 +48,7 @@ export default defineConfig({
           hookTimeout: 300_000,
           fileParallelism: true,
           // More than the cores: what waits for a health check or a stop leaves its core to the others.
-          maxWorkers: 3,
+          maxWorkers: 4,
         },
       },
     ],

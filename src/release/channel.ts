@@ -24,15 +24,24 @@ export function channelOf(version: string): Channel | null {
   return tag.version.includes('-') ? 'canary' : 'stable';
 }
 
-/** The newest release of a channel, by precedence and not by date: an old line may get its fix late. */
+// Asked for with every status, of lists that are read once in ten minutes.
+const found = new WeakMap<readonly Release[], Partial<Record<Channel, Release | null>>>();
+
+/**
+ * The newest release of a channel, by precedence and not by date: an old line may get its fix late. A list must not be
+ * changed in place once it was given.
+ */
 export function newestOn(channel: Channel, releases: readonly Release[]): Release | null {
-  return releases
+  const known = found.get(releases) ?? {};
+  found.set(releases, known);
+  known[channel] ??= releases
     .filter(({ version }) => channelOf(version) === channel)
     .reduce<Release | null>(
       (best, release) =>
         best !== null && compareVersions(best.version, release.version) >= 0 ? best : release,
       null,
     );
+  return known[channel];
 }
 
 /**

@@ -1,12 +1,5 @@
-import { expect, inject, onTestFinished, test } from 'vitest';
-import { type ServerOptions, startServerInstance } from '../rig/server/server-instance.ts';
-import { leave } from './support/instance.ts';
-
-async function createServerInstance(options: ServerOptions = {}) {
-  const instance = await startServerInstance(inject('host'), options);
-  onTestFinished(() => leave(instance));
-  return instance;
-}
+import { expect, test } from 'vitest';
+import { createServerInstance } from './support/server.ts';
 
 const byProgress = (jobs: { progress: string; runs: number }[]) =>
   jobs.map(({ progress, runs }) => `${progress} ${runs}`);
@@ -46,9 +39,4 @@ test('it has the socket of the engine, and a generated one has what it needs aft
   expect({ exitCode, log }).toMatchObject({ exitCode: 0 });
   expect(await instance.version()).toBe('v1.1.0');
   expect(await instance.compose('exec', 'app', 'ls', '/var/run/docker.sock')).toContain('docker.sock');
-});
-
-test('without the socket', async () => {
-  const instance = await createServerInstance({ withoutSocket: true });
-  await expect(instance.compose('exec', 'app', 'ls', '/var/run/docker.sock')).rejects.toThrow();
 });

@@ -24,10 +24,6 @@ export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
    * writes), REGISTRY_CREDENTIALS, QUEUE_HOLD (`memory`: gone with the process).
    */
   settings?: Record<string, string>;
-  /** Further mounts of the app; in an install that is not generated. */
-  volumes?: string[];
-  /** Without the engine's socket; in an install that is not generated. */
-  withoutSocket?: boolean;
 }
 
 /** What stands in the log of `/test/holds`. */
@@ -57,7 +53,7 @@ export async function startServerInstance(
 }
 
 function instanceOptions(name: string, options: ServerOptions): InstanceOptions {
-  const { settings, volumes = [], withoutSocket = false, env = '', ...rest } = options;
+  const { settings, env = '', ...rest } = options;
   const values: Record<string, string> = {
     UPDATER_IMAGE: updaterImage,
     // Of the instance's own: other people's updaters on this engine are let alone, and the container goes with it.
@@ -67,11 +63,10 @@ function instanceOptions(name: string, options: ServerOptions): InstanceOptions 
     ...settings,
   };
   const lines = Object.entries(values).map(([key, value]) => `${key}=${value}\n`);
-  const socket = withoutSocket ? [] : serverCompose.volumes;
   return {
     ...rest,
     env: lines.join('') + env,
-    text: { ...serverCompose, volumes: [...socket, ...volumes] },
+    text: serverCompose,
   };
 }
 
