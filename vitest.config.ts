@@ -48,7 +48,7 @@ export default defineConfig({
           hookTimeout: 300_000,
           fileParallelism: true,
           // More than the cores: what waits for a health check or a stop leaves its core to the others.
-          maxWorkers: 4,
+          maxWorkers: 3,
         },
       },
     ],

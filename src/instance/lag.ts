@@ -4,6 +4,7 @@ import { isAhead } from '../release/channel.ts';
 import { parseTag } from '../release/tag.ts';
 import type { Home } from './home.ts';
 import { loginFor } from './launch.ts';
+import type { Settings } from './options.ts';
 import type { Run } from './schemas.ts';
 
 /** A release that an update went for and did not reach, because the tag that the instance follows lags behind. */
@@ -16,29 +17,65 @@ export interface Lag {
   digests: readonly string[];
 }
 
-/** What the last run left unreached; null where it reached what it went for, or did not end well. */
-export async function findLag(
-  run: Run,
-  version: string,
-  home: Home,
-  engine: EngineSocket,
-): Promise<Lag | null> {
-  const { outcome, to } = run;
-  if ((outcome !== 'updated' && outcome !== 'unchanged') || to === null || !isAhead(to, version)) return null;
-  const reference = parseReference(home.imageReference);
-  // A release tag says itself what it names.
-  if (reference === null || parseTag(reference.tag ?? 'latest').kind === 'release') return null;
-  const image = await engine.image(home.imageId);
-  return {
-    version: to,
-    reference: home.imageReference,
-    repository: reference.repository,
-    digests: (image?.digests ?? []).map((digest) => digest.slice(digest.indexOf('@') + 1)),
-  };
-}
+/** Finds out what runs leave unreached, and forgets it once the tag has moved. */
+export class LagWatch {
+  readonly #engine: EngineSocket;
+  readonly #settings: Settings;
+  readonly #home: () => Promise<Home>;
+  /** Of the last run that has ended. */
+  #left: { runId: string; lag: Promise<Lag | null> } | null = null;
 
-/** Whether the tag names another image by now. @throws EngineFault where the registry does not say */
-export async function hasMoved(lag: Lag, engine: EngineSocket, credentials: string | null): Promise<boolean> {
-  const login = await loginFor(lag.repository, credentials);
-  return !lag.digests.includes(await engine.remoteDigest(lag.reference, login));
+  constructor(engine: EngineSocket, settings: Settings, home: () => Promise<Home>) {
+    this.#engine = engine;
+    this.#settings = settings;
+    this.#home = home;
+  }
+
+  /** What that run, the last one, left unreached: nobody is offered it before this is known. */
+  async after(run: Run | undefined): Promise<Lag | null> {
+    if (!run?.outcome) return null;
+    if (this.#left?.runId !== run.id) this.#left = { runId: run.id, lag: this.#find(run) };
+    return this.#left.lag;
+  }
+
+  /** Asks the registry whether the tag has moved, where that matters. */
+  async look(run: Run | undefined): Promise<void> {
+    const lag = await this.after(run);
+    const left = this.#left;
+    if (lag === null || left === null) return;
+    try {
+      if (await this.#hasMoved(lag)) left.lag = Promise.resolve(null);
+    } catch (cause) {
+      const message = `cannot tell whether ${lag.reference} has moved`;
+      this.#settings.log({ level: 'warn', message, cause });
+    }
+  }
+
+  async #find({ outcome, to }: Run): Promise<Lag | null> {
+    if ((outcome !== 'updated' && outcome !== 'unchanged') || to === null) return null;
+    if (!isAhead(to, this.#settings.version)) return null;
+    try {
+      const { imageReference, imageId } = await this.#home();
+      const reference = parseReference(imageReference);
+      // A release tag says itself what it names.
+      if (reference === null || parseTag(reference.tag ?? 'latest').kind === 'release') return null;
+      const image = await this.#engine.image(imageId);
+      return {
+        version: to,
+        reference: imageReference,
+        repository: reference.repository,
+        digests: (image?.digests ?? []).map((digest) => digest.slice(digest.indexOf('@') + 1)),
+      };
+    } catch (cause) {
+      const message = 'cannot tell what the last update left unreached';
+      this.#settings.log({ level: 'warn', message, cause });
+      return null;
+    }
+  }
+
+  /** @throws EngineFault where the registry does not say */
+  async #hasMoved({ repository, reference, digests }: Lag): Promise<boolean> {
+    const login = await loginFor(repository, this.#settings.registryCredentials);
+    return !digests.includes(await this.#engine.remoteDigest(reference, login));
+  }
 }

@@ -17,15 +17,10 @@ export class RunKeeper {
   readonly #engine: EngineSocket;
   readonly #settings: Settings;
   readonly #signal: AbortSignal;
-  readonly #onEnd: (run: Run) => Promise<void>;
+  readonly #onEnd: () => Promise<void>;
 
   /** `onEnd` is awaited before the hold is released; the signal lets go of everything but the hold. */
-  constructor(
-    engine: EngineSocket,
-    settings: Settings,
-    signal: AbortSignal,
-    onEnd: (run: Run) => Promise<void>,
-  ) {
+  constructor(engine: EngineSocket, settings: Settings, signal: AbortSignal, onEnd: () => Promise<void>) {
     this.#engine = engine;
     this.#settings = settings;
     this.#signal = signal;
@@ -83,7 +78,7 @@ export class RunKeeper {
       if (id !== null) await followRun(this.#engine, id, record, this.#signal);
       // The next server of this instance goes on from here, and needs the hold.
       if (!record.hasEnded) return;
-      await this.#onEnd(record.run);
+      await this.#onEnd();
       // Another run may be on by now, that of another server: the hold is its own then.
       if (this.#record === record) await this.#settings.queue.release();
       if (silent(record.run)) return;

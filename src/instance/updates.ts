@@ -5,7 +5,7 @@ import type { Channel } from '../release/channel.ts';
 import { createFeed, type Feed } from './feed.ts';
 import { findReason } from './find-reason.ts';
 import { Homeless } from './home.ts';
-import { findLag, hasMoved, type Lag } from './lag.ts';
+import { LagWatch } from './lag.ts';
 import { launch } from './launch.ts';
 import { goalFor, type Known, offer } from './offer.ts';
 import type { Settings } from './options.ts';
@@ -26,22 +26,24 @@ export class Updates implements UpdateService {
   readonly #engine: EngineSocket;
   readonly #outlook: Outlook;
   readonly #keeper: RunKeeper;
+  readonly #lag: LagWatch;
   readonly #feed: Feed | null;
   readonly #closing = new AbortController();
   /** Starts happen one after the other. */
   #lastStart: Promise<unknown> = Promise.resolve();
   /** Settles when it is known whether a run was on as this server began. */
   #resumed: Promise<void> = Promise.resolve();
-  #lag: Lag | null = null;
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   constructor(settings: Settings) {
     this.#settings = settings;
     this.#engine = new EngineSocket(settings.socketPath);
     this.#outlook = new Outlook(this.#engine, settings);
-    this.#keeper = new RunKeeper(this.#engine, settings, this.closing, (run) => this.#ended(run));
+    this.#keeper = new RunKeeper(this.#engine, settings, this.closing, () => this.#ended());
+    this.#lag = new LagWatch(this.#engine, settings, () => this.#outlook.home());
     this.#feed =
-      settings.feed && createFeed(settings.feed, settings.log, () => void this.#seeWhetherTagMoved());
+      settings.feed &&
+      createFeed(settings.feed, settings.log, () => void this.#lag.look(this.#keeper.record?.run));
   }
 
   get version(): string {
@@ -85,12 +87,12 @@ export class Updates implements UpdateService {
     if (refresh && Date.now() - this.#refreshedAt >= refreshPauseMs) {
       this.#refreshedAt = Date.now();
       await Promise.all([this.#feed?.check(), this.#outlook.look()]);
-      await this.#seeWhetherTagMoved();
+      await this.#lag.look(this.#keeper.record?.run);
     }
     const seen = await this.#outlook.recent();
     this.#notice(seen);
     const { channel } = seen;
-    const { latest, upToDate } = offer(this.#known(channel));
+    const { latest, upToDate } = offer(await this.#known(channel));
     const reason = this.#reason(seen, upToDate);
     return {
       version: this.version,
@@ -145,7 +147,7 @@ export class Updates implements UpdateService {
       // Looked at only now: what has not begun by now does not begin before the end of the update.
       const seen = await this.#outlook.look();
       this.#notice(seen);
-      const goal = goalFor(named, this.#known(seen.channel));
+      const goal = goalFor(named, await this.#known(seen.channel));
       const reason = this.#reason(seen, 'upToDate' in goal ? goal.upToDate : null);
       // Another server of this instance may have been faster: the hold is its run's then.
       isKept = this.#keeper.isUnderWay;
@@ -196,13 +198,14 @@ export class Updates implements UpdateService {
     this.#keeper.adopt(updater.container).catch(() => {});
   }
 
-  #known(channel: Channel): Known {
+  async #known(channel: Channel): Promise<Known> {
+    const lag = await this.#lag.after(this.#keeper.record?.run);
     return {
       version: this.version,
       channel,
       releases: this.#feed?.releases ?? null,
       checkedAt: this.#feed?.checkedAt ?? null,
-      lag: this.#lag,
+      lag,
     };
   }
 
@@ -233,28 +236,13 @@ export class Updates implements UpdateService {
     }
   }
 
-  /** Before the hold is released. */
-  async #ended(run: Run): Promise<void> {
-    try {
-      this.#notice(await this.#outlook.look());
-      this.#lag = await findLag(run, this.version, await this.#outlook.home(), this.#engine);
-    } catch (cause) {
-      this.#settings.log({
-        level: 'warn',
-        message: 'cannot tell what the last update left unreached',
-        cause,
-      });
-    }
-  }
-
-  async #seeWhetherTagMoved(): Promise<void> {
-    const lag = this.#lag;
-    if (lag === null) return;
-    const { registryCredentials, log } = this.#settings;
-    try {
-      if ((await hasMoved(lag, this.#engine, registryCredentials)) && this.#lag === lag) this.#lag = null;
-    } catch (cause) {
-      log({ level: 'warn', message: `cannot tell whether ${lag.reference} has moved`, cause });
-    }
+  /** Before the hold is released: another run may need it by now. */
+  async #ended(): Promise<void> {
+    this.#outlook.forget();
+    await this.#outlook.look().then(
+      (seen) => this.#notice(seen),
+      // What fails here fails for whoever asks next, who is told.
+      () => {},
+    );
   }
 }

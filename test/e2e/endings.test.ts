@@ -17,6 +17,7 @@ import {
   shareInstance,
 } from './support/attempt.ts';
 import {
+  type BadRegistry,
   type FaultScope,
   type RegistryFault,
   registryFaults,
@@ -121,6 +122,10 @@ describe('1, 2, 0', () => {
   });
 });
 
+/** The first with every third one after it, and so on. */
+const group = <T>(all: readonly T[]): T[][] =>
+  [0, 1, 2].map((first) => all.filter((_, at) => at % 3 === first));
+
 describe('4: the pull fails, and nothing has changed', () => {
   interface PullFailure {
     name: string;
@@ -132,7 +137,8 @@ describe('4: the pull fails, and nothing has changed', () => {
     /** Tries, where it may pass. */
     tries?: number;
   }
-  const failures: PullFailure[] = [
+  // Those of a group come one after the other in one instance, which each must leave as it was.
+  const failures: PullFailure[][] = group([
     {
       name: '401',
       fault: registryFaults.denied,
@@ -196,32 +202,37 @@ describe('4: the pull fails, and nothing has changed', () => {
       says: 'not pulled within the time allowed',
       next: 'Run the update again with a longer --pull-timeout',
     },
-  ];
+  ]);
 
-  test.concurrent.for(failures.map((each) => [each.name, each] as const))(
+  test.concurrent.for(failures.map((each) => [each.map(({ name }) => name).join('; '), each] as const))(
     '%s',
-    async ([, failure], { onTestFinished: finished }) => {
+    async ([, those], { onTestFinished: finished }) => {
       const registry = await startBadRegistry(inject('host').registry);
       finished(() => registry.close());
       const instance = await createInstanceFor(finished, { ...alone, registry: registry.host });
       // Long enough to be cut short.
       await instance.publish('v1.1.0', { ballast: 4_000 });
-      if (failure.fault === 'down') await registry.down();
-      else registry.fail(failure.fault, failure.scope);
-
-      const { log, durationMs } = await expectAttempt(instance, [...toNext, ...(failure.args ?? [])], {
-        exitCode: 4,
-        says: [failure.says, `${instance.image}:v1.1.0`],
-        ends: ['failed: nothing was changed, v1.0.0 runs on.', failure.next],
-      });
-      // What will not pass by itself is not tried again; what may is tried with growing pauses.
-      expect(log.match(/trying again in \d+ s/g) ?? []).toEqual(
-        (failure.tries ?? 1) === 4 ? ['2', '5', '10'].map((pause) => `trying again in ${pause} s`) : [],
-      );
-      expect(durationMs).toBeLessThan(60_000);
-      expect(Object.keys(await localImages(instance))).toEqual([`${instance.image}:v1.0.0`]);
+      for (const failure of those) await fails(instance, registry, failure);
     },
   );
+
+  async function fails(instance: Instance, registry: BadRegistry, failure: PullFailure): Promise<void> {
+    if (failure.fault === 'down') await registry.down();
+    else registry.fail(failure.fault, failure.scope);
+
+    const { log, durationMs } = await expectAttempt(instance, [...toNext, ...(failure.args ?? [])], {
+      exitCode: 4,
+      says: [failure.says, `${instance.image}:v1.1.0`],
+      ends: ['failed: nothing was changed, v1.0.0 runs on.', failure.next],
+    });
+    // What will not pass by itself is not tried again; what may is tried with growing pauses.
+    expect(log.match(/trying again in \d+ s/g) ?? []).toEqual(
+      (failure.tries ?? 1) === 4 ? ['2', '5', '10'].map((pause) => `trying again in ${pause} s`) : [],
+    );
+    expect(durationMs).toBeLessThan(60_000);
+    expect(Object.keys(await localImages(instance))).toEqual([`${instance.image}:v1.0.0`]);
+    if (failure.fault === 'down') await registry.up();
+  }
 
   test.concurrent('what passes does not end the run', async ({ onTestFinished: finished }) => {
     const registry = await startBadRegistry(inject('host').registry);

@@ -9,7 +9,7 @@ const main = fileURLToPath(new URL('../faults/main.ts', import.meta.url));
 test.for([
   ['engine', 1, 5],
   ['power', 1, 5],
-  ['disk', 4, 2],
+  ['disk', 3, 2],
 ] as const)('faults on an engine of its own: %s', async ([group, tries, seed]) => {
   const { all, exitCode } = await execa(process.execPath, [main, group, '--short', '--seed', `${seed}`], {
     all: true,

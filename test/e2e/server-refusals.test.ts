@@ -357,13 +357,13 @@ describe('a run', () => {
         const answer = await fetch(`http://127.0.0.1:${port}/test/holds`).catch(() => null);
         return ((await answer?.json()) as { action: string }[] | undefined)?.map(({ action }) => action);
       };
-      await expect.poll(holds, { timeout: 15_000 }).toEqual(['hold']);
+      await expect.poll(holds, { timeout: 40_000 }).toEqual(['hold']);
       const status = await fetch(`http://127.0.0.1:${port}/api/v1/instance/update`, {
         headers: { authorization: 'Bearer admin-token' },
       });
       expect(await status.json()).toMatchObject({ canUpdate: false, reason: { code: 'no-engine' } });
       engine.hang(null);
-      await expect.poll(holds, { timeout: 15_000 }).toEqual(['hold', 'release']);
+      await expect.poll(holds, { timeout: 40_000 }).toEqual(['hold', 'release']);
     } finally {
       await removeContainer(name);
       await engine.close();

@@ -102,7 +102,7 @@ async function tryFullInThePull(trial: Trial): Promise<void> {
 const phases = ['plan', 'pull', 'write', 'recreate', 'verify'] as const;
 
 export const faults: readonly Fault[] = [
-  fault('the compose directory has room for so many pages', pages, 2, (trial) =>
+  fault('the compose directory has room for so many pages', pages, 1, (trial) =>
     tryFromTheStart(trial, { bytes: (trial.seed % pages) * page }),
   ),
   fault('the compose directory has room for so many files', files, 1, (trial) =>
