@@ -74,8 +74,7 @@ export class RunKeeper {
     this.#record = record;
     this.#following = (async () => {
       await before;
-      const id = await start();
-      if (id !== null) await followRun(this.#engine, id, record, this.#signal);
+      await this.#toItsEnd(record, start);
       // The next server of this instance goes on from here, and needs the hold.
       if (!record.hasEnded) return;
       await this.#onEnd();
@@ -88,9 +87,20 @@ export class RunKeeper {
       });
       this.#settings.onEnd(record.run);
     })().catch((cause) => {
-      this.#settings.log({ level: 'error', message: 'the update could not be followed to its end', cause });
-      record.end('crashed', 'the update could not be followed to its end');
+      const message = 'what follows the end of an update failed: the queue may still be held';
+      this.#settings.log({ level: 'error', message, cause });
     });
+  }
+
+  async #toItsEnd(record: RunRecord, start: () => Promise<string | null>): Promise<void> {
+    try {
+      const id = await start();
+      if (id !== null) await followRun(this.#engine, id, record, this.#signal);
+    } catch (cause) {
+      const message = 'the update could not be followed to its end';
+      this.#settings.log({ level: 'error', message, cause });
+      record.end('crashed', message);
+    }
   }
 }
 
