@@ -1,11 +1,11 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventStream, silence, wantsEventStream } from '../../src/instance/event-stream.ts';
-import { RunRecord } from '../../src/instance/run-record.ts';
 import type { ProgressEvent } from '../../src/progress/event.ts';
 import { door } from './ask.ts';
 import { follow } from './follow.ts';
 import { MemoryService, record } from './memory-service.ts';
+import { WatchedRecord } from './watched-record.ts';
 
 const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?: number): ProgressEvent => ({
   time: '2026-11-21T10:42:08.000Z',
@@ -14,16 +14,6 @@ const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?:
   ...(percent === undefined ? {} : { percent }),
   message,
 });
-
-/** Knows how many wait for it. */
-class WatchedRecord extends RunRecord {
-  waiting = 0;
-  override async changeAfter(changes: number, signal: AbortSignal): Promise<void> {
-    this.waiting++;
-    await super.changeAfter(changes, signal);
-    this.waiting--;
-  }
-}
 
 function rig(lastEventId: string | null = null, run = record('run1', WatchedRecord) as WatchedRecord) {
   const closing = new AbortController();

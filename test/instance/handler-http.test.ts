@@ -7,11 +7,11 @@ import { runInNewContext } from 'node:vm';
 import { getRequestListener } from '@hono/node-server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createHandler } from '../../src/instance/handler.ts';
-import { RunRecord } from '../../src/instance/run-record.ts';
 import type { Status } from '../../src/instance/schemas.ts';
 import { path } from './ask.ts';
 import { follow } from './follow.ts';
 import { MemoryService, record } from './memory-service.ts';
+import { WatchedRecord } from './watched-record.ts';
 
 let service: MemoryService;
 let server: Server;
@@ -71,16 +71,6 @@ function memory(): number {
   runInNewContext('gc')();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
-}
-
-/** Knows how many wait for it. */
-class WatchedRecord extends RunRecord {
-  waiting = 0;
-  override async changeAfter(changes: number, signal: AbortSignal): Promise<void> {
-    this.waiting++;
-    await super.changeAfter(changes, signal);
-    this.waiting--;
-  }
 }
 
 describe('over HTTP', () => {

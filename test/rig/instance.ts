@@ -22,7 +22,11 @@ const floating: Record<string, ReleaseOptions> = {
 /** Makes a compose directory and starts it with plain `docker compose up -d`, as a person does. */
 export async function startInstance(host: TestHost, options: InstanceOptions = {}): Promise<Instance> {
   const name = options.name ?? `${host.run}-${randomBytes(3).toString('hex')}`;
-  const instance = new Instance(host, name, await freePort(), options);
+  return started(new Instance(host, name, await freePort(), options));
+}
+
+/** Starts it; one that cannot be started leaves nothing. */
+export async function started<T extends Instance>(instance: T): Promise<T> {
   try {
     await instance.start();
   } catch (error) {

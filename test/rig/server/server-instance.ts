@@ -4,7 +4,7 @@ import type { Run, Status } from '../../../src/instance/schemas.ts';
 import { askEngine, engineSocket } from '../engine-api.ts';
 import { freePort } from '../free-port.ts';
 import { buildServerBase } from '../image.ts';
-import { Instance } from '../instance.ts';
+import { Instance, started } from '../instance.ts';
 import type { InstanceOptions } from '../instance-options.ts';
 import { push } from '../registry.ts';
 import { type ReleaseOptions, releases } from '../releases.ts';
@@ -42,14 +42,7 @@ export async function startServerInstance(
 ): Promise<ServerInstance> {
   await shareBase(host);
   const name = options.name ?? `${host.run}-${randomBytes(3).toString('hex')}`;
-  const instance = new ServerInstance(host, name, await freePort(), instanceOptions(name, options));
-  try {
-    await instance.start();
-  } catch (error) {
-    await instance.dispose();
-    throw error;
-  }
-  return instance;
+  return started(new ServerInstance(host, name, await freePort(), instanceOptions(name, options)));
 }
 
 function instanceOptions(name: string, options: ServerOptions): InstanceOptions {
