@@ -105,7 +105,8 @@ function outermost(directories: readonly string[]): string[] {
   return unique.filter((one) => !unique.some((other) => other !== one && isWithin(one, other)));
 }
 
-function unreachable(engine: EngineSocket, error: unknown): Homeless {
+/** What it means that the engine does not answer. */
+export function unreachable(engine: EngineSocket, error: unknown): Homeless {
   const code = error instanceof EngineFault ? (error.cause as NodeJS.ErrnoException | null)?.code : undefined;
   if (code === 'EACCES' || code === 'EPERM') {
     return new Homeless('no-engine', `the server may not use the engine's socket ${engine.path}`, {

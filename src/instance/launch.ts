@@ -26,7 +26,6 @@ export async function launch(
   signal: AbortSignal,
 ): Promise<string> {
   await obtainImage(engine, settings, record, signal);
-  const { id: run, from, to, startedAt } = record.run;
   const services = await chooseServices(engine, home, settings);
   signal.throwIfAborted();
   record.launching('starting the updater');
@@ -37,7 +36,7 @@ export async function launch(
     target,
     services,
     environment: settings.updaterEnvironment,
-    origin: { id: run, from, to, startedAt },
+    origin: record.run,
   });
   const id = await engine.create(spec).catch((error) => {
     throw error instanceof EngineFault && error.status === 409

@@ -1,5 +1,4 @@
-import type { ContainerDetails, EngineSocket } from '../engine/engine-socket.ts';
-import { EngineFault } from '../engine/engine-socket.ts';
+import { type ContainerDetails, EngineFault, type EngineSocket } from '../engine/engine-socket.ts';
 import { followRun } from './follow-run.ts';
 import { LaunchFailure } from './launch.ts';
 import type { Settings } from './options.ts';

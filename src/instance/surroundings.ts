@@ -1,6 +1,6 @@
 import type { ContainerDetails, EngineSocket } from '../engine/engine-socket.ts';
 import type { Channel } from '../release/channel.ts';
-import { findHome, type Home, Homeless } from './home.ts';
+import { findHome, type Home, Homeless, unreachable } from './home.ts';
 import { isChannel, type Job, type Settings } from './options.ts';
 import { isAbout } from './updater-container.ts';
 
@@ -78,11 +78,8 @@ export class Outlook {
   async #place(): Promise<Pick<Surroundings, 'home' | 'homeless' | 'updater'>> {
     try {
       const home = await this.home();
-      const container = await this.#engine.inspect(this.#settings.containerName).catch((cause) => {
-        throw new Homeless('no-engine', `no engine answers at ${this.#engine.path}`, {
-          mayPass: true,
-          cause,
-        });
+      const container = await this.#engine.inspect(this.#settings.containerName).catch((error) => {
+        throw unreachable(this.#engine, error);
       });
       const updater = container && { container, isOurs: isAbout(container, home) };
       return { home, homeless: null, updater };

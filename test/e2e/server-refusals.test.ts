@@ -125,34 +125,52 @@ describe('an update is refused', () => {
     ['not-compose', ['-v', `${engineSocket}:/var/run/docker.sock`]],
     ['no-engine', []],
   ])('%s, by a server that is no compose service or has no socket', async (code, flags) => {
-    const port = await freePort();
-    const name = `${instance.name}-by-hand`;
-    const environment = ['-e', 'UPDATER_IMAGE=acme/svc-updater:v1', '-e', 'DATA=/tmp'];
-    const args = [...flags, ...environment, '-p', `127.0.0.1:${port}:8080`, instanceImage(), 'app'];
-    await execa('docker', ['run', '--detach', '--name', name, ...args]);
-    try {
-      const ask = (init: RequestInit = {}) =>
-        fetch(`http://127.0.0.1:${port}/api/v1/instance/update`, {
-          headers: { authorization: 'Bearer admin-token' },
-          ...init,
-        });
+    await withServerByHand(flags, async (ask, holds) => {
       let answer: Response | null = null;
       for (let tries = 0; tries < 200 && answer === null; tries++) {
-        answer = await ask({ method: 'POST' }).catch(() => null);
+        answer = await ask(updatePath, { method: 'POST' }).catch(() => null);
         await sleep(50);
       }
       expect(await answer?.json()).toMatchObject({ status: 409, reason: { code } });
-      expect(await (await ask()).json()).toMatchObject({ canUpdate: false, reason: { code }, run: null });
+      expect(await (await ask(updatePath)).json()).toMatchObject({
+        canUpdate: false,
+        reason: { code },
+        run: null,
+      });
       // Nothing is held where no update can be.
-      const holds = await (await fetch(`http://127.0.0.1:${port}/test/holds`)).json();
-      expect(holds).toMatchObject([{ action: 'release' }]);
-    } finally {
-      await removeContainer(name);
-    }
+      expect(await holds()).toEqual(['release']);
+    });
   });
 });
 
 const instanceImage = () => `${instance.image}:v1.0.0`;
+
+/** The instance's server in a container that is no compose service, while the test has it; `holds` is null until it answers. */
+async function withServerByHand(
+  flags: readonly string[],
+  use: (
+    ask: (path: string, init?: RequestInit) => Promise<Response>,
+    holds: () => Promise<string[] | null>,
+  ) => Promise<void>,
+): Promise<void> {
+  const port = await freePort();
+  const name = `${instance.name}-by-hand`;
+  const environment = ['-e', 'UPDATER_IMAGE=acme/svc-updater:v1', '-e', 'DATA=/tmp'];
+  const args = [...flags, ...environment, '-p', `127.0.0.1:${port}:8080`, instanceImage(), 'app'];
+  const ask = (path: string, init: RequestInit = {}) =>
+    fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: 'Bearer admin-token' }, ...init });
+  const holds = async () => {
+    const answer = await ask('/test/holds').catch(() => null);
+    const entries = (await answer?.json()) as { action: string }[] | undefined;
+    return entries?.map(({ action }) => action) ?? null;
+  };
+  await execa('docker', ['run', '--detach', '--name', name, ...args]);
+  try {
+    await use(ask, holds);
+  } finally {
+    await removeContainer(name);
+  }
+}
 
 describe('the endpoints', () => {
   it.each<[string, 'admin' | 'user' | null, object, number]>([
@@ -337,35 +355,18 @@ describe('a run', () => {
 
   it('has the queue held while nobody can tell whether one is on', async () => {
     const engine = await startBadEngine(join(instance.directory, 'data', 'engine.sock'));
-    const port = await freePort();
-    const name = `${instance.name}-in-doubt`;
     engine.hang(/./);
-    const mount = ['-v', `${engine.socket}:/var/run/docker.sock`, '-p', `127.0.0.1:${port}:8080`];
-    const environment = ['-e', 'UPDATER_IMAGE=acme/svc-updater:v1', '-e', 'DATA=/tmp'];
-    await execa('docker', [
-      'run',
-      '--detach',
-      '--name',
-      name,
-      ...mount,
-      ...environment,
-      instanceImage(),
-      'app',
-    ]);
     try {
-      const holds = async () => {
-        const answer = await fetch(`http://127.0.0.1:${port}/test/holds`).catch(() => null);
-        return ((await answer?.json()) as { action: string }[] | undefined)?.map(({ action }) => action);
-      };
-      await expect.poll(holds, { timeout: 40_000 }).toEqual(['hold']);
-      const status = await fetch(`http://127.0.0.1:${port}/api/v1/instance/update`, {
-        headers: { authorization: 'Bearer admin-token' },
+      await withServerByHand(['-v', `${engine.socket}:/var/run/docker.sock`], async (ask, holds) => {
+        await expect.poll(holds, { timeout: 40_000 }).toEqual(['hold']);
+        expect(await (await ask(updatePath)).json()).toMatchObject({
+          canUpdate: false,
+          reason: { code: 'no-engine' },
+        });
+        engine.hang(null);
+        await expect.poll(holds, { timeout: 40_000 }).toEqual(['hold', 'release']);
       });
-      expect(await status.json()).toMatchObject({ canUpdate: false, reason: { code: 'no-engine' } });
-      engine.hang(null);
-      await expect.poll(holds, { timeout: 40_000 }).toEqual(['hold', 'release']);
     } finally {
-      await removeContainer(name);
       await engine.close();
     }
   });
