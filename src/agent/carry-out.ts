@@ -19,7 +19,7 @@ import { listProject } from './project-containers.ts';
 import { enterRecreate, recreateAndVerify } from './replace-containers.ts';
 import { endingOf } from './report-ending.ts';
 import type { RunContext } from './run-context.ts';
-import { type Settled, settlePlan } from './settle.ts';
+import { modelAhead, type Settled, settlePlan } from './settle.ts';
 import { endUnchanged } from './story.ts';
 import { writeChanges } from './write.ts';
 
@@ -37,9 +37,12 @@ export async function carryOut(
   try {
     log.phase = 'pull';
     const deadline = Date.now() + options.pullTimeoutMs;
+    const ahead = modelAhead(installation, plan);
+    // What a pull has to say comes first.
+    ahead.catch(() => {});
     const images = await pullMoves(context, installation, plan, deadline);
     const backup = `.svc-updater/backup/${journal.data.run}`;
-    const settled = await settlePlan(engine, installation, plan, images, backup);
+    const settled = await settlePlan(engine, installation, plan, images, backup, await ahead);
     await pullAdded(context, installation, settled, images, journal, deadline);
     for (const warning of settled.warnings) log.warn(warning);
     if (isUnchanged(installation, settled, images)) {

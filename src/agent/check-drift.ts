@@ -1,5 +1,6 @@
 import { service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { inspectImages } from '../engine/query.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { findDrift } from './drift.ts';
 import type { Installation } from './installation.ts';
@@ -18,10 +19,7 @@ export async function checkDrift(
   const moved = [...installation.services, ...installation.followers];
   const containers = moved.flatMap((facts) => facts.containers);
   const imageIds = [...new Set(containers.map(({ imageId }) => imageId))];
-  const [model, images] = await Promise.all([
-    installation.compose.config({ services: moved.map(({ name }) => name) }),
-    engine.images(imageIds),
-  ]);
+  const [model, images] = await Promise.all([installation.movedModel, inspectImages(engine, imageIds)]);
   const imageEnv = new Map(
     imageIds.map((id, index) => [id, images[index]?.env ?? new Map<string, string>()] as const),
   );

@@ -23,7 +23,7 @@ import { localImages } from './pull.ts';
 import { recreate } from './recreate.ts';
 import { type RunContext, remember } from './run-context.ts';
 import { and } from './story.ts';
-import { viewProject } from './view-project.ts';
+import { givePaths, viewProject } from './view-project.ts';
 
 /** Starts of one container for one run: the restart policy of the launcher gives it as many. */
 const maxAttempts = 4;
@@ -56,6 +56,7 @@ export async function settleEarlierRun(
   if (changeover !== null) known.halfDone = pendingSentence(data);
 
   const now = await listProject(engine, project.name);
+  await givePaths(project, met.paths, log);
   const { compose } = await viewProject(engine, project, now.containers, met.paths, data.services, log);
   const files = await Promise.all(data.files.map((record) => asMountedHere(record, project.directory)));
   const stranger = await findStranger(journal, files, now.containers, context);
@@ -116,7 +117,9 @@ async function bringToItsEnd(
   log.info(`${goal} has started: first of all, ${and(names)} are all brought to it`);
   const { waitTimeoutMs } = options;
   const how = { afterUp: async () => {}, mayGoBack: () => false };
-  const all = () => recreate({ engine, compose, changeover, waitTimeoutMs, log, ...how });
+  const all = async () => {
+    await recreate({ engine, compose, changeover, waitTimeoutMs, log, ...how });
+  };
   await cancellation.shield(engine, all).catch((error) => {
     if (!(error instanceof UpdateError)) throw error;
     for (const line of [...error.detail, error.message]) log.warn(line);

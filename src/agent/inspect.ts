@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import { findPin } from '../compose/pins.ts';
 import { parseReference } from '../compose/reference.ts';
-import type { ComposeProject } from '../engine/compose.ts';
+import { Compose, type ComposeProject } from '../engine/compose.ts';
 import { type Container, isMeantToRun, numberOf, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { UpdateError } from '../progress/update-error.ts';
@@ -14,7 +14,7 @@ import type { Log } from './log.ts';
 import type { Met } from './meet.ts';
 import type { UpdateOptions } from './options.ts';
 import { listProject } from './project-containers.ts';
-import { viewProject } from './view-project.ts';
+import { givePaths, viewProject } from './view-project.ts';
 
 const label = 'com.docker.compose';
 
@@ -33,6 +33,18 @@ export async function inspectInstallation(
   const [appName = 'app', ...workerNames] = options.services;
   const app = findApp(containers, appName, located);
   const project = readProject(app, located);
+  const workers = workerNames.map((name) => facts(name, containers, false, meantToRun));
+  const services = [
+    facts(appName, containers, true, meantToRun),
+    ...workers.filter((worker) => worker.containers.length > 0),
+  ];
+  const followers = findFollowers(containers, services, meantToRun);
+  await givePaths(project, paths, log);
+  const movedModel = new Compose(engine, project).config({
+    services: [...services, ...followers].map(({ name }) => name),
+  });
+  // Whoever needs it awaits it; until then another mistake may come first.
+  movedModel.catch(() => {});
   const { files, compose, model } = await viewProject(
     engine,
     project,
@@ -42,20 +54,14 @@ export async function inspectInstallation(
     log,
   );
 
-  const services = [
-    facts(appName, containers, true, meantToRun),
-    ...workerNames.flatMap((name) => {
-      const worker = facts(name, containers, false, meantToRun);
-      if (worker.containers.length > 0) return [worker];
-      if (name in model.services) log.info(`${name} has no container: it is left that way`);
-      else if (options.servicesNamed) {
-        throw new UpdateError('no-app', `no service ${name} in project ${project.name}`, {
-          advice: `Its services are ${Object.keys(model.services).sort().join(', ')}: name them with --service.`,
-        });
-      }
-      return [];
-    }),
-  ];
+  for (const { name } of workers.filter((worker) => worker.containers.length === 0)) {
+    if (name in model.services) log.info(`${name} has no container: it is left that way`);
+    else if (options.servicesNamed) {
+      throw new UpdateError('no-app', `no service ${name} in project ${project.name}`, {
+        advice: `Its services are ${Object.keys(model.services).sort().join(', ')}: name them with --service.`,
+      });
+    }
+  }
   const first = files.composeFiles.find(({ path }) => path === join(project.directory, 'compose.yaml'));
   const [only, ...others] = files.composeFiles;
   const cluster =
@@ -69,9 +75,10 @@ export async function inspectInstallation(
     files,
     versionVariable: options.versionVariable,
     model,
+    movedModel,
     containers,
     services,
-    followers: findFollowers(containers, services, meantToRun),
+    followers,
     pins: services.map(({ name }) => findPin(files, name)),
     runningVersion: runningVersion(services.flatMap((moved) => moved.containers)),
   };

@@ -30,6 +30,8 @@ export interface Installation {
   versionVariable: string;
   /** All services of the project, without the values of env files. */
   model: Model;
+  /** The services that move and what they depend on, with their whole environment; asked for at the same time. */
+  movedModel: Promise<Model>;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
   /** The app first. */

@@ -2,13 +2,14 @@ import { readdir } from 'node:fs/promises';
 import { normalize } from 'node:path';
 import type { Engine } from '../engine/engine.ts';
 import { type HostPaths, isWithin } from '../engine/host-paths.ts';
+import { listContainers } from '../engine/query.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { pendingJournal } from './journal.ts';
 import { stateDirectory } from './lock.ts';
 import type { UpdateOptions } from './options.ts';
 
 /** A compose project as the labels of its containers tell of it. */
-interface ProjectRow {
+export interface ProjectRow {
   name: string;
   /** As compose was started with it, on the host. */
   directory: string;
@@ -30,11 +31,11 @@ const label = 'com.docker.compose';
  * Refusals: not-mounted, several-projects, not-compose.
  */
 export async function locateProject(
-  engine: Engine,
+  known: ProjectRow[],
   paths: HostPaths,
   options: UpdateOptions,
 ): Promise<Located> {
-  const projects = withHalfReplaced(await listProjects(engine), await pendingProjects(paths, options));
+  const projects = withHalfReplaced(known, await pendingProjects(paths, options));
   const candidates = options.dir
     ? [normalize(options.dir).replace(/(.)\/$/, '$1')]
     : await directoriesWithComposeFile(paths);
@@ -75,21 +76,12 @@ export async function locateProject(
   );
 }
 
-async function listProjects(engine: Engine): Promise<ProjectRow[]> {
-  const format = ['project', 'project.working_dir', 'service']
-    .map((key) => `{{json (.Label "${label}.${key}")}}`)
-    .join(',');
-  const output = await engine.ask([
-    'ps',
-    '--all',
-    '--filter',
-    `label=${label}.project`,
-    '--format',
-    `[${format}]`,
-  ]);
+export async function listProjects(engine: Engine): Promise<ProjectRow[]> {
   const rows = new Map<string, ProjectRow>();
-  for (const line of output.split('\n').filter(Boolean)) {
-    const [name = '', directory = '', service = ''] = JSON.parse(line) as string[];
+  for (const { labels } of await listContainers(engine, { label: [`${label}.project`] })) {
+    const [name = '', directory = '', service = ''] = ['project', 'project.working_dir', 'service'].map(
+      (key) => labels[`${label}.${key}`],
+    );
     const key = `${name}\n${directory}`;
     const row = rows.get(key) ?? { name, directory, services: new Set<string>() };
     row.services.add(service);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { disk } from '../compose/file-system.ts';
 import { type Container, isMeantToRun } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { inspectContainers } from '../engine/query.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Log } from './log.ts';
 import { needsRoot } from './read-files.ts';
@@ -91,7 +92,7 @@ export async function takeLock(state: string, own: Container, engine: Engine, lo
         const release = async () => {
           if ((await readFile(lock, 'utf8').catch(() => null)) === text) await rm(lock, { force: true });
         };
-        await removeRemains(state, engine).catch(async (error) => {
+        await removeRemains(state, own, engine).catch(async (error) => {
           await release();
           throw error;
         });
@@ -107,11 +108,11 @@ export async function takeLock(state: string, own: Container, engine: Engine, lo
 }
 
 /** What others left who were killed while they took the lock; `lock.<id>` of one that runs is its own affair. */
-async function removeRemains(state: string, engine: Engine): Promise<void> {
+async function removeRemains(state: string, own: Container, engine: Engine): Promise<void> {
   for (const name of await readdir(state)) {
     const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
-    if (id === undefined) continue;
-    const [container] = await engine.inspect([id]);
+    if (id === undefined || own.id.startsWith(id)) continue;
+    const [container] = await inspectContainers(engine, [id]);
     if (!container || !isMeantToRun(container)) await rm(join(state, name), { force: true });
   }
 }
@@ -122,7 +123,7 @@ async function removeStale(lock: string, own: Container, engine: Engine, log: Lo
   if (text === null) return false;
   const holder = readHolder(text);
   if (holder && holder.containerId !== own.id) {
-    const [container] = await engine.inspect([holder.containerId]);
+    const [container] = await inspectContainers(engine, [holder.containerId]);
     if (container && isMeantToRun(container)) {
       throw new UpdateError(
         'update-running',

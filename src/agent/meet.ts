@@ -1,8 +1,9 @@
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { HostPaths } from '../engine/host-paths.ts';
+import { engineFacts } from '../engine/query.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { type Located, locateProject } from './locate-project.ts';
+import { type Located, listProjects, locateProject } from './locate-project.ts';
 import type { Log } from './log.ts';
 import type { UpdateOptions } from './options.ts';
 import { findOwnContainer } from './own-container.ts';
@@ -12,18 +13,29 @@ export interface Met {
   own: Container;
   paths: HostPaths;
   located: Located;
+  /** `linux/amd64` */
   platform: string;
+  /** Whether the command line of this image and the engine understand each other. Refusal: engine-version. */
+  fits: Promise<void>;
 }
 
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
 export async function meet(engine: Engine, options: UpdateOptions, log: Log): Promise<Met> {
-  const { engine: engineVersion, platform } = await engine.versions();
-  const [own, composeVersion] = await Promise.all([
+  const fits = engine.check();
+  const [own, projects, { version: engineVersion, platform }, composeVersion] = await Promise.all([
     findOwnContainer(engine),
+    listProjects(engine),
+    engineFacts(engine),
     engine.ask(['compose', 'version', '--short']),
-  ]);
+  ]).catch(async (error) => {
+    // Where the engine cannot be used, this one knows best why.
+    await fits;
+    throw error;
+  });
+  // Awaited before anything is decided: until then, other mistakes may come first.
+  fits.catch(() => {});
   const paths = new HostPaths(own.mounts);
-  const located = await locateProject(engine, paths, options);
+  const located = await locateProject(projects, paths, options);
   log.info(
     `svc-updater ${version}, engine ${engineVersion}, compose ${composeVersion.trim()}; project ${located.name} in ${located.directory}`,
     {
@@ -36,5 +48,5 @@ export async function meet(engine: Engine, options: UpdateOptions, log: Log): Pr
   if (!paths.isWritable(located.mountedAt)) {
     throw new UpdateError('read-only', `the compose directory ${located.directory} is mounted read-only`);
   }
-  return { own, paths, located, platform };
+  return { own, paths, located, platform, fits };
 }

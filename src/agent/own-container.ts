@@ -1,12 +1,13 @@
 import type { Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { ownContainer } from '../engine/own-container.ts';
+import { inspectContainers } from '../engine/query.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
 /** The engine's view of the container this process runs in. @throws UpdateError own-container */
 export async function findOwnContainer(engine: Engine): Promise<Container> {
   const { id, name } = await ownContainer();
-  const [own] = await engine.inspect([name]);
+  const [own] = await inspectContainers(engine, [name]);
   if (own) return own;
   throw new UpdateError(
     'own-container',

@@ -11,7 +11,7 @@ import { meet } from './meet.ts';
 import { planUpdate } from './plan.ts';
 import { localImages } from './pull.ts';
 import { type RunContext, remember } from './run-context.ts';
-import { settlePlan } from './settle.ts';
+import { needsImages, settlePlan } from './settle.ts';
 import { describeInstallation, describePlan, fromWord } from './story.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
@@ -21,6 +21,7 @@ export async function showPlan({ engine, options, log, known }: RunContext): Pro
   const pending = await pendingJournal(stateDirectory(met.located.mountedAt));
   if (pending) log.warn(`${pendingSentence(pending)}; update settles that first`);
   const installation = await inspectInstallation(engine, met, options, log, meantToRun(pending));
+  await met.fits;
   const { services } = installation;
   remember(
     known,
@@ -44,12 +45,10 @@ export async function showPlan({ engine, options, log, known }: RunContext): Pro
   );
   const missing = [...new Set(plan.moves.map(({ to }) => to).filter((reference) => !images.has(reference)))];
   if (missing.length > 0) {
-    const known =
-      installation.kind === 'user-written' && plan.moves.every(({ pin }) => pin.reference.digest === null);
     log.info(
       `${missing.join(', ')} is not on this machine yet: what only the pulled image can tell is not shown`,
     );
-    if (!known) return finish(log);
+    if (needsImages(installation, plan)) return finish(log);
   }
   const settled = await settlePlan(engine, installation, plan, images, '.svc-updater/backup');
   for (const { path, before, after } of settled.changes) {

@@ -1,5 +1,6 @@
 import { byNumber, type Container } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { inspectContainers, listContainers } from '../engine/query.ts';
 
 /** Compose's name for a container that is to take another's place: the first 12 digits of that one's id come first. */
 const temporaryName = /^([0-9a-f]{12})_(.+)$/;
@@ -22,8 +23,11 @@ export interface ProjectContainers {
 }
 
 export async function listProject(engine: Engine, project: string): Promise<ProjectContainers> {
-  const all = (await engine.containers([`label=com.docker.compose.project=${project}`])).filter(
-    (container) => container.labels['com.docker.compose.oneoff'] !== 'True',
+  const listed = await listContainers(engine, { label: [`com.docker.compose.project=${project}`] });
+  const own = listed.filter(({ labels }) => labels['com.docker.compose.oneoff'] !== 'True');
+  const all = await inspectContainers(
+    engine,
+    own.map(({ id }) => id),
   );
   const isLeftover = ({ name, status }: Container) => {
     const prefix = temporaryName.exec(name)?.[1];

@@ -8,6 +8,7 @@ import { hasStarted, type Image } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
 import { classifyPullFailure } from '../engine/pull-failure.ts';
 import { PullMeter } from '../engine/pull-progress.ts';
+import { inspectImages } from '../engine/query.ts';
 import { Cancelled } from '../progress/cancelled.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Log } from './log.ts';
@@ -109,7 +110,7 @@ function reporter(meter: PullMeter, names: string, log: Log, percent: boolean): 
 /** Local images by reference: those that are there. */
 export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
   const list = [...new Set(references)];
-  const images = await engine.images(list);
+  const images = await inspectImages(engine, list);
   return new Map(
     list.flatMap((reference, index) => (images[index] ? [[reference, images[index]] as const] : [])),
   );

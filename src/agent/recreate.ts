@@ -3,6 +3,7 @@ import type { Compose } from '../engine/compose.ts';
 import { composeMessages } from '../engine/compose-output.ts';
 import { type Container, numberOf, service } from '../engine/container.ts';
 import { type Engine, isConnectionLost } from '../engine/engine.ts';
+import { stopContainers } from '../engine/query.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Changeover } from './changeover.ts';
 import type { Log } from './log.ts';
@@ -60,21 +61,25 @@ const executors: Executors = {
   },
 };
 
-/** Does what is left to do. @throws UpdateError recreate-failed, broken */
-export async function recreate(context: RecreateContext): Promise<void> {
+/** Does what is left to do, and gives what there is then. @throws UpdateError recreate-failed, broken */
+export async function recreate(context: RecreateContext): Promise<readonly Container[]> {
   const { engine, compose, changeover, log } = context;
-  const now = await listProject(engine, compose.project.name);
-  for (const step of planRecreate(changeover, now)) await run(step, context);
-  const { leftovers } = await listProject(engine, compose.project.name);
+  const before = await listProject(engine, compose.project.name);
+  for (const step of planRecreate(changeover, before)) await run(step, context);
+  const { containers, leftovers } = await listProject(engine, compose.project.name);
   await removeLeftovers(engine, leftovers, log);
+  return containers;
 }
 
 const run = <K extends Step['kind']>(step: StepOf<K>, context: RecreateContext): Promise<void> =>
   (executors[step.kind] as (step: StepOf<K>, context: RecreateContext) => Promise<void>)(step, context);
 
 async function stop(engine: Engine, containers: readonly Container[]): Promise<void> {
-  if (containers.length === 0) return;
-  await engine.ask(['stop', ...containers.map(({ id }) => id)], { deadlineMs: stopDeadlineMs });
+  await stopContainers(
+    engine,
+    containers.map(({ id }) => id),
+    stopDeadlineMs,
+  );
 }
 
 /** What the engine says while it is still busy with what a killed compose call, or a killed engine, had begun. */

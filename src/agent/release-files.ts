@@ -1,7 +1,7 @@
-import { lstat, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { type ContainerFile, type NoFile, readContainerFile } from '../engine/container-file.ts';
 import type { Engine } from '../engine/engine.ts';
+import { listContainers } from '../engine/query.ts';
+import { createScratch, removeScratch } from '../engine/scratch.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { isGenerated } from './installation.ts';
 
@@ -17,10 +17,9 @@ export const releaseDirectory = (labels: Readonly<Record<string, string>>): stri
 const scratchLabel = 'svc-updater.scratch';
 
 /** Removes what a killed run of this project left: a container that was never started. */
-export async function removeScratch(engine: Engine, project: string): Promise<void> {
-  const ids = await engine.ask(['ps', '--all', '--quiet', '--filter', `label=${scratchLabel}=${project}`]);
-  const left = ids.split('\n').filter(Boolean);
-  if (left.length > 0) await engine.ask(['rm', '--volumes', '--force', ...left]);
+export async function removeScratches(engine: Engine, project: string): Promise<void> {
+  const left = await listContainers(engine, { label: [`${scratchLabel}=${project}`] });
+  for (const { id } of left) await removeScratch(engine, id);
 }
 
 /**
@@ -35,51 +34,38 @@ export async function readReleaseFiles(
   project: string,
 ): Promise<Map<string, string>> {
   const from = releaseDirectory(image.labels);
-  const stage = await mkdtemp(join(tmpdir(), 'svc-updater-release-'));
-  // An image without a command can only be created with one.
-  const created = await engine.ask([
-    'create',
-    '--pull',
-    'never',
-    '--network',
-    'none',
-    '--label',
-    `${scratchLabel}=${project}`,
-    image.id,
-    '-',
-  ]);
-  const container = created.trim();
+  const container = await createScratch(engine, image.id, { [scratchLabel]: project });
   try {
     const texts = new Map<string, string>();
     for (const name of names) {
-      const target = join(stage, name);
-      const result = await engine.call(['cp', `${container}:${from}/${name}`, target]);
-      if (result.exitCode !== 0) {
+      const file = await readContainerFile(engine, container, `${from}/${name}`, maxBytes);
+      if (file === 'missing') {
         throw new UpdateError(
           'release-file',
           `the release has no ${name} in ${from}, which this install uses`,
         );
       }
-      texts.set(name, await readReleaseFile(target, name));
+      texts.set(name, releaseText(file, name));
     }
     return texts;
   } finally {
     const { signal } = engine;
     engine.signal = undefined;
-    await engine.call(['rm', '--volumes', '--force', container]).catch(() => {});
+    await removeScratch(engine, container).catch(() => {});
     engine.signal = signal;
-    await rm(stage, { recursive: true, force: true });
   }
 }
 
-async function readReleaseFile(path: string, name: string): Promise<string> {
-  const stat = await lstat(path);
-  if (!stat.isFile()) throw new UpdateError('release-file', `the release's ${name} is not a regular file`);
-  if (stat.size > maxBytes)
+function releaseText(file: ContainerFile | NoFile, name: string): string {
+  if (file === 'too-big') {
     throw new UpdateError('release-file', `the release's ${name} is larger than 1 MiB`);
+  }
+  if (typeof file === 'string') {
+    throw new UpdateError('release-file', `the release's ${name} is not a regular file`);
+  }
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readFile(path));
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(file.content);
   } catch (cause) {
     throw new UpdateError('release-file', `the release's ${name} is not UTF-8 text`, { cause });
   }

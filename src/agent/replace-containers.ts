@@ -2,6 +2,7 @@ import { copiedPaths, takeBlueprints } from '../engine/blueprint.ts';
 import { Compose, type Model } from '../engine/compose.ts';
 import { type Container, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { inspectImages, listContainers } from '../engine/query.ts';
 import { Interrupted } from '../progress/interrupted.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Changeover, newHasStarted } from './changeover.ts';
@@ -31,7 +32,7 @@ export async function recreateAndVerify(
   const { waitTimeoutMs } = options;
   try {
     if (log.phase !== 'verify') announce(context, changeover);
-    await recreate({
+    const containers = await recreate({
       engine,
       compose,
       changeover,
@@ -40,7 +41,7 @@ export async function recreateAndVerify(
       afterUp: () => noteStart(engine, journal, changeover),
       mayGoBack: () => !journal.data.started,
     });
-    await verify(context, journal, changeover);
+    await verify(context, journal, changeover, containers);
   } catch (error) {
     await decide(context, journal, changeover, error, texts);
   }
@@ -109,9 +110,11 @@ async function freeable(
 ): Promise<{ reference: string; size: number } | null> {
   const old = containers.findLast((record) => record.service === moved[0]?.name);
   if (!old) return null;
-  const users = await engine.ask(['ps', '--all', '--quiet', '--filter', `ancestor=${old.imageId}`]);
-  const [image, named] = await engine.images([old.imageId, old.reference]);
-  if (users.trim() !== '' || !image) return null;
+  const [users, [image, named]] = await Promise.all([
+    listContainers(engine, { ancestor: [old.imageId] }),
+    inspectImages(engine, [old.imageId, old.reference]),
+  ]);
+  if (users.length > 0 || !image) return null;
   return {
     reference: named?.id === image.id ? old.reference : old.imageId.slice(0, 19),
     size: image.size,
@@ -122,10 +125,10 @@ async function verify(
   { engine, options, log }: RunContext,
   journal: Journal,
   changeover: Changeover,
+  containers: readonly Container[],
 ): Promise<void> {
   log.phase = 'verify';
   await journal.note({ phase: 'verify' });
-  const { containers } = await listProject(engine, journal.data.project.name);
   const others = changedOthers(changeover, containers);
   if (others.length > 0)
     log.error(`a bug of the updater: other containers changed, too: ${others.join(', ')}`);

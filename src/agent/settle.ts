@@ -30,9 +30,29 @@ export interface Settled {
   newServices: readonly string[];
 }
 
+/** Whether only the pulled images can tell what is to be written. */
+export const needsImages = (installation: Installation, plan: UpdatePlan): boolean =>
+  installation.kind === 'generated' || plan.moves.some(({ pin }) => pin.reference.digest !== null);
+
+/** The model that the instance will have, for those who have nothing else to do yet; null where images must tell first. */
+export async function modelAhead(installation: Installation, plan: UpdatePlan): Promise<Model | null> {
+  if (needsImages(installation, plan)) return null;
+  const draft: Draft = { files: installation.files, changes: [], warnings: [] };
+  editPins(draft, installation, plan.moves, new Map());
+  return draft.changes.length === 0 ? null : draftModel(installation, draft);
+}
+
+const draftModel = ({ compose }: Installation, { files, changes }: Draft): Promise<Model> =>
+  modelWith(
+    compose,
+    files,
+    changes.map(({ path }) => path),
+  );
+
 /**
  * Decides every byte to be written, and proves it by compose's own model; touches nothing.
- * `images` are the local images behind the moves' references, `backup` is where files will be kept, for people.
+ * `images` are the local images behind the moves' references, `backup` is where files will be kept, for people, `ahead` is
+ * what `modelAhead` gave.
  * Refusals: downgrade, release-file, no-marker, shared-definition. Failure: proof-failed.
  */
 export async function settlePlan(
@@ -41,6 +61,7 @@ export async function settlePlan(
   plan: UpdatePlan,
   images: ReadonlyMap<string, Image>,
   backup: string,
+  ahead: Model | null = null,
 ): Promise<Settled> {
   const appImage = images.get(plan.moves[0]?.to ?? '');
   const version = versionFromLabel(appImage?.labels['org.opencontainers.image.version']);
@@ -73,14 +94,15 @@ export async function settlePlan(
       newServices: [],
     };
   }
-  const changed = draft.changes.map(({ path }) => path);
-  const model = await modelWith(installation.compose, draft.files, changed).catch((error) => {
-    if (installation.kind !== 'generated' || !(error instanceof UpdateError)) throw error;
-    throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
-      detail: error.detail,
-      cause: error,
-    });
-  });
+  const model =
+    ahead ??
+    (await draftModel(installation, draft).catch((error) => {
+      if (installation.kind !== 'generated' || !(error instanceof UpdateError)) throw error;
+      throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
+        detail: error.detail,
+        cause: error,
+      });
+    }));
   const proof = prove(installation.model, model, planned);
   if (installation.kind === 'generated') checkGenerated(installation, model, planned, plan.moves);
   else refuseUnproven(proof, draft.files, edits);

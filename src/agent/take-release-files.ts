@@ -3,6 +3,7 @@ import { readComposeFile } from '../compose/compose-file.ts';
 import { fileOf } from '../compose/text-file.ts';
 import type { Image } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { inspectImages } from '../engine/query.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Draft, replace } from './draft.ts';
 import { type Installation, isGenerated } from './installation.ts';
@@ -19,11 +20,11 @@ export async function takeReleaseFiles(
   const { directory } = installation.project;
   const used = usedReleaseFiles(installation);
   const runningId = installation.services[0]?.containers.at(-1)?.imageId;
-  const fresh = await readReleaseFiles(engine, image, used, installation.project.name);
-  const shipped =
-    runningId === image.id
-      ? fresh
-      : await shippedByRunning(engine, runningId, used, installation.project.name);
+  const [fresh, ofRunning] = await Promise.all([
+    readReleaseFiles(engine, image, used, installation.project.name),
+    runningId === image.id ? null : shippedByRunning(engine, runningId, used, installation.project.name),
+  ]);
+  const shipped = runningId === image.id ? fresh : ofRunning;
   for (const [name, after] of fresh) {
     const path = join(directory, name);
     const before = fileOf(draft.files, path)?.text ?? null;
@@ -46,7 +47,7 @@ async function shippedByRunning(
   names: readonly string[],
   project: string,
 ): Promise<Map<string, string> | null> {
-  const [image] = imageId ? await engine.images([imageId]) : [];
+  const [image] = imageId ? await inspectImages(engine, [imageId]) : [];
   if (!image) return null;
   return readReleaseFiles(engine, image, names, project).catch((error) => {
     if (error instanceof UpdateError) return null;

@@ -23,7 +23,7 @@ import type { Log } from './log.ts';
 import { type Met, meet } from './meet.ts';
 import { planUpdate } from './plan.ts';
 import { tagsBefore } from './pull.ts';
-import { removeScratch } from './release-files.ts';
+import { removeScratches } from './release-files.ts';
 import { recreateAndVerify } from './replace-containers.ts';
 import { repeatEnding, reportEnding } from './report-ending.ts';
 import { type RunContext, remember } from './run-context.ts';
@@ -93,10 +93,11 @@ async function run(context: RunContext, held: Held): Promise<Ending> {
       await lock.renew();
     },
   };
-  if (lock.takenOver) await removeScratch(engine, met.located.name);
+  if (lock.takenOver) await removeScratches(engine, met.located.name);
   const earlier = await readEarlier(state, log);
   log.copyTo(join(state, 'last-run.log'), { add: earlier !== null && earlier.outcome === null });
   if (earlier !== null) {
+    await met.fits;
     const journal = new Journal(place, earlier);
     const inheritance = await settleEarlierRun(context, met, journal);
     // Until here an end of this run says nothing of that one.
@@ -132,6 +133,7 @@ async function begin(
   const { engine, options, log, known } = context;
   const isMeant = meantToRun(earlier);
   const installation = await inspectInstallation(engine, met, options, log, isMeant);
+  await met.fits;
   const { project, services, containers } = installation;
   const from = fromWord(installation);
   remember(

@@ -1,11 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Container, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { listen, type News } from '../engine/events.ts';
+import { inspectContainers } from '../engine/query.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Changeover } from './changeover.ts';
 import type { Log } from './log.ts';
 
-const pollMs = 250;
+/** Events come as they happen; this is for what no event tells, and for those that are lost with the engine. */
+const lookEveryMs = 250;
 const heartbeatMs = 10_000;
 /** Without a health check, this long without a restart counts as well. */
 const steadyMs = 5_000;
@@ -28,6 +30,21 @@ export async function awaitWell(
   timeoutMs: number,
   log: Log,
 ): Promise<Wellness[]> {
+  const news = listen(engine, [...ids.values()].flat());
+  try {
+    return await look(engine, ids, news, timeoutMs, log);
+  } finally {
+    news.close();
+  }
+}
+
+async function look(
+  engine: Engine,
+  ids: ReadonlyMap<string, readonly string[]>,
+  news: News,
+  timeoutMs: number,
+  log: Log,
+): Promise<Wellness[]> {
   const begin = Date.now();
   const steady = new Map<string, { startedAt: string; since: number }>();
   const wellAt = new Map<string, { afterMs: number; healthy: boolean }>();
@@ -36,7 +53,7 @@ export async function awaitWell(
   let nextBeat = begin + heartbeatMs;
   const all = [...ids.values()].flat();
   for (;;) {
-    const containers = await engine.inspect(all);
+    const containers = await inspectContainers(engine, all);
     const states = containers.map((container) => ({ container, why: unwell(container, steady) }));
     for (const { container, why } of states) {
       if (isDown(container)) lastCode.set(container.id, container.exitCode);
@@ -67,7 +84,7 @@ export async function awaitWell(
         `waiting for ${pending.map(({ container, why }) => `${container.name}: ${why}`).join(', ')} (${seconds(Date.now() - begin)})`,
       );
     }
-    await sleep(pollMs);
+    await news.next(lookEveryMs);
   }
   return [...ids].flatMap(([name, list]) => {
     const last = list

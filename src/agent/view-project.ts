@@ -24,8 +24,8 @@ interface ProjectView {
 }
 
 /**
- * Reads a project the way compose does, and hides its secrets from the log.
- * Refusals: outside-mounts, path-taken, compose-invalid.
+ * Reads a project the way compose does, and hides its secrets from the log. Its paths are given here already.
+ * Refusals: outside-mounts, compose-invalid.
  */
 export async function viewProject(
   engine: Engine,
@@ -35,7 +35,6 @@ export async function viewProject(
   serviceNames: readonly string[],
   log: Log,
 ): Promise<ProjectView> {
-  await givePaths(project, paths, log);
   const hide = (files: ProjectFiles | null, model?: Model) =>
     log.hide(
       createMask({
@@ -49,11 +48,14 @@ export async function viewProject(
       }),
     );
   hide(null);
+  const compose = new Compose(engine, project);
+  const asked = compose.config();
+  // What is wrong with the files themselves comes first.
+  asked.catch(() => {});
   const files = await readMountedLinks(await readFiles(project), paths);
   hide(files);
-  const compose = new Compose(engine, project);
   const checkEnv = (known: Model | null) => checkEnvFiles(files, known, serviceNames, paths);
-  const model = await compose.config().catch((error) => {
+  const model = await asked.catch((error) => {
     // Compose says of a file that is not mounted here that it does not exist.
     checkEnv(null);
     throw reachOf(files).remote[0] ?? error;
@@ -63,8 +65,8 @@ export async function viewProject(
   return { files, compose, model };
 }
 
-/** Compose must see the instance exactly as the host does. */
-async function givePaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
+/** Compose must see the instance exactly as the host does. Refusals: outside-mounts, path-taken. */
+export async function givePaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
   const outside = [...project.files, ...project.envFiles].filter((file) => paths.fromHost(file) === null);
   if (outside.length > 0) {
     const mounts = [...new Set(outside.map((file) => dirname(file)))]

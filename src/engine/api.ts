@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Engine, EngineAddress } from './engine.ts';
+import { trace } from './trace.ts';
 
 export interface ApiRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -36,7 +37,10 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<ApiAnsw
   const target = apiTarget(engine.address);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await send(target, asked, deadlineMs, engine.aborted);
+      const beganAt = performance.now();
+      const answer = await send(target, asked, deadlineMs, engine.aborted);
+      trace(what, beganAt, `status ${answer.status}`);
+      return answer;
     } catch (cause) {
       if (engine.aborted.aborted) throw engine.abortion;
       if (cause instanceof UpdateError) throw cause;

@@ -1,17 +1,11 @@
 import { posix } from 'node:path';
-import { UpdateError } from '../progress/update-error.ts';
-import { askApi, refusal } from './api.ts';
+import { block, type ContainerFile, readContainerFile } from './container-file.ts';
 import type { Engine } from './engine.ts';
 
 /** A file that compose has copied into a container after it made it: the engine's inspection does not know it. */
-export interface CopiedFile {
+export interface CopiedFile extends Omit<ContainerFile, 'content'> {
   /** Absolute, in the container. */
   path: string;
-  mode: number;
-  uid: number;
-  gid: number;
-  /** Seconds since 1970. */
-  modified: number;
   /** base64 */
   content: string;
 }
@@ -45,19 +39,10 @@ export async function readCopied(
   const copied: CopiedFile[] = [];
   const lost: string[] = [];
   for (const path of paths) {
-    const answer = await askApi(engine, {
-      method: 'GET',
-      path: `/containers/${id}/archive?path=${encodeURIComponent(path)}`,
-      limit: maxBytes,
-      cut: true,
-    });
-    if (answer.status === 404) continue;
-    if (answer.status !== 200) {
-      throw new UpdateError('engine-away', `the engine does not give ${path} of ${id}: ${refusal(answer)}`);
-    }
-    const file = firstFile(answer.body);
-    if (file === null) lost.push(path);
-    else copied.push({ path, ...file });
+    const file = await readContainerFile(engine, id, path, maxBytes);
+    if (file === 'missing') continue;
+    if (typeof file === 'string') lost.push(path);
+    else copied.push({ path, ...file, content: file.content.toString('base64') });
   }
   return { copied, lost };
 }
@@ -79,38 +64,6 @@ export function copiedArchive(files: readonly CopiedFile[]): Buffer {
   return Buffer.concat([...parts, Buffer.alloc(2 * block)]);
 }
 
-/** The regular file that a tar archive begins with; null where it begins with something else or ends too early. */
-function firstFile(archive: Buffer): Omit<CopiedFile, 'path'> | null {
-  let extended: Record<string, string> = {};
-  for (let at = 0; at + block <= archive.length; ) {
-    const field = (from: number, length: number) =>
-      archive
-        .toString('latin1', at + from, at + from + length)
-        .replace(/\0.*$/s, '')
-        .trim();
-    const size = Number(extended.size ?? Number.parseInt(field(124, 12), 8));
-    const bytes = archive.subarray(at + block, at + block + size);
-    if (Number.isNaN(size) || bytes.length < size) return null;
-    const kind = field(156, 1) || '0';
-    if (kind === '0') {
-      return {
-        mode: Number.parseInt(field(100, 8), 8) & 0o7777,
-        uid: Number(extended.uid ?? Number.parseInt(field(108, 8), 8)),
-        gid: Number(extended.gid ?? Number.parseInt(field(116, 8), 8)),
-        modified: Number.parseInt(field(136, 12), 8),
-        content: bytes.toString('base64'),
-      };
-    }
-    // Of an extended header just the numbers matter; a long name of the older kind is of no use here.
-    if (kind === 'x') extended = records(bytes.toString());
-    else if (kind !== 'L') return null;
-    at += block + Math.ceil(size / block) * block;
-  }
-  return null;
-}
-
-const block = 512;
-
 const padded = (bytes: Buffer): Buffer =>
   Buffer.concat([bytes, Buffer.alloc((block - (bytes.length % block)) % block)]);
 
@@ -122,9 +75,6 @@ function record(key: string, value: string | number): string {
   whole = length + String(whole).length;
   return whole + rest;
 }
-
-const records = (text: string): Record<string, string> =>
-  Object.fromEntries([...text.matchAll(/^\d+ ([^=\n]+)=(.*)$/gm)].map(([, key, value]) => [key, value]));
 
 function header(
   kind: string,

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled } from '../progress/cancelled.ts';
 import { Interrupted } from '../progress/interrupted.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type CommandResult, runCommand } from './command.ts';
-import { type Container, type Image, readContainer, readImage } from './container.ts';
+import { trace } from './trace.ts';
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
 export interface EngineAddress {
@@ -25,12 +26,12 @@ export interface CallOptions {
   repeatable?: boolean;
 }
 
-export interface EngineVersions {
-  cli: string;
-  engine: string;
-  /** `linux/amd64` */
-  platform: string;
-}
+/**
+ * In the updater's image. Called as the docker command calls it, and without that command, which takes longer to find it
+ * than most compose calls take.
+ */
+const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
+const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
 
 const queryDeadlineMs = 30_000;
 const awayMs = 60_000;
@@ -45,7 +46,7 @@ const connectionLost =
 
 export const isConnectionLost = (stderr: string): boolean => connectionLost.test(stderr);
 
-/** The only door to the engine: its command line. Every call has a deadline and ends with the abort signal. */
+/** The engine's command line. Every call has a deadline and ends with the abort signal. */
 export class Engine {
   readonly address: EngineAddress;
   /** Ends calls under way. Cleared once a run must go on to its end. */
@@ -96,13 +97,11 @@ export class Engine {
   }
 
   /** Tries whether the engine is there, may be used and fits. Refusals: no-socket, socket-denied, engine-version. */
-  async versions(): Promise<EngineVersions> {
+  async check(): Promise<void> {
     const result = await this.call(['version', '--format', '{{json .}}']);
     if (result.exitCode !== 0) throw unreachable(this.address.host, result.stderr);
-    const { Client: client, Server: server } = JSON.parse(result.stdout);
-    if (!server) throw unreachable(this.address.host, result.stderr);
+    if (!JSON.parse(result.stdout).Server) throw unreachable(this.address.host, result.stderr);
     this.#answeredOnce = true;
-    return { cli: client.Version, engine: server.Version, platform: `${server.Os}/${server.Arch}` };
   }
 
   /** Whether it answers right now; asked even after the abort signal. */
@@ -130,53 +129,29 @@ export class Engine {
     return this.#shutdown.signal.aborted ? new Interrupted() : new Cancelled();
   }
 
-  /** Containers by filter (`label=…`), stopped ones too. One that ends meanwhile is left out. */
-  async containers(filters: readonly string[]): Promise<Container[]> {
-    const ids = await this.ask([
-      'ps',
-      '--all',
-      '--quiet',
-      '--no-trunc',
-      ...filters.flatMap((f) => ['--filter', f]),
-    ]);
-    return this.inspect(ids.split('\n').filter(Boolean));
-  }
-
-  /** Containers by id or name; unknown ones are left out. */
-  async inspect(names: readonly string[]): Promise<Container[]> {
-    if (names.length === 0) return [];
-    const result = await this.call(['container', 'inspect', ...names]);
-    const found = parseList(result.stdout);
-    if (found === null)
-      throw new UpdateError('engine-away', `docker inspect failed: ${lastLine(result.stderr)}`);
-    return found.map(readContainer);
-  }
-
-  /** Local images by reference or id, in the order asked for; null for one that is not here. */
-  async images(references: readonly string[]): Promise<(Image | null)[]> {
-    return Promise.all(
-      references.map(async (reference) => {
-        const result = await this.call(['image', 'inspect', reference]);
-        if (result.exitCode === 0) return readImage(JSON.parse(result.stdout)[0]);
-        if (/no such image|not found/i.test(result.stderr)) return null;
-        throw new UpdateError('engine-away', `docker image inspect failed: ${lastLine(result.stderr)}`);
-      }),
-    );
-  }
-
-  #run(
+  async #run(
     args: readonly string[],
     options: CallOptions & { deadlineMs: number },
     signal: AbortSignal | null = this.aborted,
   ): Promise<CommandResult> {
     const { host, tls, configDirectory } = this.address;
-    return runCommand('docker', ['--config', configDirectory, '--host', host, ...tls, ...args], {
-      env: { PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin', HOME: this.#home, ...options.env },
+    const beganAt = performance.now();
+    const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
+    const file = isPlugin ? composePlugin : 'docker';
+    const result = await runCommand(file, ['--config', configDirectory, '--host', host, ...tls, ...args], {
+      env: {
+        PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
+        HOME: this.#home,
+        ...(isPlugin && asPlugin),
+        ...options.env,
+      },
       deadlineMs: options.deadlineMs,
       signal: signal ?? undefined,
       cwd: options.cwd,
       onStderrLine: options.onStderrLine,
     });
+    trace(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
+    return result;
   }
 
   /** Waits until an engine that answered before answers again: it is restarted or upgraded now and then. */
@@ -233,12 +208,3 @@ function unreachable(host: string, stderr: string): UpdateError {
 }
 
 export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';
-
-function parseList(json: string): unknown[] | null {
-  try {
-    const list = JSON.parse(json);
-    return Array.isArray(list) ? list : null;
-  } catch {
-    return null;
-  }
-}

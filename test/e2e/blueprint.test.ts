@@ -20,7 +20,7 @@ const docker = async (...args: string[]): Promise<string> =>
 async function openEngine(host = `unix://${engineSocket}`): Promise<Engine> {
   const address = { host, tls: [], configDirectory: '/nonexistent' };
   const engine = new Engine(address, { home: '/' });
-  await engine.versions();
+  await engine.check();
   return engine;
 }
 

@@ -16,6 +16,8 @@ export interface ComposeText {
   /** Further mounts of the app, and further variables of its environment. */
   volumes?: readonly string[];
   environment?: Readonly<Record<string, string>>;
+  /** Further variables of the worker's environment. */
+  workerEnvironment?: Readonly<Record<string, string>>;
   /** The definition of the network, where it is not the default one. */
   network?: string;
   /** Lines below everything. */
@@ -37,9 +39,7 @@ networks: [internal]
 environment:
   DB_PASSWORD: \${DB_PASSWORD:?}
   SVC_HOST: \${SVC_HOST:-localhost}
-${Object.entries(text.environment ?? {})
-  .map(([key, value]) => `  ${key}: ${value}\n`)
-  .join('')}${health('/bin/wget, -qO-, "http://127.0.0.1:8080/version"')}`,
+${variables(text.environment)}${health('/bin/wget, -qO-, "http://127.0.0.1:8080/version"')}`,
   );
   if (text.worker !== null) {
     services.set(
@@ -51,7 +51,7 @@ volumes: ['./data:/data']
 networks: [internal]
 environment:
   DB_PASSWORD: \${DB_PASSWORD:?}
-${health('/bin/test, -e, /tmp/alive')}`,
+${variables(text.workerEnvironment)}${health('/bin/test, -e, /tmp/alive')}`,
     );
   }
   services.set(
@@ -102,6 +102,12 @@ export function clusterCompose(release: string, changes: Partial<ComposeText> = 
 
 function part(image: string, role: string, parts: string, restart: string): string {
   return `image: ${parts}/${image}:1\ncommand: ${role}\n${restart}\nnetworks: [internal]`;
+}
+
+function variables(environment: ComposeText['environment'] = {}): string {
+  return Object.entries(environment)
+    .map(([key, value]) => `  ${key}: ${value}\n`)
+    .join('');
 }
 
 /** How often, and from when on it counts, is in the image. */

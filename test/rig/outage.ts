@@ -1,5 +1,4 @@
 import { request } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Outage {
   /** Milliseconds in which the address did not answer, all gaps together. */
@@ -9,56 +8,75 @@ export interface Outage {
   back: boolean;
 }
 
+interface Question {
+  askedAt: number;
+  /** Null where there was no good answer. */
+  answeredAt: number | null;
+}
+
 const everyMs = 5;
-/** On loopback a living server answers within a few milliseconds. */
-const patienceMs = 500;
+/**
+ * On loopback a living server answers within a few milliseconds. While a container's network comes up, the engine takes
+ * connections and lets them hang: whoever waited on one would not see that the next is answered at once.
+ */
+const patienceMs = 100;
+const lastTries = 20;
 
 /**
- * Asks an address over and over until `stop` is called. A gap lasts from the end of the last good answer to the end of
- * the next one, so that it is never told shorter than it was.
+ * Asks an address every 5 ms until `stop` is called, whether the questions before are answered or not: one that hangs
+ * must not keep the others from finding the server there. A gap lasts from the last good answer before a failed question
+ * to the first one after it.
  */
 export function watchOutage(url: string): { stop(): Promise<Outage> } {
-  let stopped = false;
-  const watch = (async () => {
-    const seen: Outage = { awayMs: 0, gaps: 0, back: true };
-    let lastGood = performance.now();
-    while (!stopped || !seen.back) {
-      const good = await answers(url);
-      const now = performance.now();
-      if (good) {
-        if (!seen.back) seen.awayMs += now - lastGood;
-        seen.back = true;
-        lastGood = now;
-      } else {
-        if (seen.back) seen.gaps++;
-        seen.back = false;
-        if (stopped) {
-          seen.awayMs += now - lastGood;
-          break;
-        }
-      }
-      await sleep(everyMs);
-    }
-    return seen;
-  })();
+  const questions: Promise<Question>[] = [];
+  const timer = setInterval(() => questions.push(ask(url)), everyMs);
+  let result: Promise<Outage> | undefined;
   return {
     stop: () => {
-      stopped = true;
-      return watch;
+      clearInterval(timer);
+      result ??= lastWord(url).then(async (last) => outageOf([...(await Promise.all(questions)), ...last]));
+      return result;
     },
   };
 }
 
-function answers(url: string): Promise<boolean> {
+/** Whether it answers in the end: the first good answer, and what came before it. */
+async function lastWord(url: string): Promise<Question[]> {
+  const questions: Question[] = [];
+  do questions.push(await ask(url));
+  while (questions.at(-1)?.answeredAt === null && questions.length < lastTries);
+  return questions;
+}
+
+function outageOf(questions: readonly Question[]): Outage {
+  const seen: Outage = { awayMs: 0, gaps: 0, back: true };
+  let lastGood = questions[0]?.askedAt ?? 0;
+  for (const { askedAt, answeredAt } of questions.toSorted((a, b) => a.askedAt - b.askedAt)) {
+    if (answeredAt === null) {
+      if (seen.back) seen.gaps++;
+      seen.back = false;
+    } else {
+      if (!seen.back) seen.awayMs += Math.max(0, answeredAt - lastGood);
+      seen.back = true;
+      lastGood = Math.max(lastGood, askedAt);
+    }
+  }
+  if (!seen.back) seen.awayMs += (questions.at(-1)?.askedAt ?? lastGood) - lastGood;
+  return seen;
+}
+
+function ask(url: string): Promise<Question> {
+  const askedAt = performance.now();
   return new Promise((resolve) => {
+    const end = (isGood: boolean) => resolve({ askedAt, answeredAt: isGood ? performance.now() : null });
     // A connection of its own each time: one that is kept open would hide that nobody listens any more.
     const asked = request(url, { agent: false, timeout: patienceMs }, (answer) => {
       answer.resume();
-      answer.once('end', () => resolve(answer.statusCode === 200));
-      answer.once('error', () => resolve(false));
+      answer.once('end', () => end(answer.statusCode === 200));
+      answer.once('error', () => end(false));
     });
     asked.once('timeout', () => asked.destroy());
-    asked.once('error', () => resolve(false));
+    asked.once('error', () => end(false));
     asked.end();
   });
 }

@@ -1,0 +1,107 @@
+import { availableParallelism, loadavg } from 'node:os';
+
+/** Something measured beside what a person would do instead; in pairs, so that what else the machine does hits both. */
+export interface Comparison {
+  figure: string;
+  against: string;
+  unit: 'ms' | 'MB';
+  /** The ratio that is wanted at most; null where the figure is only told. */
+  reach: number | null;
+  ours: readonly number[];
+  theirs: readonly number[];
+}
+
+/**
+ * Does both in turns, and each first in every second pair. What it gives is what the two measure; they are told which pair
+ * it is, from 0 on.
+ */
+export async function inPairs(
+  pairs: number,
+  measure: Record<'ours' | 'theirs', (pair: number) => Promise<number>>,
+): Promise<Record<'ours' | 'theirs', number[]>> {
+  const all = { ours: [] as number[], theirs: [] as number[] };
+  // The first one of each fills caches, and is not counted.
+  for (const who of ['ours', 'theirs'] as const) await measure[who](0);
+  for (let pair = 0; pair < pairs; pair++) {
+    for (const who of pair % 2 === 0 ? (['ours', 'theirs'] as const) : (['theirs', 'ours'] as const)) {
+      all[who].push(await measure[who](pair));
+    }
+  }
+  return all;
+}
+
+/** A number of `part` between 0 and 1 of the way up a sorted list, between its neighbours where it falls there. */
+export function quantile(list: readonly number[], part: number): number {
+  const sorted = list.toSorted((a, b) => a - b);
+  const at = (sorted.length - 1) * part;
+  const [low = Number.NaN, high = low] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+  return low + (high - low) * (at - Math.floor(at));
+}
+
+export const median = (list: readonly number[]): number => quantile(list, 0.5);
+
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+/** A line on the machine, as a figure without it says little. */
+export function describeMachine(): string {
+  const [load = 0] = loadavg();
+  const cpus = availableParallelism();
+  const busy = load > cpus / 2 ? ': busy, the figures say little' : '';
+  return `${cpus} CPUs, load ${load.toFixed(1)} at the beginning${busy}`;
+}
+
+/** Prints the table, and the same as one line of JSON. */
+export function report(comparisons: readonly Comparison[]): void {
+  const rows = comparisons.map(summary);
+  const head = ['figure', 'against', 'pairs', 'ours', 'theirs', 'ratio', 'half of them', 'all', 'reach', ''];
+  const cells = rows.map((row) => [
+    row.figure,
+    row.against,
+    String(row.pairs),
+    amount(row.ours, row.unit),
+    amount(row.theirs, row.unit),
+    row.ratio.toFixed(2),
+    row.quartiles.map((ratio) => ratio.toFixed(2)).join(' – '),
+    row.range.map((ratio) => ratio.toFixed(2)).join(' – '),
+    row.reach === null ? '' : `≤ ${row.reach.toFixed(2)}`,
+    row.reach === null ? '' : row.ratio <= row.reach ? 'reached' : 'NOT REACHED',
+  ]);
+  printTable([head, ...cells]);
+  console.log(JSON.stringify(rows));
+}
+
+/** Of the ratios of the single pairs: their median, the middle half of them, and all. */
+function summary({ figure, against, unit, reach, ours, theirs }: Comparison) {
+  const ratios = ours.map((value, pair) => value / (theirs[pair] ?? Number.NaN));
+  const rounded = (value: number) => Math.round(value * 1000) / 1000;
+  return {
+    figure,
+    against,
+    unit,
+    pairs: ratios.length,
+    ours: rounded(median(ours)),
+    theirs: rounded(median(theirs)),
+    ratio: rounded(median(ratios)),
+    quartiles: [0.25, 0.75].map((part) => rounded(quantile(ratios, part))),
+    range: [0, 1].map((part) => rounded(quantile(ratios, part))),
+    reach,
+  };
+}
+
+const amount = (value: number, unit: string): string => `${value.toFixed(unit === 'ms' ? 0 : 2)} ${unit}`;
+
+export function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  for (const row of rows) {
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+  }
+}

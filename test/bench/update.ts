@@ -1,0 +1,124 @@
+import type { Instance } from '../rig/instance.ts';
+import { watchOutage } from '../rig/outage.ts';
+import type { TestHost } from '../rig/test-host.ts';
+import { composeCommand, onTestHost, runByHand, runUpdater, startBenchInstance } from './bench-instance.ts';
+import { type Comparison, describeMachine, inPairs, report, timed } from './compare.ts';
+
+/** What scripts/bench runs for `update`: whole updates, beside what a person would type in a container of the same image. */
+
+const pairs = Number(process.env.PAIRS ?? 12);
+/** Seconds that the app takes to boot, with its migrations, from the first pair to the last; both of a pair get the same. */
+const boot = [1.25, 1.75] as const;
+const slowStop = 5;
+
+type Kind = 'variable' | 'generated';
+
+interface Profile {
+  name: string;
+  kind: Kind;
+  /** Seconds, by the pair. */
+  bootOf: (pair: number) => number;
+  /** Of the worker. */
+  env?: Record<string, string>;
+  /** Ratios that are wanted at most; null where the figure is only told. */
+  reach: Partial<Record<'whole' | 'away', number | null>>;
+}
+
+// Compose looks twice a second: an app whose boot always ended right before a look, or after one, would decide it all.
+const evenly = (pair: number) => boot[0] + ((boot[1] - boot[0]) * ((pair * 5) % pairs)) / pairs;
+
+const profiles: Profile[] = [
+  { name: 'user-written', kind: 'variable', bootOf: evenly, reach: { whole: 1, away: 1 } },
+  { name: 'generated', kind: 'generated', bootOf: evenly, reach: { whole: 1.05, away: 1 } },
+  {
+    name: `worker stops in ${slowStop} s`,
+    kind: 'variable',
+    bootOf: () => 0,
+    env: { STOP_DELAY: `'${slowStop}'` },
+    reach: { away: 0.2 },
+  },
+  { name: 'app boots in no time', kind: 'variable', bootOf: () => 0, reach: { whole: null, away: null } },
+];
+
+await onTestHost(async (host) => {
+  console.log(
+    `${pairs} pairs, one after the other in turns; ${describeMachine()}; the app boots in ${boot.join(' to ')} s`,
+  );
+  const all: Comparison[] = [];
+  for (const profile of profiles) all.push(...(await measure(host, profile)));
+  report(all);
+});
+
+async function measure(host: TestHost, { name, kind, bootOf, env, reach }: Profile): Promise<Comparison[]> {
+  const { instance, next } = await startBenchInstance(host, 4 * (pairs + 1), {
+    kind,
+    text: {
+      environment: { READY_AFTER: '$' + '{READY_AFTER:-}' },
+      ...(env ? { workerEnvironment: env } : {}),
+    },
+  });
+  try {
+    const against = kind === 'generated' ? 'pull, cp, up --wait' : 'pull, up --wait';
+    const comparisons: Comparison[] = [];
+    // Whoever is asked every 5 ms has less time for all else: what takes how long is measured without.
+    for (const what of ['whole', 'away'] as const) {
+      const wanted = reach[what];
+      if (wanted === undefined) continue;
+      const { ours, theirs } = await inPairs(pairs, {
+        ours: async (pair) => {
+          const to = next();
+          await setVariables(instance, { READY_AFTER: bootOf(pair).toFixed(2) });
+          return measureOne(what, instance, to, () => runUpdater(instance, ['--target', to], 'updated'));
+        },
+        theirs: async (pair) => {
+          const to = next();
+          // Whoever types commands edits the file first, and that takes no time here.
+          await setVariables(instance, { READY_AFTER: bootOf(pair).toFixed(2), SVC_VERSION: to });
+          return measureOne(what, instance, to, () => runByHand(instance, byHand(instance, kind, to)));
+        },
+      });
+      const figure = `${name}: ${what === 'whole' ? 'whole update' : 'app away'}`;
+      comparisons.push({ figure, against, unit: 'ms', reach: wanted, ours, theirs });
+    }
+    return comparisons;
+  } finally {
+    await instance.dispose();
+  }
+}
+
+/** Milliseconds that it took, or in which the app did not answer. */
+async function measureOne(
+  what: 'whole' | 'away',
+  instance: Instance,
+  to: string,
+  work: () => Promise<void>,
+): Promise<number> {
+  const watch = what === 'away' ? watchOutage(`http://127.0.0.1:${instance.port}/version`) : undefined;
+  const whole = await timed(work).finally(() => watch?.stop());
+  const outage = await watch?.stop();
+  if (outage && (outage.gaps === 0 || !outage.back)) {
+    throw new Error(`the app was away ${outage.gaps} times, and is ${outage.back ? '' : 'not '}back`);
+  }
+  if ((await instance.version()) !== to) throw new Error(`the app does not run ${to}`);
+  return outage?.awayMs ?? whole;
+}
+
+/** In `.env`, in place of what it says of them now. */
+async function setVariables(instance: Instance, values: Record<string, string>): Promise<void> {
+  const kept = (await instance.read('.env'))
+    .split('\n')
+    .filter((line) => !Object.keys(values).some((name) => line.startsWith(`${name}=`)));
+  const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`);
+  await instance.write('.env', kept.join('\n') + lines.join(''));
+}
+
+/** Of a generated install the new file comes out of the image. */
+function byHand(instance: Instance, kind: Kind, to: string): string {
+  const compose = composeCommand(kind);
+  const copy = `id=$(docker create ${instance.image}:${to} -)
+docker cp "$id:/usr/share/svc/release/compose.yaml" compose.yaml
+docker rm -v "$id"`;
+  return `${compose} pull app worker
+${kind === 'generated' ? copy : ''}
+${compose} up -d --no-deps --wait app worker`;
+}
