@@ -42,7 +42,7 @@ export async function carryOut(
     ahead.catch(() => {});
     const images = await pullMoves(context, installation, plan, deadline);
     const backup = `.svc-updater/backup/${journal.data.run}`;
-    const settled = await settlePlan(engine, installation, plan, images, backup, await ahead);
+    const settled = await settlePlan(engine, installation, plan, images, backup, ahead);
     await pullAdded(context, installation, settled, images, journal, deadline);
     for (const warning of settled.warnings) log.warn(warning);
     if (isUnchanged(installation, settled, images)) {

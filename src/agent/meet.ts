@@ -22,6 +22,8 @@ export interface Met {
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
 export async function meet(engine: Engine, options: UpdateOptions, log: Log): Promise<Met> {
   const fits = engine.check();
+  // Awaited before anything is decided: until then, other mistakes may come first.
+  fits.catch(() => {});
   const [own, projects, { version: engineVersion, platform }, composeVersion] = await Promise.all([
     findOwnContainer(engine),
     listProjects(engine),
@@ -32,8 +34,6 @@ export async function meet(engine: Engine, options: UpdateOptions, log: Log): Pr
     await fits;
     throw error;
   });
-  // Awaited before anything is decided: until then, other mistakes may come first.
-  fits.catch(() => {});
   const paths = new HostPaths(own.mounts);
   const located = await locateProject(projects, paths, options);
   log.info(

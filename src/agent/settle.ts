@@ -61,7 +61,7 @@ export async function settlePlan(
   plan: UpdatePlan,
   images: ReadonlyMap<string, Image>,
   backup: string,
-  ahead: Model | null = null,
+  ahead: Promise<Model | null> = Promise.resolve(null),
 ): Promise<Settled> {
   const appImage = images.get(plan.moves[0]?.to ?? '');
   const version = versionFromLabel(appImage?.labels['org.opencontainers.image.version']);
@@ -95,7 +95,7 @@ export async function settlePlan(
     };
   }
   const model =
-    ahead ??
+    (await ahead) ??
     (await draftModel(installation, draft).catch((error) => {
       if (installation.kind !== 'generated' || !(error instanceof UpdateError)) throw error;
       throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {

@@ -20,11 +20,11 @@ export async function takeReleaseFiles(
   const { directory } = installation.project;
   const used = usedReleaseFiles(installation);
   const runningId = installation.services[0]?.containers.at(-1)?.imageId;
-  const [fresh, ofRunning] = await Promise.all([
-    readReleaseFiles(engine, image, used, installation.project.name),
-    runningId === image.id ? null : shippedByRunning(engine, runningId, used, installation.project.name),
-  ]);
-  const shipped = runningId === image.id ? fresh : ofRunning;
+  const fresh = await readReleaseFiles(engine, image, used, installation.project.name);
+  const shipped =
+    runningId === image.id
+      ? fresh
+      : await shippedByRunning(engine, runningId, used, installation.project.name);
   for (const [name, after] of fresh) {
     const path = join(directory, name);
     const before = fileOf(draft.files, path)?.text ?? null;

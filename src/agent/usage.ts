@@ -33,6 +33,8 @@ Run it with the engine's socket, which gives it root's power over the host, and 
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater --target v1.5.0
 For a private registry add the logins of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
 
+SVC_UPDATER_TRACE=1 tells on standard error what took its time: each child process and each request to the engine.
+
 Exit codes: 0 updated or unchanged, 1 crashed, 2 usage, 3 refused (nothing changed), 4 failed (the old version runs),
 5 broken (a person must look), 130 and 143 cancelled.
 `;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, RequestOptions } from 'node:http';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Engine, EngineAddress } from './engine.ts';
 import { trace } from './trace.ts';
@@ -126,6 +126,25 @@ const hostOnly = (host: string): string => host.replace(/\/\/[^/@]*@/, '//***@')
 const tooLong = (what: string, limit: number): UpdateError =>
   new UpdateError('engine-away', `the engine's answer is longer than ${limit} bytes (${what})`);
 
+/** A request to the engine that is still to be sent. */
+export function openRequest(
+  { tls, prefix, options }: ApiTarget,
+  path: string,
+  { headers, ...how }: { method?: string; signal?: AbortSignal; headers?: OutgoingHttpHeaders } = {},
+): ClientRequest {
+  // Imported by name, all of it is loaded at every start, a client for the web with it.
+  const { request } = process.getBuiltinModule(tls ? 'node:https' : 'node:http');
+  return request({
+    ...options,
+    ...how,
+    path: prefix + path,
+    // A connection kept open may be one to an engine that has gone.
+    agent: false,
+    // The name is of no use to an engine, and of a socket there is none.
+    headers: { ...(options.socketPath === undefined ? {} : { Host: 'engine' }), ...headers },
+  });
+}
+
 function send(
   target: ApiTarget,
   { method, path, body, limit = defaultLimit, cut = false }: ApiRequest,
@@ -136,21 +155,8 @@ function send(
     body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
   const type = Buffer.isBuffer(body) ? 'application/x-tar' : 'application/json';
   return new Promise((resolve, reject) => {
-    // Imported by name, all of it is loaded at every start, a client for the web with it.
-    const { request } = process.getBuiltinModule(target.tls ? 'node:https' : 'node:http');
-    const asked = request({
-      ...target.options,
-      method,
-      path: target.prefix + path,
-      // A connection kept open may be one to an engine that has gone.
-      agent: false,
-      headers: {
-        // The name is of no use to an engine, and of a socket there is none.
-        ...(target.options.socketPath === undefined ? {} : { Host: 'engine' }),
-        ...(bytes && { 'Content-Type': type, 'Content-Length': bytes.length }),
-      },
-      signal,
-    });
+    const headers = bytes && { 'Content-Type': type, 'Content-Length': bytes.length };
+    const asked = openRequest(target, path, { method, signal, ...(headers && { headers }) });
     const deadline = setTimeout(() => asked.destroy(new Late('late')), deadlineMs);
     const fail = (error: Error) => {
       clearTimeout(deadline);

@@ -1,4 +1,4 @@
-import { apiTarget } from './api.ts';
+import { apiTarget, openRequest } from './api.ts';
 import type { Engine } from './engine.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
@@ -15,15 +15,8 @@ export interface News {
  * sooner: an engine that goes away is not told of.
  */
 export function listen(engine: Engine, ids: readonly string[]): News {
-  const { tls, prefix, options } = apiTarget(engine.address);
-  const { request } = process.getBuiltinModule(tls ? 'node:https' : 'node:http');
   const query = new URLSearchParams({ filters: JSON.stringify({ container: ids, event: kinds }) });
-  const asked = request({
-    ...options,
-    path: `${prefix}/events?${query}`,
-    agent: false,
-    headers: options.socketPath === undefined ? {} : { Host: 'engine' },
-  });
+  const asked = openRequest(apiTarget(engine.address), `/events?${query}`);
   let heard = false;
   let wake = () => {};
   asked.on('error', () => {});

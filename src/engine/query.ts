@@ -36,10 +36,11 @@ export async function listContainers(
   filters: Readonly<Record<string, readonly string[]>>,
 ): Promise<ListedContainer[]> {
   const query = new URLSearchParams({ all: '1', filters: JSON.stringify(filters) });
-  const list = (await get(engine, `/containers/json?${query}`)) as
-    | { Id: string; Labels?: Record<string, string> | null }[]
-    | null;
-  return (list ?? []).map(({ Id, Labels }) => ({ id: Id, labels: Labels ?? {} }));
+  const list = (await get(engine, `/containers/json?${query}`, [])) as {
+    Id: string;
+    Labels?: Record<string, string> | null;
+  }[];
+  return list.map(({ Id, Labels }) => ({ id: Id, labels: Labels ?? {} }));
 }
 
 /** Containers by id or name; unknown ones, and those that are just being removed, are left out. @throws UpdateError engine-away */

@@ -1,10 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { execa } from 'execa';
 import { generatedCompose } from '../rig/compose-text.ts';
-import { engineSocket } from '../rig/engine-api.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';
 import type { InstanceOptions } from '../rig/instance-options.ts';
 import { openTestHost, type TestHost } from '../rig/test-host.ts';
-import { updaterImage } from '../rig/updater-run.ts';
+import { dockerRun } from '../rig/updater-run.ts';
 
 /** Runs the work on a test host of its own, and leaves nothing behind, however it ends. */
 export async function onTestHost(work: (host: TestHost) => Promise<void>): Promise<void> {
@@ -56,14 +56,30 @@ export async function runUpdater(
 
 /** What a person types, in a container of the same image, with the compose directory and the socket as the updater has them. */
 export async function runByHand(instance: Instance, script: string): Promise<void> {
-  const { directory, name } = instance;
-  await execa('docker', [
-    ...['run', '--rm', '--name', `${name}-by-hand`, '-v', `${engineSocket}:/var/run/docker.sock`],
-    ...['-v', `${directory}:${directory}`, '-w', directory, '--entrypoint', '/bin/sh', updaterImage],
-    ...['-e', '-c', script],
-  ]);
+  await runInImage(instance, '/bin/sh', ['-e', '-c', script]);
+}
+
+/** Another program of the updater's image, in the compose directory. Gives its standard output. */
+export async function runInImage(
+  instance: Instance,
+  program: string,
+  args: readonly string[],
+): Promise<string> {
+  const { directory } = instance;
+  const name = `${instance.name}-by-hand-${randomBytes(2).toString('hex')}`;
+  const docker = ['-w', directory, '--entrypoint', program];
+  return (await execa('docker', dockerRun(name, directory, args, { docker }), { stdin: 'ignore' })).stdout;
 }
 
 /** `docker compose` with the files of this kind of instance. */
 export const composeCommand = (kind: InstanceOptions['kind']): string =>
   kind === 'variable' ? 'docker compose -f compose.prod.yaml' : 'docker compose';
+
+/** In `.env`, in place of what it says of them now. */
+export async function setVariables(instance: Instance, values: Record<string, string>): Promise<void> {
+  const kept = (await instance.read('.env'))
+    .split('\n')
+    .filter((line) => !Object.keys(values).some((name) => line.startsWith(`${name}=`)));
+  const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`);
+  await instance.write('.env', kept.join('\n') + lines.join(''));
+}

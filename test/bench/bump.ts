@@ -91,6 +91,7 @@ async function main(): Promise<void> {
   for (const pins of ['variable', 'literal'] as const) console.log(growth(figures, pins));
   console.log(verdict(figures, 2));
   console.log(verdict(figures, largest));
+  console.log(JSON.stringify(figures));
 }
 
 /** Dry and real, in turns with compose alone, so that what else the machine does hits all of them. */

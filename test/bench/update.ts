@@ -1,7 +1,14 @@
 import type { Instance } from '../rig/instance.ts';
 import { watchOutage } from '../rig/outage.ts';
 import type { TestHost } from '../rig/test-host.ts';
-import { composeCommand, onTestHost, runByHand, runUpdater, startBenchInstance } from './bench-instance.ts';
+import {
+  composeCommand,
+  onTestHost,
+  runByHand,
+  runUpdater,
+  setVariables,
+  startBenchInstance,
+} from './bench-instance.ts';
 import { type Comparison, describeMachine, inPairs, report, timed } from './compare.ts';
 
 /** What scripts/bench runs for `update`: whole updates, beside what a person would type in a container of the same image. */
@@ -101,15 +108,6 @@ async function measureOne(
   }
   if ((await instance.version()) !== to) throw new Error(`the app does not run ${to}`);
   return outage?.awayMs ?? whole;
-}
-
-/** In `.env`, in place of what it says of them now. */
-async function setVariables(instance: Instance, values: Record<string, string>): Promise<void> {
-  const kept = (await instance.read('.env'))
-    .split('\n')
-    .filter((line) => !Object.keys(values).some((name) => line.startsWith(`${name}=`)));
-  const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`);
-  await instance.write('.env', kept.join('\n') + lines.join(''));
 }
 
 /** Of a generated install the new file comes out of the image. */

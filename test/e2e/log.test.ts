@@ -105,6 +105,33 @@ async function withSecrets(registry?: string): Promise<Instance> {
   });
 }
 
+const isTrace = (line: string) => line.startsWith('trace ');
+
+/** Every child process and every request to the engine, with its beginning and its end. */
+function expectTrace(log: string): void {
+  const form = /^trace +(\d+) – +(\d+) ms {2}((?:docker|GET|POST) .*) \((?:exit code|status) \d+\)$/;
+  const calls = lines(log)
+    .filter(isTrace)
+    .map((line) => {
+      const [, from, to, what = ''] = form.exec(line) ?? [];
+      expect(Number(from), line).toBeLessThanOrEqual(Number(to));
+      return what;
+    });
+  for (const part of [
+    'docker version',
+    ' config ',
+    ' pull --policy',
+    ' up --detach',
+    '/containers/json',
+    '/stop',
+  ]) {
+    expect(
+      calls.some((call) => call.includes(part)),
+      part,
+    ).toBe(true);
+  }
+}
+
 test('no secret is in any line of any run, image references and paths are', async () => {
   const instance = await withSecrets();
   await instance.publish('v1.3.0', talkative);
@@ -118,7 +145,13 @@ test('no secret is in any line of any run, image references and paths are', asyn
     expect(plan.log).toContain(`+SVC_VERSION=${target}`);
     runs.push([plan, format]);
     for (const release of ['v9.9.9', target]) {
-      const result = await runUpdater(instance, ['--target', release, ...log]);
+      const isTraced = release === 'v1.1.0';
+      const result = await runUpdater(instance, ['--target', release, ...log], {
+        ...(isTraced ? { env: { SVC_UPDATER_TRACE: '1' } } : {}),
+        // As little memory as the README says that it takes.
+        docker: ['--memory=128m', '--memory-swap=128m'],
+      });
+      if (isTraced) expectTrace(result.log);
       expect(result.log).toContain(`${instance.image}:${release}`);
       expect(result.log).toContain(instance.directory);
       runs.push([result, format]);
@@ -131,7 +164,10 @@ test('no secret is in any line of any run, image references and paths are', asyn
   expect(runs.map(([{ exitCode }]) => exitCode)).toEqual([0, 4, 0, 0, 4, 0, 5]);
   for (const [{ log }, format] of runs) {
     expectNoSecrets(log);
-    expectForward(format === 'json' ? parsedJson(log) : parsed(log));
+    const story = lines(log)
+      .filter((line) => !isTrace(line))
+      .join('\n');
+    expectForward(format === 'json' ? parsedJson(story) : parsed(story));
   }
   expectNoSecrets(await lastRun(instance));
 });

@@ -1,8 +1,7 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -11,6 +10,7 @@ import { takeBlueprints } from '../../src/engine/blueprint.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { Cancelled } from '../../src/progress/cancelled.ts';
 import { tar } from '../rig/tar.ts';
+import { listen, startEngine } from './http-engine.ts';
 
 let directory: string;
 /** A line for each call of the `docker` command, which finds the engine there whenever it is asked. */
@@ -31,19 +31,6 @@ afterAll(async () => {
 
 const engineAt = (host: string, tls: string[] = [], signal?: AbortSignal): Engine =>
   new Engine({ host, tls, configDirectory: directory }, { home: '/', ...(signal && { signal }) });
-
-async function listen(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-/** An engine that answers like this, at a TCP port. */
-const startEngine = async (answer: RequestListener): Promise<string> =>
-  `tcp://127.0.0.1:${await listen(createServer(answer))}`;
 
 const get = { method: 'GET', path: '/x?a=1' } as const;
 

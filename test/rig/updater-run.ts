@@ -110,7 +110,8 @@ export class UpdaterRun {
   }
 }
 
-function dockerRun(
+/** The arguments of `docker` that run the updater's image. */
+export function dockerRun(
   name: string,
   directory: string,
   args: readonly string[],

@@ -1,0 +1,17 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** On a free port of loopback, until the test ends. */
+export async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** Something that answers like this where an engine is expected; gives its address. */
+export const startEngine = async (answer: RequestListener): Promise<string> =>
+  `tcp://127.0.0.1:${await listen(createServer(answer))}`;
