@@ -28,8 +28,8 @@ const defaultLimit = 16 * 1024 * 1024;
 const maxAttempts = 3;
 
 /**
- * Asks the engine what its command line cannot. An engine that goes away is waited for, and asked once more: whatever
- * is asked must bear being asked twice. @throws UpdateError engine-away, Cancelled
+ * Asks the engine what its command line cannot, or takes ten times as long for. An engine that goes away is waited for, and
+ * asked once more: whatever is asked must bear being asked twice. @throws UpdateError engine-away, Cancelled
  */
 export async function askApi(engine: Engine, asked: ApiRequest): Promise<ApiAnswer> {
   const what = `${asked.method} ${asked.path.replace(/\?.*/, '')}`;

@@ -49,7 +49,7 @@ export async function runUpdater(
   outcome: string,
 ): Promise<void> {
   const { log, exitCode } = await instance.update(args);
-  if (exitCode !== 0 || !log.includes(` done ${outcome} `)) {
+  if (exitCode !== 0 || !log.includes(` done ${outcome}`)) {
     throw new Error(`the updater was to end ${outcome}:\n${log}`);
   }
 }

@@ -7,7 +7,7 @@ import { type Comparison, describeMachine, inPairs, report } from './compare.ts'
 
 /** What scripts/bench runs for `pull`: the phase `pull` of an update, with big images, beside `docker compose pull`. */
 
-const pairs = Number(process.env.PAIRS ?? 10);
+const pairs = Number(process.env.PAIRS ?? 15);
 const megabytes = 200;
 const [from, to] = ['v1.0.0', 'v1.20.0'];
 
@@ -89,4 +89,6 @@ console.log(status === 0 ? performance.now() - began : 'failed');`;
 
 async function forget(images: readonly string[]): Promise<void> {
   await execa('docker', ['image', 'rm', '--force', ...images], { reject: false });
+  // What the pull before has left to be written must not be this one's to wait for.
+  await execa('sync');
 }

@@ -152,6 +152,7 @@ test('no secret is in any line of any run, image references and paths are', asyn
         docker: ['--memory=128m', '--memory-swap=128m'],
       });
       if (isTraced) expectTrace(result.log);
+      else expect(lines(result.log).filter(isTrace)).toEqual([]);
       expect(result.log).toContain(`${instance.image}:${release}`);
       expect(result.log).toContain(instance.directory);
       runs.push([result, format]);

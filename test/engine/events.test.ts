@@ -38,6 +38,7 @@ it('does not lose what came while nobody waited, and wakes once for it', async (
   const { engine, stream } = await streams();
   const news = listen(engine, ['a1']);
   (await stream).write('{"Action":"start"}\n');
+  await sleep(50);
   await news.next(forever);
   let woken = false;
   const next = news.next(100).then(() => {
@@ -54,6 +55,13 @@ it('lets nobody wait longer than they want, also where the engine goes away', as
   const news = listen(engine, ['a1']);
   (await stream).destroy();
   await news.next(50);
+  await news.next(50);
+  news.close();
+});
+
+it('is content where no engine answers', async () => {
+  const address = { host: 'unix:///nonexistent/docker.sock', tls: [], configDirectory: '/nonexistent' };
+  const news = listen(new Engine(address, { home: '/' }), ['a1']);
   await news.next(50);
   news.close();
 });
