@@ -88,7 +88,7 @@ export async function settleEarlierRun(
   }
   if (data.goingBack === null) await markGoingBack(journal, log, null);
   await context.cancellation.shield(engine, () =>
-    goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs }),
+    goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, wasKilled: true }),
   );
   known.halfDone = null;
   log.info(`what it had changed is put back: ${from} runs`);

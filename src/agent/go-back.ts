@@ -2,6 +2,7 @@ import { restoreFiles } from '../compose/replace-files.ts';
 import { makeAgain } from '../engine/blueprint.ts';
 import { type Container, isMeantToRun, service } from '../engine/container.ts';
 import type { Engine } from '../engine/engine.ts';
+import { stopContainers } from '../engine/query.ts';
 import { Interrupted } from '../progress/interrupted.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Changeover, isBefore, type MovedService, recordsOf } from './changeover.ts';
@@ -18,6 +19,11 @@ export interface GoBackContext {
   waitTimeoutMs: number;
   /** Old texts of the written files, where this process has them still. */
   texts?: ReadonlyMap<string, string>;
+  /**
+   * The run that is put back was killed: it may have told a container to stop that still runs, and will end any moment.
+   * No engine tells of that.
+   */
+  wasKilled?: boolean;
 }
 
 /** That it is not to be left half done, and how the run ends then: not at all where an update begins anew after it. */
@@ -61,7 +67,7 @@ export async function goBack(journal: Journal, context: GoBackContext): Promise<
 async function bringBack(
   journal: Journal,
   changeover: Changeover,
-  { engine, log, waitTimeoutMs }: GoBackContext,
+  { engine, log, waitTimeoutMs, wasKilled = false }: GoBackContext,
 ): Promise<void> {
   const { name } = journal.data.project;
   const { containers, leftovers } = await listProject(engine, name);
@@ -73,12 +79,15 @@ async function bringBack(
   );
   if (fresh.length > 0) await engine.ask(['rm', '--force', ...fresh.map(({ id }) => id)]);
 
+  const stopped = wasKilled ? runningBefore(changeover, containers) : [];
+  await stopContainers(engine, stopped, stopDeadlineMs);
+
   const successors = new Map<string, string>();
   const ids = new Map<string, string[]>();
   // One that cannot come back must not keep the others down.
   const failures: unknown[] = [];
   for (const each of changeover.moved) {
-    await bringBackService(journal, changeover, each, containers, successors, engine, log).then(
+    await bringBackService(journal, changeover, each, { containers, stopped }, successors, engine, log).then(
       (running) => ids.set(each.name, running),
       (error) => failures.push(error),
     );
@@ -87,18 +96,27 @@ async function bringBack(
   await awaitWell(engine, new Map([...ids].filter(([, list]) => list.length > 0)), waitTimeoutMs, log);
 }
 
+/** Containers from before that run, of the services that were to be replaced. A paused one was told nothing. */
+const runningBefore = (changeover: Changeover, now: readonly Container[]): string[] =>
+  now
+    .filter(({ status }) => status === 'running')
+    .filter((container) => changeover.moved.some(({ name }) => name === service(container)))
+    .filter((container) => isBefore(changeover, container))
+    .map(({ id }) => id);
+
 /** Gives the ids of those that ran and were well. */
 async function bringBackService(
   journal: Journal,
   changeover: Changeover,
   { name, follows }: MovedService,
-  now: readonly Container[],
+  { containers: now, stopped }: { containers: readonly Container[]; stopped: readonly string[] },
   successors: Map<string, string>,
   engine: Engine,
   log: Log,
 ): Promise<string[]> {
   const toRun: string[] = [];
   const running = new Set(now.filter(isMeantToRun).map(({ id }) => id));
+  for (const id of stopped) running.delete(id);
   for (const record of recordsOf(changeover, name)) {
     let { id } = record;
     const there = now.some((container) => container.id === id);
