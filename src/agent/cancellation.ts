@@ -36,7 +36,7 @@ export class Cancellation {
   }
 
   /** Puts something back, which a signal must not leave half done. */
-  async shield(engine: Engine, work: () => Promise<void>): Promise<void> {
+  async shield(engine: Engine, work: () => Promise<unknown>): Promise<void> {
     const { signal } = engine;
     engine.signal = undefined;
     await work();

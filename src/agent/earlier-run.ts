@@ -117,9 +117,7 @@ async function bringToItsEnd(
   log.info(`${goal} has started: first of all, ${and(names)} are all brought to it`);
   const { waitTimeoutMs } = options;
   const how = { afterUp: async () => {}, mayGoBack: () => false };
-  const all = async () => {
-    await recreate({ engine, compose, changeover, waitTimeoutMs, log, ...how });
-  };
+  const all = () => recreate({ engine, compose, changeover, waitTimeoutMs, log, ...how });
   await cancellation.shield(engine, all).catch((error) => {
     if (!(error instanceof UpdateError)) throw error;
     for (const line of [...error.detail, error.message]) log.warn(line);

@@ -70,6 +70,7 @@ async function bringBack(
   { engine, log, waitTimeoutMs, wasKilled = false }: GoBackContext,
 ): Promise<void> {
   const { name } = journal.data.project;
+  if (wasKilled) await finishStops(engine, name, changeover);
   const { containers, leftovers } = await listProject(engine, name);
   const moved = changeover.moved.map((each) => each.name);
   // Nothing of the new version has started: what is not from before may go, and with it the name that it holds. Never
@@ -79,15 +80,12 @@ async function bringBack(
   );
   if (fresh.length > 0) await engine.ask(['rm', '--force', ...fresh.map(({ id }) => id)]);
 
-  const stopped = wasKilled ? runningBefore(changeover, containers) : [];
-  await stopContainers(engine, stopped, stopDeadlineMs);
-
   const successors = new Map<string, string>();
   const ids = new Map<string, string[]>();
   // One that cannot come back must not keep the others down.
   const failures: unknown[] = [];
   for (const each of changeover.moved) {
-    await bringBackService(journal, changeover, each, { containers, stopped }, successors, engine, log).then(
+    await bringBackService(journal, changeover, each, containers, successors, engine, log).then(
       (running) => ids.set(each.name, running),
       (error) => failures.push(error),
     );
@@ -96,27 +94,32 @@ async function bringBack(
   await awaitWell(engine, new Map([...ids].filter(([, list]) => list.length > 0)), waitTimeoutMs, log);
 }
 
-/** Containers from before that run, of the services that were to be replaced. A paused one was told nothing. */
-const runningBefore = (changeover: Changeover, now: readonly Container[]): string[] =>
-  now
+/** Stops what runs of the containers that were to be replaced: then it is known what does. A paused one was told nothing. */
+async function finishStops(engine: Engine, project: string, changeover: Changeover): Promise<void> {
+  const { containers } = await listProject(engine, project);
+  const old = containers
     .filter(({ status }) => status === 'running')
     .filter((container) => changeover.moved.some(({ name }) => name === service(container)))
-    .filter((container) => isBefore(changeover, container))
-    .map(({ id }) => id);
+    .filter((container) => isBefore(changeover, container));
+  await stopContainers(
+    engine,
+    old.map(({ id }) => id),
+    stopDeadlineMs,
+  );
+}
 
 /** Gives the ids of those that ran and were well. */
 async function bringBackService(
   journal: Journal,
   changeover: Changeover,
   { name, follows }: MovedService,
-  { containers: now, stopped }: { containers: readonly Container[]; stopped: readonly string[] },
+  now: readonly Container[],
   successors: Map<string, string>,
   engine: Engine,
   log: Log,
 ): Promise<string[]> {
   const toRun: string[] = [];
   const running = new Set(now.filter(isMeantToRun).map(({ id }) => id));
-  for (const id of stopped) running.delete(id);
   for (const record of recordsOf(changeover, name)) {
     let { id } = record;
     const there = now.some((container) => container.id === id);

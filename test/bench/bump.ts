@@ -3,6 +3,7 @@ import { availableParallelism, homedir, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { median, timed } from './compare.ts';
 
 /** What scripts/bench runs for `bump`: its time beyond compose's own, by the size of a project. */
 
@@ -119,16 +120,6 @@ async function measure(size: Size, flags: readonly string[]): Promise<Figures[]>
     ours: median(times[mode].map((ms, run) => ms - (times.compose[run] ?? 0))),
     cpu: median(cpu[mode]),
   }));
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const began = performance.now();
-  await work();
-  return performance.now() - began;
-}
-
-function median(list: readonly number[]): number {
-  return list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)] ?? Number.NaN;
 }
 
 /** Gives the processor time. */

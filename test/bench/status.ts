@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ServerInstance, startServerInstance, updatePath } from '../rig/server/server-instance.ts';
-import { openTestHost } from '../rig/test-host.ts';
+import { onTestHost } from './bench-instance.ts';
 
 /** What scripts/bench runs for `status`: how soon a server with the library in it answers, under a steady load. */
 
@@ -19,20 +19,10 @@ interface Spread {
   max: number;
 }
 
-const { host, close } = await openTestHost();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.once(signal, () => void close().then(() => process.exit(130)));
-}
-try {
+await onTestHost(async (host) => {
   const instance = await startServerInstance(host, { up: ['--no-deps', 'app', 'worker'] });
-  try {
-    await measure(instance);
-  } finally {
-    await instance.dispose();
-  }
-} finally {
-  await close();
-}
+  await measure(instance).finally(() => instance.dispose());
+});
 
 async function measure(instance: ServerInstance): Promise<void> {
   // As many releases as a project has after years.
