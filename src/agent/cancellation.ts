@@ -39,8 +39,12 @@ export class Cancellation {
   async shield(engine: Engine, work: () => Promise<unknown>): Promise<void> {
     const { signal } = engine;
     engine.signal = undefined;
-    await work();
-    engine.signal = signal;
+    try {
+      await work();
+    } finally {
+      // Also where the work fails: what follows it, another pull say, must be cancellable again.
+      engine.signal = signal;
+    }
   }
 
   /** From here on the run goes to its end. */
