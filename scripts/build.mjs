@@ -67,7 +67,7 @@ async function buildLibrary() {
 async function openApi() {
   const { outputFiles } = await build({
     ...forNode,
-    entryPoints: ['src/instance/openapi.ts'],
+    entryPoints: ['src/instance/http/openapi.ts'],
     write: false,
   });
   const code = Buffer.from(outputFiles[0].contents).toString('base64');

@@ -1,20 +1,20 @@
 import { mkdtemp } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Engine } from '../engine/engine.ts';
+import { Engine } from '../engine/cli/engine.ts';
 import { exitCodes } from '../progress/outcome.ts';
-import { bump } from './bump.ts';
-import { Cancellation } from './cancellation.ts';
-import { prepareConfig } from './credentials.ts';
-import { engineAddress } from './engine-address.ts';
-import { Log, stdoutSink } from './log.ts';
-import { type Options, parseOptions, UsageError } from './options.ts';
-import { showPlan } from './plan-command.ts';
-import { type Known, reportEnding } from './report-ending.ts';
-import { settleTemporaryDirectory } from './temporary-directory.ts';
+import { bump } from './bump/bump.ts';
+import { type Known, reportEnding } from './log/ending.ts';
+import { Log, stdoutSink } from './log/log.ts';
+import { Cancellation } from './process/cancellation.ts';
+import { prepareConfig } from './process/credentials.ts';
+import { engineAddress } from './process/engine-address.ts';
+import { type Options, parseOptions, UsageError } from './process/options.ts';
+import { settleTemporaryDirectory } from './process/temporary-directory.ts';
+import { usage } from './process/usage.ts';
+import { version } from './process/version.ts';
+import { showPlan } from './show-plan.ts';
 import { update } from './update.ts';
-import { usage } from './usage.ts';
-import { version } from './version.ts';
 
 /** Only here is the exit code set, and nothing else ends the process. */
 process.exitCode = await main(process.argv.slice(2));

@@ -3,15 +3,15 @@ import type { Image } from '../engine/container.ts';
 import { isMeantToRun, service } from '../engine/container.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { parseTag, versionFromLabel } from '../release/tag.ts';
-import type { Changeover } from './changeover.ts';
-import type { Installation } from './installation.ts';
-import type { Ending } from './journal.ts';
-import type { Fields, Log } from './log.ts';
-import type { Move, UpdatePlan } from './plan.ts';
-import { composeCommand } from './report-ending.ts';
-import type { RunContext } from './run-context.ts';
-import type { Settled } from './settle.ts';
-import { seconds } from './verify.ts';
+import type { Installation } from './inspect/installation.ts';
+import { composeCommand } from './log/ending.ts';
+import type { Fields, Log } from './log/log.ts';
+import type { Settled } from './plan/plan-files.ts';
+import type { Move, UpdatePlan } from './plan/plan-update.ts';
+import type { RunContext } from './process/run-context.ts';
+import { seconds } from './replace/await-healthy.ts';
+import type { Changeover } from './state/changeover.ts';
+import type { Ending } from './state/journal.ts';
 
 export const and = (names: readonly string[]): string =>
   names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;

@@ -1,13 +1,21 @@
 import { join } from 'node:path';
 import type { Container } from '../engine/container.ts';
+import { checkTargets } from '../files/check-targets.ts';
 import { Interrupted } from '../progress/interrupted.ts';
-import { candidateFiles } from './candidate-files.ts';
-import { carryOut } from './carry-out.ts';
-import { recordOf } from './changeover.ts';
-import { checkDrift } from './check-drift.ts';
-import { checkTargets } from './check-targets.ts';
-import { meantToRun, settleEarlierRun } from './earlier-run.ts';
-import { inspectInstallation } from './inspect.ts';
+import { carryOut } from './fresh-run.ts';
+import { type Met, meet } from './inspect/find-instance.ts';
+import { inspectInstallation } from './inspect/inspect.ts';
+import { repeatEnding, reportEnding } from './log/ending.ts';
+import type { Log } from './log/log.ts';
+import { candidateFiles } from './plan/candidate-files.ts';
+import { checkDrift } from './plan/check-drift.ts';
+import { planUpdate } from './plan/plan-update.ts';
+import { removeScratches } from './plan/release-files.ts';
+import { type RunContext, remember } from './process/run-context.ts';
+import { tagsBefore } from './pull/pull-images.ts';
+import { recreateAndVerify } from './replace/replace-containers.ts';
+import { meantToRun, settleEarlierRun } from './resume/settle-earlier.ts';
+import { recordOf } from './state/changeover.ts';
 import {
   type Ending,
   emptyJournal,
@@ -17,17 +25,9 @@ import {
   type JournalPlace,
   readJournal,
   setAside,
-} from './journal.ts';
-import { dropLock, type Lock, openStateDirectory, takeLock } from './lock.ts';
-import type { Log } from './log.ts';
-import { type Met, meet } from './meet.ts';
-import { planUpdate } from './plan.ts';
-import { tagsBefore } from './pull.ts';
-import { removeScratches } from './release-files.ts';
-import { recreateAndVerify } from './replace-containers.ts';
-import { repeatEnding, reportEnding } from './report-ending.ts';
-import { type RunContext, remember } from './run-context.ts';
-import { runStamp } from './state.ts';
+} from './state/journal.ts';
+import { runStamp } from './state/kept-runs.ts';
+import { dropLock, type Lock, openStateDirectory, takeLock } from './state/lock.ts';
 import { describeInstallation, describePlan, fromWord } from './story.ts';
 
 /** What a run holds on to until its end. */

@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
-import { lineAt, type TextFile } from './text-file.ts';
+import { lineAt, type TextFile } from './project-files.ts';
 import { parseYaml, type YamlDocument } from './yaml-document.ts';
 
 /** A scalar as compose reads it, before variables are resolved. */

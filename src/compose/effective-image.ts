@@ -9,7 +9,7 @@ import {
   resolvedText,
   rootLayers,
 } from './layers.ts';
-import { nameOf, type ProjectFiles } from './text-file.ts';
+import { nameOf, type ProjectFiles } from './project-files.ts';
 
 /** The `image` that wins for a service, and the file in which it is written. */
 export interface EffectiveImage {

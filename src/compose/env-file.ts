@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Edit } from './edit.ts';
-import { lineAt, type TextFile } from './text-file.ts';
+import { lineAt, type TextFile } from './project-files.ts';
 
 /** One `KEY=value` of an env file. */
 export interface Assignment {

@@ -3,8 +3,8 @@ import { parseTag, type Tag } from '../release/tag.ts';
 import { effectiveImage } from './effective-image.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
+import { fileOf, lineAt, nameOf, type ProjectFiles, type TextFile } from './project-files.ts';
 import { parseReference, type Reference } from './reference.ts';
-import { fileOf, lineAt, nameOf, type ProjectFiles, type TextFile } from './text-file.ts';
 import { type Segment, segments, type Traced, trace } from './traced.ts';
 
 /**

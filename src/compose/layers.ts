@@ -2,7 +2,7 @@ import { dirname, join, resolve } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import { type ComposeFile, type Include, type Link, readComposeFile } from './compose-file.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
-import { directoryOf, nameOf, type ProjectFiles } from './text-file.ts';
+import { directoryOf, nameOf, type ProjectFiles } from './project-files.ts';
 import { trace } from './traced.ts';
 import { variablesOf } from './variables.ts';
 

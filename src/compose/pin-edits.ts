@@ -3,8 +3,8 @@ import { applyEdits, type Edit } from './edit.ts';
 import { assigns, setVariableEdit } from './env-file.ts';
 import { findPin } from './find-pin.ts';
 import type { Pin } from './pin.ts';
+import { fileOf, lineAt, listOf, type ProjectFiles, withFile } from './project-files.ts';
 import { formatReference } from './reference.ts';
-import { fileOf, lineAt, listOf, type ProjectFiles, withFile } from './text-file.ts';
 import { type Segment, segments } from './traced.ts';
 
 export interface PinMove {

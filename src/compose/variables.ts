@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Assignment, findAssignments } from './env-file.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
-import { placeAt, type TextFile } from './text-file.ts';
+import { placeAt, type TextFile } from './project-files.ts';
 import { type Origin, type Traced, trace } from './traced.ts';
 
 // Far beyond what people write; each step takes room on the stack.

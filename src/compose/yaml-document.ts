@@ -14,7 +14,7 @@ import {
   visit,
 } from 'yaml';
 import { UpdateError } from '../progress/update-error.ts';
-import { placeAt, type TextFile } from './text-file.ts';
+import { placeAt, type TextFile } from './project-files.ts';
 
 // A compose file is read by people; these are far beyond them, and keep a made-up one from exhausting the machine.
 const largest = 5 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import { parseObject } from './compose-output.ts';
+import { parseObject } from './cli/compose-output.ts';
 
 interface Layer {
   /** Bytes. */

@@ -1,9 +1,8 @@
-import { createHandler } from './handler.ts';
-import { type InstanceOptions, readOptions } from './options.ts';
+import { type InstanceOptions, readOptions } from './contract/options.ts';
+import { createHandler } from './http/handler.ts';
 import { Updates } from './updates.ts';
 
 export type { Channel, Release } from '../release/channel.ts';
-export { openApi } from './openapi.ts';
 export type {
   Caller,
   ChannelStore,
@@ -12,8 +11,9 @@ export type {
   Job,
   JobQueue,
   LogEntry,
-} from './options.ts';
-export type { Reason, ReasonCode, Run, Status } from './schemas.ts';
+} from './contract/options.ts';
+export type { Reason, ReasonCode, Run, Status } from './contract/schemas.ts';
+export { openApi } from './http/openapi.ts';
 
 /** The self-update of the instance that this server belongs to. */
 export interface InstanceUpdates {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import { includedLayers, reachOf, rootLayers } from '../../src/compose/layers.ts';
-import type { ProjectFiles } from '../../src/compose/text-file.ts';
+import type { ProjectFiles } from '../../src/compose/project-files.ts';
 import { UpdateError } from '../../src/progress/update-error.ts';
 
 /** Files by their paths from `/srv`: `linked` are those that links lead to, env files end in `env`. */

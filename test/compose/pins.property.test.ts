@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../src/compose/edit.ts';
 import { findPin, pinEdits } from '../../src/compose/pins.ts';
-import type { ProjectFiles } from '../../src/compose/text-file.ts';
+import type { ProjectFiles } from '../../src/compose/project-files.ts';
 import { parseTarget, retag } from '../../src/release/tag.ts';
 
 /** Files by their paths from `/srv`. */

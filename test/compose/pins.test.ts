@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../src/compose/edit.ts';
 import { findPin, pinEdits } from '../../src/compose/pins.ts';
-import type { ProjectFiles } from '../../src/compose/text-file.ts';
+import type { ProjectFiles } from '../../src/compose/project-files.ts';
 import { parseTarget, retag } from '../../src/release/tag.ts';
 
 const digests = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventSourceMessage } from 'eventsource-parser';
 import { inject, onTestFinished } from 'vitest';
-import type { Run, Status } from '../../../src/instance/schemas.ts';
+import type { Run, Status } from '../../../src/instance/contract/schemas.ts';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
 import { askEngine } from '../../rig/engine-api.ts';
 import { publish } from '../../rig/registry.ts';

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import type { Job, JobQueue } from '../../../src/instance/options.ts';
+import type { Job, JobQueue } from '../../../src/instance/contract/options.ts';
 
 /** What a test asks for. */
 export interface JobRequest {

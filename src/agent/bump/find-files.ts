@@ -1,0 +1,84 @@
+import { stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { missing } from '../../compose/layers.ts';
+import type { ProjectFiles, TextFile } from '../../compose/project-files.ts';
+import { variablesOf } from '../../compose/variables.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../inspect/read-files.ts';
+import type { BumpOptions } from '../process/options.ts';
+
+/** In compose's own order of preference; any override goes with any of the others (compose-go, cli/options.go; tried). */
+const defaultNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'];
+const overrideNames = [
+  'compose.override.yml',
+  'compose.override.yaml',
+  'docker-compose.override.yml',
+  'docker-compose.override.yaml',
+];
+
+/**
+ * The files that compose itself would read there.
+ * @throws UpdateError compose-invalid
+ */
+export async function readBumpProject(options: BumpOptions): Promise<ProjectFiles> {
+  const [first] = options.files;
+  const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
+  const byDefault = join(asked, '.env');
+  const envFiles =
+    options.envFiles.length > 0
+      ? await Promise.all((await given(options.envFiles, options.dir)).map(readTextFile))
+      : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
+  const paths =
+    first === undefined ? await defaultPaths(asked, envFiles) : await given(options.files, options.dir);
+  const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
+  const files: ProjectFiles = {
+    composeFiles: await Promise.all(paths.map(readTextFile)),
+    envFiles,
+    newEnvFile: envFiles.at(-1)?.path ?? byDefault,
+    directory,
+  };
+  return withLinkedFiles(files, async ({ path, as, where, optional }) => {
+    const file = await readTextFileIfThere(path);
+    if (file === null && !optional) throw missing(path, as, where);
+    return file;
+  });
+}
+
+/** Paths start from `--dir` where it is given and has the file; else, as compose has it, from the working directory. */
+function given(files: readonly string[], dir: string | null): Promise<string[]> {
+  return Promise.all(
+    files.map(async (file) => {
+      const inDirectory = resolve(dir ?? '.', file);
+      const isElsewhere = !(await isFile(inDirectory)) && (await isFile(resolve(file)));
+      return isElsewhere ? resolve(file) : inDirectory;
+    }),
+  );
+}
+
+async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
+  const variable = variablesOf(envFiles);
+  const named = variable('COMPOSE_FILE')?.text ?? '';
+  if (named !== '') {
+    const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
+    return named.split(separator).map((path) => resolve(directory, path));
+  }
+  const found = await firstFile(directory, defaultNames);
+  if (found !== null) {
+    const override = await firstFile(directory, overrideNames);
+    return override === null ? [found] : [found, override];
+  }
+  throw new UpdateError('compose-invalid', `no compose file in ${directory}`, {
+    advice: 'Name it with --file, or its directory with --dir.',
+  });
+}
+
+async function firstFile(directory: string, names: readonly string[]): Promise<string | null> {
+  for (const name of names) if (await isFile(join(directory, name))) return join(directory, name);
+  return null;
+}
+
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );

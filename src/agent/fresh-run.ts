@@ -1,0 +1,119 @@
+import { listProject } from '../engine/api/project-containers.ts';
+import type { Engine } from '../engine/cli/engine.ts';
+import { type Container, type Image, isMeantToRun, service } from '../engine/container.ts';
+import { Interrupted } from '../progress/interrupted.ts';
+import { Cancelled } from '../progress/stops.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import type { Installation } from './inspect/installation.ts';
+import { endingOf } from './log/ending.ts';
+import { modelAhead, type Settled, settlePlan } from './plan/plan-files.ts';
+import type { UpdatePlan } from './plan/plan-update.ts';
+import type { RunContext } from './process/run-context.ts';
+import { pullAdded, pullMoves } from './pull/obtain-images.ts';
+import { enterRecreate, recreateAndVerify } from './replace/replace-containers.ts';
+import { goBack, markGoingBack } from './replace/restore-instance.ts';
+import {
+  type Changeover,
+  type ContainerRecord,
+  type MeantToRun,
+  planChangeover,
+  recordOf,
+} from './state/changeover.ts';
+import type { Ending, Journal } from './state/journal.ts';
+import { endUnchanged } from './story.ts';
+import { writeChanges } from './write-files.ts';
+
+/** From the pull to the end. Nothing in the compose directory changes before every image is here. */
+export async function carryOut(
+  context: RunContext,
+  installation: Installation,
+  plan: UpdatePlan,
+  journal: Journal,
+  earlier: MeantToRun,
+): Promise<Ending> {
+  const { engine, options, log } = context;
+  const texts = new Map<string, string>();
+  let changeover: Changeover;
+  try {
+    log.phase = 'pull';
+    const deadline = Date.now() + options.pullTimeoutMs;
+    const ahead = modelAhead(installation, plan);
+    // What a pull has to say comes first.
+    ahead.catch(() => {});
+    const images = await pullMoves(context, installation, plan, deadline);
+    const backup = `.svc-updater/backup/${journal.data.run}`;
+    const settled = await settlePlan(engine, installation, plan, images, backup, ahead);
+    await pullAdded(context, installation, settled, images, journal, deadline);
+    for (const warning of settled.warnings) log.warn(warning);
+    if (isUnchanged(installation, settled, images)) {
+      log.phase = 'done';
+      return endUnchanged(context, plan, settled, images);
+    }
+    for (const { path, before } of settled.changes) if (before !== null) texts.set(path, before);
+    const containers = await sameContainers(engine, installation, earlier);
+    changeover = planChangeover(installation, plan, settled, images, containers, journal.data.from);
+    await writeChanges(context, installation, settled, journal);
+    await enterRecreate(context, journal, changeover, installation.model);
+  } catch (error) {
+    await putBack(context, journal, error, texts);
+    throw error;
+  }
+  return recreateAndVerify(context, journal, changeover, texts);
+}
+
+/** The containers right before the first byte changes. @throws UpdateError containers-changed */
+async function sameContainers(
+  engine: Engine,
+  { project, services, followers }: Installation,
+  earlier: MeantToRun,
+): Promise<ContainerRecord[]> {
+  const { containers } = await listProject(engine, project.name);
+  for (const { name, containers: before } of [...services, ...followers]) {
+    const ids = (list: readonly Container[]) =>
+      list
+        .filter((container) => service(container) === name)
+        .map(({ id }) => id)
+        .sort()
+        .join();
+    if (ids(before) === ids(containers)) continue;
+    throw new UpdateError('containers-changed', `${name} was replaced by somebody else during the update`);
+  }
+  return containers.map((container) => recordOf(container, earlier));
+}
+
+/** A run that ends before `recreate` has files and tags to put back. */
+async function putBack(
+  context: RunContext,
+  journal: Journal,
+  error: unknown,
+  texts: ReadonlyMap<string, string>,
+): Promise<void> {
+  const { engine, log, known, options, cancellation } = context;
+  if (error instanceof Interrupted) throw error;
+  const isThere = await engine.answers();
+  // An engine that asks for an end and does not answer is shutting down: it starts this container again.
+  if (error instanceof Cancelled && !isThere) throw new Interrupted();
+  // One that is only away may start it again, too, and then the update is begun anew.
+  if (isThere)
+    await markGoingBack(journal, log, endingOf(error, log.phase, known, cancellation.signalNumber));
+  await cancellation.shield(engine, () =>
+    goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, texts }),
+  );
+}
+
+/** The containers run exactly these images and there is nothing to write. */
+function isUnchanged(
+  installation: Installation,
+  settled: Settled,
+  images: ReadonlyMap<string, Image>,
+): boolean {
+  return (
+    settled.changes.length === 0 &&
+    installation.services.every(
+      ({ name, containers, isApp, running }) =>
+        running === containers.filter(isMeantToRun).length &&
+        (!isApp || running > 0) &&
+        containers.every(({ imageId }) => imageId === images.get(settled.references.get(name) ?? '')?.id),
+    )
+  );
+}

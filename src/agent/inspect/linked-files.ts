@@ -1,0 +1,70 @@
+import { dirname } from 'node:path';
+import { readComposeFile } from '../../compose/compose-file.ts';
+import { type Linked, pathIn, placeOf, reachOf, resolvedText } from '../../compose/layers.ts';
+import type { ProjectFiles } from '../../compose/project-files.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { exists, readTextFile, withLinkedFiles } from './read-files.ts';
+
+type Named = Pick<Linked, 'path' | 'as'>;
+
+/**
+ * The project with the files that `include` and `extends` lead to.
+ * @throws UpdateError outside-mounts
+ */
+export async function readMountedLinks(files: ProjectFiles, paths: HostPaths): Promise<ProjectFiles> {
+  const outside: Linked[] = [];
+  const linked = await withLinkedFiles(files, async (link) => {
+    if (paths.fromHost(link.path) !== null) return (await exists(link.path)) ? readTextFile(link.path) : null;
+    // The .env beside an included file may be there or not: what is not mounted cannot be told.
+    outside.push(link);
+    return null;
+  });
+  refuse(outside);
+  return linked;
+}
+
+/**
+ * Env files of the services to update and of what they depend on: compose reads them even with --no-deps, and an
+ * optional one that is not mounted would vanish without a word. Compose's own model does not list them. Where there is
+ * no model, because compose rejects the project, it may be for the env file of any service.
+ * @throws UpdateError outside-mounts
+ */
+export function checkEnvFiles(
+  files: ProjectFiles,
+  model: Model | null,
+  services: readonly string[],
+  paths: HostPaths,
+): void {
+  const closure = new Set(
+    model ? services : files.composeFiles.flatMap((file) => readComposeFile(file).services),
+  );
+  for (const name of closure) {
+    for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
+  }
+  const named: Named[] = [];
+  for (const layer of reachOf(files).layers) {
+    // A base that a service extends may bring env files of its own: which service it is matters less than that it is read.
+    const wanted = new Set(layer.follows ? closure : layer.file.services);
+    for (const name of wanted) {
+      const entry = layer.file.service(name);
+      const base = entry?.extends;
+      if (base?.file === null) wanted.add(resolvedText(layer, base.service, placeOf(layer, base.line)));
+      for (const link of entry?.envFiles ?? []) {
+        named.push({ path: pathIn(layer, link), as: `env_file of ${name}` });
+      }
+    }
+  }
+  refuse(named.filter(({ path }) => paths.fromHost(path) === null));
+}
+
+function refuse(outside: readonly Named[]): void {
+  if (outside.length === 0) return;
+  const mounts = [...new Set(outside.map(({ path }) => dirname(path)))].map((dir) => `-v ${dir}:${dir}`);
+  throw new UpdateError(
+    'outside-mounts',
+    `outside the mounted directories: ${outside.map(({ path, as }) => `${path} (${as})`).join(', ')}`,
+    { advice: `Add ${mounts.join(' ')} to the docker run command.` },
+  );
+}

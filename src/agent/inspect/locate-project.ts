@@ -1,0 +1,173 @@
+import { readdir } from 'node:fs/promises';
+import { normalize } from 'node:path';
+import { listContainers } from '../../engine/api/query.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { type HostPaths, isWithin } from '../../files/host-paths.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { UpdateOptions } from '../process/options.ts';
+import { pendingJournal } from '../state/journal.ts';
+import { stateDirectory } from '../state/lock.ts';
+
+/** A compose project as the labels of its containers tell of it. */
+export interface ProjectRow {
+  name: string;
+  /** As compose was started with it, on the host. */
+  directory: string;
+  services: Set<string>;
+}
+
+export interface Located {
+  name: string;
+  /** The directory on the host, in the spelling of the labels. */
+  directory: string;
+  /** The same as it is mounted here. */
+  mountedAt: string;
+}
+
+const label = 'com.docker.compose';
+
+/**
+ * The one project to update: by `--project`, or by the mounted directory that holds a compose file.
+ * Refusals: not-mounted, several-projects, not-compose.
+ */
+export async function locateProject(
+  known: ProjectRow[],
+  paths: HostPaths,
+  options: UpdateOptions,
+): Promise<Located> {
+  const projects = withHalfReplaced(known, await pendingProjects(paths, options));
+  const candidates = options.dir
+    ? [normalize(options.dir).replace(/(.)\/$/, '$1')]
+    : await directoriesWithComposeFile(paths);
+
+  if (options.project) return byName(projects, options.project, candidates, paths, options.dir !== null);
+
+  const hostDirectories = candidates.map((here) => ({ here, host: paths.toHost(here) }));
+  const unmounted = hostDirectories.find(({ host }) => host === null);
+  if (options.dir && unmounted) {
+    throw new UpdateError('not-mounted', `--dir ${options.dir} is not mounted from the host`);
+  }
+  const matches = projects.flatMap((project) =>
+    hostDirectories.filter(({ host }) => host === project.directory).map(({ here }) => ({ project, here })),
+  );
+  // No mount is a compose directory itself: one above it may be.
+  const below =
+    matches.length > 0 || options.dir
+      ? []
+      : projects.flatMap((project) => {
+          const here = paths.fromHost(project.directory);
+          return here && candidates.length === 0 ? [{ project, here }] : [];
+        });
+  const found = [...matches, ...below];
+  const withApp = found.filter(({ project }) => project.services.has(options.services[0] ?? 'app'));
+  const chosen = withApp.length > 0 ? withApp : found;
+  const [only, ...others] = chosen;
+  if (only && others.length === 0)
+    return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
+  if (only) {
+    throw new UpdateError(
+      'several-projects',
+      `several projects match: ${chosen.map(({ project }) => describe(project)).join(', ')}`,
+    );
+  }
+  throw noMatch(
+    hostDirectories.map(({ host }) => host).filter((host) => host !== null),
+    projects,
+  );
+}
+
+export async function listProjects(engine: Engine): Promise<ProjectRow[]> {
+  const rows = new Map<string, ProjectRow>();
+  for (const { labels } of await listContainers(engine, { label: [`${label}.project`] })) {
+    const [name = '', directory = '', service = ''] = ['project', 'project.working_dir', 'service'].map(
+      (key) => labels[`${label}.${key}`],
+    );
+    const key = `${name}\n${directory}`;
+    const row = rows.get(key) ?? { name, directory, services: new Set<string>() };
+    row.services.add(service);
+    rows.set(key, row);
+  }
+  return [...rows.values()];
+}
+
+/** Projects of which an update was interrupted: there may be no container of the app, or none at all, to tell of them. */
+async function pendingProjects(paths: HostPaths, options: UpdateOptions): Promise<ProjectRow[]> {
+  const rows: ProjectRow[] = [];
+  for (const here of options.dir ? [options.dir] : paths.destinations) {
+    const journal = await pendingJournal(stateDirectory(here));
+    if (journal === null) continue;
+    const { name, directory } = journal.project;
+    rows.push({ name, directory, services: new Set(journal.services) });
+  }
+  return rows;
+}
+
+function withHalfReplaced(projects: ProjectRow[], pending: readonly ProjectRow[]): ProjectRow[] {
+  const isSame = (a: ProjectRow) => (b: ProjectRow) => a.name === b.name && a.directory === b.directory;
+  for (const row of projects) {
+    for (const service of pending.find(isSame(row))?.services ?? []) row.services.add(service);
+  }
+  return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
+}
+
+async function directoriesWithComposeFile(paths: HostPaths): Promise<string[]> {
+  const found: string[] = [];
+  for (const here of paths.destinations) {
+    const names = await readdir(here).catch(() => [] as string[]);
+    if (names.some((name) => /compose.*\.(ya?ml|json)$/i.test(name))) found.push(here);
+  }
+  return found;
+}
+
+function byName(
+  projects: ProjectRow[],
+  name: string,
+  candidates: string[],
+  paths: HostPaths,
+  dirGiven: boolean,
+): Located {
+  const rows = projects.filter((project) => project.name === name);
+  const [row] = rows;
+  if (!row) {
+    throw new UpdateError(
+      'not-compose',
+      `no container of a compose project named ${name} exists; ${list(projects)}`,
+    );
+  }
+  const here = paths.fromHost(row.directory);
+  if (here && (!dirGiven || candidates.includes(here)))
+    return { name, directory: row.directory, mountedAt: here };
+  // The labels name another spelling of the mounted directory, such as a symlinked path: --project vouches for it.
+  const [mountedAt, ...others] = candidates;
+  if (mountedAt && others.length === 0 && paths.toHost(mountedAt)) {
+    paths.alias(row.directory, mountedAt);
+    return { name, directory: row.directory, mountedAt };
+  }
+  throw new UpdateError(
+    'not-mounted',
+    `the directory of project ${name}, ${row.directory}, is not mounted here`,
+    {
+      advice: `Add -v ${row.directory}:${row.directory}.`,
+    },
+  );
+}
+
+function noMatch(directories: string[], projects: ProjectRow[]): UpdateError {
+  if (directories.length === 0) {
+    return new UpdateError('not-mounted', `no mounted directory holds a compose file; ${list(projects)}`);
+  }
+  const where = directories.join(' or ');
+  const outside = projects.filter(({ directory }) => !directories.some((host) => isWithin(directory, host)));
+  return new UpdateError('not-compose', `no compose project was started from ${where}; ${list(projects)}`, {
+    ...(outside.length > 0
+      ? { advice: 'If one of these is the same directory by another path, name it with --project.' }
+      : {}),
+  });
+}
+
+const describe = ({ name, directory }: ProjectRow): string => `${name} (${directory})`;
+
+const list = (projects: ProjectRow[]): string =>
+  projects.length > 0
+    ? `this engine has ${projects.map(describe).join(', ')}`
+    : 'this engine has no compose project';

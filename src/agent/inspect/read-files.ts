@@ -1,0 +1,108 @@
+import { access, readFile, readlink, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { type Linked, reachOf } from '../../compose/layers.ts';
+import { allFiles, type ProjectFiles, type TextFile } from '../../compose/project-files.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+
+/** The files may belong to anybody. */
+export const needsRoot =
+  'Run the updater as root, without --user; where capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.';
+
+const maxBytes = 5 * 1024 * 1024;
+
+/**
+ * A compose or env file as text; its byte order mark and line ends stay.
+ * @throws UpdateError compose-invalid where it is missing, unreadable, over 5 MiB or not UTF-8; outside-mounts where it
+ * is a link to something that is not mounted; not-a-file
+ */
+export async function readTextFile(path: string): Promise<TextFile> {
+  const bytes = await readRegularFile(path).catch(async (error: NodeJS.ErrnoException) => {
+    if (error instanceof UpdateError) throw error;
+    if (error.code === 'ENOENT') await refuseLinkOutside(path);
+    const why =
+      error.code === 'ENOENT' ? 'does not exist' : `cannot be read (${error.code ?? error.message})`;
+    throw new UpdateError('compose-invalid', `${path} ${why}`, {
+      advice:
+        error.code === 'EACCES' || error.code === 'EPERM'
+          ? needsRoot
+          : 'Put the file back, or start the instance anew with docker compose up -d and the files it has now.',
+      cause: error,
+    });
+  });
+  try {
+    return { path, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch (cause) {
+    throw new UpdateError('compose-invalid', `${path} is not UTF-8 text`, {
+      advice: 'Save the file as UTF-8.',
+      cause,
+    });
+  }
+}
+
+/** Reading a pipe would wait for ever. */
+async function readRegularFile(path: string): Promise<Buffer> {
+  const found = await stat(path);
+  if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
+  if (found.size > maxBytes) {
+    throw new UpdateError(
+      'compose-invalid',
+      `${path} has ${megabytes(found.size)} MiB: at most 5 MiB are read`,
+      {
+        advice: 'That is no compose or env file: see what it holds.',
+      },
+    );
+  }
+  return readFile(path);
+}
+
+const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
+
+async function refuseLinkOutside(path: string): Promise<void> {
+  const link = await readlink(path).catch(() => null);
+  if (link === null) return;
+  const target = resolve(dirname(path), link);
+  throw new UpdateError('outside-mounts', `${path} is a link to ${target}, which is not mounted here`, {
+    advice: `Add -v ${dirname(target)}:${dirname(target)} to the docker run command.`,
+  });
+}
+
+export const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Null where it does not exist. */
+export async function readTextFileIfThere(path: string): Promise<TextFile | null> {
+  try {
+    return await readTextFile(path);
+  } catch (error) {
+    if (((error as UpdateError).cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/**
+ * The project with all the files that `include` and `extends` lead to, and those lead to in turn. `read` gives null for
+ * one that is not there.
+ */
+export async function withLinkedFiles(
+  files: ProjectFiles,
+  read: (linked: Linked) => Promise<TextFile | null>,
+): Promise<ProjectFiles> {
+  const asked = new Set(allFiles(files).map(({ path }) => path));
+  let linkedFiles: readonly TextFile[] = files.linkedFiles ?? [];
+  let linkedEnvFiles: readonly TextFile[] = files.linkedEnvFiles ?? [];
+  for (;;) {
+    const { composeFiles, envFiles } = reachOf({ ...files, linkedFiles, linkedEnvFiles });
+    const known = asked.size;
+    const readNew = async (found: readonly Linked[]) => {
+      const fresh = found.filter(({ path }) => !asked.has(path));
+      for (const { path } of fresh) asked.add(path);
+      return (await Promise.all(fresh.map(read))).filter((file) => file !== null);
+    };
+    linkedFiles = [...linkedFiles, ...(await readNew(composeFiles))];
+    linkedEnvFiles = [...linkedEnvFiles, ...(await readNew(envFiles))];
+    if (asked.size === known) return { ...files, linkedFiles, linkedEnvFiles };
+  }
+}

@@ -1,0 +1,124 @@
+import { homedir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { readComposeFile } from '../../compose/compose-file.ts';
+import { reachOf } from '../../compose/layers.ts';
+import { allEnvFiles, type ProjectFiles, type TextFile } from '../../compose/project-files.ts';
+import { parseReference } from '../../compose/reference.ts';
+import { Compose, type ComposeProject, type Model } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Container } from '../../engine/container.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Log } from '../log/log.ts';
+import { createMask } from '../log/mask.ts';
+import { secretsOfContainers, secretsOfFiles, secretsOfModel } from '../log/secrets.ts';
+import { checkEnvFiles, readMountedLinks } from './linked-files.ts';
+import { readTextFile, readTextFileIfThere } from './read-files.ts';
+
+/** What compose and the files say of a project, with its secrets hidden from here on. */
+interface ProjectView {
+  files: ProjectFiles;
+  compose: Compose;
+  /** All services, without the values of env files. */
+  model: Model;
+}
+
+/**
+ * Reads a project the way compose does, and hides its secrets from the log. Its paths are given here already.
+ * Refusals: outside-mounts, compose-invalid.
+ */
+export async function viewProject(
+  engine: Engine,
+  project: ComposeProject,
+  containers: readonly Container[],
+  paths: HostPaths,
+  serviceNames: readonly string[],
+  log: Log,
+): Promise<ProjectView> {
+  const hide = (files: ProjectFiles | null, model?: Model) =>
+    log.hide(
+      createMask({
+        secrets: [
+          ...(files ? secretsOfFiles(allEnvFiles(files)) : []),
+          ...secretsOfContainers(containers),
+          ...(model ? secretsOfModel(model) : []),
+        ],
+        keep: keptTexts(project, containers, model),
+        extra: log.alwaysHidden,
+      }),
+    );
+  hide(null);
+  const compose = new Compose(engine, project);
+  const asked = compose.config();
+  // What is wrong with the files themselves comes first.
+  asked.catch(() => {});
+  const files = await readMountedLinks(await readFiles(project), paths);
+  hide(files);
+  const checkEnv = (known: Model | null) => checkEnvFiles(files, known, serviceNames, paths);
+  const model = await asked.catch((error) => {
+    // Compose says of a file that is not mounted here that it does not exist.
+    checkEnv(null);
+    throw reachOf(files).remote[0] ?? error;
+  });
+  hide(files, model);
+  checkEnv(model);
+  return { files, compose, model };
+}
+
+/** Compose must see the instance exactly as the host does. Refusals: outside-mounts, path-taken. */
+export async function givePaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
+  const outside = [...project.files, ...project.envFiles].filter((file) => paths.fromHost(file) === null);
+  if (outside.length > 0) {
+    const mounts = [...new Set(outside.map((file) => dirname(file)))]
+      .map((dir) => `-v ${dir}:${dir}`)
+      .join(' ');
+    throw new UpdateError(
+      'outside-mounts',
+      `the instance was started with ${outside.join(', ')}, which is not mounted here`,
+      {
+        advice: `Add ${mounts} to the docker run command.`,
+      },
+    );
+  }
+  for (const path of [
+    project.directory,
+    ...[...project.files, ...project.envFiles].map((file) => dirname(file)),
+  ]) {
+    const given = await paths.give(path);
+    if (given) log.info(`${path} is mounted at ${given.to}: compose gets it under its own path`);
+  }
+}
+
+async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
+  const composeFiles = await Promise.all(project.files.map(readTextFile));
+  for (const file of composeFiles) readComposeFile(file);
+  const byDefault = join(project.directory, '.env');
+  const envFiles =
+    project.envFiles.length > 0
+      ? await Promise.all(project.envFiles.map(readTextFile))
+      : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
+  return {
+    composeFiles,
+    envFiles,
+    newEnvFile: project.envFiles.at(-1) ?? byDefault,
+    directory: project.directory,
+    given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
+  };
+}
+
+/** Never masked: image references, the project's name and paths (SPEC 1.7). */
+function keptTexts(project: ComposeProject, containers: readonly Container[], model?: Model): string[] {
+  const images = [
+    ...containers.map(({ imageReference }) => imageReference),
+    ...Object.values(model?.services ?? {}).flatMap(({ image }) => (image ? [image] : [])),
+  ];
+  return [
+    project.name,
+    project.directory,
+    ...[...project.files, ...project.envFiles].flatMap((file) => [file, basename(file)]),
+    ...containers.map(({ imageId }) => imageId),
+    ...containers.flatMap(({ mounts }) => mounts.flatMap(({ source, destination }) => [source, destination])),
+    // The repository alone as well: the new release is another tag of it.
+    ...images.flatMap((image) => [image, parseReference(image)?.repository ?? image]),
+  ];
+}

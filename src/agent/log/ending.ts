@@ -1,0 +1,138 @@
+import type { Phase } from '../../progress/event.ts';
+import { Interrupted } from '../../progress/interrupted.ts';
+import { exitCodes } from '../../progress/outcome.ts';
+import { Cancelled } from '../../progress/stops.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Ending } from '../state/journal.ts';
+import type { Log } from './log.ts';
+
+/** What is known of the instance by the time a run ends. */
+export interface Known {
+  /** `v1.4.2`, once it has been found. */
+  version: string | null;
+  project: string | null;
+  services: readonly string[];
+  /** What an earlier run left, as long as it stands. */
+  halfDone?: string | null;
+  /** `-f` and `--env-file` as they have to be typed in the compose directory, where compose would not find the files. */
+  fileFlags?: readonly string[];
+}
+
+/** How a run ended that did not do what was asked, and what to say of it. */
+export interface Failure extends Ending {
+  level: 'warn' | 'error';
+  /** What explains it, for the log before the last line. */
+  lines: readonly string[];
+  code: string | null;
+}
+
+/** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
+export function endingOf(error: unknown, phase: Phase, known: Known, cancelledBy = 15): Failure {
+  const touched = phase === 'recreate' || phase === 'verify' || phase === 'done';
+  if (error instanceof Cancelled || error instanceof Interrupted) {
+    return {
+      outcome: 'cancelled',
+      exitCode: 128 + cancelledBy,
+      message: `cancelled: ${nothingChanged(known)}. Run the update again when it suits.`,
+      level: 'warn',
+      lines: [],
+      code: null,
+    };
+  }
+  if (!(error instanceof UpdateError)) {
+    const state = touched
+      ? 'containers may be half replaced: see docker compose ps'
+      : 'no container was touched and the files are as they were';
+    return {
+      outcome: 'crashed',
+      exitCode: exitCodes.crashed,
+      message: `crashed: a bug in the updater; ${state}. Please report the lines above.`,
+      level: 'error',
+      lines: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
+      code: null,
+    };
+  }
+  const advice = [
+    ...adviceOnPort(error),
+    error.code === 'broken' || error.code === 'not-brought-back'
+      ? adviceWhenBroken(known, error.advice)
+      : error.advice,
+  ].join(' ');
+  return {
+    outcome: error.outcome,
+    exitCode: exitCodes[error.outcome],
+    message: `${error.outcome}: ${stateAfter(error, touched, known)}. ${advice}`,
+    level: 'error',
+    lines: [...error.detail, ...(error.told ? [] : [error.message + sentenceOfCause(error)])],
+    code: error.code,
+  };
+}
+
+/** The end of a run that did not do what was asked, as it stands in the log. */
+export function reportEnding(error: unknown, log: Log, known: Known, cancelledBy?: number): Ending {
+  const { outcome, exitCode, message, level, lines, code } = endingOf(error, log.phase, known, cancelledBy);
+  for (const line of lines) log.error(line);
+  log.phase = 'done';
+  log[level](message, { outcome, ...(code === null ? {} : { code }) });
+  return { outcome, exitCode, message: log.masked(message) };
+}
+
+/** The last line once more: of a run that this very container has ended, or had begun to end. */
+export function repeatEnding({ outcome, message }: Ending, log: Log): void {
+  log.phase = 'done';
+  const level = outcome === 'updated' || outcome === 'unchanged' ? 'info' : 'error';
+  log[outcome === 'cancelled' ? 'warn' : level](message, { outcome });
+}
+
+const sentenceOfCause = (error: UpdateError): string => {
+  const code = (error.cause as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === 'string' && /^E[A-Z]+$/.test(code) && !error.message.includes(code)
+    ? ` (${code})`
+    : '';
+};
+
+function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: Known): string {
+  if (code === 'files-not-back') return 'the files are not as they were';
+  if (code === 'engine-lost') {
+    return 'the engine went away while containers were replaced; the files are the new ones, app and worker may be half replaced';
+  }
+  if (code === 'not-brought-back') {
+    return `the files are as they were, but ${running(known)} could not be brought back; nothing of the new version has started`;
+  }
+  if (outcome === 'broken') {
+    return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
+  }
+  if (touched) return `the files are as they were and ${running(known)} runs again`;
+  return nothingChanged(known);
+}
+
+/** A run that ends early does not know yet what runs, and `bump` never does. */
+const nothingChanged = ({ version, halfDone }: Known): string =>
+  halfDone
+    ? `nothing was changed by this run, and ${halfDone}`
+    : version === null
+      ? 'nothing was changed'
+      : `nothing was changed, ${version} runs on`;
+
+const running = ({ version }: Known): string => version ?? 'the old version';
+
+/** What to type in the compose directory for compose to see the project as it was started. */
+export const composeCommand = ({ project, fileFlags = [] }: Known): string =>
+  ['docker compose', ...(project ? [`-p ${project}`] : []), ...fileFlags].join(' ');
+
+/** An engine that was killed may hold a port for a container that is gone, for as long as it runs; nothing says so. */
+function adviceOnPort({ message, detail }: UpdateError): string[] {
+  const port = /:(\d+) failed: port is already allocated/.exec([...detail, message].join('\n'))?.[1];
+  return port === undefined
+    ? []
+    : [
+        `See docker ps --filter publish=${port}: where no container has that port, the engine holds it by mistake until it is restarted.`,
+      ];
+}
+
+function adviceWhenBroken(known: Known, otherwise: string): string {
+  if (!known.project) return otherwise;
+  const compose = `docker compose -p ${known.project}`;
+  const names = known.services.join(' ');
+  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${composeCommand(known)} up -d --no-deps ${names}, from the compose directory.`;
+}

@@ -1,0 +1,117 @@
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import pino from 'pino';
+import type { Level, Phase, ProgressEvent } from '../../progress/event.ts';
+import { formatLine } from '../../progress/line.ts';
+import type { LogFormat } from '../process/options.ts';
+import { createMask } from './mask.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+export type Sink = (event: ProgressEvent, fields: Fields) => void;
+export type Mask = (text: string) => string;
+
+/** The story of a run, one event a line. Everything that leaves goes through the mask. */
+export class Log {
+  phase: Phase = 'inspect';
+  /** Hidden whatever the mask is made of: passwords of registries. */
+  alwaysHidden: readonly string[] = [];
+  /** Logins in addresses are hidden from the first line on. */
+  #mask: Mask = createMask({ secrets: [], keep: [] });
+  readonly #sinks: Sink[];
+  /** Lines so far, for a copy that begins in mid-run. */
+  readonly #lines: string[] = [];
+
+  constructor(sink: Sink) {
+    this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
+  }
+
+  /** From here on these values never leave. */
+  hide(mask: Mask): void {
+    this.#mask = mask;
+  }
+
+  info(message: string, fields: Fields = {}): void {
+    this.#emit('info', message, fields);
+  }
+
+  warn(message: string, fields: Fields = {}): void {
+    this.#emit('warn', message, fields);
+  }
+
+  error(message: string, fields: Fields = {}): void {
+    this.#emit('error', message, fields);
+  }
+
+  progress(percent: number, message: string, fields: Fields = {}): void {
+    this.#emit('info', message, fields, percent);
+  }
+
+  /** What stands in the log for it. */
+  masked(text: string): string {
+    return this.#mask(text);
+  }
+
+  /**
+   * Keeps a copy of the whole log, from its first line on, in a file that outlives the container. A run that goes on
+   * with another one's work adds to that one's story.
+   */
+  copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
+    let works = true;
+    // A full disk must not end a run for its copy of the log: the container's own log goes on.
+    const keep = (write: () => void) => {
+      try {
+        if (works) write();
+      } catch (error) {
+        works = false;
+        this.warn(`the log is no longer copied to ${path}: ${(error as Error).message}`);
+      }
+    };
+    const whole = (flag: 'w' | 'a') =>
+      writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
+    keep(() => whole(add ? 'a' : 'w'));
+    this.#sinks.push((event) =>
+      keep(() => {
+        if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
+        // Somebody has removed it: it is written anew once its directory is there again.
+        else if (existsSync(dirname(path))) whole('w');
+      }),
+    );
+  }
+
+  #emit(level: Level, message: string, fields: Fields, percent?: number): void {
+    const time = new Date().toISOString();
+    const shown = maskDeep(fields, this.#mask) as Fields;
+    for (const line of this.#mask(message).split(/\r?\n/)) {
+      const event: ProgressEvent = {
+        time,
+        level,
+        phase: this.phase,
+        ...(percent === undefined ? {} : { percent }),
+        message: line,
+      };
+      for (const sink of this.#sinks) sink(event, shown);
+    }
+  }
+}
+
+function maskDeep(value: unknown, mask: Mask): unknown {
+  if (typeof value === 'string') return mask(value);
+  if (Array.isArray(value)) return value.map((item) => maskDeep(item, mask));
+  if (value && typeof value === 'object') {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, maskDeep(item, mask)]));
+  }
+  return value;
+}
+
+/** Standard output, written synchronously so that a kill loses no line. */
+export function stdoutSink(format: LogFormat): Sink {
+  const destination = pino.destination({ fd: 1, sync: true });
+  if (format === 'line') return (event) => destination.write(`${formatLine(event)}\n`);
+  let time = '';
+  const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, destination);
+  return (event, fields) => {
+    time = event.time;
+    const { level, phase, percent, message } = event;
+    logger[level]({ ...fields, phase, ...(percent === undefined ? {} : { percent }) }, message);
+  };
+}

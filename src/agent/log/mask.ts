@@ -1,0 +1,126 @@
+import { outcomes } from '../../progress/outcome.ts';
+import { parseTag } from '../../release/tag.ts';
+
+export interface MaskOptions {
+  /** Everything that may hold a secret: env files, environments of services. */
+  secrets: Iterable<{ key: string; value: string }>;
+  /** Image references, the project's name, paths: a value that lies wholly inside one of them is shown there. */
+  keep: Iterable<string>;
+  /** Masked whatever they are, such as the passwords of registries. */
+  extra?: Iterable<string>;
+}
+
+const hidden = '***';
+const headLength = 4;
+const secretKey = /PASS|SECRET|TOKEN|KEY|AUTH|CREDENTIAL/i;
+// A scheme is bounded, or a long run of letters would be tried from each of its letters.
+const urlCredentials = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@:]*:[^\s/?#]*@/gi;
+
+/**
+ * The filter that every line of the log goes through (SPEC 1.7): values of 8 or more characters, or of 4 or more where
+ * the key looks secret, become `***` in each form in which they may be printed; so does `user:password` in any URL.
+ */
+export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: string) => string {
+  const kept = new Set([...keep].filter((text) => text !== ''));
+  const values = new Set<string>();
+  for (const { key, value } of secrets) {
+    const shortest = secretKey.test(key) ? 4 : 8;
+    for (const text of [value, ...value.split('\n')].map((line) => line.trim())) {
+      if (text.length >= shortest && !kept.has(text) && !isWord(text)) values.add(text);
+    }
+  }
+  for (const value of extra) if (value !== '') values.add(value);
+  const findSecrets = finder([...values].flatMap(forms));
+  const findKept = finder([...kept]);
+
+  return (text) =>
+    hideSecrets(text, findSecrets(text), findKept(text, isWhole)).replace(urlCredentials, `$1${hidden}@`);
+}
+
+/** Words that the log is made of, and that the server reads back from it, are no secrets. */
+const isWord = (text: string): boolean =>
+  parseTag(text).kind !== 'other' || outcomes.some((outcome) => outcome === text);
+
+/** How a value is printed by this program, by compose and by the engine. */
+function forms(value: string): string[] {
+  const json = JSON.stringify(value).slice(1, -1);
+  const goJson = json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
+  const printed = [value, json, goJson, value.replaceAll('$', '$$$$'), value.replaceAll("'", "''")];
+  // A lone surrogate has no form in a URL.
+  if (!/\p{Cs}/u.test(value)) printed.push(encodeURIComponent(value), encodeURI(value));
+  return [...new Set(printed)];
+}
+
+interface Match {
+  start: number;
+  end: number;
+}
+
+/** Matches in order; at each place the longest that `accepts`. */
+type Find = (text: string, accepts?: (text: string, match: Match) => boolean) => Match[];
+
+/** Looks for thousands of texts in one pass: by their first characters, then by the few lengths that begin so. */
+function finder(texts: readonly string[]): Find {
+  const all = new Set(texts);
+  const lengthsByHead = new Map<string, Set<number>>();
+  for (const text of all) {
+    const head = text.slice(0, headLength);
+    const lengths = lengthsByHead.get(head);
+    if (lengths) lengths.add(text.length);
+    else lengthsByHead.set(head, new Set([text.length]));
+  }
+  const longestFirst = new Map(
+    [...lengthsByHead].map(([head, lengths]) => [head, [...lengths].sort((a, b) => b - a)]),
+  );
+  // The few texts that are shorter than a head are heads of their own.
+  const headLengths = [...new Set([...longestFirst.keys()].map((head) => head.length))].sort((a, b) => b - a);
+
+  return (text, accepts = () => true) => {
+    const matches: Match[] = [];
+    for (let start = 0; start < text.length; start += 1) {
+      const match = longestAt(text, start, accepts);
+      if (match) matches.push(match);
+    }
+    return matches;
+  };
+
+  function longestAt(
+    text: string,
+    start: number,
+    accepts: (text: string, match: Match) => boolean,
+  ): Match | null {
+    for (const size of headLengths) {
+      for (const length of longestFirst.get(text.slice(start, start + size)) ?? []) {
+        const match = { start, end: start + length };
+        if (all.has(text.slice(start, match.end)) && accepts(text, match)) return match;
+      }
+    }
+    return null;
+  }
+}
+
+/** Not a part of a longer word: a project named `acme` is no excuse for `acme4711`. */
+function isWhole(text: string, { start, end }: Match): boolean {
+  const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);
+  const isCut = (at: number) => isLetter(text[at - 1]) && isLetter(text[at]);
+  return !isCut(start) && !isCut(end);
+}
+
+function hideSecrets(text: string, matches: readonly Match[], kept: readonly Match[]): string {
+  const parts: string[] = [];
+  let shown = 0;
+  let keptUntil = 0;
+  let next = 0;
+  for (const { start, end } of matches) {
+    for (let keep = kept[next]; keep && keep.start <= start; keep = kept[next]) {
+      keptUntil = Math.max(keptUntil, keep.end);
+      next += 1;
+    }
+    if (end <= keptUntil || end <= shown) continue;
+    // Secrets that overlap are hidden as one, or the rest of the second would be left.
+    if (start >= shown) parts.push(text.slice(shown, start), hidden);
+    shown = end;
+  }
+  parts.push(text.slice(shown));
+  return parts.join('');
+}

@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import type { Installation } from '../inspect/installation.ts';
+import type { UpdatePlan } from './plan-update.ts';
+
+/** Files that the run may have to write, as far as that is known before the pull. */
+export function candidateFiles(installation: Installation, plan: UpdatePlan): string[] {
+  const { files, kind, project } = installation;
+  const candidates = new Set<string>();
+  for (const { pin, tag } of plan.moves) {
+    if (pin.reference.digest === null && tag === (pin.reference.tag ?? 'latest')) continue;
+    const setsVariable = pin.place.kind === 'default' && pin.tag.kind !== 'release';
+    candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);
+  }
+  if (kind === 'generated') {
+    for (const { path } of files.composeFiles) {
+      if (['compose.yaml', 'compose.cluster.yaml'].some((name) => path === join(project.directory, name)))
+        candidates.add(path);
+    }
+    for (const { path } of files.envFiles) candidates.add(path);
+  }
+  return [...candidates];
+}

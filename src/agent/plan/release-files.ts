@@ -1,0 +1,76 @@
+import { type ContainerFile, type NoFile, readContainerFile } from '../../engine/api/container-file.ts';
+import { listContainers } from '../../engine/api/query.ts';
+import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { isGenerated } from '../inspect/installation.ts';
+
+const directoryLabel = 'svc.release-files';
+const defaultDirectory = '/usr/share/svc/release';
+const maxBytes = 1024 * 1024;
+
+/** Where an image keeps the compose files of its release. */
+export const releaseDirectory = (labels: Readonly<Record<string, string>>): string =>
+  labels[directoryLabel] || defaultDirectory;
+
+/** On a container that only exists to be copied from; its value is the project it was made for. */
+const scratchLabel = 'svc-updater.scratch';
+
+/** Removes what a killed run of this project left: a container that was never started. */
+export async function removeScratches(engine: Engine, project: string): Promise<void> {
+  const left = await listContainers(engine, { label: [`${scratchLabel}=${project}`] });
+  for (const { id } of left) await removeScratch(engine, id);
+}
+
+/**
+ * Reads compose files out of an image without running it: a container that is created, copied from and removed.
+ * Only regular UTF-8 files of at most 1 MiB with the marker in their first line are taken.
+ * Refusals: release-file, no-marker.
+ */
+export async function readReleaseFiles(
+  engine: Engine,
+  image: { id: string; labels: Readonly<Record<string, string>> },
+  names: readonly string[],
+  project: string,
+): Promise<Map<string, string>> {
+  const from = releaseDirectory(image.labels);
+  const container = await createScratch(engine, image.id, { [scratchLabel]: project });
+  try {
+    const texts = new Map<string, string>();
+    for (const name of names) {
+      const file = await readContainerFile(engine, container, `${from}/${name}`, maxBytes);
+      if (file === 'missing') {
+        throw new UpdateError(
+          'release-file',
+          `the release has no ${name} in ${from}, which this install uses`,
+        );
+      }
+      texts.set(name, releaseText(file, name));
+    }
+    return texts;
+  } finally {
+    const { signal } = engine;
+    engine.signal = undefined;
+    await removeScratch(engine, container).catch(() => {});
+    engine.signal = signal;
+  }
+}
+
+function releaseText(file: ContainerFile | NoFile, name: string): string {
+  if (file === 'too-big') {
+    throw new UpdateError('release-file', `the release's ${name} is larger than 1 MiB`);
+  }
+  if (typeof file === 'string') {
+    throw new UpdateError('release-file', `the release's ${name} is not a regular file`);
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(file.content);
+  } catch (cause) {
+    throw new UpdateError('release-file', `the release's ${name} is not UTF-8 text`, { cause });
+  }
+  if (!isGenerated(text)) {
+    throw new UpdateError('no-marker', `the release's ${name} does not begin with "# svc:generated"`);
+  }
+  return text;
+}

@@ -1,0 +1,246 @@
+import { parseArgs } from 'node:util';
+import { parseTarget, type Target } from '../../release/tag.ts';
+
+export interface UpdateOptions {
+  command: 'update' | 'plan';
+  target: Target | null;
+  project: string | null;
+  /** The compose directory as mounted. */
+  dir: string | null;
+  /** The first is the app, the others are workers. */
+  services: readonly string[];
+  /** Services the operator named: a missing one is an error, a missing default worker is fine. */
+  servicesNamed: boolean;
+  versionVariable: string;
+  /** Milliseconds. */
+  waitTimeoutMs: number;
+  pullTimeoutMs: number;
+  acceptDrift: boolean;
+  log: LogFormat;
+}
+
+export interface BumpOptions {
+  command: 'bump';
+  /** Null: where the first file is, else the working directory. */
+  dir: string | null;
+  files: readonly string[];
+  envFiles: readonly string[];
+  target: Target;
+  services: readonly string[];
+  digest: string | null;
+  dryRun: boolean;
+  log: LogFormat;
+}
+
+export type LogFormat = 'line' | 'json';
+export type Options = UpdateOptions | BumpOptions | { command: 'help' } | { command: 'version' };
+
+/** Every mistake of a command line, so that all are mended in one go. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+  readonly mistakes: readonly string[];
+
+  constructor(mistakes: readonly string[]) {
+    super(mistakes.join('; '));
+    this.mistakes = mistakes;
+  }
+}
+
+type Kind = 'text' | 'list' | 'flag';
+const updateFlags: Record<string, Kind> = {
+  target: 'text',
+  project: 'text',
+  dir: 'text',
+  service: 'list',
+  'version-var': 'text',
+  'wait-timeout': 'text',
+  'pull-timeout': 'text',
+  'accept-drift': 'flag',
+  log: 'text',
+};
+const bumpFlags: Record<string, Kind> = {
+  dir: 'text',
+  file: 'list',
+  'env-file': 'list',
+  to: 'text',
+  service: 'list',
+  digest: 'text',
+  'dry-run': 'flag',
+  log: 'text',
+};
+const variables: Record<string, string> = {
+  target: 'SVC_UPDATER_TARGET',
+  project: 'SVC_UPDATER_PROJECT',
+  dir: 'SVC_UPDATER_DIR',
+  service: 'SVC_UPDATER_SERVICES',
+  'version-var': 'SVC_UPDATER_VERSION_VAR',
+  'wait-timeout': 'SVC_UPDATER_WAIT_TIMEOUT',
+  'pull-timeout': 'SVC_UPDATER_PULL_TIMEOUT',
+  log: 'SVC_UPDATER_LOG',
+};
+const commands = ['update', 'plan', 'bump'] as const;
+
+/** A value and where it was said, for the sentence about a mistake in it. */
+interface Said {
+  value: string;
+  where: string;
+}
+
+/**
+ * Reads a command line and the environment; the command line wins.
+ * @throws UsageError with every mistake at once.
+ */
+export function parseOptions(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Options {
+  const words = argv.filter(
+    (word) => word === '--help' || word === '-h' || word === '--version' || word === 'help',
+  );
+  if (words.some((word) => word !== '--version')) return { command: 'help' };
+  if (words.length > 0) return { command: 'version' };
+
+  const mistakes: string[] = [];
+  const [first = ''] = argv;
+  const command = commands.find((word) => word === first) ?? 'update';
+  if (first !== '' && first !== command && !first.startsWith('-')) {
+    mistakes.push(`unknown command "${first}": use update, plan or bump`);
+  }
+  const flags = command === 'bump' ? bumpFlags : updateFlags;
+  const said = readFlags(first !== '' && !first.startsWith('-') ? argv.slice(1) : argv, flags, mistakes);
+  for (const [flag, variable] of Object.entries(variables)) {
+    const value = env[variable];
+    if (!value || said.has(flag) || !(flag in flags)) continue;
+    const values = flag === 'service' ? value.split(',').map((name) => name.trim()) : [value];
+    said.set(
+      flag,
+      values.map((text) => ({ value: text, where: variable })),
+    );
+  }
+
+  const read = new Reader(said, mistakes);
+  const shared = {
+    log: (read.matching('log', /^(line|json)$/, 'line or json') ?? 'line') as LogFormat,
+    services: read.services(),
+  };
+  const options: Options =
+    command === 'bump'
+      ? {
+          ...shared,
+          command,
+          dir: read.text('dir'),
+          files: read.list('file'),
+          envFiles: read.list('env-file'),
+          target: read.target('to') ?? read.required('to', 'bump needs --to vX.Y.Z or --to canary'),
+          services: shared.services ?? read.required('service', 'bump needs --service, once or more'),
+          digest: read.matching('digest', /^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'),
+          dryRun: said.has('dry-run'),
+        }
+      : {
+          ...shared,
+          command,
+          target: read.target('target'),
+          project: read.matching('project', /^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'),
+          dir: read.matching('dir', /^\//, 'an absolute path'),
+          services: shared.services ?? ['app', 'worker'],
+          versionVariable:
+            read.matching('version-var', /^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable') ??
+            'SVC_VERSION',
+          servicesNamed: shared.services !== null,
+          waitTimeoutMs: read.seconds('wait-timeout', 300),
+          pullTimeoutMs: read.seconds('pull-timeout', 3600),
+          acceptDrift: said.has('accept-drift'),
+        };
+  if (mistakes.length > 0) throw new UsageError(mistakes);
+  return options;
+}
+
+function readFlags(
+  args: readonly string[],
+  flags: Record<string, Kind>,
+  mistakes: string[],
+): Map<string, Said[]> {
+  const said = new Map<string, Said[]>();
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(
+      Object.entries(flags).map(([name, kind]) => [
+        name,
+        { type: kind === 'flag' ? ('boolean' as const) : ('string' as const), multiple: true },
+      ]),
+    ),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  for (const token of tokens) {
+    if (token.kind === 'positional') mistakes.push(`unexpected argument "${token.value}"`);
+    if (token.kind !== 'option') continue;
+    const kind = flags[token.name];
+    const where = `--${token.name}`;
+    if (kind === undefined || !token.rawName.startsWith('--'))
+      mistakes.push(`unknown option ${token.rawName}`);
+    else if (kind === 'flag' && token.value !== undefined) mistakes.push(`${where} takes no value`);
+    else if (kind !== 'flag' && !token.value) mistakes.push(`${where} needs a value`);
+    else if (kind === 'text' && said.has(token.name)) mistakes.push(`${where} is given twice`);
+    else said.set(token.name, [...(said.get(token.name) ?? []), { value: token.value ?? '', where }]);
+  }
+  return said;
+}
+
+class Reader {
+  readonly #said: Map<string, Said[]>;
+  readonly #mistakes: string[];
+
+  constructor(said: Map<string, Said[]>, mistakes: string[]) {
+    this.#said = said;
+    this.#mistakes = mistakes;
+  }
+
+  text(flag: string): string | null {
+    return this.#said.get(flag)?.[0]?.value ?? null;
+  }
+
+  list(flag: string): string[] {
+    return (this.#said.get(flag) ?? []).map(({ value }) => value);
+  }
+
+  matching(flag: string, form: RegExp, shouldBe: string): string | null {
+    const said = this.#said.get(flag)?.[0];
+    if (!said) return null;
+    if (!form.test(said.value))
+      this.#mistakes.push(`${said.where} is "${said.value}": it should be ${shouldBe}`);
+    return said.value;
+  }
+
+  seconds(flag: string, byDefault: number): number {
+    const text = this.matching(flag, /^[1-9]\d{0,5}$/, 'a whole number of seconds, from 1 to 999999');
+    return 1000 * Number(text ?? byDefault);
+  }
+
+  target(flag: string): Target | null {
+    const said = this.#said.get(flag)?.[0];
+    if (!said) return null;
+    const target = parseTarget(said.value);
+    if (!target) this.#mistakes.push(`${said.where} is "${said.value}": it should be vX.Y.Z or canary`);
+    return target;
+  }
+
+  services(): string[] | null {
+    const said = this.#said.get('service');
+    if (!said) return null;
+    for (const { value, where } of said) {
+      if (!/^[A-Za-z0-9._-]+$/.test(value))
+        this.#mistakes.push(`${where} is "${value}": it should be a service's name`);
+    }
+    const names = said.map(({ value }) => value);
+    if (new Set(names).size < names.length) this.#mistakes.push(`${said[0]?.where} names a service twice`);
+    return names;
+  }
+
+  /** Says what is missing; the value never gets out, as parseOptions throws. */
+  required(flag: string, sentence: string): never {
+    if (!this.#said.has(flag)) this.#mistakes.push(sentence);
+    return undefined as never;
+  }
+}

@@ -1,0 +1,147 @@
+import type { Edit } from '../../compose/edit.ts';
+import { allFiles, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
+import { parseReference, type Reference } from '../../compose/reference.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+
+export interface Planned {
+  /** The whole image reference a service must end with. */
+  images: ReadonlyMap<string, string>;
+  /** Values of variables that change, old to new: other values may come from the same variable. */
+  substitutions: readonly Substitution[];
+  /** Whether the version of another service is written in the same place as that of a planned one. */
+  shares: (service: string) => boolean;
+}
+
+export interface Substitution {
+  from: string;
+  to: string;
+}
+
+export interface Proof {
+  /** What differs beyond the plan; empty when the edit is proven. */
+  unexpected: string[];
+  /** What comes from the version variable and is no version: data that would lie elsewhere, another image. */
+  otherMeanings: string[];
+  /** Other services whose image moves by the same pin. */
+  alsoMoved: string[];
+}
+
+// Under another source, port or network a service would lose what it has today.
+const holds = new Set([
+  ...['volumes', 'volumes_from', 'tmpfs', 'devices', 'configs', 'secrets', 'env_file'],
+  ...['ports', 'expose', 'networks', 'network_mode', 'links', 'external_links', 'extra_hosts'],
+]);
+
+/** Compares two models: exactly the planned images may differ, and what comes from the version variable itself. */
+export function prove(before: Model, after: Model, planned: Planned): Proof {
+  const proof: Proof = { unexpected: [], otherMeanings: [], alsoMoved: [] };
+  const moves: Substitution[] = [];
+  for (const [service, to] of planned.images) {
+    const now = after.services[service]?.image;
+    if (now !== to) proof.unexpected.push(`services.${service}.image: ${now ?? 'nothing'} instead of ${to}`);
+    const from = before.services[service]?.image;
+    if (from !== undefined && from !== to) moves.push({ from, to });
+  }
+  for (const { path, from, to } of differences(before, after, [])) {
+    const [section = '', service = '', key = ''] = path;
+    const isImage = section === 'services' && key === 'image' && path.length === 3;
+    if (isImage && planned.images.has(service)) continue;
+    const says = `${path.join('.')}: ${show(from)} → ${show(to)}`;
+    const comesAlong = typeof from === 'string' && typeof to === 'string';
+    const comesFromVariable = comesAlong && planned.substitutions.some((change) => follows(from, to, change));
+    const isSame = isImage && (comesFromVariable || planned.shares(service));
+    if (comesAlong && isSame && movesAlong(from, to, moves)) {
+      proof.alsoMoved.push(service);
+    } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
+      // Compose itself makes nothing of an extension: it often holds the anchor of an image.
+      if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
+        proof.unexpected.push(says);
+      }
+    } else if (!comesFromVariable) proof.unexpected.push(says);
+    else if (isImage || section !== 'services' || holds.has(key)) proof.otherMeanings.push(says);
+  }
+  return proof;
+}
+
+/** Failure: proof-failed. Refusal: pin-unsupported, where the version's variable says something else besides. */
+export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonly Edit[]): void {
+  const { unexpected, otherMeanings } = proof;
+  if (unexpected.length > 0) {
+    throw new UpdateError(
+      'proof-failed',
+      'the edit would change more than the version: nothing was written',
+      { detail: [...unexpected, ...otherMeanings] },
+    );
+  }
+  if (otherMeanings.length === 0) return;
+  const places = edits.flatMap(({ variable, file, line }) =>
+    variable ? [`${variable} in ${nameOf(files, file)} line ${line}`] : [],
+  );
+  throw new UpdateError(
+    'pin-unsupported',
+    `${places.join(', ')} decides more than the version: ${otherMeanings.join('; ')}`,
+    { advice: 'Give the version a variable of its own there, then run it again.' },
+  );
+}
+
+/** What the edits make of variables; a default that no longer counts is a value, too. */
+export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Substitution[] {
+  return edits.flatMap(({ before, after, variable, start, end }) => {
+    if (variable === undefined) return [];
+    if (before !== '') return [{ from: before, to: after }];
+    const to = start === end && after.includes('=') ? after.trim().slice(variable.length + 1) : after;
+    const form = new RegExp(`\\$\\{${variable}:?-([^{}$]*)\\}`, 'g');
+    const defaults = allFiles(files).flatMap(({ text }) =>
+      [...text.matchAll(form)].map(([, value = '']) => value),
+    );
+    return [...new Set(['', ...defaults])].map((from) => ({ from, to }));
+  });
+}
+
+function follows(from: string, to: string, change: Substitution): boolean {
+  // A variable that was not set until now stood for nothing.
+  return change.from === ''
+    ? to.replaceAll(change.to, '') === from
+    : from.replaceAll(change.from, change.to) === to;
+}
+
+/** Whether only the tag moves, of an image of the same publisher as the update's: it is the same release then. */
+function movesAlong(from: string, to: string, moves: readonly Substitution[]): boolean {
+  const [old, now] = [parseReference(from), parseReference(to)];
+  if (!old || !now || old.repository !== now.repository) return false;
+  // A digest that stays where the tag moves is another release's.
+  if (old.digest !== null && old.digest === now.digest) return false;
+  return moves.some((move) => {
+    const planned = parseReference(move.from);
+    return planned !== null && publisher(planned) === publisher(old);
+  });
+}
+
+/** `acme` of `ghcr.io/acme/svc`: the path between the registry and the name. */
+function publisher({ repository }: Reference): string {
+  const parts = repository.split('/').slice(0, -1);
+  return (/[.:]|^localhost$/.test(parts[0] ?? '') ? parts.slice(1) : parts).join('/');
+}
+
+interface Difference {
+  path: string[];
+  from: unknown;
+  to: unknown;
+}
+
+function differences(before: unknown, after: unknown, path: string[]): Difference[] {
+  if (before === after) return [];
+  if (isObject(before) && isObject(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...keys].flatMap((key) => differences(before[key], after[key], [...path, key]));
+  }
+  return [{ path, from: before, to: after }];
+}
+
+const isExtension = (key: string): boolean => key.startsWith('x-');
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+const show = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));

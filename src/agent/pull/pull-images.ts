@@ -1,0 +1,156 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { listProject } from '../../engine/api/project-containers.ts';
+import { inspectImages } from '../../engine/api/query.ts';
+import type { Compose } from '../../engine/cli/compose.ts';
+import { composeMessages } from '../../engine/cli/compose-output.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { hasStarted, type Image } from '../../engine/container.ts';
+import { classifyPullFailure } from '../../engine/pull-failure.ts';
+import { PullMeter } from '../../engine/pull-progress.ts';
+import { Cancelled } from '../../progress/stops.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Log } from '../log/log.ts';
+
+/** Before the second, third and fourth try. */
+const pausesMs = [2_000, 5_000, 10_000];
+const progressEveryMs = 1_000;
+/** Less than this is here before anybody reads of it. */
+const tellingBytes = 1_000_000;
+
+export interface PullOptions {
+  /** Off for what is pulled late: percent must not go back within the phase. */
+  percent?: boolean;
+  /** When all pulls of the run must have ended, in milliseconds since the epoch. */
+  deadline: number;
+  /** `linux/amd64`, for the advice. */
+  platform: string;
+}
+
+/**
+ * Pulls the images of services, by compose and with no file changed: their references are handed over as an override.
+ * What may pass is tried again, at most three times.
+ * @throws UpdateError pull-…
+ */
+export async function pullImages(
+  compose: Compose,
+  references: ReadonlyMap<string, string>,
+  options: PullOptions,
+  engine: Engine,
+  log: Log,
+): Promise<void> {
+  const names = [...new Set(references.values())].join(', ');
+  const directory = await mkdtemp(join(tmpdir(), 'svc-updater-pull-'));
+  try {
+    const override = join(directory, 'override.json');
+    const services = Object.fromEntries([...references].map(([service, image]) => [service, { image }]));
+    await writeFile(override, JSON.stringify({ services }));
+    const meter = new PullMeter();
+    for (let attempt = 0; ; attempt++) {
+      const report = reporter(meter, names, log, options.percent ?? true);
+      const deadlineMs = options.deadline - Date.now();
+      if (deadlineMs <= 0) throw tooSlow(names);
+      const result = await compose.pull([...references.keys()], override, {
+        deadlineMs,
+        onStderrLine: report,
+      });
+      if (result.exitCode === 0) break;
+      if (result.timedOut) throw tooSlow(names);
+      const messages = composeMessages(result.stderr);
+      const failure = classifyPullFailure(messages.join('\n'));
+      const pause = pausesMs[attempt];
+      if (!failure.transient || pause === undefined || Date.now() + pause > options.deadline) {
+        const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
+        throw new UpdateError(failure.code, `${names}: ${failure.sentence}${again}`, {
+          detail: messages,
+          ...(failure.code === 'pull-unknown'
+            ? { advice: `See that ${names} is published for ${options.platform}, then run the update again.` }
+            : {}),
+        });
+      }
+      log.warn(
+        `${names}: ${failure.sentence}; trying again in ${pause / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
+      );
+      await sleep(pause, undefined, { signal: engine.signal }).catch(() => {
+        throw new Cancelled();
+      });
+    }
+    if (options.percent ?? true) log.progress(100, `${names} is here`);
+    else log.info(`${names} is here`);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+const tooSlow = (names: string) =>
+  new UpdateError('pull-timeout', `${names}: not pulled within the time allowed`);
+
+/** At most a line a second, and only when there is news. */
+function reporter(meter: PullMeter, names: string, log: Log, percent: boolean): (line: string) => void {
+  let reportedAt = 0;
+  let reported = '';
+  return (line) => {
+    const state = meter.read(line);
+    if (!state || state.totalBytes < tellingBytes || Date.now() - reportedAt < progressEveryMs) return;
+    const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
+    const done = megabytes(state.doneBytes);
+    // While layers are still to come, nobody knows of how much.
+    const sentence = `${names} ${state.percent === null ? `${done} MB so far` : `${done} of ${megabytes(state.totalBytes)} MB`}`;
+    const news = `${state.percent} ${sentence}`;
+    if (news === reported) return;
+    reportedAt = Date.now();
+    reported = news;
+    if (percent && state.percent !== null) log.progress(state.percent, sentence);
+    else log.info(sentence);
+  };
+}
+
+/** Local images by reference: those that are there. */
+export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
+  const list = [...new Set(references)];
+  const images = await inspectImages(engine, list);
+  return new Map(
+    list.flatMap((reference, index) => (images[index] ? [[reference, images[index]] as const] : [])),
+  );
+}
+
+/** The image behind each reference today, for those that are here. */
+export async function tagsBefore(
+  engine: Engine,
+  references: Iterable<string>,
+): Promise<{ reference: string; imageId: string }[]> {
+  return [...(await localImages(engine, references))].map(([reference, { id }]) => ({
+    reference,
+    imageId: id,
+  }));
+}
+
+/**
+ * Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. One whose new
+ * image somebody has started meanwhile stays: there is no way back for that one.
+ */
+export async function tagBack(
+  engine: Engine,
+  project: string,
+  before: readonly { reference: string; imageId: string }[],
+  log: Log,
+): Promise<void> {
+  if (before.length === 0) return;
+  const now = await localImages(
+    engine,
+    before.map(({ reference }) => reference),
+  );
+  const { containers } = await listProject(engine, project);
+  for (const { reference, imageId } of before) {
+    const id = now.get(reference)?.id;
+    if (id === imageId) continue;
+    if (containers.some((container) => container.imageId === id && hasStarted(container))) {
+      log.warn(`${reference} stays at the new image: somebody has started it`);
+      continue;
+    }
+    await engine.ask(['tag', imageId, reference]);
+    log.info(`${reference} names the image from before again`);
+  }
+}

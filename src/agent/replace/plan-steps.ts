@@ -1,0 +1,91 @@
+import { hasTemporaryName, type ProjectContainers } from '../../engine/api/project-containers.ts';
+import { type Container, isMeantToRun, numberOf, service } from '../../engine/container.ts';
+import {
+  type Changeover,
+  isBefore,
+  isDone,
+  type MovedService,
+  mustRun,
+  recordsOf,
+} from '../state/changeover.ts';
+
+/** What `recreate` does, in order. */
+export type Step =
+  | { kind: 'remove-leftovers'; containers: readonly Container[] }
+  /** A killed `up` had removed the old one and not named the new one yet; it holds the anonymous volumes. */
+  | { kind: 'give-name'; containers: readonly Container[] }
+  | { kind: 'stop'; service: string; containers: readonly Container[] }
+  | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean }
+  | { kind: 'await-healthy'; service: string; dependent: string }
+  /** Containers of a service of which some were stopped: `up` starts all. */
+  | { kind: 'stop-again'; service: string; numbers: readonly number[] };
+
+export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
+
+/**
+ * What is left to do, from what there is `now`: everything in an ordinary run, the rest after a kill. The order keeps the
+ * app away for the shortest time, and leaves nothing of the new version started when the new app cannot even start: the
+ * old workers stop while the old app still answers, then the app is replaced, then the workers, then whatever lives in a
+ * namespace of theirs.
+ */
+export function planRecreate(changeover: Changeover, now: ProjectContainers): Step[] {
+  const pending = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
+  const names = new Set(pending.map(({ name }) => name));
+  const own = now.containers.filter((container) => names.has(service(container)));
+  const steps: Step[] = [];
+  if (now.leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: now.leftovers });
+  const nameless = own.filter(hasTemporaryName);
+  if (nameless.length > 0) steps.push({ kind: 'give-name', containers: nameless });
+
+  for (const worker of pending.filter(({ isApp, follows }) => !isApp && !follows)) {
+    const containers = own.filter(
+      (each) => service(each) === worker.name && isBefore(changeover, each) && isMeantToRun(each),
+    );
+    if (containers.length > 0) steps.push({ kind: 'stop', service: worker.name, containers });
+  }
+  for (const moved of pending) {
+    const records = recordsOf(changeover, moved.name);
+    const start = records.some((record) => mustRun(moved, record));
+    if (start && !moved.follows) {
+      steps.push(
+        ...moved.awaits.map((app): Step => ({ kind: 'await-healthy', service: app, dependent: moved.name })),
+      );
+    }
+    steps.push({
+      kind: 'up',
+      service: moved.name,
+      scale: records.length,
+      start,
+      force: mustBeForced(changeover, moved, own),
+    });
+    const stopped = records.filter((record) => !mustRun(moved, record)).map(({ number }) => number);
+    if (start && stopped.length > 0)
+      steps.push({ kind: 'stop-again', service: moved.name, numbers: stopped });
+  }
+  return steps;
+}
+
+/** Compose sees no need to replace a follower whose own definition stays. One that is new already is only started. */
+const mustBeForced = (
+  changeover: Changeover,
+  { name, follows }: MovedService,
+  own: readonly Container[],
+): boolean =>
+  follows && own.some((container) => service(container) === name && isBefore(changeover, container));
+
+/** Numbers of the replicas that are to run, among the containers there are `now`. */
+export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {
+  return new Map(
+    changeover.moved.flatMap((moved) => {
+      const records = recordsOf(changeover, moved.name);
+      const ids = now
+        .filter((container) => service(container) === moved.name)
+        .filter((container) => {
+          const record = records.find(({ number }) => number === numberOf(container));
+          return moved.isApp || record?.runs !== false;
+        })
+        .map(({ id }) => id);
+      return ids.length > 0 ? [[moved.name, ids] as const] : [];
+    }),
+  );
+}

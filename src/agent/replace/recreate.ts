@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { finalName, listProject } from '../../engine/api/project-containers.ts';
+import { stopContainers } from '../../engine/api/query.ts';
+import type { Compose } from '../../engine/cli/compose.ts';
+import { composeMessages } from '../../engine/cli/compose-output.ts';
+import { type Engine, isConnectionLost } from '../../engine/cli/engine.ts';
+import { type Container, numberOf, service } from '../../engine/container.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Log } from '../log/log.ts';
+import type { Changeover } from '../state/changeover.ts';
+import { awaitWell } from './await-healthy.ts';
+import { idsToRun, planRecreate, type Step, type StepOf } from './plan-steps.ts';
+
+/** Stopping honours each container's own grace period; this comes on top. */
+const upDeadlineMs = 900_000;
+export const stopDeadlineMs = 900_000;
+const tries = 4;
+const pauseMs = 500;
+
+export interface RecreateContext {
+  engine: Engine;
+  compose: Compose;
+  changeover: Changeover;
+  waitTimeoutMs: number;
+  log: Log;
+  /** Told after each step that may have started something new. */
+  afterUp: () => Promise<void>;
+  /** Nothing of the new version has started. */
+  mayGoBack: () => boolean;
+}
+
+type Executors = { [K in Step['kind']]: (step: StepOf<K>, context: RecreateContext) => Promise<void> };
+
+const executors: Executors = {
+  'remove-leftovers': ({ containers }, { engine, log }) => removeLeftovers(engine, containers, log),
+  'give-name': async ({ containers }, { engine, log }) => {
+    for (const container of containers) {
+      const name = finalName(container);
+      const { exitCode } = await engine.call(['rename', container.id, name]);
+      if (exitCode === 0)
+        log.info(`${container.name} is ${name} now: a compose call was killed before it named it`);
+    }
+  },
+  stop: async ({ containers }, { engine }) => stop(engine, containers),
+  up: (step, context) => bringUp(step, context),
+  'await-healthy': async (
+    { service: name, dependent },
+    { engine, compose, changeover, waitTimeoutMs, log },
+  ) => {
+    log.info(`waiting for ${name}, which ${dependent} depends on`);
+    const { containers } = await listProject(engine, compose.project.name);
+    const ids = idsToRun(changeover, containers).get(name) ?? [];
+    await awaitWell(engine, new Map([[name, ids]]), waitTimeoutMs, log);
+  },
+  'stop-again': async ({ service: name, numbers }, { engine, compose }) => {
+    const { containers } = await listProject(engine, compose.project.name);
+    await stop(
+      engine,
+      containers.filter((each) => service(each) === name && numbers.includes(numberOf(each))),
+    );
+  },
+};
+
+/** Does what is left to do, and gives what there is then. @throws UpdateError recreate-failed, broken */
+export async function recreate(context: RecreateContext): Promise<readonly Container[]> {
+  const { engine, compose, changeover, log } = context;
+  const before = await listProject(engine, compose.project.name);
+  for (const step of planRecreate(changeover, before)) await run(step, context);
+  const { containers, leftovers } = await listProject(engine, compose.project.name);
+  await removeLeftovers(engine, leftovers, log);
+  return containers;
+}
+
+const run = <K extends Step['kind']>(step: StepOf<K>, context: RecreateContext): Promise<void> =>
+  (executors[step.kind] as (step: StepOf<K>, context: RecreateContext) => Promise<void>)(step, context);
+
+async function stop(engine: Engine, containers: readonly Container[]): Promise<void> {
+  await stopContainers(
+    engine,
+    containers.map(({ id }) => id),
+    stopDeadlineMs,
+  );
+}
+
+/** What the engine says while it is still busy with what a killed compose call, or a killed engine, had begun. */
+const stillBusy =
+  /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
+
+/** A killed engine has left a task behind that no start of this container gets past: only a new one does. */
+const stuck = /task \S+ already exists/i;
+
+async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<void> {
+  const { engine, compose, log, afterUp, mayGoBack } = context;
+  let { force } = step;
+  for (let attempt = 1; ; attempt++) {
+    const result = await compose.up(step.service, {
+      scale: step.scale,
+      start: step.start,
+      forceRecreate: force,
+      deadlineMs: upDeadlineMs,
+    });
+    await afterUp();
+    if (result.exitCode === 0) return;
+    const messages = composeMessages(result.stderr);
+    const lost = isConnectionLost(result.stderr);
+    // Where there is no way back, everything is worth another try.
+    const isStuck = stuck.test(result.stderr);
+    force ||= isStuck;
+    if (attempt < tries && (lost || isStuck || stillBusy.test(result.stderr) || !mayGoBack())) {
+      log.warn(
+        lost
+          ? `the engine went away while ${step.service} was replaced; once more`
+          : `${messages.at(-1) ?? 'the engine was busy'}; once more`,
+      );
+      await sleep(pauseMs * attempt);
+      const { leftovers } = await listProject(engine, compose.project.name);
+      await removeLeftovers(engine, leftovers, log);
+      continue;
+    }
+    throw new UpdateError(
+      'recreate-failed',
+      result.timedOut
+        ? `compose did not replace ${step.service} within ${upDeadlineMs / 60_000} minutes`
+        : `compose could not replace ${step.service}: ${messages.at(-1) ?? 'no reason given'}`,
+      { detail: messages.slice(0, -1) },
+    );
+  }
+}
+
+/** It would block the next `up` with a name that is taken. */
+export async function removeLeftovers(
+  engine: Engine,
+  containers: readonly Container[],
+  log: Log,
+): Promise<void> {
+  if (containers.length === 0) return;
+  // Without --volumes: an anonymous volume may be the one of the container it was to replace.
+  await engine.ask(['rm', '--force', ...containers.map(({ id }) => id)]);
+  log.info(
+    `removed what an earlier compose call left behind: ${containers.map(({ name }) => name).join(', ')}`,
+  );
+}

@@ -1,0 +1,218 @@
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { listProject, wasToBeStarted } from '../../engine/api/project-containers.ts';
+import type { Compose } from '../../engine/cli/compose.ts';
+import { type Container, hasStarted, isMeantToRun, numberOf, service } from '../../engine/container.ts';
+import { type FileRecord, stateOf } from '../../files/replace-files.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Met } from '../inspect/find-instance.ts';
+import { givePaths, viewProject } from '../inspect/view-project.ts';
+import type { UpdateOptions } from '../process/options.ts';
+import { type RunContext, remember } from '../process/run-context.ts';
+import { localImages } from '../pull/pull-images.ts';
+import { recreate } from '../replace/recreate.ts';
+import { goBack, markGoingBack } from '../replace/restore-instance.ts';
+import {
+  type Changeover,
+  isBefore,
+  isNew,
+  type MeantToRun,
+  newHasStarted,
+  recordsOf,
+} from '../state/changeover.ts';
+import {
+  type Ending,
+  isHalfDone,
+  isPending,
+  type Journal,
+  type JournalData,
+  pendingSentence,
+  setAside,
+} from '../state/journal.ts';
+import { stateDirectory } from '../state/lock.ts';
+import { and } from '../story.ts';
+
+/** Starts of one container for one run: the restart policy of the launcher gives it as many. */
+const maxAttempts = 4;
+
+/** What an earlier run leaves to this one. */
+export type Inheritance =
+  /** Nothing, or nothing any more: this run begins at its beginning. */
+  | { kind: 'fresh' }
+  /** Its containers are half replaced, or not verified yet. */
+  | { kind: 'go-on'; changeover: Changeover }
+  /** This very container had to put everything back; that is done, and its run is over. */
+  | { kind: 'over'; ending: Ending };
+
+/**
+ * Settles what an earlier run left undone, by what its journal says (SPEC 3.2), or gives it to this run to go on with.
+ * Refusals: outside-mounts, compose-invalid. @throws UpdateError files-not-back, not-brought-back, killed-often, broken
+ */
+export async function settleEarlierRun(
+  context: RunContext,
+  met: Met,
+  journal: Journal,
+): Promise<Inheritance> {
+  const { engine, log, options, known } = context;
+  const { data } = journal;
+  if (!isPending(data)) return { kind: 'fresh' };
+  const { project, changeover, from } = data;
+  const isOwn = data.containerId === met.own.id;
+  log.warn(pendingSentence(data));
+  remember(known, from, project, data.services);
+  if (changeover !== null) known.halfDone = pendingSentence(data);
+
+  const now = await listProject(engine, project.name);
+  await givePaths(project, met.paths, log);
+  const { compose } = await viewProject(engine, project, now.containers, met.paths, data.services, log);
+  const files = await Promise.all(data.files.map((record) => asMountedHere(record, project.directory)));
+  const stranger = await findStranger(journal, files, now.containers, context);
+  if (stranger !== null) {
+    const place = await setAside(stateDirectory(met.located.mountedAt), data);
+    log.warn(
+      `${stranger}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
+    );
+    known.halfDone = null;
+    return { kind: 'fresh' };
+  }
+  // It has told a person to look; nothing of it goes on by itself.
+  if (!isHalfDone(data)) return { kind: 'fresh' };
+
+  const attempt = isOwn ? data.attempt + 1 : 1;
+  await journal.note({ files, containerId: met.own.id, attempt, outcome: null });
+  const exhausted = attempt > maxAttempts;
+  const killed = `this updater was interrupted ${maxAttempts} times in ${data.phase}: it does not try again by itself`;
+  if (changeover !== null && data.goingBack === null) {
+    if (isSameRequest(data, options, met.located.name) && !exhausted) {
+      log.info('going on with it');
+      return { kind: 'go-on', changeover };
+    }
+    if (data.started || newHasStarted(changeover, now.containers)) {
+      if (exhausted) throw new UpdateError('broken', killed);
+      await bringToItsEnd(context, journal, changeover, compose);
+      return { kind: 'fresh' };
+    }
+  }
+  if (data.goingBack === null) await markGoingBack(journal, log, null);
+  await context.cancellation.shield(engine, () =>
+    goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, wasKilled: true }),
+  );
+  known.halfDone = null;
+  log.info(`what it had changed is put back: ${from} runs`);
+  const ending = data.goingBack?.ending;
+  if (isOwn && ending) return { kind: 'over', ending };
+  await journal.settle('cancelled', 'it was interrupted, and put back by the next run');
+  if (exhausted) throw new UpdateError('killed-often', killed);
+  return { kind: 'fresh' };
+}
+
+/** Two projects may have one directory, and so one journal. */
+const isSameRequest = (data: JournalData, { target, services }: UpdateOptions, project: string): boolean =>
+  project === data.project.name &&
+  (target?.tag ?? null) === data.target &&
+  services.join() === data.services.join();
+
+/** There is no way back from a version that has started: all of its services are brought to it, well or not. */
+async function bringToItsEnd(
+  { engine, log, options, cancellation, known }: RunContext,
+  journal: Journal,
+  changeover: Changeover,
+  compose: Compose,
+): Promise<void> {
+  const { goal } = changeover.words;
+  const names = changeover.moved.map(({ name }) => name);
+  log.info(`${goal} has started: first of all, ${and(names)} are all brought to it`);
+  const { waitTimeoutMs } = options;
+  const how = { afterUp: async () => {}, mayGoBack: () => false };
+  const all = () => recreate({ engine, compose, changeover, waitTimeoutMs, log, ...how });
+  await cancellation.shield(engine, all).catch((error) => {
+    if (!(error instanceof UpdateError)) throw error;
+    for (const line of [...error.detail, error.message]) log.warn(line);
+  });
+  known.halfDone = null;
+  // What is down since then is still meant to run, which a journal that is settled would not say.
+  await journal.note({ started: true });
+  await journal.settle('broken', 'another update came before it was verified');
+}
+
+/** The directory may be mounted at another place than in the run that wrote it. */
+async function asMountedHere(record: FileRecord, directory: string): Promise<FileRecord> {
+  const { path, before, backup, temporary } = record;
+  const real = before === null ? path : await realpath(path).catch(() => path);
+  const backups = join(stateDirectory(directory), 'backup');
+  return {
+    ...record,
+    real,
+    backup: backup === null ? null : join(backups, basename(dirname(backup)), basename(backup)),
+    temporary: join(dirname(real), basename(temporary)),
+  };
+}
+
+/** What the run could not have left, as a sentence's beginning; null where all of it is its own. Debris that never ran says nothing. */
+async function findStranger(
+  { data }: Journal,
+  files: readonly FileRecord[],
+  containers: readonly Container[],
+  { engine }: RunContext,
+): Promise<string | null> {
+  const { changeover, goingBack, phase } = data;
+  const states = await Promise.all(
+    files.map(async (record) => ({ path: record.path, state: await stateOf(record) })),
+  );
+  const other = states.find(({ state }) => state === 'other');
+  if (other) return `${other.path} is neither as it was before nor as it was written`;
+  if (phase === 'pull') return null;
+
+  if (changeover === null) {
+    const strange = containers.find(
+      (container) =>
+        data.services.includes(service(container)) && !data.containers.some(({ id }) => id === container.id),
+    );
+    return strange ? `${strange.name} was made by somebody else` : null;
+  }
+  const strange = containers.find((container) => !couldBeLeft(changeover, container, goingBack !== null));
+  if (strange) return `${strange.name} was made by somebody else`;
+  if (goingBack !== null) return null;
+  const old = states.find(({ state }) => state === 'before');
+  if (old) return `${old.path} is as it was before`;
+  const wanted = changeover.moved.flatMap(({ image }) => (image ? [image] : []));
+  const images = await localImages(
+    engine,
+    wanted.map(({ reference }) => reference),
+  );
+  const moved = wanted.find(({ reference, id }) => images.get(reference)?.id !== id);
+  return moved ? `${moved.reference} is another image by now` : null;
+}
+
+function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {
+  const moved = changeover.moved.find(({ name }) => name === service(container));
+  if (!moved || isBefore(changeover, container)) return true;
+  if (moved.image !== null && container.imageId === moved.image.id) return true;
+  const isOfOldImage = recordsOf(changeover, moved.name).some(({ imageId }) => imageId === container.imageId);
+  return (moved.image === null || goingBack) && isOfOldImage;
+}
+
+/**
+ * Containers that are down because an earlier run stopped them, or made them and could not start them; or a compose call
+ * that was killed. One that somebody has started since is down because somebody wanted it.
+ */
+export function meantToRun(data: JournalData | null): MeantToRun {
+  if (data === null) return wasToBeStarted;
+  const records = data.changeover?.containers ?? data.containers;
+  return (container) => {
+    if (isMeantToRun(container)) return false;
+    if (wasToBeStarted(container)) return true;
+    const record = records.find(({ id }) => id === container.id);
+    if (record) {
+      return record.runs && (record.down || isPending(data)) && record.startedAt === container.startedAt;
+    }
+    if (data.changeover === null || !isPending(data)) return false;
+    return (
+      isNew(data.changeover, container) &&
+      !hasStarted(container) &&
+      recordsOf(data.changeover, service(container)).some(
+        ({ number, runs }) => runs && number === numberOf(container),
+      )
+    );
+  };
+}

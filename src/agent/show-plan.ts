@@ -1,0 +1,70 @@
+import { relative } from 'node:path';
+import { checkTargets } from '../files/check-targets.ts';
+import { unifiedDiff } from '../files/unified-diff.ts';
+import { meet } from './inspect/find-instance.ts';
+import { inspectInstallation } from './inspect/inspect.ts';
+import { candidateFiles } from './plan/candidate-files.ts';
+import { checkDrift } from './plan/check-drift.ts';
+import { needsImages, settlePlan } from './plan/plan-files.ts';
+import { planUpdate } from './plan/plan-update.ts';
+import { type RunContext, remember } from './process/run-context.ts';
+import { localImages } from './pull/pull-images.ts';
+import { meantToRun } from './resume/settle-earlier.ts';
+import { pendingJournal, pendingSentence } from './state/journal.ts';
+import { lockHolder, stateDirectory } from './state/lock.ts';
+import { describeInstallation, describePlan, fromWord } from './story.ts';
+
+/** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
+export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {
+  const met = await meet(engine, options, log);
+  const holder = await lockHolder(met.located.mountedAt);
+  const pending = await pendingJournal(stateDirectory(met.located.mountedAt));
+  if (pending) log.warn(`${pendingSentence(pending)}; update settles that first`);
+  const installation = await inspectInstallation(engine, met, options, log, meantToRun(pending));
+  await met.fits;
+  const { services } = installation;
+  remember(
+    known,
+    fromWord(installation),
+    installation.project,
+    services.map(({ name }) => name),
+  );
+  describeInstallation(installation, log);
+  log.phase = 'plan';
+  if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
+  const plan = planUpdate(installation, options.target);
+  await checkDrift(engine, installation, options.acceptDrift, log);
+  await checkTargets(candidateFiles(installation, plan), installation.paths);
+  describePlan(installation, plan, log);
+  for (const { service, to, pull } of plan.moves)
+    log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);
+
+  const images = await localImages(
+    engine,
+    plan.moves.map(({ to }) => to),
+  );
+  const missing = [...new Set(plan.moves.map(({ to }) => to).filter((reference) => !images.has(reference)))];
+  if (missing.length > 0) {
+    log.info(
+      `${missing.join(', ')} is not on this machine yet: what only the pulled image can tell is not shown`,
+    );
+    if (needsImages(installation, plan)) return finish(log);
+  }
+  const settled = await settlePlan(engine, installation, plan, images, '.svc-updater/backup');
+  for (const { path, before, after } of settled.changes) {
+    for (const line of unifiedDiff(relative(installation.project.directory, path), before, after))
+      log.info(line);
+  }
+  if (settled.changes.length === 0) log.info('no file changes');
+  for (const warning of settled.warnings) log.warn(warning);
+  for (const name of settled.alsoMoved)
+    log.info(`${name} is pinned by the same text: its next recreate moves it, too`);
+  if (settled.newServices.length > 0)
+    log.info(`new in this release: ${settled.newServices.join(', ')}; not started by the update`);
+  finish(log);
+}
+
+function finish(log: RunContext['log']): void {
+  log.phase = 'done';
+  log.info('planned: nothing was changed; run update to do it');
+}

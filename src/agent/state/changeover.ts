@@ -1,0 +1,159 @@
+import { hasTemporaryName } from '../../engine/api/project-containers.ts';
+import {
+  type Container,
+  hasStarted,
+  type Image,
+  isMeantToRun,
+  numberOf,
+  service,
+} from '../../engine/container.ts';
+import type { Installation, ServiceFacts } from '../inspect/installation.ts';
+import type { Settled } from '../plan/plan-files.ts';
+import type { UpdatePlan } from '../plan/plan-update.ts';
+import { reached, versionWarnings, whatRuns } from '../story.ts';
+
+/** A container as it was before the run, in plain data. */
+export interface ContainerRecord {
+  id: string;
+  name: string;
+  service: string;
+  number: number;
+  /** The local image's id. */
+  imageId: string;
+  /** The reference it was made from. */
+  reference: string;
+  /** Tells whether somebody has started it since. */
+  startedAt: string;
+  /** It runs again in the end: it ran, was paused or between two restarts, or an earlier run had stopped it. */
+  runs: boolean;
+  /** It was stopped when this was noted. */
+  down: boolean;
+  /** It ran and was not unhealthy: so it must be when it is brought back. */
+  well: boolean;
+}
+
+/** A service whose containers the run replaces. */
+export interface MovedService {
+  name: string;
+  isApp: boolean;
+  /** It only lives in a namespace of one that moves. */
+  follows: boolean;
+  /** What it runs afterwards; null for a follower that keeps its image. */
+  image: { reference: string; id: string } | null;
+  /** Services that must be healthy before it starts. */
+  awaits: readonly string[];
+}
+
+/**
+ * All that `recreate`, `verify` and the way back need to know, in plain data: a run that goes on after a kill has it
+ * from the journal, and so takes the very same way.
+ */
+export interface Changeover {
+  /** The app first, followers last. */
+  moved: readonly MovedService[];
+  /** Every container of the project before, compose's leftovers left out. */
+  containers: readonly ContainerRecord[];
+  /** What the log says about it. */
+  words: {
+    /** `v1.4.2` */
+    from: string;
+    goal: string;
+    /** The goal, and beside a floating tag the version of its image. */
+    reached: string;
+    /** `app and worker run v1.5.0` */
+    runs: string;
+    warnings: readonly string[];
+    alsoMoved: readonly string[];
+    newServices: readonly string[];
+  };
+}
+
+/** Whether a container that is stopped today was not meant to be. */
+export type MeantToRun = (container: Container) => boolean;
+
+export function recordOf(container: Container, meantToRun: MeantToRun): ContainerRecord {
+  const { id, name, imageId, imageReference: reference, startedAt } = container;
+  const down = !isMeantToRun(container);
+  const runs = !down || meantToRun(container);
+  const place = { service: service(container), number: numberOf(container) };
+  const well = runs && container.health !== 'unhealthy' && container.status !== 'restarting';
+  return { id, name, ...place, imageId, reference, startedAt, runs, down, well };
+}
+
+/** `containers` are those right before the first file changes, `images` those behind the references. */
+export function planChangeover(
+  { services, followers }: Installation,
+  plan: UpdatePlan,
+  settled: Settled,
+  images: ReadonlyMap<string, Image>,
+  containers: readonly ContainerRecord[],
+  from: string,
+): Changeover {
+  const apps = services.filter(({ isApp }) => isApp).map(({ name }) => name);
+  const moved =
+    (follows: boolean) =>
+    (facts: ServiceFacts): MovedService => {
+      const reference = settled.references.get(facts.name);
+      const id = reference === undefined ? undefined : images.get(reference)?.id;
+      const conditions = settled.model.services[facts.name]?.depends_on ?? {};
+      return {
+        name: facts.name,
+        isApp: facts.isApp,
+        follows,
+        image: reference === undefined || id === undefined ? null : { reference, id },
+        awaits: apps.filter((app) => conditions[app]?.condition === 'service_healthy'),
+      };
+    };
+  return {
+    moved: [...services.map(moved(false)), ...followers.map(moved(true))],
+    containers,
+    words: {
+      from,
+      goal: plan.goal,
+      reached: reached(plan, settled),
+      runs: whatRuns(plan, settled, images),
+      warnings: versionWarnings(plan, settled, images),
+      alsoMoved: settled.alsoMoved,
+      newServices: settled.newServices,
+    },
+  };
+}
+
+export const isBefore = ({ containers }: Changeover, { id }: Container): boolean =>
+  containers.some((record) => record.id === id);
+
+export const recordsOf = ({ containers }: Changeover, name: string): ContainerRecord[] =>
+  containers.filter((record) => record.service === name);
+
+/** A container of the new version: not one from before, and not of the image from before. */
+export function isNew(changeover: Changeover, container: Container): boolean {
+  if (isBefore(changeover, container)) return false;
+  const name = service(container);
+  return (
+    changeover.moved.some((moved) => moved.name === name) &&
+    !recordsOf(changeover, name).some(({ imageId }) => imageId === container.imageId)
+  );
+}
+
+/** Whether any container of the new version has run: from then on there is no way back. */
+export const newHasStarted = (changeover: Changeover, now: readonly Container[]): boolean =>
+  now.some((container) => isNew(changeover, container) && hasStarted(container));
+
+/** The replicas of a service that must run in the end; of the app all. */
+export const mustRun = (moved: MovedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
+  moved.isApp || runs;
+
+/** Nothing is left to do for this service. */
+export function isDone(changeover: Changeover, moved: MovedService, now: readonly Container[]): boolean {
+  const records = recordsOf(changeover, moved.name);
+  const own = now.filter((container) => service(container) === moved.name);
+  return (
+    own.length === records.length &&
+    own.every((container) => {
+      const record = records.find(({ number }) => number === numberOf(container));
+      if (!record || record.id === container.id || hasTemporaryName(container)) return false;
+      if (moved.image !== null && container.imageId !== moved.image.id) return false;
+      return mustRun(moved, record) ? hasStarted(container) : !isMeantToRun(container);
+    })
+  );
+}

@@ -1,0 +1,199 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Blueprint } from '../../engine/api/blueprint.ts';
+import type { ComposeProject } from '../../engine/cli/compose.ts';
+import { disk, type FileSystem, writeWhole } from '../../files/file-system.ts';
+import type { FileRecord } from '../../files/replace-files.ts';
+import type { Outcome } from '../../progress/outcome.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Changeover, ContainerRecord } from './changeover.ts';
+import { runStamp } from './kept-runs.ts';
+
+/** How a run ended, or is about to. */
+export interface Ending {
+  outcome: Outcome;
+  exitCode: number;
+  /** The last line of the log. */
+  message: string;
+}
+
+/** What the instance must be put back to, and how far the run has come (SPEC 3.2). Plain JSON. */
+export interface JournalData {
+  format: 1;
+  /** `20261121T104207Z`; also the name of its backups. */
+  run: string;
+  /** The updater's container, and how often it has started for this run. */
+  containerId: string;
+  attempt: number;
+  project: ComposeProject;
+  /** As asked for: `v1.5.0`, `canary`, or null. */
+  target: string | null;
+  services: readonly string[];
+  /** `v1.4.2` */
+  from: string;
+  phase: 'pull' | 'write' | 'recreate' | 'verify' | 'done';
+  /** The image id behind each reference before the pull. */
+  tags: readonly { reference: string; imageId: string }[];
+  files: readonly FileRecord[];
+  /** Every container of the project before. */
+  containers: readonly ContainerRecord[];
+  /** From `recreate` on. */
+  changeover: Changeover | null;
+  /** What it takes to make the moved containers again; holds the values of their environment. */
+  blueprints: readonly Blueprint[];
+  /** A container of the new version has started: there is no way back. */
+  started: boolean;
+  /** Everything is being put back, and how the run ends then; null where an update begins anew after it. */
+  goingBack: { ending: Ending | null } | null;
+  outcome: Ending | null;
+}
+
+export const emptyJournal = {
+  format: 1,
+  phase: 'pull',
+  files: [],
+  changeover: null,
+  blueprints: [],
+  started: false,
+  goingBack: null,
+  outcome: null,
+} as const satisfies Partial<JournalData>;
+
+/** Where a journal is kept. */
+export interface JournalPlace {
+  state: string;
+  /** Makes that directory anew where somebody has removed it. */
+  restore: () => Promise<void>;
+}
+
+const fileName = 'journal.json';
+
+/** The journal of a run: on the disk before what it speaks of happens. */
+export class Journal {
+  readonly #place: JournalPlace;
+  readonly #fs: FileSystem;
+  #data: JournalData;
+
+  constructor(place: JournalPlace, data: JournalData, fs: FileSystem = disk) {
+    this.#place = place;
+    this.#data = data;
+    this.#fs = fs;
+  }
+
+  get data(): JournalData {
+    return this.#data;
+  }
+
+  /** On the disk when it resolves. @throws UpdateError write-failed */
+  async write(changes: Partial<JournalData> = {}): Promise<void> {
+    const data = { ...this.#data, ...changes };
+    const path = join(this.#place.state, fileName);
+    const save = () =>
+      writeWhole(this.#fs, path, `${JSON.stringify(data, null, 1)}\n`, {
+        mode: 0o600,
+        temporary: `${path}.new`,
+      });
+    try {
+      await save().catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        await this.#place.restore();
+        await save();
+      });
+    } catch (cause) {
+      if (cause instanceof UpdateError) throw cause;
+      throw new UpdateError('write-failed', `the journal cannot be written: ${(cause as Error).message}`, {
+        cause,
+      });
+    }
+    this.#data = data;
+  }
+
+  /** Where a full disk must not keep the run from its end: the engine itself tells most of it. Gives why it failed. */
+  async note(changes: Partial<JournalData>): Promise<string | null> {
+    try {
+      await this.write(changes);
+      return null;
+    } catch (error) {
+      this.#data = { ...this.#data, ...changes };
+      return (error as Error).message;
+    }
+  }
+
+  /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
+  async end(outcome: Ending): Promise<void> {
+    const over = isSettled(outcome) ? { phase: 'done' as const, goingBack: null } : {};
+    const mayGoBack = !isSettled(outcome) && !this.#data.started;
+    await this.write({ ...over, ...(mayGoBack ? {} : { blueprints: [] }), outcome });
+  }
+
+  /** Its run was settled by a later one, which begins at its beginning. */
+  async settle(outcome: Outcome, message: string): Promise<void> {
+    await this.note({ containerId: nobody });
+    await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
+  }
+}
+
+/** No container's: nobody repeats such an outcome as its own. */
+const nobody = '';
+
+/** After these nothing is left to do for a later run. */
+const isSettled = ({ outcome }: Ending): boolean => outcome !== 'crashed' && outcome !== 'broken';
+
+/** The run ended, or was killed, with something left to do. */
+export const isPending = ({ outcome }: JournalData): boolean => outcome === null || !isSettled(outcome);
+
+/** Files or containers are not all of one version, or may not be. One that ended `broken` has told a person so. */
+export const isHalfDone = (data: JournalData): boolean =>
+  isPending(data) && (data.outcome?.outcome !== 'broken' || data.goingBack !== null);
+
+export function pendingSentence(data: JournalData): string {
+  const { run, target, phase, goingBack, outcome, changeover } = data;
+  const what = `the update ${target === null ? '' : `to ${target} `}of ${spelledOut(run)}`;
+  if (goingBack !== null) return `${what} was putting everything back when it was interrupted`;
+  if (outcome !== null) return `${what} ended ${outcome.outcome}`;
+  if (changeover !== null) return `${what} was interrupted in ${phase}: app and worker may be half replaced`;
+  return `${what} was interrupted in ${phase}`;
+}
+
+/** `20261121T104207Z` as people write it. */
+const spelledOut = (run: string): string =>
+  run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
+
+/** A journal that this version cannot read, with its text. */
+export type ReadJournal = JournalData | { unreadable: string } | null;
+
+export async function readJournal(state: string): Promise<ReadJournal> {
+  const text = await readFile(join(state, fileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+    throw error;
+  });
+  if (text === null) return null;
+  try {
+    const data = JSON.parse(text);
+    return isJournal(data) ? data : { unreadable: text };
+  } catch {
+    return { unreadable: text };
+  }
+}
+
+/** A journal with something left to do, for those who only tell of it; null also where it may not be read. */
+export async function pendingJournal(state: string): Promise<JournalData | null> {
+  const journal = await readJournal(state).catch(() => null);
+  return journal !== null && !('unreadable' in journal) && isPending(journal) ? journal : null;
+}
+
+/** Written by this program, whole or not at all: its format number vouches for the rest. */
+const isJournal = (data: Partial<JournalData> | null): data is JournalData =>
+  data?.format === 1 && typeof data.run === 'string' && /^\w+$/.test(data.run) && Array.isArray(data.files);
+
+/** Puts the journal aside, where a person may look at it. Gives its new place, relative to the compose directory. */
+export async function setAside(state: string, journal: Exclude<ReadJournal, null>): Promise<string> {
+  const run = 'unreadable' in journal ? runStamp(Date.now()) : journal.run;
+  const text =
+    'unreadable' in journal ? journal.unreadable : JSON.stringify({ ...journal, blueprints: [] }, null, 1);
+  const directory = join(state, 'backup', run);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await writeFile(join(directory, fileName), text, { mode: 0o600 });
+  await rm(join(state, fileName));
+  return `.svc-updater/backup/${run}/${fileName}`;
+}

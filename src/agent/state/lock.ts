@@ -1,0 +1,171 @@
+import { chmod, link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inspectContainers } from '../../engine/api/query.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { type Container, isMeantToRun } from '../../engine/container.ts';
+import { disk } from '../../files/file-system.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { needsRoot } from '../inspect/read-files.ts';
+import type { Log } from '../log/log.ts';
+
+/** Everything the updater keeps in the compose directory. */
+export const stateDirectory = (directory: string): string => join(directory, '.svc-updater');
+
+export interface Lock {
+  /** The run before this one was killed. */
+  takenOver: boolean;
+  /** Takes it once more where somebody has removed it. */
+  renew: () => Promise<void>;
+  /** Never removes another's. */
+  release: () => Promise<void>;
+}
+
+/** Who holds the lock. */
+interface Holder {
+  containerId: string;
+  name: string;
+  since: string;
+}
+
+/** Creates `.svc-updater/`, mode 0700 and kept out of people's repositories. */
+export async function openStateDirectory(directory: string): Promise<string> {
+  const state = stateDirectory(directory);
+  try {
+    await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    // Where a person has made it, or loosened it, the backups in it are private all the same.
+    await chmod(state, 0o700);
+    await writeFile(join(state, '.gitignore'), '*\n');
+    // A journal in a directory that a power cut takes back would be no journal.
+    await disk.sync(directory);
+    return state;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
+      throw new UpdateError('read-only', `${directory} cannot be written here (${code})`, {
+        ...(code === 'EROFS' ? {} : { advice: needsRoot }),
+        cause: error,
+      });
+    }
+    if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR') {
+      throw new UpdateError(
+        'not-a-file',
+        `${state} is not the directory that the updater keeps its files in`,
+        {
+          advice: `Move ${state} away, then run the update again.`,
+          cause: error,
+        },
+      );
+    }
+    throw new UpdateError('write-failed', `${state} cannot be created: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * One run per compose directory. A lock whose container no longer runs is taken over.
+ * Refusal: update-running.
+ */
+export async function takeLock(state: string, own: Container, engine: Engine, log: Log): Promise<Lock> {
+  const lock = join(state, 'lock');
+  const mine = join(state, `lock.${own.id.slice(0, 12)}`);
+  const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
+  const text = `${JSON.stringify(holder)}\n`;
+  // Linked into place whole: nobody ever reads a lock without its owner in it.
+  const failed = (cause: Error) => {
+    throw new UpdateError('write-failed', `the lock cannot be written: ${cause.message}`, { cause });
+  };
+  let takenOver = false;
+  try {
+    await writeFile(mine, text, { mode: 0o600 }).catch(failed);
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const taken = await link(mine, lock).then(
+        () => true,
+        (error: NodeJS.ErrnoException) => {
+          if (error.code === 'EEXIST') return false;
+          return failed(error);
+        },
+      );
+      if (taken) {
+        const release = async () => {
+          if ((await readFile(lock, 'utf8').catch(() => null)) === text) await rm(lock, { force: true });
+        };
+        await removeRemains(state, own, engine).catch(async (error) => {
+          await release();
+          throw error;
+        });
+        const renew = () => writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
+        return { takenOver, renew, release };
+      }
+      takenOver = (await removeStale(lock, own, engine, log)) || takenOver;
+    }
+  } finally {
+    await rm(mine, { force: true });
+  }
+  throw new UpdateError('update-running', 'another update is just starting here');
+}
+
+/** What others left who were killed while they took the lock; `lock.<id>` of one that runs is its own affair. */
+async function removeRemains(state: string, own: Container, engine: Engine): Promise<void> {
+  for (const name of await readdir(state)) {
+    const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
+    if (id === undefined || own.id.startsWith(id)) continue;
+    const [container] = await inspectContainers(engine, [id]);
+    if (!container || !isMeantToRun(container)) await rm(join(state, name), { force: true });
+  }
+}
+
+/** Whether a lock was there that nobody holds any more. Throws update-running where the holder runs. */
+async function removeStale(lock: string, own: Container, engine: Engine, log: Log): Promise<boolean> {
+  const text = await readFile(lock, 'utf8').catch(() => null);
+  if (text === null) return false;
+  const holder = readHolder(text);
+  if (holder && holder.containerId !== own.id) {
+    const [container] = await inspectContainers(engine, [holder.containerId]);
+    if (container && isMeantToRun(container)) {
+      throw new UpdateError(
+        'update-running',
+        `another update is running: container ${container.name}, since ${holder.since}`,
+        {
+          advice: `Wait until it ends: docker logs -f ${container.name}.`,
+        },
+      );
+    }
+    log.warn(
+      `took over the lock of ${holder.name || holder.containerId.slice(0, 12)}, which no longer runs (since ${holder.since})`,
+    );
+  }
+  // Two that find the same stale lock must not remove each other's new one: whoever moved it looks at what it moved.
+  const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
+  const moved = await rename(lock, aside).then(
+    () => true,
+    () => false,
+  );
+  if (!moved) return true;
+  if ((await readFile(aside, 'utf8').catch(() => text)) !== text) await link(aside, lock).catch(() => {});
+  await rm(aside, { force: true });
+  return true;
+}
+
+/** Removes the lock that this very container held when it was killed. */
+export async function dropLock(directory: string, own: Container): Promise<void> {
+  const holder = await lockHolder(directory);
+  if (holder?.containerId === own.id) await rm(join(stateDirectory(directory), 'lock'), { force: true });
+}
+
+/** Who holds the lock now; null where nobody does. */
+export async function lockHolder(directory: string): Promise<Holder | null> {
+  const text = await readFile(join(stateDirectory(directory), 'lock'), 'utf8').catch(() => null);
+  return text === null ? null : readHolder(text);
+}
+
+function readHolder(text: string): Holder | null {
+  try {
+    const { containerId, name, since } = JSON.parse(text);
+    return typeof containerId === 'string' ? { containerId, name: String(name), since: String(since) } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,44 @@
+import { basename, join } from 'node:path';
+import { allFiles } from '../compose/project-files.ts';
+import { checkTargets } from '../files/check-targets.ts';
+import { replaceFiles } from '../files/replace-files.ts';
+import { Cancelled } from '../progress/stops.ts';
+import type { Installation } from './inspect/installation.ts';
+import type { Settled } from './plan/plan-files.ts';
+import type { RunContext } from './process/run-context.ts';
+import type { Journal } from './state/journal.ts';
+import { pruneBackups } from './state/kept-runs.ts';
+import { stateDirectory } from './state/lock.ts';
+
+/** The phase `write`: every file of the update, or none. The journal knows of all of them before the first changes. */
+export async function writeChanges(
+  { log, cancellation }: RunContext,
+  installation: Installation,
+  settled: Settled,
+  journal: Journal,
+): Promise<void> {
+  const { changes } = settled;
+  await checkTargets(
+    changes.map(({ path }) => path),
+    installation.paths,
+  );
+  if (cancellation.signal.aborted) throw new Cancelled();
+  const { run } = journal.data;
+  // Under the host's path: a later run may have the directory mounted elsewhere.
+  const backups = join(stateDirectory(installation.project.directory), 'backup');
+  if (changes.length > 0) log.phase = 'write';
+  const records = await replaceFiles(changes, {
+    run,
+    backup: changes.length > 0 ? join(backups, run) : null,
+    // Also where nothing is to be written: compose is about to read what somebody may have edited during the pull.
+    planned: allFiles(installation.files),
+    prepared: (files) => journal.write({ phase: 'write', files }),
+  });
+  for (const { path, description } of changes) {
+    const backup = records.find((record) => record.path === path)?.backup;
+    const kept = backup ? `kept in .svc-updater/backup/${run}/${basename(backup)}` : 'created';
+    log.info(`${description} (${kept})`, { file: path });
+  }
+  await pruneBackups(backups);
+  if (cancellation.signal.aborted) throw new Cancelled();
+}

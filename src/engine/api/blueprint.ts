@@ -1,0 +1,202 @@
+import { posix } from 'node:path';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Engine } from '../cli/engine.ts';
+import { askApi, refusal } from './api.ts';
+import { type CopiedFile, readCopied } from './copied-files.ts';
+
+export { copiedPaths } from './copied-files.ts';
+export { makeAgain } from './rebuild-container.ts';
+
+/** As the engine says it, and as it wants it said. */
+export type Json = Record<string, unknown>;
+
+/**
+ * What it takes to make a container again, in plain JSON: from the engine's inspection of it. Holds the values of its
+ * environment: never log it.
+ */
+export interface Blueprint {
+  /** 64 hex digits. */
+  id: string;
+  name: string;
+  /** The local image's id, `sha256:…`. */
+  imageId: string;
+  /** The reference it was created from. */
+  imageReference: string;
+  /** `linux/arm64/v8` where one image id stands for several platforms; null elsewhere. */
+  platform: string | null;
+  config: Json;
+  hostConfig: Json;
+  /** By network name; empty in somebody else's network. */
+  networks: Record<string, Json>;
+  /** What compose has copied into the container's own file system. */
+  copied: CopiedFile[];
+  /** Paths of such files that could not be kept. */
+  lost: string[];
+}
+
+/**
+ * Blueprints of containers, by the engine's own inspection; unknown ids are left out. Best taken while they run: of a
+ * stopped one the engine no longer tells the MAC addresses of further networks.
+ * @param copied paths by container id where compose may have copied files to, see `copiedPaths`
+ * @throws UpdateError engine-away
+ */
+export async function takeBlueprints(
+  engine: Engine,
+  ids: readonly string[],
+  copied: ReadonlyMap<string, readonly string[]> = new Map(),
+): Promise<Blueprint[]> {
+  const blueprints: Blueprint[] = [];
+  for (const id of ids) {
+    const answer = await askApi(engine, {
+      method: 'GET',
+      path: `/containers/${encodeURIComponent(id)}/json`,
+    });
+    if (answer.status === 404) continue;
+    if (answer.status !== 200) {
+      throw new UpdateError('engine-away', `the engine does not describe ${id}: ${refusal(answer)}`);
+    }
+    const raw = JSON.parse(answer.body.toString());
+    const blueprint = blueprintOf(raw, answer.apiVersion);
+    const mounted = new Set(list(raw.Mounts).map(({ Destination }) => clean(String(Destination))));
+    const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(clean(path)));
+    blueprints.push({ ...blueprint, ...(await readCopied(engine, blueprint.id, paths)) });
+  }
+  return blueprints;
+}
+
+/**
+ * Of the answer to `GET /containers/<id>/json`, or of one element of what `docker inspect` prints.
+ * @param apiVersion of the API that said so, `1.45`
+ */
+export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
+  const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
+    raw as Json;
+  const [id, config, host] = [String(Id), object(Config), object(HostConfig)];
+  const mode = String(host.NetworkMode ?? '');
+  return {
+    id,
+    name: String(Name).replace(/^\//, ''),
+    imageId: String(Image),
+    imageReference: String(config.Image),
+    platform: platformOf(object(object(ImageManifestDescriptor).platform)),
+    config: configOf(config, { id, mode, uts: String(host.UTSMode ?? '') }),
+    hostConfig: { ...host, ...storageOf(host, list(Mounts)) },
+    networks: networksOf(object(object(NetworkSettings).Networks), {
+      id,
+      mode,
+      mac: tellsChosenMac(apiVersion) ? String(config.MacAddress ?? '') : null,
+    }),
+    copied: [],
+    lost: [],
+  };
+}
+
+/** What the image supplied may be given again: the engine merges it to the same. */
+function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
+  const {
+    // With the endpoint of its network, see `networksOf`.
+    MacAddress: _,
+    ...kept
+  } = config;
+  // The default is made from the id; and who shares a host name may not bring one along.
+  if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
+  if (mode.startsWith('container:')) {
+    delete kept.Hostname;
+    delete kept.Domainname;
+    delete kept.ExposedPorts;
+  }
+  return kept;
+}
+
+/**
+ * `Binds` and `Mounts`, with the volumes that the engine made and named by itself (for `VOLUME` of the image, or a mount
+ * without a source) named: their data is what must come back.
+ */
+function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | null; Mounts: Json[] | null } {
+  const volumes = new Map(
+    mounted
+      .filter(({ Type, Name }) => Type === 'volume' && Name)
+      .map((mount) => [clean(String(mount.Destination)), mount]),
+  );
+  // A bind that is a path alone asks for an anonymous volume, too.
+  const binds = strings(host.Binds).filter((bind) => bind.includes(':'));
+  const mounts = list(host.Mounts).map((mount) => {
+    const volume = volumes.get(clean(String(mount.Target)));
+    return mount.Type === 'volume' && !mount.Source && volume ? { ...mount, Source: volume.Name } : mount;
+  });
+  const named = new Set(
+    [
+      ...binds.map((bind) => bind.split(':')[1] ?? ''),
+      ...mounts.map(({ Target }) => String(Target)),
+      ...Object.keys(object(host.Tmpfs)),
+    ].map(clean),
+  );
+  // A named volume that nothing here names is another container's, by `VolumesFrom`, and comes with it again.
+  const anonymous = [...volumes]
+    .filter(([destination, { Name }]) => !named.has(destination) && /^[0-9a-f]{64}$/.test(String(Name)))
+    .map(([destination, { Name, RW }]) => ({
+      Type: 'volume',
+      Source: Name,
+      Target: destination,
+      ...(RW === false && { ReadOnly: true }),
+    }));
+  return {
+    Binds: host.Binds ? binds : null,
+    Mounts: host.Mounts || anonymous.length > 0 ? [...mounts, ...anonymous] : null,
+  };
+}
+
+/** What was asked for, without what the engine chose: addresses, and the short id among the aliases. */
+function networksOf(
+  networks: Json,
+  { id, mode, mac }: { id: string; mode: string; mac: string | null },
+): Record<string, Json> {
+  if (mode === 'host' || mode === 'none' || mode.startsWith('container:')) return {};
+  return Object.fromEntries(
+    Object.entries(networks).map(([name, value]) => {
+      const from = object(value);
+      const aliases = strings(from.Aliases).filter((alias) => alias !== id.slice(0, 12));
+      const primary = name === mode || (name === 'bridge' && mode === 'default');
+      const chosenMac = (primary ? mac : null) ?? probablyChosenMac(from);
+      const { IPAMConfig, Links, DriverOpts, GwPriority } = from;
+      return [
+        name,
+        {
+          ...(IPAMConfig ? { IPAMConfig } : {}),
+          ...(Links ? { Links } : {}),
+          ...(DriverOpts ? { DriverOpts } : {}),
+          ...(GwPriority ? { GwPriority } : {}),
+          ...(aliases.length > 0 && { Aliases: aliases }),
+          ...(chosenMac && { MacAddress: chosenMac }),
+        },
+      ];
+    }),
+  );
+}
+
+/** Since 1.52 the API no longer tells the MAC address that was chosen for the container's first network. */
+function tellsChosenMac(apiVersion: string): boolean {
+  const [major = 0, minor = 0] = apiVersion.split('.').map(Number);
+  return major < 1 || (major === 1 && minor < 52);
+}
+
+/**
+ * Of a further network the engine never tells whether the MAC address was chosen. It is taken as chosen unless it was
+ * made from the IP address, as engines before 28 do: kept with another address, it could meet its double.
+ */
+function probablyChosenMac({ MacAddress, IPAddress }: Json): string {
+  const made = String(IPAddress ?? '')
+    .split('.')
+    .map((part) => Number(part).toString(16).padStart(2, '0'));
+  return MacAddress === ['02', '42', ...made].join(':') ? '' : String(MacAddress ?? '');
+}
+
+function platformOf({ os, architecture, variant }: Json): string | null {
+  if (!os || !architecture) return null;
+  return [os, architecture, variant].filter(Boolean).join('/');
+}
+
+const object = (value: unknown): Json => (value ?? {}) as Json;
+const list = (value: unknown): Json[] => (value ?? []) as Json[];
+const strings = (value: unknown): string[] => (value ?? []) as string[];
+const clean = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');

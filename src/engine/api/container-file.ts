@@ -1,0 +1,74 @@
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Engine } from '../cli/engine.ts';
+import { askApi, refusal } from './api.ts';
+
+/** A regular file in a container's file system. */
+export interface ContainerFile {
+  mode: number;
+  uid: number;
+  gid: number;
+  /** Seconds since 1970. */
+  modified: number;
+  content: Buffer;
+}
+
+/** What stands at a path in place of such a file. */
+export type NoFile = 'missing' | 'too-big' | 'not-a-file';
+
+/** Reads a file of a container, running or not; a link is not followed. @throws UpdateError engine-away */
+export async function readContainerFile(
+  engine: Engine,
+  id: string,
+  path: string,
+  maxBytes: number,
+): Promise<ContainerFile | NoFile> {
+  const answer = await askApi(engine, {
+    method: 'GET',
+    path: `/containers/${id}/archive?path=${encodeURIComponent(path)}`,
+    // Headers and padding come on top; a directory or a bigger file is not read to its end.
+    limit: maxBytes + 16 * block,
+    cut: true,
+  });
+  if (answer.status === 404) return 'missing';
+  if (answer.status !== 200) {
+    throw new UpdateError('engine-away', `the engine does not give ${path} of ${id}: ${refusal(answer)}`);
+  }
+  return firstFile(answer.body, maxBytes);
+}
+
+/** The regular file that a tar archive begins with. */
+function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFile {
+  let extended: Record<string, string> = {};
+  for (let at = 0; at + block <= archive.length; ) {
+    const field = (from: number, length: number) =>
+      archive
+        .toString('latin1', at + from, at + from + length)
+        .replace(/\0.*$/s, '')
+        .trim();
+    const size = Number(extended.size ?? Number.parseInt(field(124, 12), 8));
+    const content = archive.subarray(at + block, at + block + size);
+    const kind = field(156, 1) || '0';
+    if (!'0xL'.includes(kind) || Number.isNaN(size)) return 'not-a-file';
+    if (content.length < size) return 'too-big';
+    if (kind === '0') {
+      return size > maxBytes
+        ? 'too-big'
+        : {
+            mode: Number.parseInt(field(100, 8), 8) & 0o7777,
+            uid: Number(extended.uid ?? Number.parseInt(field(108, 8), 8)),
+            gid: Number(extended.gid ?? Number.parseInt(field(116, 8), 8)),
+            modified: Number.parseInt(field(136, 12), 8),
+            content,
+          };
+    }
+    // Of an extended header just the numbers matter; a long name of the older kind is of no use here.
+    if (kind === 'x') extended = records(content.toString());
+    at += block + Math.ceil(size / block) * block;
+  }
+  return 'not-a-file';
+}
+
+export const block = 512;
+
+const records = (text: string): Record<string, string> =>
+  Object.fromEntries([...text.matchAll(/^\d+ ([^=\n]+)=(.*)$/gm)].map(([, key, value]) => [key, value]));

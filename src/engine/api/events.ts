@@ -1,0 +1,46 @@
+import type { Engine } from '../cli/engine.ts';
+import { apiTarget, openRequest } from './api.ts';
+
+/** What changes how a container is. The single health checks come as events, too, and are many. */
+const kinds = ['start', 'die', 'oom', 'restart', 'pause', 'unpause', 'destroy', 'health_status'];
+
+export interface News {
+  /** Resolves once the engine has told something since the last call, and after that many milliseconds at the latest. */
+  next(withinMs: number): Promise<void>;
+  close(): void;
+}
+
+/**
+ * Listens to the engine's events about these containers. For those who look by themselves now and then, and want to know
+ * sooner: an engine that goes away is not told of.
+ */
+export function listen(engine: Engine, ids: readonly string[]): News {
+  const query = new URLSearchParams({ filters: JSON.stringify({ container: ids, event: kinds }) });
+  const asked = openRequest(apiTarget(engine.address), `/events?${query}`);
+  let heard = false;
+  let wake = () => {};
+  asked.on('error', () => {});
+  asked.on('response', (answer) => {
+    answer.on('error', () => {});
+    answer.on('data', () => {
+      heard = true;
+      wake();
+    });
+  });
+  asked.end();
+  return {
+    async next(withinMs) {
+      if (!heard) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, withinMs);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      heard = false;
+    },
+    close: () => asked.destroy(),
+  };
+}

@@ -1,0 +1,175 @@
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Engine } from '../cli/engine.ts';
+import { type ApiAnswer, askApi, refusal } from './api.ts';
+import type { Blueprint, Json } from './blueprint.ts';
+import { copiedArchive } from './copied-files.ts';
+
+/** An image's content may have to be copied into a volume. */
+const createDeadlineMs = 300_000;
+
+/**
+ * Creates the container anew under its old name, not started; gives the new id. Made a second time, it gives what is
+ * there: the old container itself, or the one that was made again and has been started since; one that was made and
+ * never started is made anew, as nobody knows how far that came.
+ * @param successors ids of containers that were made again, by their old ids
+ * @throws UpdateError not-brought-back where the engine refuses, with its words; engine-away
+ */
+export async function makeAgain(
+  engine: Engine,
+  blueprint: Blueprint,
+  successors: ReadonlyMap<string, string>,
+): Promise<string> {
+  const image = await findImage(engine, blueprint);
+  let made = await create(engine, blueprint, image.reference, image.apiVersion, successors);
+  if (made.status === 409) {
+    const there = await findTwin(engine, blueprint);
+    if (there === null) throw refused(blueprint, made);
+    if (there.started) return there.id;
+    await remove(engine, there.id);
+    made = await create(engine, blueprint, image.reference, image.apiVersion, successors);
+  }
+  if (made.status !== 201) throw refused(blueprint, made);
+  const id = String(JSON.parse(made.body.toString()).Id);
+  try {
+    await complete(engine, blueprint, id, image.apiVersion);
+  } catch (error) {
+    // Half a container must not be taken for a whole one.
+    await remove(engine, id).catch(() => {});
+    throw error;
+  }
+  return id;
+}
+
+/** The old reference, so that the container looks as before; its id where the reference names another image now. */
+async function findImage(
+  engine: Engine,
+  { imageReference, imageId }: Blueprint,
+): Promise<{ reference: string; apiVersion: string }> {
+  const path = `/images/${encodeURIComponent(imageReference)}/json`;
+  const answer = await askApi(engine, { method: 'GET', path });
+  const same = answer.status === 200 && JSON.parse(answer.body.toString()).Id === imageId;
+  return { reference: same ? imageReference : imageId, apiVersion: answer.apiVersion };
+}
+
+function create(
+  engine: Engine,
+  { name, platform, config, hostConfig, networks }: Blueprint,
+  image: string,
+  apiVersion: string,
+  successors: ReadonlyMap<string, string>,
+): Promise<ApiAnswer> {
+  const query = new URLSearchParams({ name, ...(platform !== null && { platform }) });
+  const host = withSuccessors(hostConfig, successors);
+  const endpoints = Object.entries(networks);
+  const first = firstNetwork(networks, hostConfig);
+  const all = takesAllNetworks(apiVersion);
+  const mac = first === undefined ? undefined : networks[first]?.MacAddress;
+  return askApi(engine, {
+    method: 'POST',
+    path: `/containers/create?${query}`,
+    body: withinRange({
+      ...config,
+      Image: image,
+      ...(!all && mac ? { MacAddress: mac } : {}),
+      HostConfig: host,
+      NetworkingConfig: {
+        EndpointsConfig: Object.fromEntries(all ? endpoints : endpoints.filter(([name]) => name === first)),
+      },
+    }),
+    deadlineMs: createDeadlineMs,
+  });
+}
+
+/** Before API 1.44 the engine takes one network at creation; the others are connected one by one. */
+async function complete(engine: Engine, blueprint: Blueprint, id: string, apiVersion: string): Promise<void> {
+  const { networks, hostConfig, copied } = blueprint;
+  if (!takesAllNetworks(apiVersion)) {
+    const first = firstNetwork(networks, hostConfig);
+    for (const [name, endpoint] of Object.entries(networks)) {
+      if (name === first) continue;
+      const answer = await askApi(engine, {
+        method: 'POST',
+        path: `/networks/${encodeURIComponent(name)}/connect`,
+        body: { Container: id, EndpointConfig: endpoint },
+      });
+      if (answer.status !== 200) throw refused(blueprint, answer);
+    }
+  }
+  if (copied.length > 0) {
+    const answer = await askApi(engine, {
+      method: 'PUT',
+      path: `/containers/${id}/archive?path=${encodeURIComponent('/')}`,
+      body: copiedArchive(copied),
+    });
+    if (answer.status !== 200) throw refused(blueprint, answer);
+  }
+}
+
+/** The container that has the name now, where it is the old one or one made from its blueprint. */
+async function findTwin(
+  engine: Engine,
+  { id, name, imageId, config }: Blueprint,
+): Promise<{ id: string; started: boolean } | null> {
+  const answer = await askApi(engine, {
+    method: 'GET',
+    path: `/containers/${encodeURIComponent(name)}/json`,
+  });
+  if (answer.status !== 200) return null;
+  const found = JSON.parse(answer.body.toString());
+  if (found.Id === id) return { id, started: true };
+  const labels = (config.Labels ?? {}) as Record<string, string>;
+  const same = found.Image === imageId && sameLabels(found.Config?.Labels ?? {}, labels);
+  return same ? { id: found.Id, started: !String(found.State?.StartedAt).startsWith('0001-') } : null;
+}
+
+function sameLabels(one: Record<string, string>, other: Record<string, string>): boolean {
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length && keys.every((key) => one[key] === other[key]);
+}
+
+/** Never with its volumes: they are the old container's. */
+async function remove(engine: Engine, id: string): Promise<void> {
+  await askApi(engine, { method: 'DELETE', path: `/containers/${id}?force=1&v=0` });
+}
+
+const refused = ({ name }: Blueprint, answer: ApiAnswer): UpdateError =>
+  new UpdateError('not-brought-back', `${name} could not be made again: ${refusal(answer)}`);
+
+function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): string | undefined {
+  const names = Object.keys(networks);
+  return names.find((name) => name === NetworkMode) ?? names[0];
+}
+
+function takesAllNetworks(apiVersion: string): boolean {
+  const [major = 0, minor = 0] = apiVersion.split('.').map(Number);
+  return major > 1 || (major === 1 && minor >= 44);
+}
+
+/** Points at the new containers in place of the old ones. */
+function withSuccessors(host: Json, successors: ReadonlyMap<string, string>): Json {
+  const successor = (id: string): string => {
+    const found = [...successors].find(([old]) => id.length >= 12 && old.startsWith(id));
+    return found?.[1] ?? id;
+  };
+  const changed: Json = { ...host };
+  for (const key of ['NetworkMode', 'PidMode', 'IpcMode'] as const) {
+    const [kind, id] = String(host[key] ?? '').split(':');
+    if (kind === 'container' && id !== undefined) changed[key] = `container:${successor(id)}`;
+  }
+  if (Array.isArray(host.VolumesFrom)) {
+    changed.VolumesFrom = (host.VolumesFrom as string[]).map((from) => {
+      const [id = '', ...mode] = from.split(':');
+      return [successor(id), ...mode].join(':');
+    });
+  }
+  return changed;
+}
+
+/** A limit of 2⁶³−1 ("none") has become 2⁶³ as a JavaScript number, which the engine would not take. */
+function withinRange<T>(body: T): T {
+  const most = 2 ** 63;
+  const text = JSON.stringify(body, (_, value) =>
+    typeof value === 'number' && value >= most ? most - 1024 : value,
+  );
+  return JSON.parse(text);
+}

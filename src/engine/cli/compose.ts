@@ -1,0 +1,180 @@
+import { UpdateError } from '../../progress/update-error.ts';
+import type { CommandResult } from './command.ts';
+import { composeMessages } from './compose-output.ts';
+import type { Engine } from './engine.ts';
+
+/** What makes compose see the project the way the host does. Absolute host paths throughout. */
+export interface ComposeProject {
+  /** Empty where compose chooses the name. */
+  name: string;
+  directory: string;
+  files: readonly string[];
+  /** Only where `--env-file` was given; otherwise compose finds `.env` by itself. */
+  envFiles: readonly string[];
+}
+
+export interface ModelMount {
+  type: string;
+  source?: string;
+  target: string;
+}
+
+export interface ModelService {
+  image?: string;
+  build?: unknown;
+  pull_policy?: string;
+  environment?: Record<string, string | null> | null;
+  env_file?: { path: string; required?: boolean }[] | null;
+  depends_on?: Record<string, { condition?: string }> | null;
+  network_mode?: string;
+  pid?: string;
+  ipc?: string;
+  networks?: Record<string, unknown> | null;
+  ports?: { target?: number; published?: string; host_ip?: string; protocol?: string }[] | null;
+  volumes?: ModelMount[] | null;
+  configs?: { source: string; target?: string }[] | null;
+  secrets?: { source: string; target?: string }[] | null;
+}
+
+/** Compose's own resolved model, as `docker compose config --format json` prints it. */
+export interface Model {
+  name: string;
+  services: Record<string, ModelService>;
+  networks?: Record<string, { name?: string; external?: boolean } | null>;
+  volumes?: Record<string, { name?: string; external?: boolean } | null>;
+  configs?: Record<string, { file?: string } | null>;
+  secrets?: Record<string, { file?: string } | null>;
+}
+
+export interface ConfigOptions {
+  /** Files that stand in for the project's own while an edit is proven. */
+  files?: readonly string[];
+  envFiles?: readonly string[];
+  /** These services with their dependencies and their whole environment; all services without env files otherwise. */
+  services?: readonly string[];
+}
+
+export interface UpOptions {
+  scale?: number;
+  start: boolean;
+  forceRecreate?: boolean;
+  deadlineMs: number;
+}
+
+/** What docker itself says where it has no such command, or what is said where there is no docker. */
+const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
+  /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
+  (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
+
+/** Engines whose compose is older than 2.35, as a host may have it. */
+const olderCompose = new WeakSet<Engine>();
+
+export class Compose {
+  readonly project: ComposeProject;
+  readonly #engine: Engine;
+
+  constructor(engine: Engine, project: ComposeProject) {
+    this.#engine = engine;
+    this.project = project;
+  }
+
+  /** The same project with everything under another root. */
+  under(root: string): Compose {
+    const { name, directory, files, envFiles } = this.project;
+    const moved = (path: string) => `${root}${path}`;
+    return new Compose(this.#engine, {
+      name,
+      directory: moved(directory),
+      files: files.map(moved),
+      envFiles: envFiles.map(moved),
+    });
+  }
+
+  /** Throws compose-invalid with compose's own words. */
+  async config(options: ConfigOptions = {}): Promise<Model> {
+    const profile = options.services ? [] : ['--profile', '*'];
+    const ask = (chosen: readonly string[]) =>
+      this.#engine.call(
+        [...this.#flags(options), ...profile, 'config', '--format', 'json', ...chosen],
+        this.#where(),
+      );
+    const all = olderCompose.has(this.#engine)
+      ? ['--no-consistency']
+      : ['--no-consistency', '--no-env-resolution'];
+    let result = await ask(options.services ?? all);
+    if (/unknown flag: --no-env-resolution/.test(result.stderr)) {
+      olderCompose.add(this.#engine);
+      result = await ask(['--no-consistency']);
+    }
+    if (result.exitCode !== 0) {
+      const messages = composeMessages(result.stderr);
+      if (hasNoPlugin(result))
+        throw new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
+      const missing = /required variable (\w+) is missing/.exec(messages.at(-1) ?? '')?.[1];
+      throw new UpdateError(
+        'compose-invalid',
+        `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
+        {
+          detail: messages.slice(0, -1),
+          ...(missing
+            ? { advice: `See that .env is there and sets ${missing}, then run the update again.` }
+            : {}),
+        },
+      );
+    }
+    return JSON.parse(result.stdout);
+  }
+
+  /** `docker compose pull`, with the images of `override` in place of those in the files. */
+  pull(
+    services: readonly string[],
+    override: string,
+    options: { deadlineMs: number; onStderrLine: (line: string) => void },
+  ): Promise<CommandResult> {
+    const files = [...this.project.files, override];
+    return this.#engine.call(
+      [...this.#flags({ files }), '--progress', 'json', 'pull', '--policy', 'always', ...services],
+      { ...options, repeatable: false, ...this.#where() },
+    );
+  }
+
+  /** Never `-y`, never `--remove-orphans`: nothing but the named service may change. */
+  up(service: string, options: UpOptions): Promise<CommandResult> {
+    return this.#engine.call(
+      [
+        ...this.#flags({}),
+        '--progress',
+        'json',
+        'up',
+        options.start ? '--detach' : '--no-start',
+        '--no-deps',
+        '--no-build',
+        '--pull',
+        'never',
+        ...(options.forceRecreate ? ['--force-recreate'] : []),
+        ...(options.scale === undefined ? [] : ['--scale', `${service}=${options.scale}`]),
+        service,
+      ],
+      { deadlineMs: options.deadlineMs, repeatable: false, ...this.#where() },
+    );
+  }
+
+  #flags(options: { files?: readonly string[]; envFiles?: readonly string[] }): string[] {
+    const { name, directory } = this.project;
+    return [
+      'compose',
+      '--ansi',
+      'never',
+      '--project-directory',
+      directory,
+      ...(name === '' ? [] : ['--project-name', name]),
+      ...(options.files ?? this.project.files).flatMap((file) => ['--file', file]),
+      ...(options.envFiles ?? this.project.envFiles).flatMap((file) => ['--env-file', file]),
+    ];
+  }
+
+  /** Services may pass PWD through, and it is the project directory for whoever types the command by hand. */
+  #where() {
+    return { cwd: this.project.directory, env: { PWD: this.project.directory } };
+  }
+}

@@ -1,0 +1,210 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Interrupted } from '../../progress/interrupted.ts';
+import { Cancelled } from '../../progress/stops.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { trace } from '../timing.ts';
+import { type CommandResult, runCommand } from './command.ts';
+
+/** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
+export interface EngineAddress {
+  /** `unix:///var/run/docker.sock` */
+  host: string;
+  /** `--tlsverify …` where the engine is reached by TCP. */
+  tls: readonly string[];
+  /** Directory with the config.json of the updater's own. */
+  configDirectory: string;
+}
+
+export interface CallOptions {
+  deadlineMs?: number;
+  cwd?: string;
+  /** Variables beside PATH and HOME. */
+  env?: Readonly<Record<string, string>>;
+  onStderrLine?: (line: string) => void;
+  /** Start it again once an engine that went away is back. On by default: only for calls that may be repeated. */
+  repeatable?: boolean;
+}
+
+/**
+ * In the updater's image. Called as the docker command calls it, and without that command, which takes longer to find it
+ * than most compose calls take.
+ */
+const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
+const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
+
+const queryDeadlineMs = 30_000;
+const awayMs = 60_000;
+const probe = ['version', '--format', '{{.Server.Version}}'];
+const maxAttempts = 3;
+/** An engine that is shutting down, or starting, takes connections and does not answer. */
+const probeMs = 4_000;
+const probePauseMs = 1_000;
+
+const connectionLost =
+  /Cannot connect to the Docker daemon|error during connect|connection refused|connection reset by peer|no such host|socket: no such file|failed to connect to the docker API|unexpected EOF$|: EOF$/im;
+
+export const isConnectionLost = (stderr: string): boolean => connectionLost.test(stderr);
+
+/** The engine's command line. Every call has a deadline and ends with the abort signal. */
+export class Engine {
+  readonly address: EngineAddress;
+  /** Ends calls under way. Cleared once a run must go on to its end. */
+  signal: AbortSignal | undefined;
+  /** Told when the engine goes away and when it is back. */
+  onAway: (sentence: string) => void = () => {};
+  #answeredOnce = false;
+  readonly #shutdown = new AbortController();
+  readonly #home: string;
+
+  constructor(address: EngineAddress, options: { home: string; signal?: AbortSignal }) {
+    this.address = address;
+    this.#home = options.home;
+    this.signal = options.signal;
+  }
+
+  /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */
+  async call(args: readonly string[], options: CallOptions = {}): Promise<CommandResult> {
+    const deadlineMs = options.deadlineMs ?? queryDeadlineMs;
+    for (let attempt = 1; ; attempt++) {
+      const result = await this.#run(args, { ...options, deadlineMs });
+      if (result.aborted) throw this.abortion;
+      if (result.timedOut && deadlineMs === queryDeadlineMs) {
+        throw new UpdateError(
+          'engine-away',
+          `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`,
+        );
+      }
+      if (result.exitCode === 0 || !this.#answeredOnce || !isConnectionLost(result.stderr)) return result;
+      await this.#awaitReturn();
+      if (options.repeatable === false || attempt >= maxAttempts) return result;
+    }
+  }
+
+  /** Runs `docker …` and gives its standard output; throws with what it printed when it fails. */
+  async ask(args: readonly string[], options: CallOptions = {}): Promise<string> {
+    const result = await this.call(args, options);
+    if (result.exitCode !== 0) {
+      throw new UpdateError(
+        'engine-away',
+        `docker ${args.slice(0, 2).join(' ')} failed: ${lastLine(result.stderr)}`,
+        {
+          detail: result.stderr.trim().split('\n'),
+        },
+      );
+    }
+    return result.stdout;
+  }
+
+  /** Tries whether the engine is there, may be used and fits. Refusals: no-socket, socket-denied, engine-version. */
+  async check(): Promise<void> {
+    const result = await this.call(['version', '--format', '{{json .}}']);
+    if (result.exitCode !== 0) throw unreachable(this.address.host, result.stderr);
+    if (!JSON.parse(result.stdout).Server) throw unreachable(this.address.host, result.stderr);
+    this.#answeredOnce = true;
+  }
+
+  /** Whether it answers right now; asked even after the abort signal. */
+  async answers(): Promise<boolean> {
+    const result = await this.#run(probe, { deadlineMs: probeMs }, null);
+    return result.exitCode === 0;
+  }
+
+  /**
+   * To be called once this process was asked to stop: from now on an engine that does not answer is shutting down, waits
+   * for this process, and cannot be waited for. Calls under way then end with Interrupted.
+   */
+  async watchShutdown(): Promise<void> {
+    while (await this.answers()) await sleep(probePauseMs, undefined, { ref: false });
+    this.#shutdown.abort();
+  }
+
+  /** Ends what is under way. */
+  get aborted(): AbortSignal {
+    return AbortSignal.any([this.#shutdown.signal, ...(this.signal ? [this.signal] : [])]);
+  }
+
+  /** Why it was ended. */
+  get abortion(): Cancelled | Interrupted {
+    return this.#shutdown.signal.aborted ? new Interrupted() : new Cancelled();
+  }
+
+  async #run(
+    args: readonly string[],
+    options: CallOptions & { deadlineMs: number },
+    signal: AbortSignal | null = this.aborted,
+  ): Promise<CommandResult> {
+    const { host, tls, configDirectory } = this.address;
+    const beganAt = performance.now();
+    const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
+    const file = isPlugin ? composePlugin : 'docker';
+    const result = await runCommand(file, ['--config', configDirectory, '--host', host, ...tls, ...args], {
+      env: {
+        PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
+        HOME: this.#home,
+        ...(isPlugin && asPlugin),
+        ...options.env,
+      },
+      deadlineMs: options.deadlineMs,
+      signal: signal ?? undefined,
+      cwd: options.cwd,
+      onStderrLine: options.onStderrLine,
+    });
+    trace(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
+    return result;
+  }
+
+  /** Waits until an engine that answered before answers again: it is restarted or upgraded now and then. */
+  async #awaitReturn(): Promise<void> {
+    const end = Date.now() + awayMs;
+    for (let told = false; Date.now() < end; ) {
+      const result = await this.#run(probe, { deadlineMs: probeMs });
+      if (result.aborted) throw this.abortion;
+      if (result.exitCode === 0) {
+        // It may be a registry that was lost, and not the engine: then there is nothing to tell.
+        if (told) this.onAway('the engine is back; going on');
+        return;
+      }
+      if (!told) this.onAway(`the engine went away; waiting up to ${awayMs / 1000} s for it`);
+      told = true;
+      await sleep(500);
+    }
+    throw new UpdateError(
+      'engine-away',
+      `the engine went away and did not answer again within ${awayMs / 1000} s`,
+    );
+  }
+}
+
+function unreachable(host: string, stderr: string): UpdateError {
+  const said = lastLine(stderr);
+  if (/permission denied/i.test(stderr)) {
+    return new UpdateError('socket-denied', `the engine's socket ${host} may not be used: permission denied`);
+  }
+  const tooNew = /client version ([\d.]+) is too new.*?maximum supported api version is ([\d.]+)/i.exec(
+    stderr,
+  );
+  const tooOld = /client version ([\d.]+) is too old.*?minimum supported api version is ([\d.]+)/i.exec(
+    stderr,
+  );
+  const needs =
+    /api version ([\d.]+) is not supported by this client: the minimum supported api version is ([\d.]+)/i.exec(
+      stderr,
+    );
+  if (tooNew || needs) {
+    const [client, server] = tooNew ? [tooNew[1], tooNew[2]] : [needs?.[2], needs?.[1]];
+    return new UpdateError(
+      'engine-version',
+      `the engine is too old: it speaks API ${server}, this image's CLI needs ${client}`,
+    );
+  }
+  if (tooOld) {
+    return new UpdateError(
+      'engine-version',
+      `the engine is too new: it needs API ${tooOld[2]} or later, this image's CLI speaks ${tooOld[1]}`,
+    );
+  }
+  return new UpdateError('no-socket', `no engine answers at ${host}: ${said}`);
+}
+
+export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

@@ -1,0 +1,126 @@
+import { lstat, mkdir, realpath, symlink } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import type { Mount } from '../engine/container.ts';
+import { UpdateError } from '../progress/update-error.ts';
+
+/** A directory of the host and where it is in this container. */
+interface Mapping {
+  host: string;
+  here: string;
+  writable: boolean;
+}
+
+/** `path` is `directory` or lies beneath it; both absolute and normalised. */
+export const isWithin = (path: string, directory: string): boolean =>
+  path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
+
+/** The host's file system as far as it is mounted here. */
+export class HostPaths {
+  readonly #mappings: Mapping[];
+
+  constructor(mounts: readonly Mount[]) {
+    this.#mappings = mounts
+      .filter((mount) => mount.type === 'bind')
+      .map(({ source, destination, writable }) => ({ host: source, here: destination, writable }));
+  }
+
+  /** Bind mounts as they are seen here. */
+  get destinations(): string[] {
+    return this.#mappings.map(({ here }) => here);
+  }
+
+  /** Another spelling of a host directory that is mounted here: a symlinked path that compose was started with. */
+  alias(host: string, here: string): void {
+    if (this.mappingOfHost(host)) return;
+    this.#mappings.push({ host, here, writable: this.#mappingOf(here)?.writable ?? false });
+  }
+
+  /** The host's path of something here, or null where it is not mounted from the host. */
+  toHost(here: string): string | null {
+    const mapping = this.#mappingOf(here);
+    return mapping ? join(mapping.host, relative(mapping.here, here)) : null;
+  }
+
+  /** Where a host path is here, or null where it is not mounted. */
+  fromHost(host: string): string | null {
+    const mapping = this.mappingOfHost(host);
+    return mapping ? join(mapping.here, relative(mapping.host, host)) : null;
+  }
+
+  isMountPoint(here: string): boolean {
+    return this.#mappings.some((mapping) => mapping.here === here);
+  }
+
+  isWritable(here: string): boolean {
+    return this.#mappingOf(here)?.writable ?? false;
+  }
+
+  mappingOfHost(host: string): Mapping | undefined {
+    return deepest(
+      this.#mappings.filter((mapping) => isWithin(host, mapping.host)),
+      'host',
+    );
+  }
+
+  #mappingOf(here: string): Mapping | undefined {
+    return deepest(
+      this.#mappings.filter((mapping) => isWithin(here, mapping.here)),
+      'here',
+    );
+  }
+
+  /**
+   * Makes a host path work here under the same name, by a symlink where it is mounted elsewhere: compose resolves
+   * relative binds in this container, and the engine would create them, empty, under a wrong path on the host.
+   * Gives the link it made, or null where none was needed.
+   */
+  async give(host: string): Promise<{ link: string; to: string } | null> {
+    const mapping = this.mappingOfHost(host);
+    if (!mapping)
+      throw new UpdateError('outside-mounts', `${host} is not mounted here: add -v ${host}:${host}`);
+    const here = join(mapping.here, relative(mapping.host, host));
+    if (here === host || (await sameFile(here, host))) return null;
+    const link = await firstMissing(mapping.host, host);
+    const refusal = (why: string) =>
+      new UpdateError('path-taken', `${host} cannot be given in this container: ${why}`, {
+        advice: `Mount it at its own path: -v ${host}:${host}.`,
+      });
+    if (!link) throw refusal('it exists here already');
+    const to = join(mapping.here, relative(mapping.host, link));
+    try {
+      await mkdir(dirname(link), { recursive: true });
+      await symlink(to, link);
+    } catch (error) {
+      // ENOENT is what Node makes of EROFS where it has to create several directories.
+      const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
+      throw refusal(isReadOnly ? 'its root is read-only' : String(error));
+    }
+    return { link, to };
+  }
+}
+
+function deepest(mappings: readonly Mapping[], by: 'host' | 'here'): Mapping | undefined {
+  return mappings.reduce<Mapping | undefined>(
+    (best, mapping) => (best && best[by].length >= mapping[by].length ? best : mapping),
+    undefined,
+  );
+}
+
+async function sameFile(a: string, b: string): Promise<boolean> {
+  const [left, right] = await Promise.all([a, b].map((path) => realpath(path).catch(() => null)));
+  return left !== null && left === right;
+}
+
+/** The highest path from `from` down to `to` that does not exist here. */
+async function firstMissing(from: string, to: string): Promise<string | null> {
+  const below = relative(from, to).split('/').filter(Boolean);
+  for (let depth = 0; depth <= below.length; depth++) {
+    const path = join(from, ...below.slice(0, depth));
+    const exists = await lstat(path).then(
+      () => true,
+      () => false,
+    );
+    if (!exists) return path;
+  }
+  return null;
+}

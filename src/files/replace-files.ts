@@ -1,0 +1,130 @@
+import { basename, dirname, join } from 'node:path';
+import type { TextFile } from '../compose/project-files.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import { backupPaths, keepBackups, removeBackups } from './backups.ts';
+import {
+  directoriesOf,
+  type FileRecord,
+  hashAt,
+  hashOf,
+  newFileMode,
+  removeTemporaries,
+} from './file-record.ts';
+import { disk, type FileSystem, isGone, systemCode } from './file-system.ts';
+import { restoreFiles } from './restore-files.ts';
+
+export { type FileRecord, type FileState, removeTemporaries, stateOf } from './file-record.ts';
+export { restoreFiles } from './restore-files.ts';
+
+export interface Replacement {
+  path: string;
+  /** The text it must have now; null where it must not exist. */
+  before: string | null;
+  after: string;
+}
+
+export interface TransactionOptions {
+  /** Names the temporaries, `.<basename>.svc-updater-<run>`: those of an earlier try are removed. */
+  run: string;
+  /** Absolute path of the directory for the backups, null for none. */
+  backup: string | null;
+  /** Files, replaced or not, that must still have the texts that the replacements were worked out from. */
+  planned?: readonly TextFile[];
+  /** Called when every backup is on the disk and before anything is beside or in the files' places: the journal. */
+  prepared?: (records: readonly FileRecord[]) => Promise<void>;
+  fs?: FileSystem;
+}
+
+/**
+ * Replaces files as one transaction. Every new text is on the disk, beside its file and with its owner and mode, before
+ * the first takes a name: a full disk is found while nothing has changed. On failure the files are put back; where none
+ * had changed, backups and temporaries go, too. When it resolves, all of it is on the disk.
+ * @throws UpdateError file-changed, write-failed, files-not-back; what `prepared` throws
+ */
+export async function replaceFiles(
+  replacements: readonly Replacement[],
+  options: TransactionOptions,
+): Promise<readonly FileRecord[]> {
+  const { backup, planned = [], prepared, fs = disk } = options;
+  const texts = new Map<string, string>();
+  for (const { path, before } of replacements) if (before !== null) texts.set(path, before);
+  let undo: () => Promise<unknown> = async () => {};
+  try {
+    const records = await describe(replacements, options, fs);
+    for (const { path, text } of planned) await expectHash(fs, { path, real: path }, hashOf(text));
+    for (const record of records) await expectHash(fs, record, record.before);
+    undo = async () => {
+      await removeTemporaries(records, fs);
+      if (backup !== null) await removeBackups(fs, backup, records);
+    };
+    if (backup !== null && records.length > 0)
+      await keepBackups(fs, backup, records, texts).catch(failAs('backed up'));
+    await prepared?.(records);
+    for (const { temporary } of records) await fs.remove(temporary);
+    for (const [index, { temporary, owner }] of records.entries()) {
+      await fs.write(temporary, replacements[index]?.after ?? '', owner, owner?.mode ?? newFileMode);
+      await fs.sync(temporary);
+    }
+    for (const record of records) {
+      await expectHash(fs, record, record.before);
+      undo = () => restoreFiles(records, { fs, texts });
+      await fs.rename(record.temporary, record.real);
+    }
+    for (const directory of directoriesOf(records)) await fs.sync(directory);
+    return records;
+  } catch (error) {
+    await undo().catch((cause: UpdateError) => {
+      throw new UpdateError(cause.code, cause.message, { cause, detail: [(error as Error).message] });
+    });
+    return failAs('written')(error);
+  }
+}
+
+async function describe(
+  replacements: readonly Replacement[],
+  { run, backup }: TransactionOptions,
+  fs: FileSystem,
+): Promise<FileRecord[]> {
+  const old = replacements.filter(({ before }) => before !== null).map(({ path }) => path);
+  const backups = new Map(backup === null ? [] : backupPaths(backup, old).map((kept, n) => [old[n], kept]));
+  return Promise.all(
+    replacements.map(async ({ path, before, after }) => {
+      const real = before === null ? path : await realPath(fs, path);
+      return {
+        path,
+        real,
+        before: before === null ? null : hashOf(before),
+        after: hashOf(after),
+        backup: backups.get(path) ?? null,
+        owner: before === null ? null : await fs.owner(real),
+        temporary: join(dirname(real), `.${basename(real)}.svc-updater-${run}`),
+      };
+    }),
+  );
+}
+
+async function realPath(fs: FileSystem, path: string): Promise<string> {
+  return fs.realpath(path).catch((cause) => {
+    if (!isGone(cause)) throw cause;
+    throw new UpdateError('file-changed', `${path} is gone`, { cause });
+  });
+}
+
+async function expectHash(
+  fs: FileSystem,
+  { path, real }: Pick<FileRecord, 'path' | 'real'>,
+  hash: string | null,
+): Promise<void> {
+  if ((await hashAt(fs, real)) === hash) return;
+  throw new UpdateError('file-changed', `${path} was changed by somebody else during the update`);
+}
+
+/** An error of the disk becomes the one a person can act on; any other stays what it is. */
+const failAs =
+  (done: string) =>
+  (cause: unknown): never => {
+    if (systemCode(cause) === undefined) throw cause;
+    throw new UpdateError('write-failed', `the files could not be ${done}: ${(cause as Error).message}`, {
+      cause,
+    });
+  };

@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import { type Channel, channels } from '../../release/channel.ts';
+import type { Run } from './schemas.ts';
+
+type Awaitable<T> = T | Promise<T>;
+
+/** Who sends a request: an admin, another user of the instance, or nobody that it knows. */
+export type Caller = 'admin' | 'user' | null;
+
+/** What must have ended before an update may start. */
+export interface Job {
+  kind: 'deployment' | 'backup' | 'cron' | 'cleanup' | 'job';
+  /** What waits is no hindrance but for a deployment: it runs after the update. */
+  state: 'queued' | 'running';
+  since?: Date;
+}
+
+/** The host's job queue. An update holds it with a hold of its own, which nobody else's depends on. */
+export interface JobQueue {
+  /** From here on no job starts; those that run go on. Called again while it is held, it changes nothing. */
+  hold(): Awaitable<void>;
+  /** Lets jobs start again. Called without a hold, also at every boot after which no update is on, it changes nothing. */
+  release(): Awaitable<void>;
+  /** Everything that is queued or running right now. */
+  jobs(): Awaitable<readonly Job[]>;
+}
+
+export interface ChannelStore {
+  /** What was written last; null before that. */
+  read(): Awaitable<Channel | null>;
+  write(channel: Channel): Awaitable<void>;
+}
+
+export interface FeedOptions {
+  /** GitHub's, Gitea's, Forgejo's or GitLab's list of releases, or a static JSON file. */
+  url: string;
+  /** Sent along, for a feed that wants a token. */
+  headers?: Record<string, string>;
+}
+
+/** A sentence for the operator, and what it speaks of. */
+export interface LogEntry {
+  level: 'info' | 'warn' | 'error';
+  message: string;
+  /** What was thrown, where something was. */
+  cause?: unknown;
+}
+
+/** What only the host knows (SPEC 4). */
+export interface InstanceOptions {
+  /** The server's own version: `v1.4.2` or `v1.6.0-canary.3`. With anything else, nothing is offered. */
+  version: string;
+  /** The updater's image, best by digest. */
+  updaterImage: string;
+  /** `missing`: an image that the engine has is not pulled again. Default `always`. */
+  updaterPull?: 'always' | 'missing';
+  /** Settings of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. */
+  updaterEnvironment?: Readonly<Record<string, string>>;
+  /**
+   * The name of the updater's container, by which operators read its log. Default `svc-updater`. An engine runs one
+   * update at a time under one name: instances that share an engine update side by side under names of their own.
+   */
+  containerName?: string;
+  /** Where releases are published; null: never asked for, nothing is offered. */
+  feed: FeedOptions | null;
+  authorize(request: Request): Awaitable<Caller>;
+  queue: JobQueue;
+  channel: ChannelStore;
+  /** Services that are updated beside the server's own. Default `worker`, where there is one. */
+  workers?: readonly string[];
+  /** The engine's socket as it is mounted in the server's container. Default `/var/run/docker.sock`. */
+  socketPath?: string;
+  /** A config.json with logins of registries, as it is mounted in the server's container. */
+  registryCredentials?: string;
+  /** Further directories of the host that compose reads files from, beside those that the labels name. */
+  directories?: readonly string[];
+  /** Where the endpoints are. Default `/api/v1/instance/update`. */
+  path?: string;
+  /** Told when a run ends that this process followed. */
+  onEnd?(run: Run): void;
+  /** Default: nowhere. */
+  log?(entry: LogEntry): void;
+}
+
+export type Settings = Required<Omit<InstanceOptions, 'registryCredentials' | 'workers'>> & {
+  registryCredentials: string | null;
+  /** Null where the host left it to the updater. */
+  workers: readonly string[] | null;
+};
+
+const absolute = z.string().regex(/^\/(?:.*[^/])?$/, 'must be an absolute path');
+const callable = z.custom<never>((value) => typeof value === 'function', 'must be a function');
+const service = z.string().regex(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
+
+const shape = z.strictObject({
+  version: z.string().min(1),
+  updaterImage: z.string().regex(/^[^\s-]\S*$/, 'must be an image reference'),
+  updaterPull: z.enum(['always', 'missing']).optional(),
+  updaterEnvironment: z
+    .record(z.string().regex(/^SVC_UPDATER_[A-Z_]+$/, 'must be a setting of the updater'), z.string())
+    .optional(),
+  containerName: z
+    .string()
+    .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, "must be a container's name")
+    .optional(),
+  feed: z
+    .strictObject({
+      url: z.url({ protocol: /^https?$/, message: 'must be an http or https address' }),
+      headers: z.record(z.string(), z.string()).optional(),
+    })
+    .nullable(),
+  authorize: callable,
+  queue: z.object({ hold: callable, release: callable, jobs: callable }),
+  channel: z.object({ read: callable, write: callable }),
+  workers: z.array(service).optional(),
+  socketPath: absolute.optional(),
+  registryCredentials: absolute.optional(),
+  directories: z.array(absolute).optional(),
+  path: z
+    .string()
+    .regex(/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)+$/, 'must be a path such as /api/v1/instance/update')
+    .optional(),
+  onEnd: callable.optional(),
+  log: callable.optional(),
+});
+
+/** The options with their defaults. @throws TypeError that names every mistake at once */
+export function readOptions(options: InstanceOptions): Settings {
+  const { error } = shape.safeParse(options);
+  if (error) throw new TypeError(`svc-updater: wrong options\n${z.prettifyError(error)}`);
+  return {
+    ...options,
+    updaterPull: options.updaterPull ?? 'always',
+    updaterEnvironment: options.updaterEnvironment ?? {},
+    containerName: options.containerName ?? 'svc-updater',
+    workers: options.workers ?? null,
+    socketPath: options.socketPath ?? '/var/run/docker.sock',
+    registryCredentials: options.registryCredentials ?? null,
+    directories: options.directories ?? [],
+    path: options.path ?? '/api/v1/instance/update',
+    onEnd: options.onEnd ?? (() => {}),
+    log: options.log ?? (() => {}),
+  };
+}
+
+/** Whether a stored channel is one; the host's store is a door, too. */
+export const isChannel = (value: unknown): value is Channel => channels.some((channel) => channel === value);

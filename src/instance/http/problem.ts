@@ -1,0 +1,56 @@
+import type { Problem, Reason } from '../contract/schemas.ts';
+
+const titles = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  500: 'Internal Server Error',
+} as const;
+
+export type ProblemStatus = keyof typeof titles;
+
+/** What every answer carries. */
+export const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
+
+/** An answer that ends the request; its text is meant for whoever asked. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly status: ProblemStatus;
+  readonly reason: Reason | undefined;
+  readonly headers: Record<string, string>;
+
+  constructor(
+    status: ProblemStatus,
+    detail: string,
+    { reason, headers = {} }: { reason?: Reason; headers?: Record<string, string> } = {},
+  ) {
+    super(detail);
+    this.status = status;
+    this.reason = reason;
+    this.headers = headers;
+  }
+}
+
+export function jsonResponse(status: number, body: object, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { ...commonHeaders, 'Content-Type': 'application/json', ...headers },
+  });
+}
+
+/** RFC 9457. */
+export function problemResponse({ status, message, reason, headers }: Refusal): Response {
+  const problem: Problem = {
+    type: 'about:blank',
+    title: titles[status],
+    status,
+    detail: message,
+    ...(reason ? { reason } : {}),
+  };
+  return jsonResponse(status, problem, { ...headers, 'Content-Type': 'application/problem+json' });
+}

@@ -1,0 +1,81 @@
+import { parseReference } from '../../compose/reference.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
+import { isAhead } from '../../release/channel.ts';
+import { parseTag } from '../../release/tag.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Run } from '../contract/schemas.ts';
+import type { Home } from '../place/home.ts';
+import { loginFor } from '../run/launch.ts';
+
+/** A release that an update went for and did not reach, because the tag that the instance follows lags behind. */
+export interface Lag {
+  version: string;
+  /** What the server's container was created from: `…/svc:latest`. */
+  reference: string;
+  repository: string;
+  /** Those of the image that the tag named then. */
+  digests: readonly string[];
+}
+
+/** Finds out what runs leave unreached, and forgets it once the tag has moved. */
+export class LagWatch {
+  readonly #engine: EngineSocket;
+  readonly #settings: Settings;
+  readonly #home: () => Promise<Home>;
+  /** Of the last run that has ended. */
+  #left: { runId: string; lag: Promise<Lag | null> } | null = null;
+
+  constructor(engine: EngineSocket, settings: Settings, home: () => Promise<Home>) {
+    this.#engine = engine;
+    this.#settings = settings;
+    this.#home = home;
+  }
+
+  /** What that run, the last one, left unreached: nobody is offered it before this is known. */
+  async after(run: Run | undefined): Promise<Lag | null> {
+    if (!run?.outcome) return null;
+    if (this.#left?.runId !== run.id) this.#left = { runId: run.id, lag: this.#find(run) };
+    return this.#left.lag;
+  }
+
+  /** Asks the registry whether the tag has moved, where that matters. */
+  async look(run: Run | undefined): Promise<void> {
+    const lag = await this.after(run);
+    const left = this.#left;
+    if (lag === null || left === null) return;
+    try {
+      if (await this.#hasMoved(lag)) left.lag = Promise.resolve(null);
+    } catch (cause) {
+      const message = `cannot tell whether ${lag.reference} has moved`;
+      this.#settings.log({ level: 'warn', message, cause });
+    }
+  }
+
+  async #find({ outcome, to }: Run): Promise<Lag | null> {
+    if ((outcome !== 'updated' && outcome !== 'unchanged') || to === null) return null;
+    if (!isAhead(to, this.#settings.version)) return null;
+    try {
+      const { imageReference, imageId } = await this.#home();
+      const reference = parseReference(imageReference);
+      // A release tag says itself what it names.
+      if (reference === null || parseTag(reference.tag ?? 'latest').kind === 'release') return null;
+      const image = await this.#engine.image(imageId);
+      return {
+        version: to,
+        reference: imageReference,
+        repository: reference.repository,
+        digests: (image?.digests ?? []).map((digest) => digest.slice(digest.indexOf('@') + 1)),
+      };
+    } catch (cause) {
+      const message = 'cannot tell what the last update left unreached';
+      this.#settings.log({ level: 'warn', message, cause });
+      return null;
+    }
+  }
+
+  /** @throws EngineFault where the registry does not say */
+  async #hasMoved({ repository, reference, digests }: Lag): Promise<boolean> {
+    const login = await loginFor(repository, this.#settings.registryCredentials);
+    return !digests.includes(await this.#engine.remoteDigest(reference, login));
+  }
+}

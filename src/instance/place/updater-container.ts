@@ -1,0 +1,121 @@
+import { isMeantToRun } from '../../engine/container.ts';
+import type { ContainerDetails, ContainerSpec } from '../../engine/socket.ts';
+import { HostPaths } from '../../files/host-paths.ts';
+import type { RunOrigin } from '../run/run-record.ts';
+import type { Home } from './home.ts';
+
+const labels = {
+  project: 'svc-updater.project',
+  directory: 'svc-updater.directory',
+  run: 'svc-updater.run',
+  from: 'svc-updater.from',
+  to: 'svc-updater.to',
+  startedAt: 'svc-updater.started-at',
+} as const;
+
+const secondsToStop = 120;
+
+/** How often the engine starts an updater again that ended with a failure. */
+export const maxRestarts = 3;
+
+export interface UpdaterOrder {
+  name: string;
+  /** The image as the engine knows it. */
+  image: string;
+  /** `vX.Y.Z` or `canary`. */
+  target: string;
+  /** All of them, the app first; null leaves the choice to the updater. */
+  services: readonly string[] | null;
+  /** `SVC_UPDATER_…` */
+  environment: Readonly<Record<string, string>>;
+  origin: RunOrigin;
+}
+
+/** The container that carries out an update (SPEC 4.7). */
+export function updaterContainer(
+  home: Home,
+  { name, image, target, services, environment, origin }: UpdaterOrder,
+): ContainerSpec {
+  const bind = (source: string, target = source, readOnly = false) => ({
+    Type: 'bind' as const,
+    Source: source,
+    Target: target,
+    ReadOnly: readOnly,
+  });
+  return {
+    name,
+    Image: image,
+    Cmd: [
+      ...['update', '--target', target, '--project', home.project, '--dir', home.directory],
+      ...(services ?? []).flatMap((name) => ['--service', name]),
+    ],
+    Env: [
+      `DOCKER_HOST=unix://${home.socket}`,
+      ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+    ],
+    StopTimeout: secondsToStop,
+    Labels: {
+      [labels.project]: home.project,
+      [labels.directory]: home.directory,
+      [labels.run]: origin.id,
+      [labels.from]: origin.from ?? '',
+      [labels.to]: origin.to ?? '',
+      [labels.startedAt]: origin.startedAt,
+    },
+    HostConfig: {
+      // Mounts and not binds: a bind would create a directory that is not there.
+      Mounts: [
+        bind(home.socket),
+        ...home.directories.map((directory) => bind(directory)),
+        ...(home.credentials === null ? [] : [bind(home.credentials, '/root/.docker/config.json', true)]),
+      ],
+      NetworkMode: 'none',
+      CapDrop: ['ALL'],
+      CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+      SecurityOpt: ['no-new-privileges', 'label=disable'],
+      UsernsMode: 'host',
+      RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxRestarts },
+      AutoRemove: false,
+      // The run is read from its log, whatever the engine does with others' by default.
+      LogConfig: { Type: 'json-file', Config: {} },
+    },
+  };
+}
+
+/** Whether it is, or was, about this instance; one that was started by hand tells by what it has mounted. */
+export function isAbout(container: ContainerDetails, home: Home): boolean {
+  const project = container.labels[labels.project];
+  const directory = container.labels[labels.directory];
+  if (project !== undefined || directory !== undefined) {
+    return project === home.project && directory === home.directory;
+  }
+  return new HostPaths(container.requestedMounts).fromHost(home.directory) !== null;
+}
+
+/** Whose it is, for people. Of another instance's container nothing more is read. */
+export function ownerOf({ id, name, labels: given }: ContainerDetails): string {
+  const project = given[labels.project];
+  const where = project === undefined ? id.slice(0, 12) : `project ${project} in ${given[labels.directory]}`;
+  return `container ${name} (${where})`;
+}
+
+/** Longer than it takes from its creation to its start. */
+const startingMs = 60_000;
+
+/** Whether it runs, is about to, or is about to again. */
+export function isUnderWay(container: ContainerDetails, now = Date.now()): boolean {
+  if (isMeantToRun(container)) return true;
+  return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
+}
+
+/** What a container tells of its run. One that was started by hand tells less. */
+export function originOf(container: ContainerDetails): RunOrigin {
+  const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
+  const at = container.args.indexOf('--target');
+  return {
+    id: text('run') ?? container.id.slice(0, 12),
+    from: text('from'),
+    to: text('to') ?? (at < 0 ? null : (container.args[at + 1] ?? null)),
+    startedAt: text('startedAt') ?? new Date(container.createdAt).toISOString(),
+  };
+}

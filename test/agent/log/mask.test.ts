@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createMask, type MaskOptions } from '../../../src/agent/log/mask.ts';
+
+const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskOptions> = {}) =>
+  createMask({ secrets: Object.entries(secrets).map(([key, value]) => ({ key, value })), keep: [], ...more })(
+    text,
+  );
+
+describe('createMask', () => {
+  it.each<[string, Record<string, string>, string, string]>([
+    ['a long value', { NOTE: 'longvalue' }, 'is longvalue here', 'is *** here'],
+    ['every time', { NOTE: 'longvalue' }, 'longvalue,longvalue', '***,***'],
+    ['inside a word', { NOTE: 'longvalue' }, 'xlongvaluey', 'x***y'],
+    ['a short value of a secret key', { DB_PASSWORD: 'hunt' }, 'pw hunt', 'pw ***'],
+    ['a secret key in small letters', { apiToken: 'abcd' }, 'abcd', '***'],
+    ['the longest first', { A: 'abcdefgh', B: 'abcdefghij' }, 'abcdefghijk', '***k'],
+    ['values that overlap', { A: 'abcdefgh', B: 'efghijkl' }, '<abcdefghijkl>', '<***>'],
+    ['a value in JSON', { A: 'say "hi" \\ now' }, '{"A":"say \\"hi\\" \\\\ now"}', '{"A":"***"}'],
+    ['a value in JSON as Go writes it', { A: 'a<b>&c-long' }, '"a\\u003cb\\u003e\\u0026c-long"', '"***"'],
+    ['a value in a URL', { A: 'p@ss w/rd' }, 'x=p%40ss%20w%2Frd', 'x=***'],
+    ['a value as compose config writes it', { A: 'pa$$w$ord' }, 'A: pa$$$$w$$ord', 'A: ***'],
+    ['a value in single quotes', { A: "it's long" }, "'it''s long'", "'***'"],
+    ['the lines of a value', { KEY: '-----BEGIN-----\nabcd1234\nxyz\n' }, 'abcd1234 and xyz', '*** and xyz'],
+    ['a value of several lines', { KEY: 'abcd1234\nxyz' }, 'abcd1234\nxyz', '***'],
+    ['blanks round a value', { A: ' longvalue\r' }, 'longvalue', '***'],
+    ['credentials in a URL', {}, 'postgres://svc:pw@db:5432/svc', 'postgres://***@db:5432/svc'],
+    ['a password with an @ in a URL', {}, 'see HTTPS://u:p@ss@host/x.', 'see HTTPS://***@host/x.'],
+    ['no user in a URL', {}, 'redis://:pw@cache', 'redis://***@cache'],
+  ])('hides %s', (_, secrets, text, hidden) => {
+    expect(mask(secrets, text)).toBe(hidden);
+  });
+
+  it.each<[string, Record<string, string>, string, string[]]>([
+    ['a short value', { NOTE: 'seven77' }, 'seven77', []],
+    ['a very short value of a secret key', { PASS: 'abc' }, 'abc', []],
+    [
+      'a release tag',
+      { SVC_VERSION: 'v1.10.20', TAG_TOKEN: '10.20.30-alpine' },
+      'v1.10.20 10.20.30-alpine',
+      [],
+    ],
+    ['a floating tag', { KEY: 'latest', TOKEN: 'canary' }, 'latest canary', []],
+    ['the outcome of a run', { A: 'unchanged', SECRET: 'failed' }, 'unchanged, failed', []],
+    ['a kept text', { NAME_KEY: 'acme' }, 'project acme', ['acme']],
+    [
+      'a part of a kept text',
+      { REGISTRY: 'ghcr.io/acme' },
+      'pull ghcr.io/acme/svc:v1.5.0',
+      ['ghcr.io/acme/svc:v1.5.0'],
+    ],
+    ['a part of a path', { DIR: '/opt/acme' }, 'in /opt/acme/svc/.env', ['/opt/acme/svc']],
+    ['a URL without a password', {}, 'https://git@host/x https://host:8080/@scope/pkg@1:2', []],
+    ['an empty value', { SECRET: '' }, 'nothing', ['']],
+  ])('shows %s', (_, secrets, text, keep) => {
+    expect(mask(secrets, text, { keep })).toBe(text);
+  });
+
+  it('hides a part of a kept text anywhere else, and in a longer word', () => {
+    const keep = ['/opt/acme-4711/svc', 'acme'];
+    expect(mask({ SECRET: 'acme-4711' }, 'acme-4711 in /opt/acme-4711/svc', { keep })).toBe(
+      '*** in /opt/acme-4711/svc',
+    );
+    expect(mask({ SECRET: 'acme-4711' }, '/opt/acme-4711/svcs', { keep })).toBe('/opt/***/svcs');
+  });
+
+  it('hides what it is told to, whatever it is', () => {
+    expect(mask({}, 'pw abc, v1.2.3', { extra: ['abc', 'v1.2.3', ''] })).toBe('pw ***, ***');
+    expect(mask({}, 'x', { extra: ['abc'] })).toBe('x');
+  });
+
+  it('lets no secret through, outside kept texts', () => {
+    const word = fc.string({
+      unit: fc.constantFrom('a', 'b', '"', '\\', '$', "'", '%', '/', ' ', '<', 'é'),
+      minLength: 4,
+      maxLength: 10,
+    });
+    const entry = fc.record({ key: fc.constantFrom('SECRET', 'NOTE'), value: word });
+    fc.assert(
+      fc.property(
+        fc.array(entry, { minLength: 1, maxLength: 4 }),
+        fc.array(word, { maxLength: 2 }),
+        fc.array(word),
+        (secrets, keep, between) => {
+          const text = [...between, ...secrets.map(({ value }) => value), ...keep].join('-');
+          const hidden = createMask({ secrets, keep })(text);
+          for (const { key, value } of secrets.map((secret) => ({ ...secret, value: secret.value.trim() }))) {
+            const isSecret =
+              value.length >= (key === 'SECRET' ? 4 : 8) && !keep.some((kept) => kept.includes(value));
+            if (isSecret) expect(hidden).not.toContain(value);
+          }
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('leaves a text without secrets as it is', () => {
+    fc.assert(
+      fc.property(
+        fc.string(),
+        (text) => fc.pre(!text.includes('://')) ?? mask({ A: 'not in there' }, text) === text,
+      ),
+    );
+  });
+
+  it('takes thousands of values and long lines in its stride', () => {
+    const secrets = Array.from({ length: 5000 }, (_, i) => ({ key: 'A', value: `value number ${i}` }));
+    const hide = createMask({ secrets, keep: Array.from({ length: 1000 }, (_, i) => `/opt/path/${i}`) });
+    const lines = [
+      'a'.repeat(200_000),
+      'value numbe '.repeat(20_000),
+      'a://'.repeat(50_000),
+      `${'x'.repeat(100)} value number 77`,
+    ];
+    const shown = lines.map(hide);
+    expect(shown.at(-1)).toBe(`${'x'.repeat(100)} ***`);
+  });
+});

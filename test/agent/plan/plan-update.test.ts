@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import type { Installation } from '../../../src/agent/inspect/installation.ts';
+import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
+import { findPin } from '../../../src/compose/pins.ts';
+import type { ProjectFiles } from '../../../src/compose/project-files.ts';
+import { parseTarget } from '../../../src/release/tag.ts';
+
+interface Case {
+  kind?: Installation['kind'];
+  /** Text of the image, with `.env` beside it. */
+  image: string;
+  env?: string;
+  running?: string | null;
+  pullPolicy?: string;
+}
+
+/** What compose makes of it, given by hand: the plan holds its own reading against it. */
+function installation(
+  { kind = 'user-written', image, env = '', running = '1.0.0', pullPolicy }: Case,
+  resolved: string,
+): Installation {
+  const files: ProjectFiles = {
+    composeFiles: [{ path: '/opt/svc/compose.yaml', text: `services:\n  app:\n    image: ${image}\n` }],
+    envFiles: [{ path: '/opt/svc/.env', text: env }],
+    newEnvFile: '/opt/svc/.env',
+  };
+  return {
+    project: { name: 'svc', directory: '/opt/svc', files: ['/opt/svc/compose.yaml'], envFiles: [] },
+    kind,
+    files,
+    versionVariable: 'SVC_VERSION',
+    model: {
+      name: 'svc',
+      services: { app: { image: resolved, ...(pullPolicy ? { pull_policy: pullPolicy } : {}) } },
+    },
+    pins: [findPin(files, 'app')],
+    runningVersion: running,
+  } as unknown as Installation;
+}
+
+const target = (text: string | null) => (text === null ? null : parseTarget(text));
+
+describe('planUpdate: table 2.1', () => {
+  it.each<[string, Case, string, string | null, string]>([
+    [
+      'generated, release',
+      { kind: 'generated', image: `svc:\${SVC_VERSION}`, env: 'SVC_VERSION=v1.0.0\n' },
+      'svc:v1.0.0',
+      'v1.1.0',
+      'svc:v1.1.0',
+    ],
+    [
+      'generated, to canary',
+      { kind: 'generated', image: `svc:\${SVC_VERSION}`, env: 'SVC_VERSION=v1.0.0\n' },
+      'svc:v1.0.0',
+      'canary',
+      'svc:canary',
+    ],
+    [
+      'generated, an odd tag',
+      { kind: 'generated', image: `svc:\${SVC_VERSION}`, env: 'SVC_VERSION=nightly\n' },
+      'svc:nightly',
+      'v1.1.0',
+      'svc:v1.1.0',
+    ],
+    [
+      'generated, latest by default',
+      { kind: 'generated', image: `svc:\${SVC_VERSION:-latest}` },
+      'svc:latest',
+      'v1.1.0',
+      'svc:v1.1.0',
+    ],
+    [
+      'generated, canary without a target',
+      { kind: 'generated', image: `svc:\${SVC_VERSION}`, env: 'SVC_VERSION=canary\n' },
+      'svc:canary',
+      null,
+      'svc:canary',
+    ],
+    ['release by tag', { image: 'svc:v1.0.0' }, 'svc:v1.0.0', 'v1.1.0', 'svc:v1.1.0'],
+    ['release without v', { image: 'svc:1.0.0' }, 'svc:1.0.0', 'v1.1.0', 'svc:1.1.0'],
+    [
+      'release with a variant',
+      { image: 'svc:1.0.0-alpine' },
+      'svc:1.0.0-alpine',
+      'v1.1.0',
+      'svc:1.1.0-alpine',
+    ],
+    [
+      'release in a variable',
+      { image: `svc:\${SVC_VERSION}`, env: 'SVC_VERSION=v1.0.0' },
+      'svc:v1.0.0',
+      'v1.1.0',
+      'svc:v1.1.0',
+    ],
+    ['release to canary', { image: 'svc:v1.0.0' }, 'svc:v1.0.0', 'canary', 'svc:canary'],
+    ['canary to release', { image: 'svc:canary' }, 'svc:canary', 'v1.1.0', 'svc:v1.1.0'],
+    ['canary to canary', { image: 'svc:canary' }, 'svc:canary', 'canary', 'svc:canary'],
+    ['canary without a target', { image: 'svc:canary' }, 'svc:canary', null, 'svc:canary'],
+    ['latest to release', { image: 'svc:latest' }, 'svc:latest', 'v1.1.0', 'svc:latest'],
+    ['latest to canary', { image: 'svc:latest' }, 'svc:latest', 'canary', 'svc:canary'],
+    ['no tag at all', { image: 'svc' }, 'svc', null, 'svc:latest'],
+    ['another tag', { image: 'svc:edge' }, 'svc:edge', 'v1.1.0', 'svc:edge'],
+    [
+      'tag and digest',
+      { image: `svc:v1.0.0@sha256:${'a'.repeat(64)}` },
+      `svc:v1.0.0@sha256:${'a'.repeat(64)}`,
+      'v1.1.0',
+      'svc:v1.1.0',
+    ],
+  ])('%s', (_, given, resolved, asked, expected) => {
+    const plan = planUpdate(installation(given, resolved), target(asked));
+    expect(plan.moves.map(({ to }) => to)).toEqual([expected]);
+  });
+
+  it('warns of a tag that is no release tag, and of a major change', () => {
+    expect(planUpdate(installation({ image: 'svc:edge' }, 'svc:edge'), null).warnings).toEqual([
+      'app is at edge, which is no release tag: it is pulled again and stays there',
+    ]);
+    expect(
+      planUpdate(installation({ image: 'svc:v1.0.0' }, 'svc:v1.0.0'), target('v2.0.0')).warnings,
+    ).toEqual(['v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back']);
+  });
+
+  it.each<[string, Case, string, string | null, string]>([
+    ['a release pin without a target', { image: 'svc:v1.0.0' }, 'svc:v1.0.0', null, 'no-target'],
+    ['an older release', { image: 'svc:v1.1.0', running: '1.1.0' }, 'svc:v1.1.0', 'v1.0.9', 'downgrade'],
+    [
+      'an older stable release than the running canary',
+      { image: 'svc:canary', running: '1.6.0-canary.10' },
+      'svc:canary',
+      'v1.5.9',
+      'downgrade',
+    ],
+    [
+      'a reading that compose does not share',
+      { image: 'svc:v1.0.0' },
+      'svc:v1.0.1',
+      'v1.1.0',
+      'pin-unsupported',
+    ],
+  ])('refuses %s', (_, given, resolved, asked, code) => {
+    expect(() => planUpdate(installation(given, resolved), target(asked))).toThrow(
+      expect.objectContaining({ code }),
+    );
+  });
+
+  it('does not take an unknown running version for an old one', () => {
+    expect(
+      planUpdate(installation({ image: 'svc:edge', running: null }, 'svc:edge'), target('v0.0.1')).moves,
+    ).toHaveLength(1);
+  });
+
+  it('leaves an image with pull_policy never to what is local', () => {
+    const plan = planUpdate(
+      installation({ image: 'svc:v1.0.0', pullPolicy: 'never' }, 'svc:v1.0.0'),
+      target('v1.1.0'),
+    );
+    expect(plan.moves[0]).toMatchObject({ pull: false, to: 'svc:v1.1.0' });
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { parseOptions, UsageError } from '../../../src/agent/process/options.ts';
+
+const mistakes = (argv: string[], env: Record<string, string> = {}): readonly string[] => {
+  try {
+    parseOptions(argv, env);
+    return [];
+  } catch (error) {
+    if (error instanceof UsageError) return error.mistakes;
+    throw error;
+  }
+};
+
+describe('parseOptions', () => {
+  it('knows every default of update', () => {
+    expect(parseOptions([], {})).toEqual({
+      command: 'update',
+      target: null,
+      project: null,
+      dir: null,
+      services: ['app', 'worker'],
+      servicesNamed: false,
+      versionVariable: 'SVC_VERSION',
+      waitTimeoutMs: 300_000,
+      pullTimeoutMs: 3_600_000,
+      acceptDrift: false,
+      log: 'line',
+    });
+  });
+
+  it('reads options with and without the word update', () => {
+    const expected = { command: 'update', target: { kind: 'release', version: '1.5.0', tag: 'v1.5.0' } };
+    expect(parseOptions(['--target', 'v1.5.0'], {})).toMatchObject(expected);
+    expect(parseOptions(['update', '--target=v1.5.0'], {})).toMatchObject(expected);
+  });
+
+  it('reads the environment, and lets the command line win', () => {
+    const env = {
+      SVC_UPDATER_TARGET: 'canary',
+      SVC_UPDATER_SERVICES: 'web, jobs',
+      SVC_UPDATER_WAIT_TIMEOUT: '7',
+      SVC_UPDATER_PULL_TIMEOUT: '8',
+      SVC_UPDATER_LOG: 'json',
+      SVC_UPDATER_PROJECT: 'svc',
+      SVC_UPDATER_DIR: '/opt/svc',
+      SVC_UPDATER_VERSION_VAR: 'TAG',
+    };
+    expect(parseOptions(['plan', '--service', 'app', '--wait-timeout', '9'], env)).toEqual({
+      command: 'plan',
+      target: { kind: 'canary', tag: 'canary' },
+      services: ['app'],
+      servicesNamed: true,
+      waitTimeoutMs: 9_000,
+      pullTimeoutMs: 8_000,
+      log: 'json',
+      project: 'svc',
+      dir: '/opt/svc',
+      versionVariable: 'TAG',
+      acceptDrift: false,
+    });
+  });
+
+  it('reads bump', () => {
+    const argv = [
+      'bump',
+      '--to',
+      'v2.0.0',
+      '--service',
+      'a',
+      '--service',
+      'b',
+      '--file',
+      'x.yaml',
+      '--env-file',
+      'e',
+    ];
+    expect(parseOptions(argv, {})).toMatchObject({
+      command: 'bump',
+      dir: null,
+      files: ['x.yaml'],
+      envFiles: ['e'],
+      services: ['a', 'b'],
+      digest: null,
+      dryRun: false,
+    });
+  });
+
+  it.each([
+    [['--help'], 'help'],
+    [['bump', '-h'], 'help'],
+    [['help'], 'help'],
+    [['--version'], 'version'],
+  ])('answers %j without looking further', (argv, command) => {
+    expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'nonsense' })).toEqual({ command });
+  });
+
+  it('reports every mistake in one go, of both kinds', () => {
+    expect(
+      mistakes(
+        [
+          'updat',
+          '--target',
+          '1.5.0',
+          '--wait-timeout',
+          '0',
+          '--nope',
+          'extra',
+          '--accept-drift=yes',
+          '--dir',
+          'here',
+        ],
+        {
+          SVC_UPDATER_PULL_TIMEOUT: 'soon',
+          SVC_UPDATER_LOG: 'xml',
+        },
+      ),
+    ).toEqual([
+      'unknown command "updat": use update, plan or bump',
+      'unknown option --nope',
+      'unexpected argument "extra"',
+      '--accept-drift takes no value',
+      'SVC_UPDATER_LOG is "xml": it should be line or json',
+      '--target is "1.5.0": it should be vX.Y.Z or canary',
+      '--dir is "here": it should be an absolute path',
+      '--wait-timeout is "0": it should be a whole number of seconds, from 1 to 999999',
+      'SVC_UPDATER_PULL_TIMEOUT is "soon": it should be a whole number of seconds, from 1 to 999999',
+    ]);
+  });
+
+  it.each([
+    [['--target'], ['--target needs a value']],
+    [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
+    [['--service', 'a', '--service', 'a'], ['--service names a service twice']],
+    [['--service', '../x'], ['--service is "../x": it should be a service\'s name']],
+    [['--project', 'A B'], ['--project is "A B": it should be a compose project name']],
+    [['-x'], ['unknown option -x']],
+    [['bump'], ['bump needs --to vX.Y.Z or --to canary', 'bump needs --service, once or more']],
+    [
+      ['bump', '--to', 'v1.0.0', '--service', 'a', '--digest', 'abc'],
+      ['--digest is "abc": it should be sha256: and 64 hex digits'],
+    ],
+    [
+      ['--to', 'v1.0.0'],
+      ['unknown option --to', 'unexpected argument "v1.0.0"'],
+    ],
+  ])('refuses %j', (argv, expected) => {
+    expect(mistakes(argv).toSorted()).toEqual(expected.toSorted());
+  });
+});

@@ -1,0 +1,211 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { describe, expect, it } from 'vitest';
+import { prove, refuseUnproven, substitutionsOf } from '../../../src/agent/proof/prove.ts';
+import type { Model } from '../../../src/engine/cli/compose.ts';
+
+const model = (services: Model['services'], rest: object = {}): Model => ({ name: 'svc', services, ...rest });
+const before = model({
+  app: { image: 'svc:v1.0.0' },
+  worker: { image: 'svc:v1.0.0' },
+  db: { image: 'db:1' },
+});
+const planned = {
+  images: new Map([
+    ['app', 'svc:v1.1.0'],
+    ['worker', 'svc:v1.1.0'],
+  ]),
+  substitutions: [],
+  shares: () => false,
+};
+const nothing = { unexpected: [], otherMeanings: [], alsoMoved: [] };
+const moved = { app: { image: 'svc:v1.1.0' }, worker: { image: 'svc:v1.1.0' }, db: { image: 'db:1' } };
+
+describe('prove', () => {
+  it('accepts exactly the planned images', () => {
+    expect(prove(before, model(moved), planned)).toEqual(nothing);
+  });
+
+  it.each<[string, Model, string]>([
+    [
+      'a planned image that did not move',
+      model({ ...moved, app: { image: 'svc:v1.0.0' } }),
+      'services.app.image: svc:v1.0.0 instead of svc:v1.1.0',
+    ],
+    [
+      'a planned image that moved elsewhere',
+      model({ ...moved, app: { image: 'svc:v1.2.0' } }),
+      'services.app.image: svc:v1.2.0 instead of svc:v1.1.0',
+    ],
+    ['another image', model({ ...moved, db: { image: 'db:2' } }), 'services.db.image: "db:1" → "db:2"'],
+    [
+      'another value',
+      model({ ...moved, db: { image: 'db:1', network_mode: 'host' } }),
+      'services.db.network_mode: nothing → "host"',
+    ],
+    ['a new service', model({ ...moved, x: { image: 'x' } }), 'services.x: nothing → {"image":"x"}'],
+    ['a network', model(moved, { networks: { a: { name: 'a' } } }), 'networks: nothing → {"a":{"name":"a"}}'],
+  ])('does not accept %s', (_, after, expected) => {
+    expect(prove(before, after, planned).unexpected).toEqual([expected]);
+  });
+
+  const v = (to: string) => ({
+    app: {
+      image: `ghcr.io/acme/svc:${to}`,
+      environment: { VERSION: to, IS: `release ${to}` },
+      labels: { a: to },
+      command: ['run', to],
+      container_name: `app-${to}`,
+    },
+  });
+  const one = { from: 'v1.0.0', to: 'v1.1.0' };
+  const plan = (to: string, substitutions = [one], shares = false) => ({
+    images: new Map([['app', `ghcr.io/acme/svc:${to}`]]),
+    substitutions,
+    shares: () => shares,
+  });
+
+  it('accepts what comes from the version variable', () => {
+    expect(prove(model(v('v1.0.0')), model(v('v1.1.0')), plan('v1.1.0'))).toEqual(nothing);
+    // The same differences are not accepted where no variable changes.
+    const proof = prove(model(v('v1.0.0')), model(v('v1.1.0')), plan('v1.1.0', []));
+    expect(proof.unexpected).toHaveLength(5);
+  });
+
+  const with_ = (to: string, more: object) => model({ ...v(to), ...more });
+
+  it.each<[string, string, string]>([
+    ['of the same repository', 'ghcr.io/acme/svc:v1.0.0', 'ghcr.io/acme/svc:v1.1.0'],
+    ['of the same publisher', 'ghcr.io/acme/proxy:v1.0.0', 'ghcr.io/acme/proxy:v1.1.0'],
+    ['of the same publisher elsewhere', 'acme/proxy:v1.0.0-slim', 'acme/proxy:v1.1.0-slim'],
+  ])('names another service that moves along: %s', (_, from, to) => {
+    const before = with_('v1.0.0', { other: { image: from } });
+    const after = with_('v1.1.0', { other: { image: to } });
+    expect(prove(before, after, plan('v1.1.0'))).toEqual({ ...nothing, alsoMoved: ['other'] });
+    const substitutions: never[] = [];
+    const images = plan('v1.1.0').images;
+    const alone = { app: { image: 'ghcr.io/acme/svc:v1.0.0' }, other: { image: from } };
+    const then = { app: { image: 'ghcr.io/acme/svc:v1.1.0' }, other: { image: to } };
+    const shared = prove(model(alone), model(then), { images, substitutions, shares: () => true });
+    expect(shared).toEqual({ ...nothing, alsoMoved: ['other'] });
+    const written = prove(model(alone), model(then), { images, substitutions, shares: () => false });
+    expect(written).toEqual({
+      ...nothing,
+      unexpected: [`services.other.image: ${JSON.stringify(from)} → ${JSON.stringify(to)}`],
+    });
+  });
+
+  it.each<[string, object, object, string]>([
+    [
+      "another publisher's image",
+      { db: { image: 'postgres:v1.0.0' } },
+      { db: { image: 'postgres:v1.1.0' } },
+      'services.db.image: "postgres:v1.0.0" → "postgres:v1.1.0"',
+    ],
+    [
+      'the name of an image',
+      { db: { image: 'acme/v1.0.0' } },
+      { db: { image: 'acme/v1.1.0' } },
+      'services.db.image: "acme/v1.0.0" → "acme/v1.1.0"',
+    ],
+    [
+      'an image whose digest stays',
+      { other: { image: `acme/other:v1.0.0@sha256:${'a'.repeat(64)}` } },
+      { other: { image: `acme/other:v1.1.0@sha256:${'a'.repeat(64)}` } },
+      'services.other.image: ',
+    ],
+    [
+      'where data lies',
+      { db: { volumes: [{ type: 'bind', source: '/srv/v1.0.0', target: '/d' }] } },
+      { db: { volumes: [{ type: 'bind', source: '/srv/v1.1.0', target: '/d' }] } },
+      'services.db.volumes.0.source: "/srv/v1.0.0" → "/srv/v1.1.0"',
+    ],
+  ])('tells what the version variable says besides: %s', (_, from, to, expected) => {
+    const proof = prove(with_('v1.0.0', from), with_('v1.1.0', to), plan('v1.1.0'));
+    expect(proof).toEqual({ ...nothing, otherMeanings: [expect.stringContaining(expected)] });
+  });
+
+  it('tells of a volume whose name says the version', () => {
+    const before = model(v('v1.0.0'), { volumes: { data: { name: 'data-v1.0.0' } } });
+    const after = model(v('v1.1.0'), { volumes: { data: { name: 'data-v1.1.0' } } });
+    expect(prove(before, after, plan('v1.1.0')).otherMeanings).toEqual([
+      'volumes.data.name: "data-v1.0.0" → "data-v1.1.0"',
+    ]);
+  });
+
+  it('accepts an extension that holds the image, and nothing else that changes there', () => {
+    const held = (image: string) => ({ ...moved, app: { image }, worker: { image } });
+    const before = model(held('svc:v1.0.0'), { 'x-app': { image: 'svc:v1.0.0' }, 'x-b': 'svc:v1.0.0' });
+    const after = model(held('svc:v1.1.0'), { 'x-app': { image: 'svc:v1.1.0' }, 'x-b': 'svc:v1.0.0-x' });
+    expect(prove(before, after, planned)).toEqual({
+      ...nothing,
+      unexpected: ['x-b: "svc:v1.0.0" → "svc:v1.0.0-x"'],
+    });
+  });
+});
+
+describe('refuseUnproven', () => {
+  const files = { composeFiles: [], envFiles: [], newEnvFile: '/srv/svc/.env' };
+  const edit = {
+    file: '/srv/svc/.env',
+    line: 4,
+    start: 8,
+    end: 14,
+    before: 'v1',
+    after: 'v2',
+    variable: 'V',
+  };
+
+  it('is silent about a proven edit', () => {
+    expect(() => refuseUnproven(nothing, files, [edit])).not.toThrow();
+  });
+
+  it('names the variable that says too much', () => {
+    expect(() =>
+      refuseUnproven({ ...nothing, otherMeanings: ['services.db.image: 1 → 2'] }, files, [edit]),
+    ).toThrow(
+      expect.objectContaining({
+        code: 'pin-unsupported',
+        message: 'V in .env line 4 decides more than the version: services.db.image: 1 → 2',
+      }),
+    );
+  });
+
+  it('shows every difference', () => {
+    expect(() =>
+      refuseUnproven({ ...nothing, unexpected: ['a'], otherMeanings: ['b'] }, files, [edit]),
+    ).toThrow(expect.objectContaining({ code: 'proof-failed', detail: ['a', 'b'] }));
+  });
+});
+
+describe('substitutionsOf', () => {
+  const path = '/srv/svc/.env';
+  const text = 'services: {app: {image: "svc:${V:-latest}", labels: {a: "${V-none}", b: "${W:-x}"}}}';
+  const files = {
+    composeFiles: [{ path: '/srv/svc/compose.yaml', text }],
+    envFiles: [{ path, text: 'V=v1\n' }],
+    newEnvFile: path,
+  };
+  const edit = { file: path, line: 1, variable: 'V' };
+
+  it('are the values, old to new', () => {
+    const edits = [{ ...edit, start: 2, end: 4, before: 'v1', after: 'v2' }];
+    expect(substitutionsOf(files, edits)).toEqual([{ from: 'v1', to: 'v2' }]);
+    expect(
+      substitutionsOf(
+        files,
+        edits.map(({ variable, ...literal }) => literal),
+      ),
+    ).toEqual([]);
+  });
+
+  it.each([
+    ['appended', { ...edit, start: 5, end: 5, before: '', after: 'V=canary\n' }],
+    ['empty until now', { ...edit, start: 2, end: 2, before: '', after: 'canary' }],
+  ])('tell which defaults no longer count: %s', (_, given) => {
+    expect(substitutionsOf(files, [given])).toEqual([
+      { from: '', to: 'canary' },
+      { from: 'latest', to: 'canary' },
+      { from: 'none', to: 'canary' },
+    ]);
+  });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { planRecreate } from '../../../src/agent/replace/plan-steps.ts';
+import { type Changeover, type MovedService, recordOf } from '../../../src/agent/state/changeover.ts';
+import { type Container, readContainer } from '../../../src/engine/container.ts';
+
+const zero = '0001-01-01T00:00:00Z';
+
+/** `id` of the form `worker-2`, with a suffix for one that is new. */
+function container(
+  id: string,
+  status = 'running',
+  changes: { name?: string; image?: string } = {},
+): Container {
+  const [, service = '', number = ''] = /^(\w+)-(\d+)/.exec(id) ?? [];
+  return readContainer({
+    Id: id,
+    Name: `/${changes.name ?? `svc-${service}-${number}`}`,
+    Image: changes.image ?? 'old',
+    State: { Status: status, StartedAt: status === 'created' ? zero : '2026-11-21T10:00:00Z' },
+    Config: {
+      Labels: { 'com.docker.compose.service': service, 'com.docker.compose.container-number': number },
+    },
+  });
+}
+
+const ran = (...ids: string[]): Container[] =>
+  ids.map((id) => (id.endsWith('!') ? container(id.slice(0, -1), 'exited') : container(id)));
+const fresh = (id: string, status = 'running', name?: string): Container =>
+  container(`${id}-new`, status, { image: 'new', ...(name ? { name } : {}) });
+
+const service = (name: string, changes: Partial<MovedService> = {}): MovedService => ({
+  name,
+  isApp: name === 'app',
+  follows: false,
+  image: { reference: 'acme/svc:v2', id: 'new' },
+  awaits: [],
+  ...changes,
+});
+
+function steps(
+  moved: MovedService[],
+  old: Container[],
+  now: readonly Container[] = old,
+  leftovers: readonly Container[] = [],
+): string[] {
+  const changeover = {
+    moved,
+    containers: old.map((each) => recordOf(each, () => false)),
+  } as unknown as Changeover;
+  return planRecreate(changeover, { containers: now, leftovers }).map((step) => {
+    switch (step.kind) {
+      case 'up':
+        return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}`;
+      case 'stop':
+        return `stop ${step.containers.map(({ id }) => id).join(' ')}`;
+      case 'stop-again':
+        return `stop ${step.service}-${step.numbers.join()} again`;
+      case 'await-healthy':
+        return `await ${step.service} for ${step.dependent}`;
+      case 'give-name':
+        return `name ${step.containers.map(({ id }) => id).join(' ')}`;
+      default:
+        return `remove ${step.containers.length}`;
+    }
+  });
+}
+
+const both = [service('app'), service('worker')];
+
+describe('planRecreate, in an ordinary run', () => {
+  it('stops the worker while the old app answers, then replaces the app, then the worker', () => {
+    expect(steps(both, ran('app-1', 'worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
+  });
+
+  it('keeps replica counts, stopped ones too', () => {
+    expect(steps(both, ran('app-1', 'app-2', 'worker-1', 'worker-2!', 'worker-3'))).toEqual([
+      'stop worker-1 worker-3',
+      'up app x2',
+      'up worker x3',
+      'stop worker-2 again',
+    ]);
+  });
+
+  it('leaves a stopped worker stopped, and starts a stopped app', () => {
+    expect(steps(both, ran('app-1!', 'worker-1!'))).toEqual(['up app x1', 'up worker x1 stopped']);
+  });
+
+  it('waits for a healthy app where the worker depends on it', () => {
+    const moved = [service('app'), service('worker', { awaits: ['app'] })];
+    expect(steps(moved, ran('app-1', 'worker-1'))).toEqual([
+      'stop worker-1',
+      'up app x1',
+      'await app for worker',
+      'up worker x1',
+    ]);
+    expect(steps(moved, ran('app-1', 'worker-1!'))).not.toContain('await app for worker');
+  });
+
+  it('removes leftovers first and recreates by force what shares a namespace', () => {
+    const follower = (name: string) => service(name, { follows: true, image: null });
+    const moved = [service('app'), follower('sidecar'), follower('shell')];
+    const old = ran('app-1', 'sidecar-1', 'shell-1!');
+    expect(steps(moved, old, old, [container('app-1', 'created')])).toEqual([
+      'remove 1',
+      'up app x1',
+      'up sidecar x1 by force',
+      'up shell x1 stopped by force',
+    ]);
+  });
+});
+
+describe('planRecreate, after a kill', () => {
+  const old = ran('app-1', 'worker-1');
+  const stopped = ran('worker-1!');
+
+  it('does not stop what is stopped', () => {
+    expect(steps(both, old, [...ran('app-1'), ...stopped])).toEqual(['up app x1', 'up worker x1']);
+  });
+
+  it('leaves what is done alone', () => {
+    expect(steps(both, old, [fresh('app-1'), ...stopped])).toEqual(['up worker x1']);
+    expect(steps(both, old, [fresh('app-1'), fresh('worker-1')])).toEqual([]);
+  });
+
+  it('starts what was made and never started', () => {
+    expect(steps(both, old, [fresh('app-1', 'created'), ...stopped])).toEqual(['up app x1', 'up worker x1']);
+  });
+
+  it('gives the one its name whose predecessor is gone: it holds the anonymous volumes', () => {
+    const nameless = fresh('app-1', 'created', '0123456789ab_svc-app-1');
+    expect(steps(both, old, [nameless, ...stopped])).toEqual(['name app-1-new', 'up app x1', 'up worker x1']);
+  });
+
+  it('makes what is gone', () => {
+    expect(steps(both, old, stopped)).toEqual(['up app x1', 'up worker x1']);
+    expect(steps(both, old, [])).toEqual(['up app x1', 'up worker x1']);
+  });
+
+  it('replaces the rest of the replicas', () => {
+    const three = ran('app-1', 'worker-1', 'worker-2', 'worker-3!');
+    const now = [fresh('app-1'), fresh('worker-1'), ...ran('worker-2!', 'worker-3!')];
+    expect(steps(both, three, now)).toEqual(['up worker x3', 'stop worker-3 again']);
+  });
+
+  it('stops again what `up` had started', () => {
+    const two = ran('app-1', 'worker-1', 'worker-2!');
+    const now = [fresh('app-1'), fresh('worker-1'), fresh('worker-2')];
+    expect(steps(both, two, now)).toEqual(['up worker x2', 'stop worker-2 again']);
+  });
+
+  it('does not force a follower that is new already', () => {
+    const moved = [service('app'), service('sidecar', { follows: true, image: null })];
+    const now = [fresh('app-1'), container('sidecar-1-new', 'created')];
+    expect(steps(moved, ran('app-1', 'sidecar-1'), now)).toEqual(['up sidecar x1']);
+  });
+});

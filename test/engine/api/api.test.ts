@@ -1,0 +1,288 @@
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { apiTarget, askApi, refusal } from '../../../src/engine/api/api.ts';
+import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
+import { Engine } from '../../../src/engine/cli/engine.ts';
+import { Cancelled } from '../../../src/progress/stops.ts';
+import { tar } from '../../rig/tar.ts';
+import { listen, startEngine } from './http-engine.ts';
+
+let directory: string;
+/** A line for each call of the `docker` command, which finds the engine there whenever it is asked. */
+const calls = async () =>
+  (await readFile(join(directory, 'calls'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'api-'));
+  const docker = `#!/bin/sh\necho "$*" >>${directory}/calls\nsleep 0.1\necho 28.5.2\n`;
+  await writeFile(join(directory, 'docker'), docker);
+  await chmod(join(directory, 'docker'), 0o755);
+  vi.stubEnv('PATH', `${directory}:${process.env.PATH}`);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const engineAt = (host: string, tls: string[] = [], signal?: AbortSignal): Engine =>
+  new Engine({ host, tls, configDirectory: directory }, { home: '/', ...(signal && { signal }) });
+
+const get = { method: 'GET', path: '/x?a=1' } as const;
+
+describe('askApi', () => {
+  it('speaks through a socket', async () => {
+    const socket = join(directory, `s${randomBytes(4).toString('hex')}`);
+    const seen: unknown[] = [];
+    const server = createServer(async (from, to) => {
+      const body = Buffer.concat(await from.toArray()).toString();
+      seen.push([from.method, from.url, from.headers['content-type'], body]);
+      to.writeHead(201, { 'Api-Version': '1.45' }).end('made');
+    });
+    await new Promise<void>((resolve) => server.listen(socket, resolve));
+    onTestFinished(() => void server.close());
+    const engine = engineAt(`unix://${socket}`);
+    expect(
+      await askApi(engine, { method: 'POST', path: '/containers/create?name=x', body: { a: 'ä' } }),
+    ).toEqual({
+      ...{ status: 201, apiVersion: '1.45', body: Buffer.from('made') },
+    });
+    await askApi(engine, { method: 'PUT', path: '/y', body: Buffer.from('tar') });
+    await askApi(engine, get);
+    expect(seen).toEqual([
+      ['POST', '/containers/create?name=x', 'application/json', '{"a":"ä"}'],
+      ['PUT', '/y', 'application/x-tar', 'tar'],
+      ['GET', '/x?a=1', undefined, ''],
+    ]);
+  });
+
+  it('speaks TCP, with a path before all others', async () => {
+    const host = await startEngine((from, to) => void to.end(from.url));
+    expect((await askApi(engineAt(`${host}/engine/`), get)).body.toString()).toBe('/engine/x?a=1');
+  });
+
+  it('speaks TLS and shows its certificate; another authority is refused', async () => {
+    const [own, other] = [selfSigned(), selfSigned()];
+    const server = createTlsServer(
+      { key: own.key, cert: own.cert, ca: own.cert, requestCert: true, rejectUnauthorized: true },
+      (_, to) => void to.end('welcome'),
+    );
+    const host = `tcp://127.0.0.1:${await listen(server)}`;
+    const write = async (name: string, text: string) => {
+      await writeFile(join(directory, name), text);
+      return join(directory, name);
+    };
+    const [cert, key] = [await write('cert.pem', own.cert), await write('key.pem', own.key)];
+    const flags = (ca: string) => ['--tlsverify', '--tlscacert', ca, '--tlscert', cert, '--tlskey', key];
+    expect((await askApi(engineAt(host, flags(cert)), get)).body.toString()).toBe('welcome');
+    await expect(askApi(engineAt(host, flags(await write('other.pem', other.cert))), get)).rejects.toThrow(
+      /^the engine does not answer \(GET \/x\): self-signed certificate/,
+    );
+  });
+
+  it('waits no longer than the deadline', async () => {
+    const engine = engineAt(await startEngine(() => {}));
+    await expect(askApi(engine, { ...get, deadlineMs: 100 })).rejects.toThrow(
+      expect.objectContaining({
+        code: 'engine-away',
+        message: 'the engine did not answer within 0.1 s (GET /x)',
+      }),
+    );
+  });
+
+  it('waits no longer than the deadline for the end of an answer', async () => {
+    const engine = engineAt(await startEngine((_, to) => void to.write('half')));
+    await expect(askApi(engine, { ...get, deadlineMs: 100 })).rejects.toThrow('within 0.1 s');
+  });
+
+  it('reads no more than the limit', async () => {
+    const engine = engineAt(await startEngine((_, to) => void to.end('x'.repeat(1001))));
+    await expect(askApi(engine, { ...get, limit: 1000 })).rejects.toThrow(
+      "the engine's answer is longer than 1000 bytes (GET /x)",
+    );
+    expect((await askApi(engine, { ...get, limit: 1001 })).body).toHaveLength(1001);
+    const endless = engineAt(
+      await startEngine((from, to) => {
+        const more = () => void to.write('x'.repeat(1000), more);
+        more();
+        from.on('close', () => to.destroy());
+      }),
+    );
+    expect((await askApi(endless, { ...get, limit: 1000, cut: true })).body).toHaveLength(1000);
+  });
+
+  it('ends with the signal', async () => {
+    const asked = Promise.withResolvers<void>();
+    const host = await startEngine(() => asked.resolve());
+    const controller = new AbortController();
+    const before = await calls();
+    const answer = askApi(engineAt(host, [], controller.signal), get);
+    await asked.promise;
+    controller.abort();
+    await expect(answer).rejects.toBeInstanceOf(Cancelled);
+    expect(await calls(), 'nothing more is asked').toEqual(before);
+    await expect(askApi(engineAt(host, [], controller.signal), get)).rejects.toBeInstanceOf(Cancelled);
+  });
+
+  it('waits for an engine that went away, by the command line, and asks again', async () => {
+    let asked = 0;
+    const host = await startEngine((from, to) => {
+      asked++;
+      if (asked === 1) from.socket.destroy();
+      else if (asked === 2) {
+        to.writeHead(200, { 'content-length': 100 }).write('half');
+        from.socket.end();
+      } else to.end('back');
+    });
+    const before = (await calls()).length;
+    expect((await askApi(engineAt(host), get)).body.toString()).toBe('back');
+    const waited = (await calls()).slice(before);
+    expect(waited).toHaveLength(2);
+    expect(waited[0]).toContain(`--host ${host} version`);
+  });
+
+  it('gives up on one that never answers', async () => {
+    const host = await startEngine((from) => from.socket.destroy());
+    await expect(askApi(engineAt(host), get)).rejects.toThrow(
+      expect.objectContaining({
+        code: 'engine-away',
+        message: 'the engine does not answer (GET /x): socket hang up',
+      }),
+    );
+  });
+});
+
+describe('apiTarget', () => {
+  it.each<[host: string, tls: string[], expected: unknown]>([
+    [
+      'unix:///var/run/docker.sock',
+      [],
+      { tls: false, prefix: '', options: { socketPath: '/var/run/docker.sock' } },
+    ],
+    ['tcp://docker', [], { tls: false, prefix: '', options: { hostname: 'docker', port: 2375 } }],
+    ['tcp://[::1]:2400/p', [], { tls: false, prefix: '/p', options: { hostname: '::1', port: '2400' } }],
+    [
+      'tcp://docker',
+      ['--tls'],
+      { tls: true, prefix: '', options: { hostname: 'docker', port: 2376, rejectUnauthorized: false } },
+    ],
+  ])('%s %j', (host, tls, expected) => {
+    expect(apiTarget({ host, tls, configDirectory: '' })).toEqual(expected);
+  });
+
+  it.each([
+    ['ssh://root@host', "the engine's address ssh://***@host is of no kind that the updater can use"],
+    ['npipe:////./pipe/docker', "the engine's address npipe:////./pipe/docker is of no kind"],
+    ['docker:2375', "the engine's address docker:2375 is of no kind"],
+    ['tcp://', "the engine's address tcp:// is of no kind"],
+  ])('%s is refused', (host, message) => {
+    expect(() => apiTarget({ host, tls: [], configDirectory: '' })).toThrow(
+      expect.objectContaining({ code: 'engine-away', message: expect.stringContaining(message) }),
+    );
+  });
+});
+
+describe('refusal', () => {
+  it.each([
+    ['{"message":"No such image: svc:v1"}\n', 'No such image: svc:v1'],
+    ['<html>\n<p>Bad gateway', '<html>'],
+    ['', 'status 502'],
+    ['{}', '{}'],
+  ])('%j', (body, expected) => {
+    expect(refusal({ status: 502, apiVersion: '', body: Buffer.from(body) })).toBe(expected);
+  });
+});
+
+describe('takeBlueprints', () => {
+  const id = 'a'.repeat(64);
+  const inspection = {
+    ...{
+      Id: id,
+      Name: '/x',
+      Image: 'sha256:1',
+      Config: { Image: 'svc' },
+      HostConfig: {},
+      NetworkSettings: {},
+    },
+    Mounts: [{ Type: 'bind', Destination: '/etc/bound/' }],
+  };
+  const archives: Record<string, Buffer> = {
+    '/plain': tar([{ name: 'plain', kind: 'file', mode: 0o640, content: 'text' }]),
+    '/directory': tar([{ name: 'directory', kind: 'directory' }]),
+    '/link': tar([{ name: 'link', kind: 'link', target: '/etc/passwd' }]),
+    '/big': tar([{ name: 'big', kind: 'file', content: Buffer.alloc(1024 * 1024 + 1) }]),
+  };
+
+  it('takes the files that were copied along, and tells those that it cannot', async () => {
+    const asked: string[] = [];
+    const host = await startEngine((from, to) => {
+      const url = new URL(from.url ?? '', 'http://engine');
+      const path = url.searchParams.get('path');
+      if (url.pathname === `/containers/${id}/json`) to.end(JSON.stringify(inspection));
+      else if (url.pathname !== `/containers/${id}/archive` || path === null) to.writeHead(404).end();
+      else {
+        asked.push(path);
+        to.writeHead(path in archives ? 200 : 404).end(archives[path]);
+      }
+    });
+    const paths = [...Object.keys(archives), '/missing', '/etc/bound'];
+    const [taken, ...more] = await takeBlueprints(engineAt(host), [id, 'unknown'], new Map([[id, paths]]));
+    expect(more).toEqual([]);
+    expect(taken?.copied.map(({ path }) => path)).toEqual(['/plain']);
+    expect(taken?.copied).toEqual([
+      expect.objectContaining({
+        path: '/plain',
+        mode: 0o640,
+        content: Buffer.from('text').toString('base64'),
+      }),
+    ]);
+    expect(taken?.lost).toEqual(['/directory', '/link', '/big']);
+    expect(asked).toEqual([...Object.keys(archives), '/missing']);
+  });
+
+  it('says when the engine does not', async () => {
+    const host = await startEngine((_, to) => void to.writeHead(500).end('{"message":"broken disk"}'));
+    await expect(takeBlueprints(engineAt(host), [id])).rejects.toThrow(
+      `the engine does not describe ${id}: broken disk`,
+    );
+  });
+});
+
+/** A key and a certificate for 127.0.0.1 that it signs itself (X.509, RFC 5280), as PEM. */
+function selfSigned(): { key: string; cert: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const der = (tag: number, ...parts: Buffer[]): Buffer => {
+    const content = Buffer.concat(parts);
+    const { length } = content;
+    const head =
+      length < 128
+        ? [tag, length]
+        : length < 256
+          ? [tag, 0x81, length]
+          : [tag, 0x82, length >> 8, length & 255];
+    return Buffer.concat([Buffer.from(head), content]);
+  };
+  const sequence = (...parts: Buffer[]) => der(0x30, ...parts);
+  const identifier = (hex: string) => der(0x06, Buffer.from(hex, 'hex'));
+  const algorithm = sequence(identifier('2a8648ce3d040302')); // ecdsa-with-SHA256
+  const name = sequence(der(0x31, sequence(identifier('550403'), der(0x0c, Buffer.from('engine')))));
+  const time = (year: string) => der(0x17, Buffer.from(`${year}0101000000Z`));
+  const address = sequence(der(0x87, Buffer.from([127, 0, 0, 1])));
+  const toBeSigned = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
+    ...[algorithm, name, sequence(time('20'), time('49')), name],
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(sequence(identifier('551d11'), der(0x04, address)))), // subjectAltName
+  );
+  const signature = der(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', toBeSigned, privateKey)]));
+  const base64 = sequence(toBeSigned, algorithm, signature).toString('base64');
+  return {
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    cert: `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
+  };
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { readContainerFile } from '../../../src/engine/api/container-file.ts';
+import { Engine } from '../../../src/engine/cli/engine.ts';
+import { type TarEntry, tar } from '../../rig/tar.ts';
+import { startEngine } from './http-engine.ts';
+
+const limit = 1000;
+
+async function read(body: Buffer | null): Promise<unknown> {
+  const host = await startEngine((_, to) => {
+    if (body === null) to.writeHead(404).end('{"message":"Could not find the file"}');
+    else to.end(body);
+  });
+  const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+  const file = await readContainerFile(engine, 'a1', '/etc/x', limit);
+  return typeof file === 'string' ? file : file.content.toString();
+}
+
+const file = (content: string): TarEntry => ({ name: 'x', kind: 'file', content });
+
+describe('readContainerFile', () => {
+  it.each<[what: string, archive: Buffer | null, expected: string]>([
+    ['a file', tar([file('text\n')]), 'text\n'],
+    ['an empty file', tar([file('')]), ''],
+    ['as much as is allowed', tar([file('x'.repeat(limit))]), 'x'.repeat(limit)],
+    ['a byte more', tar([file('x'.repeat(limit + 1))]), 'too-big'],
+    ['far more', tar([file('x'.repeat(100 * limit))]), 'too-big'],
+    ['a link', tar([{ name: 'x', kind: 'link', target: 'y' }]), 'not-a-file'],
+    ['a directory with a file', tar([{ name: 'x', kind: 'directory' }, file('text')]), 'not-a-file'],
+    ['nothing', tar([]), 'not-a-file'],
+    ['an archive that breaks off', tar([file('text\n')]).subarray(0, 514), 'too-big'],
+    ['no such path', null, 'missing'],
+  ])('%s', async (_, archive, expected) => {
+    expect(await read(archive)).toBe(expected);
+  });
+});

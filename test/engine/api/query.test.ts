@@ -1,0 +1,115 @@
+import type { RequestListener } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import {
+  inspectContainers,
+  inspectImages,
+  listContainers,
+  stopContainers,
+} from '../../../src/engine/api/query.ts';
+import { Engine } from '../../../src/engine/cli/engine.ts';
+import { startEngine } from './http-engine.ts';
+
+const engineThat = async (answer: RequestListener): Promise<Engine> =>
+  new Engine({ host: await startEngine(answer), tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+
+/** Answers by path; everything else is not there. */
+const engineWith = (answers: Record<string, [status: number, body: unknown]>): Promise<Engine> =>
+  engineThat((from, to) => {
+    const [status, body] = answers[decodeURIComponent(from.url ?? '')] ?? [404, { message: 'no such thing' }];
+    to.writeHead(status).end(JSON.stringify(body));
+  });
+
+const away = (message: string) => expect.objectContaining({ code: 'engine-away', message });
+
+describe('listContainers', () => {
+  it('hands the filters over, stopped containers included', async () => {
+    let asked = new URL('http://engine');
+    const engine = await engineThat((from, to) => {
+      asked = new URL(from.url ?? '', 'http://engine');
+      to.end(
+        JSON.stringify([
+          { Id: 'a1', Labels: { x: 'y' } },
+          { Id: 'b2', Labels: null },
+        ]),
+      );
+    });
+    expect(await listContainers(engine, { label: ['x=y&z'] })).toEqual([
+      { id: 'a1', labels: { x: 'y' } },
+      { id: 'b2', labels: {} },
+    ]);
+    expect(asked.pathname).toBe('/containers/json');
+    expect(Object.fromEntries(asked.searchParams)).toEqual({ all: '1', filters: '{"label":["x=y&z"]}' });
+  });
+
+  it('says what the engine says when it refuses', async () => {
+    const engine = await engineWith({});
+    await expect(listContainers(engine, {})).rejects.toThrow(
+      away('the engine does not answer (GET /containers/json): no such thing'),
+    );
+  });
+});
+
+describe('inspectContainers', () => {
+  it('keeps the order, and leaves out what is gone or just going', async () => {
+    const engine = await engineWith({
+      '/containers/c/json': [200, { Id: 'c', Name: '/third' }],
+      '/containers/going/json': [500, { message: 'RWLayer is unexpectedly nil' }],
+      '/containers/a/json': [200, { Id: 'a', Name: '/first' }],
+    });
+    const found = await inspectContainers(engine, ['c', 'gone', 'going', 'a']);
+    expect(found.map(({ name }) => name)).toEqual(['third', 'first']);
+  });
+
+  it('asks for a few of many at a time, and for all', async () => {
+    let open = 0;
+    let most = 0;
+    const engine = await engineThat((from, to) => {
+      most = Math.max(most, ++open);
+      setTimeout(() => {
+        open--;
+        to.end(JSON.stringify({ Id: from.url?.split('/')[2] }));
+      }, 5);
+    });
+    const ids = Array.from({ length: 100 }, (_, number) => `id${number}`);
+    expect((await inspectContainers(engine, ids)).map(({ id }) => id)).toEqual(ids);
+    expect(most).toBeLessThanOrEqual(32);
+  });
+
+  it('takes a refusal for no absence', async () => {
+    const engine = await engineWith({ '/containers/a/json': [403, { message: 'not for you' }] });
+    await expect(inspectContainers(engine, ['a'])).rejects.toThrow(
+      away('the engine does not answer (GET /containers/a/json): not for you'),
+    );
+  });
+});
+
+describe('inspectImages', () => {
+  it('takes any reference, and gives null for one that is not here', async () => {
+    const engine = await engineWith({
+      '/images/ghcr.io/acme/svc:v1@sha256:ab/json': [200, { Id: 'sha256:cd', Size: 7 }],
+    });
+    const [here, gone] = await inspectImages(engine, ['ghcr.io/acme/svc:v1@sha256:ab', 'gone']);
+    expect([here?.id, here?.size, gone]).toEqual(['sha256:cd', 7, null]);
+  });
+
+  it('takes no failure for absence', async () => {
+    const engine = await engineWith({ '/images/a/json': [500, { message: 'disk' }] });
+    await expect(inspectImages(engine, ['a'])).rejects.toThrow(
+      away('the engine does not answer (GET /images/a/json): disk'),
+    );
+  });
+});
+
+describe('stopContainers', () => {
+  it('is content with what is stopped or gone, and not with a refusal', async () => {
+    const engine = await engineWith({
+      '/containers/a/stop': [204, null],
+      '/containers/b/stop': [304, null],
+      '/containers/c/stop': [500, { message: 'cannot stop container: busy' }],
+    });
+    await stopContainers(engine, ['a', 'b', 'gone'], 1000);
+    await expect(stopContainers(engine, ['a', 'c'], 1000)).rejects.toThrow(
+      away('the engine does not stop c: cannot stop container: busy'),
+    );
+  });
+});

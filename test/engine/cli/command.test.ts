@@ -1,0 +1,80 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { runCommand } from '../../../src/engine/cli/command.ts';
+
+const env = { PATH: process.env.PATH ?? '' };
+const options = { env, deadlineMs: 10_000 };
+const sh = (script: string, more: Partial<Parameters<typeof runCommand>[2]> = {}) =>
+  runCommand('sh', ['-c', script], { ...options, ...more });
+
+/** A process that has ended may wait as a zombie for whoever takes its exit code. */
+const isAlive = (pid: number) =>
+  readFile(`/proc/${pid}/stat`, 'utf8').then(
+    (stat) => !/\) Z /.test(stat),
+    () => false,
+  );
+
+describe('runCommand', () => {
+  it('gives output and exit code, and never throws over them', async () => {
+    expect(await sh('echo out; echo err >&2; exit 3')).toEqual({
+      exitCode: 3,
+      stdout: 'out\n',
+      stderr: 'err\n',
+      timedOut: false,
+      aborted: false,
+    });
+  });
+
+  it('says why a command could not be started', async () => {
+    const result = await runCommand('no-such-command-anywhere', [], options);
+    expect(result.exitCode).toBeNull();
+    expect(result.stderr).toContain('ENOENT');
+  });
+
+  it('passes on nothing of its own environment', async () => {
+    process.env.SVC_VERSION = 'v9.9.9';
+    const { stdout } = await sh('env', { env: { ...env, PWD: '/' } });
+    delete process.env.SVC_VERSION;
+    expect(stdout).not.toContain('SVC_VERSION');
+  });
+
+  it('closes standard input: a question gets no answer and no wait', async () => {
+    expect((await sh('read answer || echo none')).stdout).toBe('none\n');
+  });
+
+  it('ends a command and its children at the deadline', async () => {
+    const result = await sh('sleep 60 & echo $!; wait', { deadlineMs: 300 });
+    expect(result).toMatchObject({ timedOut: true, aborted: false });
+    await sleep(50);
+    expect(await isAlive(Number(result.stdout))).toBe(false);
+  });
+
+  it('ends a command with the signal, also one that was given too late', async () => {
+    const controller = new AbortController();
+    const running = sh('sleep 60', { signal: controller.signal });
+    setTimeout(() => controller.abort(), 100);
+    expect(await running).toMatchObject({ aborted: true, exitCode: null });
+    expect(await sh('sleep 60', { signal: controller.signal })).toMatchObject({ aborted: true });
+  });
+
+  it('keeps a signal to the group of its caller away: Ctrl-C must not reach a compose call', async () => {
+    const { stdout } = await sh('ps -o pgid= -p $$ 2>/dev/null || cut -d" " -f5 /proc/$$/stat');
+    const own = (await sh(`cut -d" " -f5 /proc/${process.pid}/stat`)).stdout;
+    expect(Number(stdout)).not.toBe(Number(own));
+  });
+
+  it('reads standard error line by line and keeps only its end', async () => {
+    const lines: string[] = [];
+    const directory = await mkdtemp(join(tmpdir(), 'command-'));
+    const script = join(directory, 'lines.sh');
+    await writeFile(script, 'i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo "line $i" >&2; done; exit 1\n');
+    const result = await runCommand('sh', [script], { ...options, onStderrLine: (line) => lines.push(line) });
+    await rm(directory, { recursive: true });
+    expect(lines).toHaveLength(1000);
+    expect(result.stderr.split('\n')).toHaveLength(200);
+    expect(result.stderr.endsWith('line 1000')).toBe(true);
+  });
+});

@@ -1,0 +1,224 @@
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
+import { createFeed, type Feed } from '../../src/feed/feed.ts';
+import type { LogEntry } from '../../src/instance/contract/options.ts';
+import { type Forge, json, startForge } from './forge.ts';
+
+const minute = 60_000;
+const now = Date.UTC(2026, 10, 21, 10, 0, 0);
+
+let forge: Forge;
+let feed: Feed;
+const log: LogEntry[] = [];
+let checks = 0;
+let timers: MockInstance<typeof setTimeout>;
+
+beforeEach(async () => {
+  forge = await startForge();
+  forge.publish('v1.5.0');
+  log.length = 0;
+  checks = 0;
+  feed = createFeed(
+    { url: forge.address('gitHub') },
+    (entry) => log.push(entry),
+    () => checks++,
+  );
+  vi.useFakeTimers({ now, toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  timers = vi.spyOn(globalThis, 'setTimeout');
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  feed.close();
+  await forge.close();
+});
+
+/** How long each pause between two checks is; the time-outs of requests, fetch's own too, are shorter. */
+const pauses = () => timers.mock.calls.map(([, delay]) => delay ?? 0).filter((delay) => delay > 8 * minute);
+
+/** Until so many checks have ended, and the next is set. */
+async function ended(count: number): Promise<void> {
+  const end = performance.now() + 10_000;
+  while (pauses().length < count) {
+    if (performance.now() > end) throw new Error(`${pauses().length} checks of ${count} have ended`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(pauses()).toHaveLength(count);
+}
+
+/** Lets the time pass until the next check has ended; how much that was. */
+async function nextCheck(): Promise<number> {
+  const before = Date.now();
+  const count = pauses().length;
+  const requests = forge.seen.length;
+  await vi.advanceTimersByTimeAsync((pauses().at(-1) ?? 0) - 1);
+  expect(forge.seen).toHaveLength(requests);
+  await vi.advanceTimersByTimeAsync(1);
+  await ended(count + 1);
+  expect(forge.seen).toHaveLength(requests + 1);
+  return Date.now() - before;
+}
+
+const limited = (seconds: number) => json(429, {}, { 'retry-after': String(seconds) });
+
+describe('ten minutes', () => {
+  it('lie between two checks, more or less', async () => {
+    feed.start();
+    await ended(1);
+    expect(feed.checkedAt).toEqual(new Date(now));
+    const gaps = [];
+    for (let i = 0; i < 40; i++) gaps.push(await nextCheck());
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(9 * minute);
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(11 * minute);
+    expect(new Set(gaps.map(Math.round)).size).toBeGreaterThan(30);
+    expect(checks).toBe(41);
+    expect(feed.checkedAt).toEqual(new Date(Date.now()));
+    // All but the first told that nothing has changed.
+    expect(forge.seen.map(({ status }) => status)).toEqual([200, ...gaps.map(() => 304)]);
+    expect(log).toEqual([]);
+  });
+
+  it.each([
+    [0, 9],
+    [0.5, 10],
+    [0.999_999_999, 11],
+  ])('with a die that shows %d are %d', async (die, minutes) => {
+    vi.spyOn(Math, 'random').mockReturnValue(die);
+    feed.start();
+    await ended(1);
+    expect((await nextCheck()) / minute).toBeCloseTo(minutes, 3);
+  });
+
+  it('begin anew with a check in between, and only once however often it is started', async () => {
+    feed.start();
+    feed.start();
+    await ended(1);
+    feed.start();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(forge.seen).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(8 * minute);
+    await feed.check();
+    await ended(2);
+    expect(await nextCheck()).toBeGreaterThanOrEqual(9 * minute);
+    expect(forge.seen).toHaveLength(3);
+  });
+
+  it('end when it is closed, and do not begin without a start', async () => {
+    await feed.check();
+    await vi.advanceTimersByTimeAsync(60 * minute);
+    expect(forge.seen).toHaveLength(1);
+    feed.start();
+    await ended(1);
+    feed.close();
+    await vi.advanceTimersByTimeAsync(60 * minute);
+    expect(forge.seen).toHaveLength(2);
+  });
+
+  it('keep no process alive', async () => {
+    vi.useRealTimers();
+    timers = vi.spyOn(globalThis, 'setTimeout');
+    feed.start();
+    await ended(1);
+    const ours = timers.mock.results.filter((_, i) =>
+      [10_000, pauses()[0]].includes(timers.mock.calls[i]?.[1]),
+    );
+    expect(ours.length).toBeGreaterThanOrEqual(2);
+    expect(ours.filter(({ value }) => value.hasRef())).toEqual([]);
+  });
+});
+
+describe('after errors', () => {
+  it('the pause doubles, up to four hours, and is ten minutes again when it works', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    feed.start();
+    await ended(1);
+    const answer = { releases: feed.releases, checkedAt: feed.checkedAt };
+    forge.next(...Array.from({ length: 8 }, () => json(500, {})));
+    const gaps: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      gaps.push((await nextCheck()) / minute);
+      if (i < 8) expect({ releases: feed.releases, checkedAt: feed.checkedAt }).toEqual(answer);
+    }
+    expect(gaps).toEqual([10, 10, 20, 40, 80, 160, 240, 240, 240, 10]);
+    expect(feed.checkedAt).toEqual(new Date(Date.now()));
+    expect(checks).toBe(3);
+    expect(log.map(({ level }) => level)).toEqual(['warn', 'info']);
+  });
+
+  it('a check by hand goes on', async () => {
+    forge.next(json(500, {}), json(500, {}));
+    await feed.check();
+    await feed.check();
+    await feed.check();
+    expect(feed.checkedAt).not.toBeNull();
+  });
+});
+
+describe('a rate limit', () => {
+  it.each<[string, number, Record<string, string>, number]>([
+    ['Retry-After in seconds', 429, { 'retry-after': '1800' }, 30],
+    ['as 403', 403, { 'retry-after': '1800' }, 30],
+    ['as 503', 503, { 'retry-after': '1800' }, 30],
+    ['Retry-After as a date', 429, { 'retry-after': new Date(now + 45 * minute).toUTCString() }, 45],
+    ['GitHub', 403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(now / 1000 + 3600) }, 60],
+    ['GitLab', 429, { 'ratelimit-remaining': '0', 'ratelimit-reset': String(now / 1000 + 1200) }, 20],
+    ['a year', 429, { 'retry-after': String(365 * 86_400) }, 24 * 60],
+  ])('allows no request before it is over: %s', async (_, status, headers, minutes) => {
+    forge.next(json(status, {}, headers));
+    feed.start();
+    await ended(1);
+    expect(log).toMatchObject([
+      {
+        level: 'warn',
+        message: expect.stringContaining(`before ${new Date(now + minutes * minute).toISOString()}`),
+      },
+    ]);
+    await vi.advanceTimersByTimeAsync(minutes * minute - 1);
+    for (let i = 0; i < 3; i++) await feed.check();
+    expect(forge.seen).toHaveLength(1);
+    expect(pauses()[0]).toBeGreaterThanOrEqual(minutes * minute);
+    expect(pauses()[0]).toBeLessThanOrEqual((minutes + 1) * minute);
+    await vi.advanceTimersByTimeAsync((pauses()[0] ?? 0) - minutes * minute + 1);
+    await ended(2);
+    expect(forge.seen).toHaveLength(2);
+    expect(feed.releases).toHaveLength(1);
+  });
+
+  it('that is over allows a check by hand, before the timer', async () => {
+    forge.next(limited(60));
+    feed.start();
+    await ended(1);
+    await vi.advanceTimersByTimeAsync(minute);
+    await feed.check();
+    expect(feed.releases).toHaveLength(1);
+  });
+
+  it('shorter than the pause does not shorten it', async () => {
+    forge.next(limited(60));
+    feed.start();
+    await ended(1);
+    expect(await nextCheck()).toBeGreaterThanOrEqual(9 * minute);
+  });
+
+  it('in the middle of the pages keeps the last answer', async () => {
+    await feed.check();
+    forge.next(json(200, [], { link: '</two>; rel="next"' }), limited(3600));
+    await feed.check();
+    expect(feed.releases).toHaveLength(1);
+    await feed.check();
+    expect(forge.seen).toHaveLength(3);
+  });
+
+  it('does not last longer for a clock that was set back, and the timer goes on', async () => {
+    forge.next(limited(3600));
+    feed.start();
+    await ended(1);
+    vi.setSystemTime(now - 30 * minute);
+    await vi.advanceTimersByTimeAsync(61 * minute);
+    // An hour has passed, and the clock says that half of it is still to come.
+    expect(forge.seen).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(1);
+    vi.setSystemTime(now - 400 * 24 * 60 * minute);
+    await feed.check();
+    expect(forge.seen).toHaveLength(2);
+  });
+});

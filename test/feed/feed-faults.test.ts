@@ -1,0 +1,359 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createFeed, type Feed } from '../../src/feed/feed.ts';
+import type { LogEntry } from '../../src/instance/contract/options.ts';
+import { endless, type Forge, json, type Reply, silence, startForge, text } from './forge.ts';
+
+const mebibyte = 1024 * 1024;
+const secret = 'Zq7secret';
+
+let forge: Forge;
+let feed: Feed | undefined;
+const log: LogEntry[] = [];
+
+beforeEach(async () => {
+  forge = await startForge();
+  log.length = 0;
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  feed?.close();
+  await forge.close();
+  expect(
+    JSON.stringify(log, (_, value) => (value instanceof Error ? [value.message, value.stack] : value)),
+  ).not.toContain(secret);
+});
+
+const feedOf = (url: string, headers: Record<string, string> = { authorization: `Bearer ${secret}` }) => {
+  feed = createFeed({ url, headers }, (entry) => log.push(entry));
+  return feed;
+};
+const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
+const messages = () =>
+  log.map(({ level, message }) => `${level}: ${message.replace(/127\.0\.0\.1:\d+/, 'HOST')}`);
+const warning = (why: string) =>
+  `warn: The releases at HOST cannot be read: ${why}. What was read last stays.`;
+const good = 'info: The releases at HOST can be read again.';
+
+/** What happens on another event loop's turn, with fake timers too. */
+async function until(done: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000;
+  while (!done()) {
+    if (performance.now() > end) throw new Error('it did not happen');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const cut = '[{"tag_name":"v9.0.0","draft":false,"prere';
+const bomb = gzipSync(Buffer.alloc(32 * mebibyte, ' '));
+
+describe('a bad answer', () => {
+  it.each<[string, Reply, string]>([
+    [
+      'HTML',
+      text(200, '<!doctype html><title>Sign in</title>', { 'content-type': 'text/html' }),
+      'the answer is no JSON',
+    ],
+    ['nothing', text(200, ''), 'the answer is no JSON'],
+    ['204', text(204, ''), 'it answers 204'],
+    ['JSON that ends too early', text(200, cut), 'the answer is no JSON'],
+    ['another shape', json(200, { message: secret }), 'the answer is no list of releases'],
+    ['a list of something else', json(200, [{ name: 'v9.0.0' }]), 'the answer is no list of releases'],
+    [
+      'a connection cut in the body',
+      (_, response) => {
+        response.writeHead(200, { 'content-length': '5000' });
+        response.write(cut, () => response.destroy());
+      },
+      'other side closed',
+    ],
+    ['a connection cut before', (request) => request.socket.destroy(), 'other side closed'],
+    [
+      'what is no HTTP',
+      (request) => request.socket.end('SSH-2.0-OpenSSH_9.2\r\n'),
+      'Response does not match the HTTP/1.1 protocol (Expected HTTP/, RTSP/ or ICE/)',
+    ],
+    ['gzip that is none', text(200, '[]', { 'content-encoding': 'gzip' }), 'incorrect header check'],
+    ['an endless page', endless(), 'a page is larger than 1 MiB'],
+    [
+      'a page that unpacks to 32 MiB',
+      text(200, bomb, { 'content-encoding': 'gzip' }),
+      'a page is larger than 1 MiB',
+    ],
+    ['401', json(401, { message: 'Bad credentials' }), 'it answers 401'],
+    ['404', json(404, { message: 'Not Found' }), 'it answers 404'],
+    [
+      'an endless 500',
+      (_, response) => {
+        response.writeHead(500);
+        response.write('x'.repeat(100));
+      },
+      'it answers 500',
+    ],
+    ['304 to what was no question', text(304, ''), 'it answers 304'],
+    [
+      'a redirect to itself',
+      (request, response) => {
+        forge.next(...Array.from({ length: 6 }, () => text(302, '', { location: request.url ?? '' })));
+        response.writeHead(302, { location: request.url }).end();
+      },
+      'it redirects more than 5 times',
+    ],
+    [
+      'a redirect to a file',
+      text(302, '', { location: 'file:///etc/passwd' }),
+      'it redirects to what is no web address',
+    ],
+    [
+      'a redirect to nowhere',
+      text(302, '', { location: 'http://[' }),
+      'it redirects to what is no web address',
+    ],
+    ['a redirect without a place', text(302, ''), 'it answers 302'],
+  ])('%s', async (_, reply, why) => {
+    forge.publish('v1.5.0');
+    const reading = feedOf(forge.address('gitea'));
+    if (why !== 'it answers 304') await reading.check();
+    const { releases, checkedAt } = reading;
+    forge.next(reply);
+    await reading.check();
+    expect(messages()).toEqual([warning(why)]);
+    expect([reading.releases, reading.checkedAt]).toEqual([releases, checkedAt]);
+    await until(() => forge.seen.every(({ status }) => status > 0));
+    // The rest was not read.
+    expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(12 * mebibyte);
+  });
+
+  it('reads a page of just 1 MiB, and drops the connection of a larger one', async () => {
+    const page = (size: number) => JSON.stringify({ releases: [{ version: 'v1.5.0' }] }).padEnd(size);
+    forge.next(
+      text(200, page(mebibyte)),
+      text(200, gzipSync(page(mebibyte)), { 'content-encoding': 'gzip' }),
+      text(200, page(mebibyte + 1)),
+      endless(),
+    );
+    const reading = feedOf(forge.origin);
+    for (let i = 0; i < 4; i++) await reading.check();
+    expect(messages()).toEqual([warning('a page is larger than 1 MiB')]);
+    expect(versions(reading)).toEqual(['v1.5.0']);
+    await until(() => forge.seen[3]?.dropped === true);
+    expect(forge.seen.slice(0, 2)).toMatchObject([{ dropped: false }, { dropped: false }]);
+  });
+
+  it('finds nobody at the port', async () => {
+    const reading = feedOf(forge.address('gitHub'));
+    await forge.close();
+    await reading.check();
+    expect(messages()).toEqual([
+      expect.stringMatching(/^warn: The releases at HOST cannot be read: connect ECONNREFUSED /),
+    ]);
+    expect([reading.releases, reading.checkedAt]).toEqual([[], null]);
+  });
+
+  it('never tells a token, wherever it is', async () => {
+    await feedOf(`${forge.origin}/${secret}?access_token=${secret}`).check();
+    await feedOf(forge.origin.replace('//', `//robot:${secret}@`)).check();
+    await feedOf(forge.origin, { authorization: `Bearer ${secret}\nx` }).check();
+    await feedOf(forge.origin.replace('//', `//robot:%zz${secret}@`)).check();
+    expect(messages()).toEqual([
+      warning('it answers 404'),
+      warning('it answers 404'),
+      warning('its headers or its login cannot be sent as they are written'),
+      warning('its headers or its login cannot be sent as they are written'),
+    ]);
+  });
+});
+
+describe('a failed page', () => {
+  it('fails the check, and nothing of it is kept', async () => {
+    forge.publish('v1.5.0', 'v1.4.0');
+    const reading = feedOf(`${forge.address('gitHub')}?per_page=1`);
+    await reading.check();
+    forge.publish('v1.7.0', 'v1.6.0');
+    const link = `<${forge.address('gitHub')}?per_page=1&page=2>; rel="next"`;
+    forge.next(
+      json(200, [{ tag_name: 'v1.7.0', draft: false, prerelease: false }], { link, etag: '"new"' }),
+      json(502, {}),
+    );
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.5.0', 'v1.4.0']);
+    expect(messages()).toEqual([warning('it answers 502')]);
+    // Of an answer that was not taken, the ETag is not either: it would hide what is new for good.
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.7.0', 'v1.6.0']);
+    expect(forge.seen.at(-2)?.headers['if-none-match']).not.toBe('"new"');
+  });
+});
+
+describe('the log', () => {
+  it('hears of the first failure in a row, and of its end', async () => {
+    forge.publish('v1.5.0');
+    const reading = feedOf(forge.address('gitHub'));
+    forge.next(json(500, {}), json(404, {}), silence, json(500, {}));
+    await reading.check();
+    await reading.check();
+    expect(messages()).toEqual([warning('it answers 500')]);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    const late = reading.check();
+    await until(() => forge.seen.length === 3);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await late;
+    await reading.check();
+    expect(messages()).toHaveLength(1);
+    await reading.check();
+    await reading.check();
+    expect(messages()).toEqual([warning('it answers 500'), good]);
+    forge.next(json(403, {}));
+    await reading.check();
+    expect(messages()).toEqual([warning('it answers 500'), good, warning('it answers 403')]);
+  });
+
+  it('may throw, and so may what follows a check', async () => {
+    forge.publish('v1.5.0');
+    const entries: LogEntry[] = [];
+    const bug = new Error('a bug of the host');
+    const reading = createFeed(
+      { url: forge.address('gitHub') },
+      (entry) => {
+        entries.push(entry);
+        throw bug;
+      },
+      () => {
+        throw bug;
+      },
+    );
+    await reading.check();
+    forge.next(json(500, {}));
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.5.0']);
+    expect(entries[0]).toEqual({
+      level: 'error',
+      message: 'What follows a check of the releases failed.',
+      cause: bug,
+    });
+    expect(entries[1]?.level).toBe('warn');
+    reading.close();
+  });
+});
+
+describe('the time-out', () => {
+  it.each<[string, readonly Reply[]]>([
+    ['no answer', [silence]],
+    [
+      'a body that stops',
+      [
+        (_, response) => {
+          response.writeHead(200, { 'content-type': 'application/json' });
+          response.write('[');
+        },
+      ],
+    ],
+    ['a redirect and no answer', [text(302, '', { location: '/elsewhere' }), silence]],
+    [
+      'a second page',
+      [
+        (_, response) => {
+          response.writeHead(200, { link: '</two>; rel="next"' }).end('[]');
+        },
+        silence,
+      ],
+    ],
+  ])('ends after 10 s: %s', async (_, replies) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    forge.next(...replies);
+    const reading = feedOf(forge.origin);
+    let ended = false;
+    const checking = reading.check().then(() => {
+      ended = true;
+    });
+    await until(() => forge.seen.length === replies.length);
+    await vi.advanceTimersByTimeAsync(9_900);
+    expect(ended).toBe(false);
+    await vi.advanceTimersByTimeAsync(100);
+    await checking;
+    expect(messages()).toEqual([warning('no whole answer within 10 s')]);
+    await until(() => forge.seen.at(-1)?.dropped === true);
+  });
+
+  it("is each page's own", async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    const answers: (() => void)[] = [];
+    const slow: Reply = (request, response) => {
+      const link: Record<string, string> = request.url === '/' ? { link: '</two>; rel="next"' } : {};
+      answers.push(() => void response.writeHead(200, link).end('[]'));
+    };
+    forge.next(slow, slow);
+    const reading = feedOf(forge.origin);
+    const checking = reading.check();
+    for (let page = 0; page < 2; page++) {
+      await until(() => answers.length === page + 1);
+      await vi.advanceTimersByTimeAsync(7_000);
+      answers[page]?.();
+    }
+    await checking;
+    expect(messages()).toEqual([]);
+    expect(reading.checkedAt).not.toBeNull();
+  });
+
+  it('leaves nothing behind when a check under way is closed', async () => {
+    forge.next(silence);
+    const reading = feedOf(forge.origin);
+    const checking = reading.check();
+    await until(() => forge.seen.length === 1);
+    reading.close();
+    await checking;
+    await until(() => forge.seen[0]?.dropped === true);
+    expect([log, reading.checkedAt]).toEqual([[], null]);
+  });
+});
+
+describe('a redirect', () => {
+  const tokens = { authorization: `Bearer ${secret}`, 'private-token': secret, cookie: `session=${secret}` };
+
+  it('is followed on the same origin, with the headers of the host', async () => {
+    forge.publish('v1.5.0');
+    forge.next(text(301, '', { location: new URL(forge.address('gitHub')).pathname }));
+    const reading = feedOf(`${forge.origin}/repos/acme/old-name/releases`, tokens);
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.5.0']);
+    expect(forge.seen[1]?.headers).toMatchObject(tokens);
+  });
+
+  it('is followed five times', async () => {
+    forge.publish('v1.5.0');
+    const { pathname } = new URL(forge.address('gitHub'));
+    forge.next(...Array.from({ length: 5 }, () => text(302, 'Found', { location: pathname })));
+    const reading = feedOf(forge.origin);
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.5.0']);
+    expect(forge.seen).toHaveLength(6);
+  });
+
+  it.each([301, 302, 303, 307, 308])(
+    '%i is followed to another origin, and none of them goes there',
+    async (status) => {
+      const other = await startForge();
+      try {
+        other.publish('v1.5.0', 'v1.4.0');
+        const { host } = new URL(other.origin);
+        const target = `//robot:${secret}@${host}/repos/acme/svc/releases?per_page=1`;
+        forge.next(text(status, '', { location: target }));
+        const reading = feedOf(forge.origin.replace('//', `//robot:${secret}@`), tokens);
+        await reading.check();
+        expect(versions(reading)).toEqual(['v1.5.0', 'v1.4.0']);
+        expect(other.seen).toHaveLength(2);
+        for (const { headers } of other.seen) {
+          expect(JSON.stringify(headers)).not.toContain(secret);
+          expect(headers).toMatchObject({ accept: 'application/json', 'user-agent': 'svc-updater' });
+          expect(headers).not.toHaveProperty('authorization');
+        }
+        // The way there is asked for again, and what has not changed is not sent again.
+        forge.next(text(status, '', { location: target }));
+        await reading.check();
+        expect(other.seen.at(-1)).toMatchObject({ status: 304, bytes: 0 });
+      } finally {
+        await other.close();
+      }
+    },
+  );
+});

@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import { releasesOf } from '../../src/feed/feed-shapes.ts';
+
+const gitHub = (tag_name: unknown, more: object = {}) => ({
+  tag_name,
+  draft: false,
+  prerelease: false,
+  html_url: 'https://forge.example/acme/svc/releases/tag/v1.5.0',
+  body: '- faster',
+  published_at: '2026-11-20T08:30:00Z',
+  ...more,
+});
+const gitLab = (tag_name: unknown, more: object = {}) => ({
+  tag_name,
+  description: '- faster',
+  released_at: '2026-11-20T08:30:00.123Z',
+  upcoming_release: false,
+  _links: { self: 'https://forge.example/acme/svc/-/releases/v1.5.0' },
+  ...more,
+});
+const versions = (...pages: unknown[]) => releasesOf(pages).map(({ version }) => version);
+
+describe('releasesOf', () => {
+  it('reads each shape', () => {
+    const notes = '- faster';
+    expect(releasesOf([[gitHub('v1.5.0')]])).toEqual([
+      {
+        version: 'v1.5.0',
+        url: 'https://forge.example/acme/svc/releases/tag/v1.5.0',
+        notes,
+        publishedAt: '2026-11-20T08:30:00.000Z',
+      },
+    ]);
+    expect(releasesOf([[gitLab('v1.5.0')]])).toEqual([
+      {
+        version: 'v1.5.0',
+        url: 'https://forge.example/acme/svc/-/releases/v1.5.0',
+        notes,
+        publishedAt: '2026-11-20T08:30:00.123Z',
+      },
+    ]);
+    const release = { version: 'v1.5.0', url: 'https://svc.example/v1.5.0', notes };
+    expect(releasesOf([{ releases: [{ ...release, publishedAt: '2026-11-20' }] }])).toEqual([
+      { ...release, publishedAt: '2026-11-20T00:00:00.000Z' },
+    ]);
+    expect(releasesOf([{ releases: [{ version: 'v1.5.0' }], generator: 'make' }])).toEqual([
+      { version: 'v1.5.0', url: null, notes: null, publishedAt: null },
+    ]);
+  });
+
+  it.each<[string, unknown, string[]]>([
+    ['a draft', gitHub('v1.5.0', { draft: true }), []],
+    ['a stable tag that its publisher calls a pre-release', gitHub('v1.5.0', { prerelease: true }), []],
+    [
+      'a canary tag that is marked as one',
+      gitHub('v1.6.0-canary.2', { prerelease: true }),
+      ['v1.6.0-canary.2'],
+    ],
+    ['a canary tag that is not', gitHub('v1.6.0-canary.2'), ['v1.6.0-canary.2']],
+    ['a release to come', gitLab('v1.5.0', { upcoming_release: true }), []],
+    [
+      'a GitLab that does not know of those yet',
+      gitLab('v1.5.0', { upcoming_release: undefined }),
+      ['v1.5.0'],
+    ],
+    ['no v', gitHub('1.5.0'), []],
+    ['a variant', gitHub('v1.5.0-alpine'), []],
+    ['another pre-release', gitHub('v1.5.0-rc.1'), []],
+    ['a floating tag', gitHub('latest'), []],
+    ['the channel alone', gitHub('canary'), []],
+    ['another product of the repository', gitHub('chart-v1.5.0'), []],
+    ['space around it', gitHub(' v1.5.0'), []],
+    ['a line end after it', gitHub('v1.5.0\n'), []],
+    ['numbers that no machine compares', gitHub(`v1.5.${'9'.repeat(30)}`), []],
+    ['an empty tag', gitHub(''), []],
+  ])('%s', (_, entry, expected) => {
+    expect(versions([entry])).toEqual(expected);
+  });
+
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['a word', 'v1.5.0'],
+    ['a list', ['v1.5.0']],
+    ['no tag', gitHub(undefined)],
+    ['a tag that is a number', gitHub(1.5)],
+    // Taken for GitLab's shape, a draft would be offered.
+    ['a draft that is a word', gitHub('v1.5.0', { draft: 'true' })],
+    ['no word about drafts', gitHub('v1.5.0', { draft: undefined })],
+    ['an upcoming release that is a word', gitLab('v1.5.0', { upcoming_release: 'yes' })],
+    ['notes that are none', gitHub('v1.5.0', { body: { html: '' } })],
+  ])('leaves out one release that does not parse: %s', (_, entry) => {
+    expect(versions([entry, gitHub('v1.4.0'), entry])).toEqual(['v1.4.0']);
+  });
+
+  it.each<[string, unknown[]]>([
+    ['null', [null]],
+    ['a word', ['v1.5.0']],
+    ['an error of a forge', [{ message: 'Not Found', documentation_url: 'https://docs.example' }]],
+    ['releases that are no list', [{ releases: { 'v1.5.0': {} } }]],
+    ['one release', [gitHub('v1.5.0')]],
+    ['the list of tags', [[{ name: 'v1.5.0', commit: { sha: 'f8d3d94' } }]]],
+    ['a second page that is none', [[gitHub('v1.5.0')], { message: 'Server Error' }]],
+  ])('refuses what is no list of releases: %s', (_, pages) => {
+    expect(() => releasesOf(pages)).toThrow('the answer is no list of releases');
+  });
+
+  it('refuses a list without end', () => {
+    const many = (count: number) => [
+      { releases: Array.from({ length: count }, () => ({ version: 'v1.5.0' })) },
+    ];
+    expect(releasesOf(many(5000))).toHaveLength(1);
+    expect(() => releasesOf(many(5001))).toThrow('it lists more than 5000 releases');
+    expect(() => releasesOf([...many(2500), ...many(2501)])).toThrow('it lists more than 5000 releases');
+  });
+
+  it('takes none for none', () => {
+    expect(releasesOf([[]])).toEqual([]);
+    expect(releasesOf([{ releases: [] }])).toEqual([]);
+    expect(versions([gitHub('nightly')])).toEqual([]);
+  });
+
+  it('takes each tag once, the first that is offered', () => {
+    const pages = [
+      [gitHub('v1.5.0', { draft: true, body: 'a draft' }), gitHub('v1.5.0', { body: 'first' })],
+      [gitHub('v1.5.0', { body: 'moved to the next page meanwhile' })],
+    ];
+    expect(releasesOf(pages).map(({ notes }) => notes)).toEqual(['first']);
+  });
+
+  it.each<[unknown, string | null]>([
+    ['https://svc.example/v1.5.0?a=b#c', 'https://svc.example/v1.5.0?a=b#c'],
+    ['http://10.0.0.7:3000/v1.5.0', 'http://10.0.0.7:3000/v1.5.0'],
+    ['https://svc.example/"><script>', 'https://svc.example/%22%3E%3Cscript%3E'],
+    ['javascript:alert(1)', null],
+    [' \u0001java\nscript:alert(1)', null],
+    ['data:text/html,x', null],
+    ['//svc.example/v1.5.0', null],
+    ['/v1.5.0', null],
+    ['', null],
+    [null, null],
+    [`https://svc.example/${'x'.repeat(3000)}`, null],
+  ])('takes the page %j as %j', (url, expected) => {
+    expect(releasesOf([{ releases: [{ version: 'v1.5.0', url }] }])[0]?.url).toBe(expected);
+  });
+
+  it.each<[unknown, string | null]>([
+    ['2026-11-20T08:30:00Z', '2026-11-20T08:30:00.000Z'],
+    ['2026-11-20T08:30:00.5+05:30', '2026-11-20T03:00:00.500Z'],
+    ['2026-11-20', '2026-11-20T00:00:00.000Z'],
+    // In whose time zone?
+    ['2026-11-20T08:30:00', null],
+    ['2026-13-20T08:30:00Z', null],
+    ['0000-01-01T00:00:00+14:00', null],
+    ['9999-12-31T23:00:00-05:00', null],
+    ['yesterday', null],
+    ['1', null],
+    ['', null],
+    [null, null],
+  ])('takes the time %j as %j', (publishedAt, expected) => {
+    expect(releasesOf([{ releases: [{ version: 'v1.5.0', publishedAt }] }])[0]?.publishedAt).toBe(expected);
+  });
+
+  it('cuts notes that are too long, and never a character in two', () => {
+    const notesOf = (body: string | null) => releasesOf([[gitHub('v1.5.0', { body })]])[0]?.notes;
+    expect(notesOf('x'.repeat(65_537))).toBe('x'.repeat(65_536));
+    expect(notesOf(`${'x'.repeat(65_535)}😀`)).toBe('x'.repeat(65_535));
+    expect(notesOf('')).toBeNull();
+    expect(notesOf(null)).toBeNull();
+  });
+});

@@ -1,0 +1,269 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createFeed, type Feed } from '../../src/feed/feed.ts';
+import type { LogEntry } from '../../src/instance/contract/options.ts';
+import { newestOn } from '../../src/release/channel.ts';
+import { type Api, type Forge, json, type Published, startForge } from './forge.ts';
+
+let forge: Forge;
+let feed: Feed | undefined;
+const log: LogEntry[] = [];
+
+beforeEach(async () => {
+  forge = await startForge();
+  log.length = 0;
+});
+afterEach(async () => {
+  feed?.close();
+  await forge.close();
+  // Whatever a test here was about, nothing was to be said.
+  expect(log).toEqual([]);
+});
+
+const feedOf = (url: string, headers?: Record<string, string>) => {
+  feed = createFeed({ url, ...(headers && { headers }) }, (entry) => log.push(entry));
+  return feed;
+};
+const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
+const every: Api[] = ['gitHub', 'gitea', 'gitLab', 'static'];
+
+describe('what a feed reads', () => {
+  it.each(every)('%s', async (api) => {
+    forge.publish(
+      { tag: 'v1.5.0', notes: '- faster', publishedAt: '2026-11-21T12:00:00+02:00' },
+      'v1.4.2',
+      'v1.6.0-canary.2',
+    );
+    const reading = feedOf(forge.address(api));
+    expect([reading.releases, reading.checkedAt]).toEqual([[], null]);
+    const before = Date.now();
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.5.0', 'v1.4.2', 'v1.6.0-canary.2']);
+    expect(reading.releases[0]).toEqual({
+      version: 'v1.5.0',
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/.*v1\.5\.0$/),
+      notes: '- faster',
+      publishedAt: '2026-11-21T10:00:00.000Z',
+    });
+    expect(reading.releases[1]?.notes).toBeNull();
+    expect(reading.checkedAt?.getTime()).toBeGreaterThanOrEqual(before);
+    expect(forge.seen).toMatchObject([
+      { headers: { accept: 'application/json', 'user-agent': 'svc-updater' }, status: 200 },
+    ]);
+  });
+
+  it.each<[Api, Published]>([
+    ['gitHub', { tag: 'v1.5.0', draft: true }],
+    ['gitHub', { tag: 'v1.5.0', prerelease: true }],
+    ['gitea', { tag: 'v1.5.0', draft: true }],
+    ['gitea', { tag: 'v1.5.0', prerelease: true }],
+    ['gitLab', { tag: 'v1.5.0', upcoming: true }],
+    ['static', { tag: 'nightly' }],
+    ['gitHub', { tag: 'v1.5.0-rc.1' }],
+    ['gitLab', { tag: '1.5.0' }],
+  ])('%s: not %j', async (api, release) => {
+    forge.publish(release, { tag: 'v1.6.0-canary.2', prerelease: true }, 'v1.4.2');
+    const reading = feedOf(forge.address(api));
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.4.2', 'v1.6.0-canary.2']);
+  });
+
+  it('sends the headers of the host, which beat its own', async () => {
+    forge.publish('v1.5.0');
+    await feedOf(forge.address('gitHub'), {
+      Authorization: 'Bearer token',
+      Accept: 'application/vnd.github+json',
+    }).check();
+    expect(forge.seen[0]?.headers).toMatchObject({
+      authorization: 'Bearer token',
+      accept: 'application/vnd.github+json',
+      'user-agent': 'svc-updater',
+    });
+  });
+
+  it('sends a login of the address as one', async () => {
+    forge.publish('v1.5.0');
+    const url = new URL(forge.address('static'));
+    url.username = 'robot';
+    url.password = 'p@ss';
+    await feedOf(url.href).check();
+    expect(forge.seen[0]?.headers.authorization).toBe(
+      `Basic ${Buffer.from('robot:p@ss').toString('base64')}`,
+    );
+  });
+
+  it('keeps the newest of each channel, whatever is published on the other, and the notes of a few', async () => {
+    const notes = 'x'.repeat(50);
+    const canaries = Array.from({ length: 500 }, (_, i) => ({ tag: `v2.0.0-canary.${i}`, notes }));
+    const stable = Array.from({ length: 150 }, (_, i) => ({ tag: `v1.${i}.0`, notes }));
+    forge.publish(...canaries, ...stable);
+    const reading = feedOf(forge.address('static'));
+    await reading.check();
+    expect(reading.releases).toHaveLength(200);
+    expect(newestOn('stable', reading.releases)).toMatchObject({ version: 'v1.149.0', notes });
+    expect(newestOn('canary', reading.releases)).toMatchObject({ version: 'v2.0.0-canary.499', notes });
+    expect(reading.releases.filter((release) => release.notes !== null)).toHaveLength(10);
+  });
+});
+
+describe('pages', () => {
+  it.each<[Api, string]>([
+    ['gitHub', 'per_page'],
+    ['gitea', 'limit'],
+    ['gitLab', 'per_page'],
+  ])('%s: all of them', async (api, size) => {
+    forge.publish('v1.4.0', 'v1.4.1', 'v1.4.2', 'v1.5.0', 'v1.4.3');
+    const reading = feedOf(`${forge.address(api)}?${size}=2`);
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.5.0', 'v1.4.3', 'v1.4.2', 'v1.4.1', 'v1.4.0']);
+    expect(forge.seen).toHaveLength(3);
+  });
+
+  it('five at most', async () => {
+    forge.publish(...Array.from({ length: 9 }, (_, i) => `v1.${i}.0`));
+    const reading = feedOf(`${forge.address('gitHub')}?per_page=1`);
+    await reading.check();
+    expect(versions(reading)).toEqual(['v1.4.0', 'v1.3.0', 'v1.2.0', 'v1.1.0', 'v1.0.0']);
+    expect(forge.seen).toHaveLength(5);
+  });
+
+  it.each([
+    ['quoted', '</two>; rel="next"'],
+    ['bare, and shouted', '</two>; REL=Next'],
+    ['one of two words', '</two>; rel="last next"'],
+    ['after others', '</one>; rel="prev", </three>; rel=last; title="a, b", </two>; title="c"; rel="next"'],
+    ['with a login, which fetch would refuse', '<http://a:b@HOST/two>; rel="next"'],
+    ['relative', '<two?x=,;>;rel=next'],
+  ])('by the Link header: %s', async (_, link) => {
+    const { host } = new URL(forge.origin);
+    forge.next(json(200, [], { link: link.replace('HOST', host) }), json(200, []));
+    await feedOf(`${forge.origin}/one`).check();
+    expect(forge.seen.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/one', '/two']);
+  });
+
+  it.each([
+    ['no next', '</two>; rel="last"'],
+    ['a word that only begins so', '</two>; rel="nextish"'],
+    ['no address', '<http://[>; rel="next"'],
+    ['another scheme', '<file:///etc/passwd>; rel="next"'],
+    ['nonsense', 'next'],
+  ])('none where the Link header says: %s', async (_, link) => {
+    forge.next(json(200, [], { link }));
+    await feedOf(`${forge.origin}/one`).check();
+    expect(forge.seen).toHaveLength(1);
+  });
+
+  it('none of another origin: the list ends there', async () => {
+    const other = await startForge();
+    try {
+      other.publish('v9.0.0');
+      forge.next(
+        json(
+          200,
+          { releases: [{ version: 'v1.5.0' }] },
+          { link: `<${other.address('static')}>; rel="next"` },
+        ),
+      );
+      const reading = feedOf(forge.address('static'), { 'private-token': 'secret' });
+      await reading.check();
+      expect(versions(reading)).toEqual(['v1.5.0']);
+      expect(other.seen).toEqual([]);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('what has not changed', () => {
+  it.each<[Api, string, number]>([
+    ['gitHub', 'if-none-match', 304],
+    ['gitLab', 'if-none-match', 304],
+    ['static', 'if-modified-since', 304],
+    // Gitea names neither, and the list is read again.
+    ['gitea', '', 200],
+  ])('%s', async (api, condition, status) => {
+    let checks = 0;
+    const reading = createFeed(
+      { url: `${forge.address(api)}?per_page=1&limit=1` },
+      (entry) => log.push(entry),
+      () => checks++,
+    );
+    forge.publish('v1.5.0');
+    await reading.check();
+    const { releases, checkedAt } = reading;
+    await reading.check();
+    expect(forge.seen[0]?.headers).not.toHaveProperty(condition || 'if-none-match');
+    expect(forge.seen).toMatchObject([
+      { status: 200 },
+      { status, bytes: status === 304 ? 0 : expect.any(Number) },
+    ]);
+    expect(reading.releases).toEqual(releases);
+    expect(reading.checkedAt?.getTime()).toBeGreaterThanOrEqual(checkedAt?.getTime() ?? 0);
+    expect(checks).toBe(2);
+
+    forge.publish('v1.6.0', 'v1.5.0');
+    await reading.check();
+    expect(newestOn('stable', reading.releases)?.version).toBe('v1.6.0');
+    await reading.check();
+    expect(forge.seen.at(-1)?.status).toBe(status);
+    expect(checks).toBe(4);
+    reading.close();
+  });
+
+  it('is one request, also where there are more pages', async () => {
+    forge.publish('v1.5.0', 'v1.4.0', 'v1.3.0');
+    const reading = feedOf(`${forge.address('gitHub')}?per_page=1`);
+    await reading.check();
+    expect(forge.seen.map(({ headers }) => 'if-none-match' in headers)).toEqual([false, false, false]);
+    await reading.check();
+    expect(forge.seen).toHaveLength(4);
+    expect(forge.seen[3]).toMatchObject({ status: 304, bytes: 0, dropped: false });
+    expect(versions(reading)).toHaveLength(3);
+  });
+
+  it('takes an ETag before a date, and keeps the connection', async () => {
+    const validators = { etag: '"one"', 'last-modified': 'Fri, 20 Nov 2026 08:30:00 GMT' };
+    const ports = new Set<number | undefined>();
+    forge.next(
+      json(200, [], validators),
+      (request, response) => {
+        ports.add(request.socket.remotePort);
+        response.writeHead(304).end();
+      },
+      (request, response) => {
+        ports.add(request.socket.remotePort);
+        response.writeHead(304).end();
+      },
+    );
+    const reading = feedOf(forge.origin);
+    for (let i = 0; i < 3; i++) {
+      await reading.check();
+      // An answer may be handed out a moment before its connection is free.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(forge.seen[2]?.headers).toMatchObject({ 'if-none-match': '"one"' });
+    expect(forge.seen[2]?.headers).not.toHaveProperty('if-modified-since');
+    expect(ports.size).toBe(1);
+  });
+});
+
+describe('check', () => {
+  it('joins the one under way', async () => {
+    forge.publish('v1.5.0');
+    const reading = feedOf(forge.address('gitHub'));
+    await Promise.all([reading.check(), reading.check(), reading.check()]);
+    expect(forge.seen).toHaveLength(1);
+    await reading.check();
+    expect(forge.seen).toHaveLength(2);
+  });
+
+  it('does nothing once closed', async () => {
+    forge.publish('v1.5.0');
+    const reading = feedOf(forge.address('gitHub'));
+    reading.close();
+    await reading.check();
+    reading.start();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(forge.seen).toEqual([]);
+    expect(reading.checkedAt).toBeNull();
+  });
+});

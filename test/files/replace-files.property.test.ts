@@ -1,0 +1,330 @@
+import { basename, dirname, join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type FileSystem, type Owner, writeWhole } from '../../src/files/file-system.ts';
+import {
+  type FileRecord,
+  type Replacement,
+  replaceFiles,
+  restoreFiles,
+} from '../../src/files/replace-files.ts';
+import { UpdateError } from '../../src/progress/update-error.ts';
+import { FakeDisk, type FakeProcess, type Fault, type Luck } from './fake-file-system.ts';
+
+const state = '/srv/svc/.svc-updater';
+const journal = `${state}/journal.json`;
+const backup = `${state}/backup/20261121T104207Z`;
+const directories = ['/srv/svc', '/srv/svc/sub', '/srv/other'];
+/** The last one is on a file system of its own, where no backup can take a file's place. */
+const all = [...directories, '/mnt/data'];
+
+interface File {
+  directory: string;
+  name: string;
+  kind: 'there' | 'new' | 'link';
+  before: string;
+  after: string;
+  owner: Owner;
+}
+
+const pathOf = ({ directory, name }: Pick<File, 'directory' | 'name'>) => join(directory, name);
+
+const text = fc.oneof(fc.constantFrom('', 'A=1\r\n', 'ä'), fc.string({ maxLength: 8 }));
+
+const filesIn = (directories: readonly string[], maxLength: number) =>
+  fc.uniqueArray(
+    fc.record<File>({
+      directory: fc.constantFrom(...directories),
+      name: fc.constantFrom('.env', 'compose.yaml', '1-.env'),
+      kind: fc.constantFrom('there', 'there', 'new', 'link'),
+      before: text,
+      after: text,
+      owner: fc.constantFrom({ uid: 0, gid: 0, mode: 0o644 }, { uid: 1000, gid: 100, mode: 0o4640 }),
+    }),
+    { minLength: 1, maxLength, selector: pathOf },
+  );
+
+/** Everything that is not the updater's own. */
+const outside = (disk: FakeDisk) =>
+  Object.fromEntries([...disk.contents()].filter(([path]) => !path.startsWith(`${state}/`)));
+
+/** An instance before its update: its disk, what the update replaces, and all there is before and after. */
+function layOut(files: readonly File[], seed: number) {
+  const disk = new FakeDisk(['/mnt']);
+  for (const path of [...all, '/srv/real']) disk.putDirectory(path);
+  const updated = disk.clone();
+  const replacements = files.map((file): Replacement => {
+    const path = pathOf(file);
+    const isNew = file.kind === 'new';
+    const real = file.kind === 'link' ? `/srv/real/${path.replaceAll('/', '-')}` : path;
+    if (file.kind === 'link') for (const each of [disk, updated]) each.putLink(path, real);
+    if (!isNew) disk.putFile(real, file.before, file.owner);
+    updated.putFile(real, file.after, isNew ? { uid: 0, gid: 0, mode: 0o600 } : file.owner);
+    return { path, before: isNew ? null : file.before, after: file.after };
+  });
+  // Of a file that is new, nothing is to be written to put it back.
+  const elsewhere = files.some(
+    ({ directory, kind, before, after }) => directory === '/mnt/data' && kind === 'there' && before !== after,
+  );
+  return { disk, replacements, seed, elsewhere, old: outside(disk), updated: outside(updated) };
+}
+
+type Instance = ReturnType<typeof layOut>;
+
+/** A disk of this instance; its state directory was made just now, and is in memory alone. */
+async function diskOf({ disk }: Instance): Promise<FakeDisk> {
+  const copy = disk.clone();
+  await copy.process().makeDirectory(state, 0o700);
+  return copy;
+}
+
+interface Journal {
+  /** Files are being replaced; all of them are new; all of them are old again. */
+  phase: 'write' | 'done' | 'back';
+  files: readonly FileRecord[];
+}
+
+const note = (fs: FileSystem, content: Journal) =>
+  writeWhole(fs, journal, JSON.stringify(content), { mode: 0o600 });
+
+async function readJournal(fs: FileSystem): Promise<Journal | null> {
+  const bytes = await fs.read(journal);
+  return bytes && JSON.parse(bytes.toString());
+}
+
+/** A run as far as its files go. */
+async function update(fs: FileSystem, { replacements }: Instance) {
+  try {
+    const files = await replaceFiles(replacements, {
+      run: basename(backup),
+      backup,
+      planned: replacements.flatMap(({ path, before }) => (before === null ? [] : [{ path, text: before }])),
+      prepared: (files) => note(fs, { phase: 'write', files }),
+      fs,
+    });
+    await note(fs, { phase: 'done', files });
+  } catch (error) {
+    // Whoever is told that all is as before writes that down, and nobody recovers any more.
+    if (codeOf(error) === 'write-failed' && (await readJournal(fs)))
+      await note(fs, { phase: 'back', files: [] });
+    throw error;
+  }
+}
+
+/** What the next process does first. */
+async function recover(fs: FileSystem) {
+  const found = await readJournal(fs);
+  if (found?.phase !== 'write') {
+    // What is only in memory is not to be relied on.
+    if (found) await fs.sync(state);
+    return;
+  }
+  expect(await restoreFiles(found.files, { fs })).toEqual([]);
+  await note(fs, { phase: 'back', files: found.files });
+}
+
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error);
+
+/** Lets a process do its work; gives the code of its error. */
+async function attempt(process: FakeProcess, work: (fs: FileSystem) => Promise<void>): Promise<unknown> {
+  try {
+    await work(process);
+    return 'good';
+  } catch (error) {
+    if (process.stopped) return 'stopped';
+    if (error instanceof UpdateError || (error instanceof Error && 'syscall' in error)) return codeOf(error);
+    throw error;
+  }
+}
+
+/** All old, or all new where the journal says so, byte for byte and nothing beside them: now, and after a power loss. */
+async function expectSettled(instance: Instance, disk: FakeDisk, where: string, luck: Luck) {
+  const phase = (await readJournal(disk.process()))?.phase ?? 'none';
+  expect(phase, where).not.toBe('write');
+  const wanted = phase === 'done' ? instance.updated : instance.old;
+  expect(outside(disk), where).toEqual(wanted);
+  disk.losePower(luck);
+  expect(outside(disk), `${where}, and power lost once more`).toEqual(wanted);
+}
+
+const nothingSpared: Luck = () => 0;
+
+/** Numbers that look random, the same for a seed each time. */
+function luckOf(seed: number): Luck {
+  let at = (seed * 2654435761) % 2 ** 32;
+  return () => {
+    at = (at * 1664525 + 1013904223) % 2 ** 32;
+    return at / 2 ** 32;
+  };
+}
+
+/** No power loss, the worst, and another. */
+const lucks = (seed: number): (Luck | null)[] => [null, nothingSpared, luckOf(seed)];
+
+const once = (operation: number, fault: Fault) => (n: number) => (n === operation ? fault : undefined);
+
+/** Tries every operation, until a process ends before it comes to that one. */
+async function forEveryOperation(tryOne: (operation: number) => Promise<FakeProcess>): Promise<number> {
+  for (let n = 0; ; n++) if ((await tryOne(n)).operations <= n) return n;
+}
+
+const check = (
+  files: fc.Arbitrary<File[]>,
+  numRuns: number,
+  property: (instance: Instance) => Promise<unknown>,
+) =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.tuple(files, fc.nat()).map(([given, seed]) => layOut(given, seed)),
+      async (instance) => void (await property(instance)),
+    ),
+    { numRuns },
+  );
+
+describe('replacing files as one transaction', { timeout: 60_000 }, () => {
+  it('has journal, backups and new texts on the disk before the first file changes', () =>
+    check(filesIn(all, 5), 50, async (instance) => {
+      let first = -1;
+      const rehearsal = (await diskOf(instance)).process();
+      rehearsal.onOperation = (syscall, [, to]) => {
+        if (syscall === 'rename' && to && !to.startsWith(state) && first < 0)
+          first = rehearsal.operations - 1;
+      };
+      await update(rehearsal, instance);
+      const disk = await diskOf(instance);
+      expect(await attempt(disk.process(once(first, 'stop-before')), (fs) => update(fs, instance))).toBe(
+        'stopped',
+      );
+      const temporaries = (await readJournal(disk.process()))?.files.map(({ temporary }) => temporary) ?? [];
+      for (const temporary of temporaries) await disk.process().sync(dirname(temporary));
+      disk.losePower(nothingSpared);
+      const kept = await readJournal(disk.process());
+      expect(kept?.files.map(({ path }) => path)).toEqual(instance.replacements.map(({ path }) => path));
+      for (const { real, backup, temporary } of kept?.files ?? []) {
+        if (backup !== null) expect(disk.contents().get(backup)).toBe(instance.old[real]);
+        expect(disk.contents().get(temporary)).toBe(instance.updated[real]);
+      }
+    }));
+
+  it('puts all back where one operation fails', () =>
+    check(filesIn(all, 5), 10, (instance) =>
+      forEveryOperation(async (n) => {
+        let process: FakeProcess | undefined;
+        for (const fault of ['fail', 'fail-after'] as const) {
+          const disk = await diskOf(instance);
+          process = disk.process(once(n, fault));
+          const code = await attempt(process, (fs) => update(fs, instance));
+          const where = `${fault} at ${n}: ${code}`;
+          // An error of the system itself is one of the journal's last writing: the files are not to blame.
+          expect(['good', 'write-failed', 'EIO'], where).toContain(code);
+          if (code === 'EIO') await recover(disk.process());
+          await expectSettled(instance, disk, where, n % 2 ? nothingSpared : luckOf(instance.seed + n));
+        }
+        return process as FakeProcess;
+      }),
+    ));
+
+  it('says so where a second one fails, too, and a later process puts all back', () =>
+    check(filesIn(all, 3), 40, (instance) =>
+      forEveryOperation(async (n) => {
+        const luck = luckOf(instance.seed + n);
+        const second = n + 1 + Math.floor(luck() * 20);
+        const disk = await diskOf(instance);
+        const process = disk.process(
+          (at) => once(n, 'fail')(at) ?? once(second, n % 2 ? 'fail' : 'fail-after')(at),
+        );
+        const code = await attempt(process, (fs) => update(fs, instance));
+        const where = `failures at ${n} and ${second}: ${code}`;
+        if (code === 'write-failed') {
+          // The second may have kept it from removing a temporary file.
+          disk.losePower(nothingSpared);
+          expect(outside(disk), where).toMatchObject(instance.old);
+          for (const path of Object.keys(outside(disk))) {
+            if (!(path in instance.old)) expect(path, where).toContain('.svc-updater-');
+          }
+        } else {
+          await recover(disk.process());
+          await expectSettled(instance, disk, where, luck);
+        }
+        return process;
+      }),
+    ));
+
+  it('is all old or all new after a process was killed at any operation, or power was lost', () =>
+    check(filesIn(all, 5), 10, (instance) =>
+      forEveryOperation(async (n) => {
+        let process: FakeProcess | undefined;
+        for (const fault of ['stop-amid', 'stop-after'] as const) {
+          for (const [index, luck] of lucks(instance.seed + n).entries()) {
+            const disk = await diskOf(instance);
+            process = disk.process(once(n, fault));
+            await attempt(process, (fs) => update(fs, instance));
+            if (luck) disk.losePower(luck);
+            await recover(disk.process());
+            await expectSettled(instance, disk, `${fault} at ${n}, luck ${index}`, luckOf(instance.seed + n));
+          }
+        }
+        return process as FakeProcess;
+      }),
+    ));
+
+  it('is so even where the recovery is killed or loses power, too', () =>
+    check(filesIn(all, 3), 8, (instance) =>
+      forEveryOperation(async (n) => {
+        let process: FakeProcess | undefined;
+        await forEveryOperation(async (m) => {
+          const before = lucks(instance.seed + m)[(n + m) % 3];
+          const amid = lucks(instance.seed + n)[m % 3];
+          const disk = await diskOf(instance);
+          process = disk.process(once(n, 'stop-after'));
+          await attempt(process, (fs) => update(fs, instance));
+          if (before) disk.losePower(before);
+          const recovery = disk.process(once(m, m % 2 ? 'stop-after' : 'stop-amid'));
+          await attempt(recovery, recover);
+          if (amid) disk.losePower(amid);
+          await recover(disk.process());
+          await expectSettled(instance, disk, `stops at ${n} and ${m}`, nothingSpared);
+          return recovery;
+        });
+        return process as FakeProcess;
+      }),
+    ));
+
+  it('needs no space to put all back', () =>
+    check(filesIn(directories, 5), 25, (instance) =>
+      forEveryOperation(async (n) => {
+        const disk = await diskOf(instance);
+        // While the disk is full, a rename may fail as well.
+        const failing = n + Math.floor(luckOf(instance.seed + n)() * 20);
+        const process = disk.process(once(failing, 'fail'));
+        process.onOperation = () => {
+          disk.full ||= process.operations > n;
+        };
+        const code = await attempt(process, (fs) => update(fs, instance));
+        const where = `full from ${n}, failure at ${failing}: ${code}`;
+        expect(['good', 'write-failed', 'EIO', 'ENOSPC'], where).toContain(code);
+        // Where the journal could not take the news, the next process reads in it that files are being replaced.
+        await attempt(disk.process(), recover);
+        const { phase } = (await readJournal(disk.process())) ?? {};
+        expect(outside(disk), where).toEqual(phase === 'done' ? instance.updated : instance.old);
+        disk.full = false;
+        await recover(disk.process());
+        await expectSettled(instance, disk, where, luckOf(instance.seed + n));
+        return process;
+      }),
+    ));
+
+  it('puts all back when space is there again, where the backups are on another file system', () =>
+    check(filesIn(all, 5), 100, async (instance) => {
+      const disk = await diskOf(instance);
+      const process = disk.process();
+      process.onOperation = (syscall, [path, to]) => {
+        disk.full ||= syscall === 'rename' && path !== undefined && to !== undefined && !to.startsWith(state);
+      };
+      expect(await attempt(process, (fs) => update(fs, instance))).toBe('ENOSPC');
+      expect(await attempt(disk.process(), recover)).toBe(instance.elsewhere ? 'files-not-back' : 'ENOSPC');
+      disk.full = false;
+      await recover(disk.process());
+      await expectSettled(instance, disk, 'space again', nothingSpared);
+    }));
+});

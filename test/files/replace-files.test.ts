@@ -1,0 +1,397 @@
+import {
+  chmod,
+  chown,
+  type FileHandle,
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { disk } from '../../src/files/file-system.ts';
+import {
+  type FileRecord,
+  removeTemporaries,
+  replaceFiles,
+  restoreFiles,
+  stateOf,
+} from '../../src/files/replace-files.ts';
+
+let root = '';
+const run = '20261121T104207Z';
+const at = (name: string) => join(root, name);
+const text = (name: string) => readFile(at(name), 'utf8');
+
+const both = () => [
+  { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
+  { path: at('compose.yaml'), before: 'old\n', after: 'new\n' },
+];
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'replace-files-'));
+  await writeFile(at('.env'), 'A=1\r\n');
+  await writeFile(at('compose.yaml'), 'old\n');
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+describe('replaceFiles', () => {
+  it('replaces every file, keeps what was, and leaves nothing beside it', async () => {
+    await replaceFiles(
+      [
+        { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
+        { path: at('compose.yaml'), before: 'old\n', after: 'new\n' },
+        { path: at('new.env'), before: null, after: 'B=1\n' },
+      ],
+      { run, backup: at('backup/run') },
+    );
+    expect(await text('.env')).toBe('A=2\r\n');
+    expect(await text('compose.yaml')).toBe('new\n');
+    expect(await text('new.env')).toBe('B=1\n');
+    expect((await lstat(at('new.env'))).mode & 0o7777).toBe(0o600);
+    expect(await text('backup/run/.env')).toBe('A=1\r\n');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml', 'new.env']);
+    expect((await readdir(at('backup/run'))).sort()).toEqual(['.env', 'compose.yaml']);
+  });
+
+  it('replaces nothing where a file that was planned on has changed', async () => {
+    const planned = [{ path: at('compose.yaml'), text: 'older\n' }];
+    const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
+    await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
+      code: 'file-changed',
+      message: `${at('compose.yaml')} was changed by somebody else during the update`,
+    });
+    await rm(at('compose.yaml'));
+    await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
+      code: 'file-changed',
+    });
+    expect((await readdir(root)).sort()).toEqual(['.env']);
+    expect(await text('.env')).toBe('A=1\r\n');
+  });
+
+  it('keeps mode and owner', async () => {
+    await chmod(at('.env'), 0o640);
+    const root = process.getuid?.() === 0;
+    if (root) await chown(at('.env'), 1234, 4321);
+    await replaceFiles([{ path: at('.env'), before: 'A=1\r\n', after: 'x' }], { run, backup: at('backup') });
+    const { mode, uid, gid } = await lstat(at('.env'));
+    expect(mode & 0o7777).toBe(0o640);
+    if (root) expect([uid, gid]).toEqual([1234, 4321]);
+  });
+
+  it('writes through a symbolic link', async () => {
+    await mkdir(at('real'));
+    await writeFile(at('real/.env'), 'L=1\n');
+    await rm(at('.env'));
+    await symlink('real/.env', at('.env'));
+    const records = await replaceFiles([{ path: at('.env'), before: 'L=1\n', after: 'L=2\n' }], {
+      run,
+      backup: at('backup'),
+    });
+    expect((await lstat(at('.env'))).isSymbolicLink()).toBe(true);
+    expect(await text('real/.env')).toBe('L=2\n');
+    expect(await restoreFiles(records)).toEqual([]);
+    expect(await text('real/.env')).toBe('L=1\n');
+  });
+
+  it('keeps apart two files of one name', async () => {
+    await mkdir(at('sub'));
+    await writeFile(at('sub/.env'), 'S\n');
+    await replaceFiles(
+      [
+        { path: at('.env'), before: 'A=1\r\n', after: 'x' },
+        { path: at('sub/.env'), before: 'S\n', after: 'y' },
+      ],
+      { run, backup: at('backup') },
+    );
+    expect(await Promise.all((await readdir(at('backup'))).map((name) => text(`backup/${name}`)))).toEqual(
+      expect.arrayContaining(['A=1\r\n', 'S\n']),
+    );
+  });
+
+  it('puts everything back, new files removed', async () => {
+    const records = await replaceFiles(
+      [
+        { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
+        { path: at('new.env'), before: null, after: 'B=1\n' },
+      ],
+      { run, backup: at('backup') },
+    );
+    expect(await restoreFiles(records)).toEqual([]);
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+    expect(await restoreFiles(records)).toEqual([]);
+  });
+
+  it('leaves alone what somebody changed since, and names it', async () => {
+    const records = await replaceFiles(
+      [
+        { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
+        { path: at('compose.yaml'), before: 'old\n', after: 'new\n' },
+      ],
+      { run, backup: at('backup') },
+    );
+    await writeFile(at('.env'), 'mine');
+    expect(await restoreFiles(records)).toEqual([at('.env')]);
+    expect(await text('.env')).toBe('mine');
+    expect(await text('compose.yaml')).toBe('old\n');
+  });
+
+  it.each([
+    ['has another text', { path: '.env', before: 'A=0\n', after: 'x' }],
+    ['is gone', { path: 'gone', before: 'A=0\n', after: 'x' }],
+    ['has appeared', { path: 'compose.yaml', before: null, after: 'x' }],
+  ])('writes nothing at all where a file %s', async (_, { path, before, after }) => {
+    const all = [
+      { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
+      { path: at(path), before, after },
+    ];
+    await expect(
+      replaceFiles(path === '.env' ? all.slice(1) : all, { run, backup: at('backup') }),
+    ).rejects.toMatchObject({
+      code: 'file-changed',
+    });
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect(await text('compose.yaml')).toBe('old\n');
+  });
+
+  it('puts the first back when the second cannot be written', async () => {
+    await mkdir(at('gone'));
+    await writeFile(at('gone/compose.yaml'), 'old\n');
+    // A name so long that the temporary one beside it is too long for any file system.
+    const long = `${'n'.repeat(250)}`;
+    await writeFile(at(long), 'old\n');
+    await expect(
+      replaceFiles(
+        [
+          { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
+          { path: at(long), before: 'old\n', after: 'new\n' },
+        ],
+        { run, backup: null },
+      ),
+    ).rejects.toMatchObject({ code: 'write-failed' });
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect(await text(long)).toBe('old\n');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml', 'gone', long].sort());
+  });
+
+  it('never writes into the file itself: whoever has it open sees all of the old text', async () => {
+    await link(at('.env'), at('opened-before'));
+    await replaceFiles([{ path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' }], { run, backup: null });
+    expect(await text('opened-before')).toBe('A=1\r\n');
+    expect(await text('.env')).toBe('A=2\r\n');
+  });
+
+  it('has backup and new text on the disk before the name changes hands, and the name after', async () => {
+    const synced: string[] = [];
+    const file = await open(at('.env'));
+    const prototype = Object.getPrototypeOf(file) as FileHandle;
+    await file.close();
+    const sync = prototype.sync;
+    prototype.sync = async function (this: FileHandle) {
+      const path = relative(root, await readlink(`/proc/self/fd/${this.fd}`));
+      synced.push(`${path} while .env is ${JSON.stringify(await text('.env'))}`);
+      return sync.call(this);
+    };
+    try {
+      await replaceFiles([{ path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' }], {
+        run,
+        backup: at('backup/run'),
+      });
+    } finally {
+      prototype.sync = sync;
+    }
+    expect(synced).toEqual([
+      'backup/run/.env while .env is "A=1\\r\\n"',
+      'backup/run while .env is "A=1\\r\\n"',
+      'backup while .env is "A=1\\r\\n"',
+      ' while .env is "A=1\\r\\n"',
+      '..env.svc-updater-20261121T104207Z while .env is "A=1\\r\\n"',
+      ' while .env is "A=2\\r\\n"',
+    ]);
+  });
+
+  it('writes nothing, and keeps no backup, where the journal cannot be written', async () => {
+    const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
+    const cancelled = new Error('cancelled');
+    const prepared = async () => {
+      expect(await text('backup/run/.env')).toBe('A=1\r\n');
+      expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+      throw cancelled;
+    };
+    await expect(replaceFiles([change], { run, backup: at('backup/run'), prepared })).rejects.toBe(cancelled);
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect(await readdir(at('backup'))).toEqual([]);
+  });
+
+  it('puts the first back where the second is edited at the last moment', async () => {
+    const prepared = () => writeFile(at('compose.yaml'), 'mine');
+    await expect(replaceFiles(both(), { run, backup: at('backup'), prepared })).rejects.toMatchObject({
+      code: 'file-changed',
+      message: `${at('compose.yaml')} was changed by somebody else during the update`,
+    });
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect(await text('compose.yaml')).toBe('mine');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+  });
+
+  it('takes the place of what an earlier try of the same run left', async () => {
+    const temporary = `..env.svc-updater-${run}`;
+    await mkdir(at('backup'));
+    for (const name of [temporary, 'backup/.env']) await writeFile(at(name), 'torn');
+    await replaceFiles(both(), { run, backup: at('backup') });
+    expect(await text('.env')).toBe('A=2\r\n');
+    expect(await text('backup/.env')).toBe('A=1\r\n');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+  });
+
+  it('changes nothing where two of the paths are one file', async () => {
+    await symlink('.env', at('linked.env'));
+    const twice = ['.env', 'linked.env'].map((name) => ({ path: at(name), before: 'A=1\r\n', after: name }));
+    await expect(replaceFiles(twice, { run, backup: null })).rejects.toMatchObject({ code: 'write-failed' });
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml', 'linked.env']);
+  });
+
+  it('says what went wrong first where the files could not be put back', async () => {
+    const failing = (code: string) => async () => {
+      throw Object.assign(new Error(`${code}: on purpose`), { code, syscall: 'any' });
+    };
+    let renames = 0;
+    const fs = {
+      ...disk,
+      rename: (from: string, to: string) => (renames++ > 0 ? failing('EIO')() : disk.rename(from, to)),
+    };
+    await expect(replaceFiles(both(), { run, backup: null, fs })).rejects.toMatchObject({
+      code: 'files-not-back',
+      message: 'the files could not be put back: EIO: on purpose',
+      detail: ['EIO: on purpose'],
+    });
+  });
+});
+
+describe('restoreFiles', () => {
+  const replaceBoth = async (): Promise<FileRecord[]> =>
+    JSON.parse(JSON.stringify(await replaceFiles(both(), { run, backup: at('backup') })));
+
+  it('puts back what another process replaced', async () => {
+    const records = await replaceBoth();
+    expect(records.map(({ path, backup }) => [path, backup])).toEqual([
+      [at('.env'), at('backup/.env')],
+      [at('compose.yaml'), at('backup/compose.yaml')],
+    ]);
+    expect(await restoreFiles(records)).toEqual([]);
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=1\r\n', 'old\n']);
+    expect(await text('backup/.env')).toBe('A=1\r\n');
+  });
+
+  it('never puts back a damaged backup, yet all others', async () => {
+    const records = await replaceBoth();
+    await writeFile(at('backup/.env'), 'A=1');
+    await expect(restoreFiles(records)).rejects.toMatchObject({
+      code: 'files-not-back',
+      message: `the files could not be put back: the backup of ${at('.env')} is gone or damaged`,
+    });
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
+    await expect(restoreFiles(records, { texts: new Map([[at('.env'), 'A=0']]) })).rejects.toMatchObject({
+      code: 'files-not-back',
+    });
+    expect(await restoreFiles(records, { texts: new Map([[at('.env'), 'A=1\r\n']]) })).toEqual([]);
+    expect(await text('.env')).toBe('A=1\r\n');
+  });
+
+  it('puts back from the old texts where the backups are gone', async () => {
+    const records = await replaceBoth();
+    await rm(at('backup'), { recursive: true });
+    expect(await restoreFiles(records, { texts: new Map(both().map((it) => [it.path, it.before])) })).toEqual(
+      [],
+    );
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=1\r\n', 'old\n']);
+  });
+
+  it('leaves alone a new file that somebody has written to since', async () => {
+    const made = [{ path: at('new.env'), before: null, after: 'B=1\n' }];
+    const records = await replaceFiles(made, { run, backup: null });
+    await writeFile(at('new.env'), 'B=2\n');
+    expect(await restoreFiles(records)).toEqual([at('new.env')]);
+    expect(await text('new.env')).toBe('B=2\n');
+  });
+
+  it('leaves alone a file that is edited while its old text is made ready', async () => {
+    const records = await replaceBoth();
+    const write: typeof disk.write = async (...given) => {
+      await disk.write(...given);
+      if (given[0].includes('.env')) await writeFile(at('.env'), 'mine');
+    };
+    expect(await restoreFiles(records, { fs: { ...disk, write } })).toEqual([at('.env')]);
+    expect(await text('.env')).toBe('mine');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+  });
+
+  it('does not say that the files are back before the disk has them', async () => {
+    const records = await replaceBoth();
+    await restoreFiles(records);
+    const sync: typeof disk.sync = async (path) => {
+      if (path === root) throw Object.assign(new Error('EIO: on purpose'), { code: 'EIO', syscall: 'fsync' });
+    };
+    await expect(restoreFiles(records, { fs: { ...disk, sync } })).rejects.toMatchObject({
+      code: 'files-not-back',
+    });
+  });
+
+  it('leaves alone a file whose directory is gone, and one that is a directory now', async () => {
+    await mkdir(at('sub'));
+    await writeFile(at('sub/.env'), 'S\n');
+    const inSub = [{ path: at('sub/.env'), before: 'S\n', after: 'T\n' }];
+    const records = await replaceFiles([...both(), ...inSub], { run, backup: at('backup') });
+    for (const name of ['sub', '.env']) await rm(at(name), { recursive: true });
+    await mkdir(at('.env'));
+    expect(await restoreFiles(records)).toEqual([at('.env'), at('sub/.env')]);
+    expect(await text('compose.yaml')).toBe('old\n');
+  });
+});
+
+describe('stateOf', () => {
+  it('knows the old and the new text, and any other', async () => {
+    const [env, compose, made] = await replaceFiles(
+      [
+        ...both().map((change, n) => (n === 0 ? { ...change, after: change.before } : change)),
+        { path: at('new.env'), before: null, after: '' },
+      ],
+      { run, backup: null },
+    );
+    if (!env || !compose || !made) throw new Error('three records');
+    expect(await Promise.all([env, compose, made].map((each) => stateOf(each)))).toEqual([
+      'before',
+      'after',
+      'after',
+    ]);
+    await writeFile(at('compose.yaml'), 'new');
+    await rm(at('new.env'));
+    expect(await Promise.all([compose, made].map((each) => stateOf(each)))).toEqual(['other', 'before']);
+  });
+});
+
+describe('removeTemporaries', () => {
+  it('removes what is beside the files, as far as it can be', async () => {
+    const records = await replaceFiles(both(), { run, backup: null });
+    const [first, second] = records;
+    await writeFile(first?.temporary ?? '', 'torn');
+    await mkdir(second?.temporary ?? '');
+    await writeFile(join(second?.temporary ?? '', 'full'), '');
+    await removeTemporaries(records);
+    expect((await readdir(root)).sort()).toEqual([
+      `.compose.yaml.svc-updater-${run}`,
+      '.env',
+      'compose.yaml',
+    ]);
+  });
+});

@@ -1,0 +1,132 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { unifiedDiff } from '../../src/files/unified-diff.ts';
+
+/** What `patch` does with a unified diff. */
+function apply(before: string, diff: readonly string[]): string {
+  const lines = before.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  const after: string[] = [];
+  let at = 0;
+  for (const [index, line] of diff.entries()) {
+    if (index < 2 || line.startsWith('\\')) continue;
+    const head = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@$/.exec(line);
+    const text = `${line.slice(1)}${diff[index + 1]?.startsWith('\\') ? '' : '\n'}`;
+    if (head) {
+      const start = Number(head[1]) - (head[2] === '0' ? 0 : 1);
+      after.push(...lines.slice(at, start));
+      at = start;
+    } else if (line.startsWith('+')) after.push(text);
+    else {
+      expect(lines[at]).toBe(text);
+      if (line.startsWith(' ')) after.push(text);
+      at += 1;
+    }
+  }
+  return [...after, ...lines.slice(at)].join('');
+}
+
+describe('unifiedDiff', () => {
+  it('shows a changed line with three lines of context', () => {
+    const text = (version: string) => `1\n2\n3\n4\nSVC_VERSION=${version}\n6\n7\n8\n9\n`;
+    expect(unifiedDiff('.env', text('v1.4.2'), text('v1.5.0'))).toEqual([
+      '--- a/.env',
+      '+++ b/.env',
+      '@@ -2,7 +2,7 @@',
+      ' 2',
+      ' 3',
+      ' 4',
+      '-SVC_VERSION=v1.4.2',
+      '+SVC_VERSION=v1.5.0',
+      ' 6',
+      ' 7',
+      ' 8',
+    ]);
+  });
+
+  it.each<[string, string | null, string | null, string[]]>([
+    ['nothing', 'a\n', 'a\n', []],
+    ['a new file', null, 'a\nb\n', ['--- /dev/null', '+++ b/f', '@@ -0,0 +1,2 @@', '+a', '+b']],
+    ['a file that is gone', 'a\n', null, ['--- a/f', '+++ /dev/null', '@@ -1 +0,0 @@', '-a']],
+    [
+      'no final newline',
+      'a',
+      'b',
+      [
+        '--- a/f',
+        '+++ b/f',
+        '@@ -1 +1 @@',
+        '-a',
+        '\\ No newline at end of file',
+        '+b',
+        '\\ No newline at end of file',
+      ],
+    ],
+    [
+      'an added final newline',
+      'a',
+      'a\n',
+      ['--- a/f', '+++ b/f', '@@ -1 +1 @@', '-a', '\\ No newline at end of file', '+a'],
+    ],
+    [
+      'an appended line',
+      'a\nb\nc\nd\n',
+      'a\nb\nc\nd\ne\n',
+      ['--- a/f', '+++ b/f', '@@ -2,3 +2,4 @@', ' b', ' c', ' d', '+e'],
+    ],
+    ['CRLF', 'a\r\n', 'b\r\n', ['--- a/f', '+++ b/f', '@@ -1 +1 @@', '-a\r', '+b\r']],
+  ])('%s', (_, before, after, diff) => {
+    expect(unifiedDiff('f', before, after)).toEqual(diff);
+  });
+
+  it('keeps apart what is far apart, and together what touches', () => {
+    const lines = (changed: number[]) =>
+      Array.from({ length: 30 }, (_, i) => `${changed.includes(i) ? 'x' : i}\n`).join('');
+    const heads = (changed: number[]) =>
+      unifiedDiff('f', lines([]), lines(changed)).filter((line) => line.startsWith('@@'));
+    expect(heads([5, 20])).toEqual(['@@ -3,7 +3,7 @@', '@@ -18,7 +18,7 @@']);
+    expect(heads([5, 12])).toEqual(['@@ -3,14 +3,14 @@']);
+  });
+
+  it('finds a shortest one', () => {
+    const diff = unifiedDiff('f', 'a\nb\nc\na\nb\nb\na\n', 'c\nb\na\nb\na\nc\n');
+    expect(diff.filter((line) => /^[-+](?![-+])/.test(line))).toHaveLength(5);
+  });
+
+  it('makes the one text of the other, whatever they are', () => {
+    const text = fc
+      .tuple(
+        fc.array(fc.constantFrom('a', 'b', 'c', '', '- d', '+ e', '@@ f'), { maxLength: 25 }),
+        fc.constantFrom('', '\n'),
+      )
+      .map(([lines, end]) => lines.join('\n') + end);
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const diff = unifiedDiff('f', before, after);
+        expect(diff.length === 0).toBe(before === after);
+        expect(apply(before, diff)).toBe(after);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('gives up looking for the shortest where files have little in common', () => {
+    const text = (word: string) =>
+      Array.from({ length: 20_000 }, (_, i) => `${i % 10 === 0 ? i : word + i}\n`).join('');
+    expect(apply(text('a'), unifiedDiff('f', text('a'), text('b')))).toBe(text('b'));
+  });
+
+  it('shows of a thousand lines edited in place no more than those and what is around them', () => {
+    const text = (tag: string) =>
+      Array.from({ length: 20_000 }, (_, i) => (i % 20 === 10 ? `image: svc:${tag}\n` : `${i}\n`)).join('');
+    const diff = unifiedDiff('f', text('v1.4.2'), text('v1.5.0'));
+    expect(diff).toHaveLength(2 + 1000 * (1 + 3 + 2 + 3));
+    expect(diff.slice(-9, -4)).toEqual([
+      '@@ -19988,7 +19988,7 @@',
+      ' 19987',
+      ' 19988',
+      ' 19989',
+      '-image: svc:v1.4.2',
+    ]);
+    expect(apply(text('v1.4.2'), diff)).toBe(text('v1.5.0'));
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { type InstanceOptions, isChannel, readOptions } from '../../../src/instance/contract/options.ts';
+
+const required: InstanceOptions = {
+  version: 'v1.4.2',
+  updaterImage: 'ghcr.io/acme/svc-updater:1',
+  feed: null,
+  authorize: () => null,
+  queue: { hold: () => {}, release: () => {}, jobs: () => [] },
+  channel: { read: () => null, write: () => {} },
+};
+
+/** What a mistake is called, without the first line. */
+function mistakes(options: unknown): string {
+  try {
+    readOptions(options as InstanceOptions);
+  } catch (error) {
+    expect(error).toBeInstanceOf(TypeError);
+    const [first, ...rest] = String((error as Error).message).split('\n');
+    expect(first).toBe('svc-updater: wrong options');
+    return rest.join('\n');
+  }
+  return '';
+}
+
+describe('readOptions', () => {
+  it('adds the defaults', () => {
+    const settings = readOptions(required);
+    expect(settings).toEqual({
+      ...required,
+      updaterPull: 'always',
+      updaterEnvironment: {},
+      containerName: 'svc-updater',
+      workers: null,
+      socketPath: '/var/run/docker.sock',
+      registryCredentials: null,
+      directories: [],
+      path: '/api/v1/instance/update',
+      onEnd: expect.any(Function),
+      log: expect.any(Function),
+    });
+    expect(settings.log({ level: 'info', message: 'x' })).toBeUndefined();
+  });
+
+  it('takes what is given', () => {
+    const options: InstanceOptions = {
+      ...required,
+      updaterPull: 'missing',
+      updaterEnvironment: { SVC_UPDATER_WAIT_TIMEOUT: '600' },
+      containerName: 'svc2-updater',
+      feed: { url: 'http://127.0.0.1:3000/releases', headers: { authorization: 'token x' } },
+      workers: [],
+      socketPath: '/run/podman.sock',
+      registryCredentials: '/root/.docker/config.json',
+      directories: ['/opt/shared'],
+      path: '/update',
+      onEnd: () => {},
+      log: () => {},
+    };
+    expect(readOptions(options)).toEqual(options);
+  });
+
+  it('leaves objects of the host as they are', () => {
+    class Queue {
+      held = 0;
+      hold() {
+        this.held++;
+      }
+      release() {
+        this.held = 0;
+      }
+      jobs() {
+        return [];
+      }
+    }
+    const queue = new Queue();
+    const settings = readOptions({ ...required, queue });
+    settings.queue.hold();
+    expect([settings.queue === queue, queue.held]).toEqual([true, 1]);
+  });
+
+  it.each<[string, object, string]>([
+    ['no version', { version: undefined }, 'version'],
+    ['an empty version', { version: '' }, 'version'],
+    ['an image with a space', { updaterImage: 'a b' }, 'updaterImage'],
+    ['an image that is a flag', { updaterImage: '--privileged' }, 'updaterImage'],
+    ['no image', { updaterImage: '' }, 'updaterImage'],
+    ['no feed, unsaid', { feed: undefined }, 'feed'],
+    ['a feed by file', { feed: { url: 'file:///etc/passwd' } }, 'feed.url'],
+    ['a feed without a scheme', { feed: { url: 'example.org' } }, 'feed.url'],
+    ['a feed as text', { feed: 'https://example.org' }, 'feed'],
+    ['a feed with more', { feed: { url: 'https://example.org', token: 'x' } }, 'feed'],
+    ['an authorize that is none', { authorize: 'admin' }, 'authorize'],
+    ['a queue that cannot hold', { queue: { release: () => {}, jobs: () => [] } }, 'queue.hold'],
+    ['no queue', { queue: null }, 'queue'],
+    ['a channel as text', { channel: 'stable' }, 'channel'],
+    ['a channel that cannot be written', { channel: { read: () => null } }, 'channel.write'],
+    ['another pull', { updaterPull: 'never' }, 'updaterPull'],
+    ['a setting of somebody else', { updaterEnvironment: { DOCKER_HOST: 'x' } }, 'updaterEnvironment'],
+    ['a container without a name', { containerName: '' }, 'containerName'],
+    ['a container by its path', { containerName: '/svc-updater' }, 'containerName'],
+    ['a worker with a space', { workers: ['worker', 'a b'] }, 'workers[1]'],
+    ['a relative socket', { socketPath: 'docker.sock' }, 'socketPath'],
+    ['a socket by address', { socketPath: 'unix:///run/docker.sock' }, 'socketPath'],
+    ['credentials with a slash at the end', { registryCredentials: '/root/' }, 'registryCredentials'],
+    ['a relative directory', { directories: ['/opt', './x'] }, 'directories[1]'],
+    ['a path with a slash at the end', { path: '/update/' }, 'path'],
+    ['a path without one', { path: 'update' }, 'path'],
+    ['no path', { path: '/' }, 'path'],
+    ['a path that climbs', { path: '/a/../b' }, 'path'],
+    ['a path with a query', { path: '/update?x' }, 'path'],
+    ['a path with a parameter', { path: '/:id/update' }, 'path'],
+    ['a log that is none', { log: console }, 'log'],
+    ['an unknown key', { patth: '/x' }, 'patth'],
+  ])('names %s', (_, options, where) => {
+    expect(mistakes({ ...required, ...options })).toContain(where);
+  });
+
+  it('names all of them at once', () => {
+    const text = mistakes({ ...required, version: 1, path: 'x', log: 1, extra: 1 });
+    for (const name of ['version', 'path', 'log', 'extra']) expect(text).toContain(name);
+  });
+
+  it.each([undefined, null, 'x', []])('wants an object, not %j', (options) => {
+    expect(mistakes(options)).not.toBe('');
+  });
+
+  it('repeats no value', () => {
+    const text = mistakes({
+      ...required,
+      feed: { url: 'ftp://hunter2', headers: { authorization: 2 } },
+      updaterImage: ' hunter2',
+      socketPath: 'hunter2',
+    });
+    expect(text).not.toContain('hunter2');
+  });
+});
+
+describe('isChannel', () => {
+  it.each(['stable', 'canary'])('%s', (channel) => expect(isChannel(channel)).toBe(true));
+  it.each([null, undefined, '', 'Stable', 'nightly', 'constructor', 0, ['stable'], {}])('not %j', (channel) =>
+    expect(isChannel(channel)).toBe(false),
+  );
+});

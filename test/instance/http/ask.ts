@@ -1,0 +1,153 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { expect } from 'vitest';
+import type { Caller, LogEntry, Settings } from '../../../src/instance/contract/options.ts';
+import { createHandler } from '../../../src/instance/http/handler.ts';
+import { openApi } from '../../../src/instance/http/openapi.ts';
+import type { UpdateService } from '../../../src/instance/http/update-service.ts';
+import { secret } from './memory-service.ts';
+
+export const path = '/api/v1/instance/update';
+export const origin = 'https://svc.example.org';
+
+interface ResponseObject {
+  $ref?: string;
+  headers?: Record<string, { $ref?: string; required?: boolean; schema?: object }>;
+  content?: Record<string, { schema: object }>;
+}
+interface Document {
+  paths: Record<string, Record<string, { responses: Record<string, ResponseObject> }>>;
+  components: { responses: Record<string, ResponseObject>; headers: object };
+}
+
+/** As it is published. */
+export const document = JSON.parse(JSON.stringify(openApi(path, '1.0.0'))) as Document;
+
+/** Every answer that was seen, such as `GET /api/v1/instance/update 200 application/json`. */
+export const seen = new Set<string>();
+
+/** Every answer that the document describes, in the same words. */
+export const described = Object.entries(document.paths).flatMap(([where, operations]) =>
+  Object.entries(operations).flatMap(([method, { responses }]) =>
+    Object.entries(responses).flatMap(([status, response]) =>
+      Object.keys(resolve(response).content ?? { '': {} }).map((type) =>
+        `${method.toUpperCase()} ${where} ${status} ${type}`.trim(),
+      ),
+    ),
+  ),
+);
+
+export interface Question {
+  /** Default `admin`. */
+  as?: Caller;
+  headers?: Record<string, string>;
+  /** Anything but text and bytes is sent as JSON. */
+  body?: unknown;
+  /** Default: that of JSON, where there is a body. */
+  type?: string | null;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The text as JSON, where it is some. */
+  // biome-ignore lint/suspicious/noExplicitAny: its schema has been checked
+  json: any;
+  /** Not read yet where it is an event stream. */
+  response: Response;
+}
+
+/** A handler with a caller whom the request names, and who asks it and holds every answer against the document. */
+export function door(service: UpdateService, settings: Partial<Settings> = {}) {
+  const logged: LogEntry[] = [];
+  const handle = createHandler(service, {
+    path,
+    authorize: ({ headers }) => headers.get('x-caller') as Caller,
+    log: (entry) => logged.push(entry),
+    ...settings,
+  });
+
+  async function ask(method: string, where = '', question: Question = {}): Promise<Answer> {
+    const response = await handle(request(method, where, question));
+    return check(method, new URL(`${origin}${path}${where}`).pathname, response);
+  }
+
+  return { ask, handle, logged };
+}
+
+export function request(method: string, where = '', { as = 'admin', headers, body, type }: Question = {}) {
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
+  const contentType = type === undefined && body !== undefined ? 'application/json' : type;
+  return new Request(`${origin}${path}${where}`, {
+    method,
+    headers: {
+      ...(as ? { 'x-caller': as } : {}),
+      ...(contentType ? { 'content-type': contentType } : {}),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body), duplex: 'half' }),
+  });
+}
+
+/** A body whose length is not said beforehand. */
+export const stream = (...chunks: Uint8Array[]) => ReadableStream.from(chunks);
+
+async function check(method: string, where: string, response: Response): Promise<Answer> {
+  const { status, headers } = response;
+  const said = describedResponse(method, where, status);
+  expect(said, `${method} ${where} ${status} is not described`).toBeDefined();
+
+  const type = headers.get('content-type');
+  seen.add(`${method} ${where} ${status} ${type ?? ''}`.trim());
+  const text = type === 'text/event-stream' ? '' : await response.text();
+  if (type === null) expect([text, said?.content]).toEqual(['', undefined]);
+  else expect(Object.keys(said?.content ?? {})).toContain(type);
+
+  const json = type?.endsWith('json') ? JSON.parse(text) : undefined;
+  if (json !== undefined) expectValid(said?.content?.[type ?? '']?.schema ?? {}, json);
+  if (type === 'application/problem+json') expect(json.status).toBe(status);
+
+  for (const [name, described] of Object.entries(said?.headers ?? {})) {
+    const { required, schema } = resolve(described);
+    if (required) expect(headers.has(name), name).toBe(true);
+    if (headers.has(name)) expectValid(schema ?? {}, headers.get(name));
+  }
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('x-content-type-options')).toBe('nosniff');
+  expect(text + JSON.stringify([...headers])).not.toContain(secret.split(' ')[0]);
+  return { status, headers, text, json, response };
+}
+
+function describedResponse(method: string, where: string, status: number): ResponseObject | undefined {
+  const operations = document.paths[where];
+  const { NotFound, MethodNotAllowed } = document.components.responses;
+  if (!operations) return status === 404 ? NotFound : undefined;
+  const operation = Object.hasOwn(operations, method.toLowerCase())
+    ? operations[method.toLowerCase()]
+    : undefined;
+  if (!operation) return status === 405 ? MethodNotAllowed : undefined;
+  const response = operation.responses[status];
+  return response && resolve(response);
+}
+
+function resolve<T extends { $ref?: string }>(object: T): T {
+  if (object.$ref === undefined) return object;
+  return object.$ref
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document) as T;
+}
+
+const ajv = new Ajv2020({ allErrors: true });
+formats.default(ajv);
+ajv.addVocabulary(['components']);
+const validators = new Map<string, ValidateFunction>();
+
+/** Against a schema of the document. */
+export function expectValid(schema: object, value: unknown): void {
+  const key = JSON.stringify(schema);
+  const validate = validators.get(key) ?? ajv.compile({ allOf: [schema], components: document.components });
+  validators.set(key, validate);
+  expect(validate(value) ? [] : validate.errors, JSON.stringify(value)).toEqual([]);
+}

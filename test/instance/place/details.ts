@@ -1,0 +1,28 @@
+import { readContainer } from '../../../src/engine/container.ts';
+import type { ContainerDetails } from '../../../src/engine/socket.ts';
+import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
+
+/** A container as the engine would tell of it. */
+export function details(
+  // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, in part
+  raw: Record<string, any> = {},
+  more: Partial<ContainerDetails> = {},
+): ContainerDetails {
+  return {
+    ...readContainer({ Id: 'c'.repeat(64), Name: '/svc-app-1', ...raw }),
+    createdAt: '2026-11-21T10:00:00.123456789Z',
+    finishedAt: '0001-01-01T00:00:00Z',
+    args: [],
+    ...more,
+  };
+}
+
+/** Options of a host that has nothing to say. */
+export const plainOptions: InstanceOptions = {
+  version: 'v1.4.2',
+  updaterImage: 'acme/svc-updater:v1.0.0',
+  feed: null,
+  authorize: () => null,
+  queue: { hold: () => {}, release: () => {}, jobs: () => [] },
+  channel: { read: () => null, write: () => {} },
+};

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import type { Home } from '../../../src/instance/place/home.ts';
+import {
+  isAbout,
+  isUnderWay,
+  originOf,
+  ownerOf,
+  updaterContainer,
+} from '../../../src/instance/place/updater-container.ts';
+import { details } from './details.ts';
+
+const home: Home = {
+  project: 'svc',
+  directory: '/opt/svc',
+  service: 'app',
+  socket: '/run/docker.sock',
+  directories: ['/opt/svc', '/etc/svc'],
+  credentials: '/root/.docker/config.json',
+  imageReference: 'acme/svc:v1.4.2',
+  imageId: 'sha256:1',
+  startedAt: '2026-11-21T09:00:00Z',
+};
+const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
+const order = {
+  name: 'svc-updater',
+  image: 'acme/svc-updater:v1.0.0',
+  target: 'v1.5.0',
+  services: null,
+  environment: {},
+  origin,
+};
+
+describe("the updater's container", () => {
+  const spec = updaterContainer(home, order);
+
+  it('is named, labelled and told what to do', () => {
+    expect(spec).toMatchObject({
+      name: 'svc-updater',
+      Image: 'acme/svc-updater:v1.0.0',
+      Cmd: ['update', '--target', 'v1.5.0', '--project', 'svc', '--dir', '/opt/svc'],
+      Env: ['DOCKER_HOST=unix:///run/docker.sock'],
+      StopTimeout: 120,
+      Labels: { 'svc-updater.project': 'svc', 'svc-updater.directory': '/opt/svc', 'svc-updater.run': 'r1' },
+    });
+  });
+
+  it('has these rights and no others', () => {
+    const mount = (Source: string, Target = Source, ReadOnly = false) => ({
+      Type: 'bind',
+      Source,
+      Target,
+      ReadOnly,
+    });
+    expect(spec.HostConfig).toEqual({
+      Mounts: [
+        mount('/run/docker.sock'),
+        mount('/opt/svc'),
+        mount('/etc/svc'),
+        mount('/root/.docker/config.json', '/root/.docker/config.json', true),
+      ],
+      NetworkMode: 'none',
+      CapDrop: ['ALL'],
+      CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+      SecurityOpt: ['no-new-privileges', 'label=disable'],
+      UsernsMode: 'host',
+      RestartPolicy: { Name: 'on-failure', MaximumRetryCount: 3 },
+      AutoRemove: false,
+      LogConfig: { Type: 'json-file', Config: {} },
+    });
+  });
+
+  it('never wears the labels of compose, which would take it for one of the project', () => {
+    expect(Object.keys(spec.Labels ?? {}).filter((key) => key.startsWith('com.docker.compose'))).toEqual([]);
+  });
+
+  it('is told the services where they are not the usual ones', () => {
+    const { Cmd } = updaterContainer(home, { ...order, services: ['web', 'jobs'] });
+    expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
+  });
+
+  it('is given the settings of the host', () => {
+    const { Env } = updaterContainer(home, { ...order, environment: { SVC_UPDATER_WAIT_TIMEOUT: '600' } });
+    expect(Env).toEqual(['DOCKER_HOST=unix:///run/docker.sock', 'SVC_UPDATER_WAIT_TIMEOUT=600']);
+  });
+
+  it('has no logins where the server has none', () => {
+    const { HostConfig } = updaterContainer({ ...home, credentials: null }, order);
+    expect(HostConfig?.Mounts).toHaveLength(3);
+  });
+
+  it('tells later which run it was', () => {
+    const { Labels, Cmd } = spec;
+    expect(originOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(origin);
+  });
+});
+
+describe('a container of the name', () => {
+  const labelled = (project: string, directory: string) =>
+    details({ Config: { Labels: { 'svc-updater.project': project, 'svc-updater.directory': directory } } });
+  const byHand = (...binds: string[]) => details({ HostConfig: { Binds: binds } });
+
+  it.each([
+    ['of the same project and directory', labelled('svc', '/opt/svc'), true],
+    ['of another directory', labelled('svc', '/opt/other'), false],
+    ['of another project', labelled('other', '/opt/svc'), false],
+    ['started by hand on the directory', byHand('/opt/svc:/opt/svc'), true],
+    ['started by hand on a directory above', byHand('/opt:/host'), true],
+    ['started by hand on another', byHand('/opt/svc2:/opt/svc'), false],
+    ['with a volume', byHand('svc:/opt/svc'), false],
+    ['with nothing', details(), false],
+  ])('%s is about this instance: %s', (_, container, expected) => {
+    expect(isAbout(container, home)).toBe(expected);
+  });
+
+  const now = Date.parse('2026-11-21T10:00:30Z');
+  it.each([
+    ['running', '2026-11-20T10:00:00Z', true],
+    ['restarting', '2026-11-20T10:00:00Z', true],
+    ['paused', '2026-11-20T10:00:00Z', true],
+    ['created', '2026-11-21T10:00:00Z', true],
+    ['created', '2026-11-21T09:00:00Z', false],
+    ['exited', '2026-11-21T10:00:00Z', false],
+    ['dead', '2026-11-21T10:00:00Z', false],
+  ])('that is %s since %s is under way: %s', (Status, createdAt, expected) => {
+    expect(isUnderWay(details({ State: { Status } }, { createdAt }), now)).toBe(expected);
+  });
+
+  it('tells what it can of a run that was started by hand', () => {
+    expect(originOf(details({}, { args: ['--target', 'v1.5.0'] }))).toEqual({
+      id: 'c'.repeat(12),
+      from: null,
+      to: 'v1.5.0',
+      startedAt: '2026-11-21T10:00:00.123Z',
+    });
+  });
+
+  it('is named with its instance', () => {
+    expect(ownerOf({ ...labelled('other', '/opt/other'), name: 'svc-updater' })).toBe(
+      'container svc-updater (project other in /opt/other)',
+    );
+    expect(ownerOf({ ...details(), name: 'svc-updater' })).toBe('container svc-updater (cccccccccccc)');
+  });
+});

@@ -1,0 +1,269 @@
+import { getEventListeners } from 'node:events';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { endStates, runSchema, runStates } from '../../../src/instance/contract/schemas.ts';
+import type { RunRecord } from '../../../src/instance/run/run-record.ts';
+import { levels, type ProgressEvent, phases } from '../../../src/progress/event.ts';
+import { outcomes } from '../../../src/progress/outcome.ts';
+import { record } from '../http/memory-service.ts';
+
+const line = (phase: ProgressEvent['phase'], message: string, percent?: number): ProgressEvent => ({
+  time: '2026-11-21T10:42:18.140Z',
+  level: 'info',
+  phase,
+  ...(percent === undefined ? {} : { percent }),
+  message,
+});
+
+const never = new AbortController().signal;
+const numbers = (run: RunRecord, after: number) => run.linesAfter(after).map(({ number }) => number);
+
+describe('the state of a run', () => {
+  it('begins with what is known', () => {
+    const { run, hasEnded, lineCount } = record();
+    expect(run).toEqual({
+      id: 'run1',
+      state: 'launching',
+      phase: null,
+      percent: null,
+      from: 'v1.4.2',
+      to: 'v1.5.0',
+      startedAt: '2026-11-21T10:42:07.000Z',
+      endedAt: null,
+      outcome: null,
+      message: 'launching the updater',
+    });
+    expect([hasEnded, lineCount]).toEqual([false, 0]);
+  });
+
+  it('follows a good run', () => {
+    const run = record();
+    run.launching('pulling the updater', 40);
+    expect(run.run).toMatchObject({ state: 'launching', percent: 40, message: 'pulling the updater' });
+    const told = [
+      line('inspect', 'svc-updater 1.0.0'),
+      line('pull', 'fetching', 42),
+      line('pull', 'fetching', 100),
+      line('verify', 'app healthy after 1.9 s'),
+    ].map((event) => {
+      run.add(event);
+      return [run.run.state, run.run.phase, run.run.percent];
+    });
+    expect(told).toEqual([
+      ['inspect', 'inspect', null],
+      ['pull', 'pull', 42],
+      ['pull', 'pull', 100],
+      ['verify', 'verify', null],
+    ]);
+    run.add(line('done', 'updated v1.4.2 → v1.5.0 in 11 s'));
+    expect(run.run).toMatchObject({
+      state: 'updated',
+      outcome: 'updated',
+      phase: 'verify',
+      percent: null,
+      endedAt: '2026-11-21T10:42:18.140Z',
+      message: 'updated v1.4.2 → v1.5.0 in 11 s',
+    });
+  });
+
+  it('goes forward only, also where the updater is started again', () => {
+    const run = record();
+    const told = [
+      line('pull', 'fetching', 42),
+      line('pull', 'the connection broke off, once more'),
+      line('pull', 'fetching', 10),
+      line('inspect', 'svc-updater 1.0.0'),
+      line('plan', 'v1.4.2 → v1.5.0'),
+      line('pull', 'fetching', 60),
+      line('recreate', 'stopping worker'),
+      line('pull', 'late'),
+    ].map((event) => {
+      run.add(event);
+      return [run.run.state, run.run.phase, run.run.percent, run.run.message];
+    });
+    expect(told).toEqual([
+      ['pull', 'pull', 42, 'fetching'],
+      ['pull', 'pull', 42, 'the connection broke off, once more'],
+      ['pull', 'pull', 42, 'fetching'],
+      ['pull', 'pull', 42, 'svc-updater 1.0.0'],
+      ['pull', 'pull', 42, 'v1.4.2 → v1.5.0'],
+      ['pull', 'pull', 60, 'fetching'],
+      ['recreate', 'recreate', null, 'stopping worker'],
+      ['recreate', 'recreate', null, 'late'],
+    ]);
+  });
+
+  it.each(outcomes)('ends with a line that says %s', (outcome) => {
+    const run = record();
+    run.add(line('pull', 'fetching', 42));
+    run.add(line('done', `${outcome}: see above`));
+    const expected = outcome === 'usage' ? 'refused' : outcome;
+    expect(run.run).toMatchObject({ state: expected, outcome: expected, phase: 'pull', percent: null });
+    expect(run.hasEnded).toBe(true);
+  });
+
+  it('does not end with a line of the end that states no outcome', () => {
+    const run = record();
+    run.add(line('pull', 'fetching', 42));
+    run.add(line('done', 'the engine is shutting down'));
+    expect(run.run).toMatchObject({ state: 'pull', outcome: null, message: 'the engine is shutting down' });
+  });
+
+  it.each(endStates)('ends as %s without a line', (outcome) => {
+    const run = record();
+    run.end(outcome, 'the container is gone', new Date('2026-11-21T10:43:00Z'));
+    expect(run.run).toMatchObject({
+      state: outcome,
+      outcome,
+      endedAt: '2026-11-21T10:43:00.000Z',
+      message: 'the container is gone',
+    });
+  });
+
+  it('stands once it has ended', () => {
+    const run = record();
+    run.add(line('done', 'updated'));
+    const { run: ended } = run;
+    run.end('crashed', 'the container is gone');
+    run.launching('pulling the updater');
+    run.add(line('inspect', 'again'));
+    run.add(line('done', 'failed: again'));
+    expect(run.run).toEqual(ended);
+    expect(numbers(run, 0)).toEqual([1, 2, 3]);
+  });
+
+  it('says nothing of the launch any more once the updater speaks', () => {
+    const run = record();
+    run.add(line('inspect', 'svc-updater 1.0.0'));
+    run.launching('pulling the updater', 99);
+    expect(run.run).toMatchObject({ state: 'inspect', percent: null, message: 'svc-updater 1.0.0' });
+  });
+
+  it('is never changed in place', () => {
+    const run = record();
+    const before = run.run;
+    const copy = structuredClone(before);
+    run.launching('pulling the updater', 1);
+    run.add(line('pull', 'fetching', 42));
+    run.end('failed', 'failed');
+    expect(before).toEqual(copy);
+  });
+
+  it('fits its schema, whatever the log says', () => {
+    const event = fc.record(
+      {
+        time: fc
+          .date({ min: new Date('2000-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
+          .map((date) => date.toISOString()),
+        level: fc.constantFrom(...levels),
+        phase: fc.constantFrom(...phases),
+        percent: fc.integer({ min: 0, max: 100 }),
+        message: fc.oneof(fc.string(), fc.constantFrom(...outcomes)),
+      },
+      { requiredKeys: ['time', 'level', 'phase', 'message'] },
+    );
+    fc.assert(
+      fc.property(fc.array(event as fc.Arbitrary<ProgressEvent>), (events) => {
+        const run = record();
+        for (const one of events) {
+          run.add(one);
+          expect(runSchema.parse(run.run)).toEqual(run.run);
+          expect(runStates).toContain(run.run.state);
+          expect(run.run.outcome === null).toBe(run.run.endedAt === null);
+          expect(run.run.state === run.run.outcome).toBe(run.hasEnded);
+        }
+        expect(run.lineCount).toBe(events.length);
+        expect(run.linesAfter(0).map((kept) => kept.event)).toEqual(events);
+      }),
+    );
+  });
+});
+
+describe('the lines of a run', () => {
+  it.each([
+    [0, [1, 2, 3]],
+    [1, [2, 3]],
+    [3, []],
+    [4, []],
+    [-5, [1, 2, 3]],
+  ])('after %i: %j', (after, expected) => {
+    const run = record();
+    for (const message of ['a', 'b', 'c']) run.add(line('pull', message));
+    expect(numbers(run, after)).toEqual(expected);
+  });
+
+  it('keep their numbers when the oldest go', () => {
+    const run = record();
+    for (let number = 1; number <= 5_000; number++) {
+      run.add(line('pull', `${number}`));
+      const kept = run.linesAfter(0);
+      expect(kept.length).toBeLessThanOrEqual(1_000);
+      expect(kept.at(-1)).toEqual({ number, event: line('pull', `${number}`) });
+    }
+    expect(run.lineCount).toBe(5_000);
+    const kept = run.linesAfter(0);
+    expect(kept.length).toBeGreaterThanOrEqual(900);
+    for (const { number, event } of kept) expect(event.message).toBe(`${number}`);
+    expect(numbers(run, 4_998)).toEqual([4_999, 5_000]);
+    expect(numbers(run, 1)).toEqual(kept.map(({ number }) => number));
+  });
+});
+
+describe('waiting for a change', () => {
+  it.each<[string, (run: RunRecord) => void]>([
+    ['a line', (run) => run.add(line('pull', 'a'))],
+    ['the launch', (run) => run.launching('pulling the updater')],
+    ['the end', (run) => run.end('crashed', 'gone')],
+  ])('%s ends it for all', async (_, change) => {
+    const run = record();
+    const all = Promise.all([0, 0, 0].map((seen) => run.changeAfter(seen, never)));
+    change(run);
+    await all;
+    expect(run.changes).toBe(1);
+  });
+
+  it('is none where it has come already', async () => {
+    const run = record();
+    run.add(line('pull', 'a'));
+    await run.changeAfter(0, never);
+  });
+
+  it('a line after the end counts as well', async () => {
+    const run = record();
+    run.end('crashed', 'gone');
+    const { changes } = run;
+    const waiting = run.changeAfter(changes, never);
+    run.add(line('pull', 'late'));
+    await waiting;
+  });
+
+  it('ends by the signal, and leaves no listener', async () => {
+    const run = record();
+    const controller = new AbortController();
+    const waiting = run.changeAfter(0, controller.signal);
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
+    controller.abort();
+    await waiting;
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+    await run.changeAfter(0, controller.signal);
+    expect(getEventListeners(never, 'abort')).toHaveLength(0);
+  });
+
+  it('lets who waits wait again at once', async () => {
+    const run = record();
+    let rounds = 0;
+    const follower = (async () => {
+      while (!run.hasEnded) {
+        await run.changeAfter(run.changes, never);
+        rounds++;
+      }
+    })();
+    for (const message of ['a', 'b', 'c']) {
+      run.add(line('pull', message));
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    run.end('crashed', 'gone');
+    await follower;
+    expect(rounds).toBe(4);
+  });
+});
