@@ -1,8 +1,8 @@
 import { listProject } from '../engine/api/project-containers.ts';
 import type { Engine } from '../engine/cli/engine.ts';
 import { type Container, type Image, isMeantToRun, service } from '../engine/container.ts';
-import { Interrupted } from '../progress/interrupted.ts';
-import { Cancelled } from '../progress/stops.ts';
+import { stateName } from '../progress/state-name.ts';
+import { Cancelled, Interrupted } from '../progress/stops.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Installation } from './inspect/installation.ts';
 import { endingOf } from './log/ending.ts';
@@ -41,7 +41,7 @@ export async function carryOut(
     // What a pull has to say comes first.
     ahead.catch(() => {});
     const images = await pullMoves(context, installation, plan, deadline);
-    const backup = `.svc-updater/backup/${journal.data.run}`;
+    const backup = `${stateName}/backup/${journal.data.run}`;
     const settled = await settlePlan(engine, installation, plan, images, backup, ahead);
     await pullAdded(context, installation, settled, images, journal, deadline);
     for (const warning of settled.warnings) log.warn(warning);

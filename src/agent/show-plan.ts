@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import { checkTargets } from '../files/check-targets.ts';
 import { unifiedDiff } from '../files/unified-diff.ts';
+import { stateName } from '../progress/state-name.ts';
 import { meet } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
@@ -50,7 +51,7 @@ export async function showPlan({ engine, options, log, known }: RunContext): Pro
     );
     if (needsImages(installation, plan)) return finish(log);
   }
-  const settled = await settlePlan(engine, installation, plan, images, '.svc-updater/backup');
+  const settled = await settlePlan(engine, installation, plan, images, `${stateName}/backup`);
   for (const { path, before, after } of settled.changes) {
     for (const line of unifiedDiff(relative(installation.project.directory, path), before, after))
       log.info(line);

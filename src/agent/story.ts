@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { Image } from '../engine/container.ts';
 import { isMeantToRun, service } from '../engine/container.ts';
+import { versionLabel } from '../engine/labels.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { parseTag, versionFromLabel } from '../release/tag.ts';
 import type { Installation } from './inspect/installation.ts';
@@ -134,7 +135,7 @@ function versionOf(
   images: ReadonlyMap<string, Image>,
 ): string | null {
   const image = images.get(references.get(name) ?? to) ?? images.get(to);
-  return versionFromLabel(image?.labels['org.opencontainers.image.version']);
+  return versionFromLabel(image?.labels[versionLabel]);
 }
 
 /** The last line of a run that did what was asked. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Container } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
-import { Interrupted } from '../progress/interrupted.ts';
+import { Interrupted } from '../progress/stops.ts';
 import { carryOut } from './fresh-run.ts';
 import { type Met, meet } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';

@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 import { allFiles } from '../compose/project-files.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { replaceFiles } from '../files/replace-files.ts';
+import { stateName } from '../progress/state-name.ts';
 import { Cancelled } from '../progress/stops.ts';
 import type { Installation } from './inspect/installation.ts';
 import type { Settled } from './plan/plan-files.ts';
@@ -36,7 +37,7 @@ export async function writeChanges(
   });
   for (const { path, description } of changes) {
     const backup = records.find((record) => record.path === path)?.backup;
-    const kept = backup ? `kept in .svc-updater/backup/${run}/${basename(backup)}` : 'created';
+    const kept = backup ? `kept in ${stateName}/backup/${run}/${basename(backup)}` : 'created';
     log.info(`${description} (${kept})`, { file: path });
   }
   await pruneBackups(backups);

@@ -1,5 +1,6 @@
 import { isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
-import { lineAt, type TextFile } from './project-files.ts';
+import type { TextFile } from '../files/text-file.ts';
+import { lineAt } from './project-files.ts';
 import { parseYaml, type YamlDocument } from './yaml-document.ts';
 
 /** A scalar as compose reads it, before variables are resolved. */

@@ -1,7 +1,8 @@
 import { basename } from 'node:path';
+import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { Edit } from './edit.ts';
-import { lineAt, type TextFile } from './project-files.ts';
+import { lineAt } from './project-files.ts';
 
 /** One `KEY=value` of an env file. */
 export interface Assignment {

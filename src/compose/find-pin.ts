@@ -1,9 +1,10 @@
+import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { parseTag, type Tag } from '../release/tag.ts';
 import { effectiveImage } from './effective-image.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
-import { fileOf, lineAt, nameOf, type ProjectFiles, type TextFile } from './project-files.ts';
+import { fileOf, lineAt, nameOf, type ProjectFiles } from './project-files.ts';
 import { parseReference, type Reference } from './reference.ts';
 import { type Segment, segments, type Traced, trace } from './traced.ts';
 
@@ -132,5 +133,14 @@ function mainPart(context: Context, tag: Tag, parts: Segment[], start: number, r
   return (
     parts.find((part) => part.source === main.source && part.start <= main.start && main.end <= part.end) ??
     main
+  );
+}
+
+/** Refusal: pin-unsupported, where compose reads the files in another way than the updater does. */
+export function checkAgainstModel(pin: Pin, image: string | undefined): void {
+  if (image === undefined || image === pin.referenceText) return;
+  throw new UpdateError(
+    'pin-unsupported',
+    `compose resolves the image of ${pin.service} to ${image}, ${pin.place.description} says ${pin.referenceText}`,
   );
 }

@@ -1,9 +1,10 @@
 import { UpdateError } from '../progress/update-error.ts';
-import { applyEdits, type Edit } from './edit.ts';
+import { draftOf, withEdits } from './draft.ts';
+import type { Edit } from './edit.ts';
 import { assigns, setVariableEdit } from './env-file.ts';
 import { findPin } from './find-pin.ts';
 import type { Pin } from './pin.ts';
-import { fileOf, lineAt, listOf, type ProjectFiles, withFile } from './project-files.ts';
+import { fileOf, lineAt, listOf, type ProjectFiles } from './project-files.ts';
 import { formatReference } from './reference.ts';
 import { type Segment, segments } from './traced.ts';
 
@@ -156,16 +157,6 @@ function tidyAppends(edits: Edit[]): Edit[] {
   });
 }
 
-/** The files with the edits made; a file that is new is an env file. */
-export function editFiles(files: ProjectFiles, edits: readonly Edit[]): ProjectFiles {
-  const edited = Map.groupBy(edits, ({ file }) => file);
-  return [...edited].reduce(
-    (before, [path, own]) =>
-      withFile(before, { path, text: applyEdits(fileOf(before, path)?.text ?? '', own) }),
-    files,
-  );
-}
-
 /** The reference that a service has after its move: worked out from the move, so that edits can be held against it. */
 export function movedReference({ pin: { reference }, tag, digest }: PinMove): string {
   return formatReference({
@@ -177,7 +168,7 @@ export function movedReference({ pin: { reference }, tag, digest }: PinMove): st
 
 /** Reads the edited files again: each pin must say exactly what was asked for. */
 function confirm(files: ProjectFiles, moves: readonly PinMove[], edits: readonly Edit[]): void {
-  const after = editFiles(files, edits);
+  const after = withEdits(draftOf(files), edits).files;
   for (const move of moves) {
     const { pin } = move;
     const wanted = movedReference(move);

@@ -1,10 +1,5 @@
 import { basename, dirname, relative } from 'node:path';
-
-/** A file's text as it is on disk: with its byte order mark and its line ends. Offsets count UTF-16 units of it. */
-export interface TextFile {
-  path: string;
-  text: string;
-}
+import type { TextFile } from '../files/text-file.ts';
 
 /** The files that say what runs: what compose would read, in its order. */
 export interface ProjectFiles {

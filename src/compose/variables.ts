@@ -1,8 +1,9 @@
 import { basename } from 'node:path';
+import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Assignment, findAssignments } from './env-file.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
-import { placeAt, type TextFile } from './project-files.ts';
+import { placeAt } from './project-files.ts';
 import { type Origin, type Traced, trace } from './traced.ts';
 
 // Far beyond what people write; each step takes room on the stack.

@@ -13,8 +13,9 @@ import {
   Parser,
   visit,
 } from 'yaml';
+import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { placeAt, type TextFile } from './project-files.ts';
+import { placeAt } from './project-files.ts';
 
 // A compose file is read by people; these are far beyond them, and keep a made-up one from exhausting the machine.
 const largest = 5 * 1024 * 1024;

@@ -1,3 +1,5 @@
+import { composeLabels } from './labels.ts';
+
 /** What the engine's inspect answers say, cut down to what the updater looks at. */
 export interface Mount {
   type: string;
@@ -64,11 +66,10 @@ export const hasStarted = (container: Container): boolean =>
 export const isMeantToRun = (container: Container): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
-export const service = (container: Container): string => container.labels['com.docker.compose.service'] ?? '';
+export const service = (container: Container): string => container.labels[composeLabels.service] ?? '';
 
 /** Among the containers of its service; compose keeps it when it replaces one. */
-export const numberOf = (container: Container): number =>
-  Number(container.labels['com.docker.compose.container-number'] ?? 0);
+export const numberOf = (container: Container): number => Number(container.labels[composeLabels.number] ?? 0);
 
 export const byNumber = (a: Container, b: Container): number => numberOf(a) - numberOf(b);
 

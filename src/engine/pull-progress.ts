@@ -1,4 +1,4 @@
-import { parseObject } from './cli/compose-output.ts';
+import { parseObject } from '../files/parse-object.ts';
 
 interface Layer {
   /** Bytes. */

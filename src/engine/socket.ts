@@ -1,8 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import Docker from 'dockerode';
-import { parseObject } from './cli/compose-output.ts';
+import { parseObject } from '../files/parse-object.ts';
 import { type Container, type Image, readContainer, readImage } from './container.ts';
+import { composeLabels } from './labels.ts';
 import { PullMeter, type PullProgress } from './pull-progress.ts';
 import type { RegistryLogin } from './registry-login.ts';
 
@@ -63,7 +64,7 @@ export class EngineSocket {
 
   /** Whether the project has a container of the service, running or not. */
   async hasService(project: string, service: string): Promise<boolean> {
-    const label = [`com.docker.compose.project=${project}`, `com.docker.compose.service=${service}`];
+    const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${service}`];
     const found = await faulty(this.#queries.listContainers({ all: true, filters: { label } }));
     return found.length > 0;
   }

@@ -1,6 +1,6 @@
-import type { FeedOptions } from '../instance/contract/options.ts';
 import { channelOf, channels, type Release } from '../release/channel.ts';
 import { compareVersions } from '../release/order.ts';
+import type { FeedOptions } from './feed-options.ts';
 import { readPage, type Validators } from './feed-request.ts';
 import { releasesOf } from './feed-shapes.ts';
 

@@ -1,6 +1,6 @@
-import type { FeedOptions } from '../instance/contract/options.ts';
 import { FeedError } from './feed-error.ts';
 import { waitAfter } from './feed-limit.ts';
+import type { FeedOptions } from './feed-options.ts';
 
 const deadline = 10_000;
 const largestPage = 1024 * 1024;

@@ -1,7 +1,7 @@
-import type { FeedOptions, LogEntry } from '../instance/contract/options.ts';
 import type { Release } from '../release/channel.ts';
 import { type Answer, readFeed } from './feed-check.ts';
 import { FeedError, reasonOf } from './feed-error.ts';
+import type { FeedOptions, LogEntry } from './feed-options.ts';
 
 const minute = 60_000;
 const interval = 10 * minute;

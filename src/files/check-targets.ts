@@ -1,5 +1,6 @@
 import { lstat, realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { addMounts, mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { HostPaths } from './host-paths.ts';
 
@@ -25,7 +26,7 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
   const place = real ?? (await realpath(dirname(here)));
   if (paths.toHost(place) === null) {
     throw new UpdateError('outside-mounts', `${file} leads to ${place}, which is not mounted from the host`, {
-      advice: `Add -v ${dirname(place)}:${dirname(place)} to the docker run command.`,
+      advice: addMounts(dirname(place)),
     });
   }
   if (!paths.isWritable(place)) throw new UpdateError('read-only', `${file} is mounted read-only`);
@@ -33,7 +34,7 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
   if (!(await lstat(real)).isFile()) throw new UpdateError('not-a-file', `${file} is not a regular file`);
   if (paths.isMountPoint(real)) {
     throw new UpdateError('not-a-file', `${file} is mounted by itself: it cannot be replaced there`, {
-      advice: `Mount its directory in its place: -v ${dirname(file)}:${dirname(file)}.`,
+      advice: `Mount its directory in its place: ${mountFlags(dirname(file))}.`,
     });
   }
 }

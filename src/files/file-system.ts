@@ -1,4 +1,4 @@
-import { lstat, mkdir, open, readFile, realpath, rename, rmdir, unlink } from 'node:fs/promises';
+import { access, lstat, mkdir, open, readFile, realpath, rename, rmdir, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export interface Owner {
@@ -129,3 +129,9 @@ export async function writeWhole(
     throw error;
   }
 }
+
+export const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

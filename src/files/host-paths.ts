@@ -1,7 +1,16 @@
 import { lstat, mkdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import type { Mount } from '../engine/container.ts';
+import { mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
+
+/** A mount as the engine tells of it. */
+interface KnownMount {
+  /** Of the kinds of mounts, only `bind` is a directory of the host. */
+  type: string;
+  source: string;
+  destination: string;
+  writable: boolean;
+}
 
 /** A directory of the host and where it is in this container. */
 interface Mapping {
@@ -18,7 +27,7 @@ export const isWithin = (path: string, directory: string): boolean =>
 export class HostPaths {
   readonly #mappings: Mapping[];
 
-  constructor(mounts: readonly Mount[]) {
+  constructor(mounts: readonly KnownMount[]) {
     this.#mappings = mounts
       .filter((mount) => mount.type === 'bind')
       .map(({ source, destination, writable }) => ({ host: source, here: destination, writable }));
@@ -77,13 +86,13 @@ export class HostPaths {
   async give(host: string): Promise<{ link: string; to: string } | null> {
     const mapping = this.mappingOfHost(host);
     if (!mapping)
-      throw new UpdateError('outside-mounts', `${host} is not mounted here: add -v ${host}:${host}`);
+      throw new UpdateError('outside-mounts', `${host} is not mounted here: add ${mountFlags(host)}`);
     const here = join(mapping.here, relative(mapping.host, host));
     if (here === host || (await sameFile(here, host))) return null;
     const link = await firstMissing(mapping.host, host);
     const refusal = (why: string) =>
       new UpdateError('path-taken', `${host} cannot be given in this container: ${why}`, {
-        advice: `Mount it at its own path: -v ${host}:${host}.`,
+        advice: `Mount it at its own path: ${mountFlags(host)}.`,
       });
     if (!link) throw refusal('it exists here already');
     const to = join(mapping.here, relative(mapping.host, link));

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import type { TextFile } from '../compose/project-files.ts';
+import { stateName } from '../progress/state-name.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { backupPaths, keepBackups, removeBackups } from './backups.ts';
 import {
@@ -12,6 +12,7 @@ import {
 } from './file-record.ts';
 import { disk, type FileSystem, isGone, systemCode } from './file-system.ts';
 import { restoreFiles } from './restore-files.ts';
+import type { TextFile } from './text-file.ts';
 
 export { type FileRecord, type FileState, removeTemporaries, stateOf } from './file-record.ts';
 export { restoreFiles } from './restore-files.ts';
@@ -97,7 +98,7 @@ async function describe(
         after: hashOf(after),
         backup: backups.get(path) ?? null,
         owner: before === null ? null : await fs.owner(real),
-        temporary: join(dirname(real), `.${basename(real)}.svc-updater-${run}`),
+        temporary: join(dirname(real), `.${basename(real)}${stateName}-${run}`),
       };
     }),
   );

@@ -3,16 +3,15 @@ import { createHandler } from './http/handler.ts';
 import { Updates } from './updates.ts';
 
 export type { Channel, Release } from '../release/channel.ts';
+export type { ReasonCode } from '../wire/codes.ts';
+export type { Reason, Run, Status } from '../wire/status.ts';
 export type {
   Caller,
   ChannelStore,
-  FeedOptions,
   InstanceOptions,
   Job,
   JobQueue,
-  LogEntry,
 } from './contract/options.ts';
-export type { Reason, ReasonCode, Run, Status } from './contract/schemas.ts';
 export { openApi } from './http/openapi.ts';
 
 /** The self-update of the instance that this server belongs to. */
@@ -41,3 +40,5 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     close: () => updates.close(),
   };
 }
+
+export type { FeedOptions, LogEntry } from '../feed/feed-options.ts';

@@ -1,3 +1,5 @@
+import type { ProgressEvent } from './event.ts';
+
 /** How a run ends, in words (SPEC 1.2). */
 export const outcomes = [
   'updated',
@@ -22,3 +24,10 @@ export const exitCodes: Record<Exclude<Outcome, 'cancelled'>, number> = {
   failed: 4,
   broken: 5,
 };
+
+/** The outcome that an event of phase `done` states with its first word: `updated v1.4.2 → …`, `failed: …`. */
+export function outcomeOf({ phase, message }: Pick<ProgressEvent, 'phase' | 'message'>): Outcome | null {
+  if (phase !== 'done') return null;
+  const word = /^([a-z]+)(?=[\s:;,.]|$)/.exec(message)?.[1];
+  return outcomes.find((outcome) => outcome === word) ?? null;
+}

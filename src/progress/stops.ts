@@ -6,3 +6,12 @@ export class Cancelled extends Error {
     super('cancelled by a signal');
   }
 }
+
+/** The engine is shutting down and takes this run with it: what was begun stands in the journal. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+
+  constructor() {
+    super('the engine is shutting down');
+  }
+}

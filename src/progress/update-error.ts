@@ -1,4 +1,5 @@
 import type { Outcome } from './outcome.ts';
+import { stateName } from './state-name.ts';
 
 type Ending = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
@@ -98,7 +99,7 @@ const table = {
   ],
   'recreate-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
 
-  'files-not-back': ['broken', 'Copy the files back from .svc-updater/backup, then docker compose up -d.'],
+  'files-not-back': ['broken', `Copy the files back from ${stateName}/backup, then docker compose up -d.`],
   'not-brought-back': ['broken', 'See docker compose ps and docker compose logs app worker.'],
   'engine-lost': [
     'broken',

@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../src/compose/edit.ts';
-import { findPin, pinEdits } from '../../src/compose/pins.ts';
+import { findPin } from '../../src/compose/find-pin.ts';
+import { pinEdits } from '../../src/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../src/compose/project-files.ts';
 import { parseTarget, retag } from '../../src/release/tag.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { ReasonCode } from '../../src/instance/contract/schemas.ts';
+import type { ReasonCode } from '../../src/wire/codes.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { freePort } from '../rig/free-port.ts';
 import type { JobRequest } from '../rig/server/job-queue.ts';

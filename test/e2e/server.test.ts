@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
-import { runStates } from '../../src/instance/contract/schemas.ts';
 import { phases } from '../../src/progress/event.ts';
+import { runStates } from '../../src/wire/codes.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { updatePath } from '../rig/server/server-instance.ts';
 import { updaterImage } from '../rig/updater-run.ts';

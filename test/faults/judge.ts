@@ -1,7 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Outcome } from '../../src/progress/outcome.ts';
-import { outcomeOf } from '../../src/progress/outcome-of.ts';
+import { type Outcome, outcomeOf } from '../../src/progress/outcome.ts';
 import { difference } from '../e2e/support/difference.ts';
 import { askEngine } from '../rig/engine-api.ts';
 import type { Instance } from '../rig/instance.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { outcomes } from '../../src/progress/outcome.ts';
-import { outcomeOf } from '../../src/progress/outcome-of.ts';
+import { outcomeOf, outcomes } from '../../src/progress/outcome.ts';
 
 describe('outcomeOf', () => {
   it.each(outcomes)('%s', (outcome) => {

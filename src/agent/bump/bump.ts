@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { applyTo, type Draft, describeEdit } from '../../compose/draft.ts';
+import { describeEdit, draftOf, withEdits } from '../../compose/draft.ts';
+import { checkAgainstModel, findPin, sharesPin } from '../../compose/find-pin.ts';
 import { reachOf } from '../../compose/layers.ts';
-import { findPin, movedReference, type Pin, type PinMove, pinEdits, sharesPin } from '../../compose/pins.ts';
+import type { Pin } from '../../compose/pin.ts';
+import { movedReference, type PinMove, pinEdits } from '../../compose/pin-edits.ts';
 import {
   allEnvFiles,
   allFiles,
@@ -23,7 +25,6 @@ import { retag } from '../../release/tag.ts';
 import type { Log } from '../log/log.ts';
 import { createMask } from '../log/mask.ts';
 import { secretsOfFiles } from '../log/secrets.ts';
-import { checkAgainstModel } from '../plan/plan-update.ts';
 import type { BumpOptions } from '../process/options.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
@@ -138,9 +139,8 @@ async function proposeEdits(
   const pins = options.services.map((service) => findPin(files, service));
   hideSecrets(log, files, pins);
   const moves = bumpMoves(pins, options, log);
-  const draft: Draft = { files, changes: [], warnings: [] };
   const edits = pinEdits(files, moves);
-  applyTo(draft, edits);
+  const draft = withEdits(draftOf(files), edits);
   const changed = draft.changes.map(({ path }) => path);
   const after = changed.length === 0 ? null : await model(draft.files, changed);
   return { draft, edits, pins, moves, after };

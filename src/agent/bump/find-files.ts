@@ -1,8 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { missing } from '../../compose/layers.ts';
-import type { ProjectFiles, TextFile } from '../../compose/project-files.ts';
+import type { ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
+import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../inspect/read-files.ts';
 import type { BumpOptions } from '../process/options.ts';

@@ -1,7 +1,7 @@
 import { type Layer, pathIn, reachOf } from '../../compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
+import { exists } from '../../files/file-system.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { exists } from '../inspect/read-files.ts';
 import type { StandIns } from '../proof/proposed-model.ts';
 
 /**

@@ -1,10 +1,11 @@
 import { isAbsolute, join } from 'node:path';
-import { findPin } from '../../compose/pins.ts';
+import { findPin } from '../../compose/find-pin.ts';
 import { parseReference } from '../../compose/reference.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isMeantToRun, numberOf, service } from '../../engine/container.ts';
+import { composeLabels, versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parseTag, versionFromLabel } from '../../release/tag.ts';
@@ -12,11 +13,15 @@ import type { Log } from '../log/log.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import type { MeantToRun } from '../state/changeover.ts';
 import type { Met } from './find-instance.ts';
-import { type Installation, isGenerated, type ServiceFacts } from './installation.ts';
+import {
+  clusterFile,
+  composeFile,
+  type Installation,
+  isGenerated,
+  type ServiceFacts,
+} from './installation.ts';
 import type { Located } from './locate-project.ts';
 import { givePaths, viewProject } from './view-project.ts';
-
-const label = 'com.docker.compose';
 
 /**
  * Gathers everything that the plan is made from and changes nothing but this container's own file system.
@@ -62,10 +67,10 @@ export async function inspectInstallation(
       });
     }
   }
-  const first = files.composeFiles.find(({ path }) => path === join(project.directory, 'compose.yaml'));
+  const first = files.composeFiles.find(({ path }) => path === join(project.directory, composeFile));
   const [only, ...others] = files.composeFiles;
   const cluster =
-    others.length === 0 && only?.path === join(project.directory, 'compose.cluster.yaml') ? only : undefined;
+    others.length === 0 && only?.path === join(project.directory, clusterFile) ? only : undefined;
   return {
     project,
     compose,
@@ -99,8 +104,8 @@ function findApp(containers: readonly Container[], name: string, located: Locate
 }
 
 function readProject(app: Container, located: Located): ComposeProject {
-  const list = (key: string) => (app.labels[`${label}.project.${key}`] ?? '').split(',').filter(Boolean);
-  const files = list('config_files');
+  const list = (label: string) => (app.labels[label] ?? '').split(',').filter(Boolean);
+  const files = list(composeLabels.files);
   const foreign = files.find((file) => !isAbsolute(file));
   if (files.length === 0 || foreign !== undefined) {
     throw new UpdateError(
@@ -111,7 +116,7 @@ function readProject(app: Container, located: Located): ComposeProject {
       },
     );
   }
-  return { name: located.name, directory: located.directory, files, envFiles: list('environment_file') };
+  return { name: located.name, directory: located.directory, files, envFiles: list(composeLabels.envFiles) };
 }
 
 function facts(
@@ -158,10 +163,7 @@ function runningVersion(containers: readonly Container[]): string | null {
   const versions = containers.flatMap((container) => {
     const reference = parseReference(container.imageReference);
     const tag = parseTag(reference?.tag ?? 'latest');
-    const version =
-      tag.kind === 'release'
-        ? tag.version
-        : versionFromLabel(container.labels['org.opencontainers.image.version']);
+    const version = tag.kind === 'release' ? tag.version : versionFromLabel(container.labels[versionLabel]);
     return version ? [version] : [];
   });
   return versions.sort(compareVersions).at(-1) ?? null;

@@ -1,4 +1,4 @@
-import type { Pin } from '../../compose/pins.ts';
+import type { Pin } from '../../compose/pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
@@ -43,6 +43,12 @@ export interface Installation {
   /** `1.4.2` where the images tell, else null. */
   runningVersion: string | null;
 }
+
+/** The compose files that a release may ship, and that then overwrite those of a generated install. */
+export const composeFile = 'compose.yaml';
+/** Laid over the other one in cluster mode. */
+export const clusterFile = 'compose.cluster.yaml';
+export const releaseFileNames = [composeFile, clusterFile] as const;
 
 /** First line of a compose file that every update overwrites. */
 export const generatedMarker = '# svc:generated';

@@ -3,9 +3,11 @@ import { readComposeFile } from '../../compose/compose-file.ts';
 import { type Linked, pathIn, placeOf, reachOf, resolvedText } from '../../compose/layers.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { Model } from '../../engine/cli/compose.ts';
+import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
+import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { exists, readTextFile, withLinkedFiles } from './read-files.ts';
+import { readTextFile, withLinkedFiles } from './read-files.ts';
 
 type Named = Pick<Linked, 'path' | 'as'>;
 
@@ -61,10 +63,9 @@ export function checkEnvFiles(
 
 function refuse(outside: readonly Named[]): void {
   if (outside.length === 0) return;
-  const mounts = [...new Set(outside.map(({ path }) => dirname(path)))].map((dir) => `-v ${dir}:${dir}`);
   throw new UpdateError(
     'outside-mounts',
     `outside the mounted directories: ${outside.map(({ path, as }) => `${path} (${as})`).join(', ')}`,
-    { advice: `Add ${mounts.join(' ')} to the docker run command.` },
+    { advice: addMounts(...outside.map(({ path }) => dirname(path))) },
   );
 }

@@ -2,7 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { normalize } from 'node:path';
 import { listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { composeLabels } from '../../engine/labels.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
+import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import { pendingJournal } from '../state/journal.ts';
@@ -23,8 +25,6 @@ export interface Located {
   /** The same as it is mounted here. */
   mountedAt: string;
 }
-
-const label = 'com.docker.compose';
 
 /**
  * The one project to update: by `--project`, or by the mounted directory that holds a compose file.
@@ -78,10 +78,12 @@ export async function locateProject(
 
 export async function listProjects(engine: Engine): Promise<ProjectRow[]> {
   const rows = new Map<string, ProjectRow>();
-  for (const { labels } of await listContainers(engine, { label: [`${label}.project`] })) {
-    const [name = '', directory = '', service = ''] = ['project', 'project.working_dir', 'service'].map(
-      (key) => labels[`${label}.${key}`],
-    );
+  for (const { labels } of await listContainers(engine, { label: [composeLabels.project] })) {
+    const [name = '', directory = '', service = ''] = [
+      composeLabels.project,
+      composeLabels.directory,
+      composeLabels.service,
+    ].map((label) => labels[label]);
     const key = `${name}\n${directory}`;
     const row = rows.get(key) ?? { name, directory, services: new Set<string>() };
     row.services.add(service);
@@ -147,7 +149,7 @@ function byName(
     'not-mounted',
     `the directory of project ${name}, ${row.directory}, is not mounted here`,
     {
-      advice: `Add -v ${row.directory}:${row.directory}.`,
+      advice: addMounts(row.directory),
     },
   );
 }

@@ -1,12 +1,10 @@
-import { access, readFile, readlink, stat } from 'node:fs/promises';
+import { readFile, readlink, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Linked, reachOf } from '../../compose/layers.ts';
-import { allFiles, type ProjectFiles, type TextFile } from '../../compose/project-files.ts';
+import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
+import type { TextFile } from '../../files/text-file.ts';
+import { addMounts, needsRoot } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-
-/** The files may belong to anybody. */
-export const needsRoot =
-  'Run the updater as root, without --user; where capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.';
 
 const maxBytes = 5 * 1024 * 1024;
 
@@ -62,15 +60,9 @@ async function refuseLinkOutside(path: string): Promise<void> {
   if (link === null) return;
   const target = resolve(dirname(path), link);
   throw new UpdateError('outside-mounts', `${path} is a link to ${target}, which is not mounted here`, {
-    advice: `Add -v ${dirname(target)}:${dirname(target)} to the docker run command.`,
+    advice: addMounts(dirname(target)),
   });
 }
-
-export const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 /** Null where it does not exist. */
 export async function readTextFileIfThere(path: string): Promise<TextFile | null> {

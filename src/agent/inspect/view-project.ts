@@ -2,12 +2,14 @@ import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
 import { reachOf } from '../../compose/layers.ts';
-import { allEnvFiles, type ProjectFiles, type TextFile } from '../../compose/project-files.ts';
+import { allEnvFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import { parseReference } from '../../compose/reference.ts';
 import { Compose, type ComposeProject, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
+import type { TextFile } from '../../files/text-file.ts';
+import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { createMask } from '../log/mask.ts';
@@ -69,15 +71,10 @@ export async function viewProject(
 export async function givePaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
   const outside = [...project.files, ...project.envFiles].filter((file) => paths.fromHost(file) === null);
   if (outside.length > 0) {
-    const mounts = [...new Set(outside.map((file) => dirname(file)))]
-      .map((dir) => `-v ${dir}:${dir}`)
-      .join(' ');
     throw new UpdateError(
       'outside-mounts',
       `the instance was started with ${outside.join(', ')}, which is not mounted here`,
-      {
-        advice: `Add ${mounts} to the docker run command.`,
-      },
+      { advice: addMounts(...outside.map((file) => dirname(file))) },
     );
   }
   for (const path of [

@@ -1,7 +1,6 @@
 import type { Phase } from '../../progress/event.ts';
-import { Interrupted } from '../../progress/interrupted.ts';
 import { exitCodes } from '../../progress/outcome.ts';
-import { Cancelled } from '../../progress/stops.ts';
+import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../state/journal.ts';
 import type { Log } from './log.ts';

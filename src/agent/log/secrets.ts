@@ -1,7 +1,7 @@
 import { parse } from 'dotenv';
-import type { TextFile } from '../../compose/project-files.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
+import type { TextFile } from '../../files/text-file.ts';
 
 export interface Secret {
   key: string;

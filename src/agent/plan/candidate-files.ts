@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Installation } from '../inspect/installation.ts';
+import { releaseFileNames } from '../inspect/installation.ts';
 import type { UpdatePlan } from './plan-update.ts';
 
 /** Files that the run may have to write, as far as that is known before the pull. */
@@ -13,8 +14,7 @@ export function candidateFiles(installation: Installation, plan: UpdatePlan): st
   }
   if (kind === 'generated') {
     for (const { path } of files.composeFiles) {
-      if (['compose.yaml', 'compose.cluster.yaml'].some((name) => path === join(project.directory, name)))
-        candidates.add(path);
+      if (releaseFileNames.some((name) => path === join(project.directory, name))) candidates.add(path);
     }
     for (const { path } of files.envFiles) candidates.add(path);
   }

@@ -1,10 +1,13 @@
-import { applyTo, type Change, type Draft, setVersion } from '../../compose/draft.ts';
+import { type Change, type Draft, draftOf, withEdits, withVariable } from '../../compose/draft.ts';
 import type { Edit } from '../../compose/edit.ts';
-import { findPin, movedReference, type Pin, pinEdits, sharesPin } from '../../compose/pins.ts';
+import { findPin, sharesPin } from '../../compose/find-pin.ts';
+import type { Pin } from '../../compose/pin.ts';
+import { movedReference, pinEdits } from '../../compose/pin-edits.ts';
 import { parseReference } from '../../compose/reference.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
+import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions, isMajorChange } from '../../release/order.ts';
 import { versionFromLabel } from '../../release/tag.ts';
@@ -37,8 +40,7 @@ export const needsImages = (installation: Installation, plan: UpdatePlan): boole
 /** The model that the instance will have, for those who have nothing else to do yet; null where images must tell first. */
 export async function modelAhead(installation: Installation, plan: UpdatePlan): Promise<Model | null> {
   if (needsImages(installation, plan)) return null;
-  const draft: Draft = { files: installation.files, changes: [], warnings: [] };
-  editPins(draft, installation, plan.moves, new Map());
+  const { draft } = editPins(draftOf(installation.files), installation, plan.moves, new Map());
   return draft.changes.length === 0 ? null : draftModel(installation, draft);
 }
 
@@ -64,7 +66,7 @@ export async function settlePlan(
   ahead: Promise<Model | null> = Promise.resolve(null),
 ): Promise<Settled> {
   const appImage = images.get(plan.moves[0]?.to ?? '');
-  const version = versionFromLabel(appImage?.labels['org.opencontainers.image.version']);
+  const version = versionFromLabel(appImage?.labels[versionLabel]);
   const { runningVersion } = installation;
   if (version && runningVersion && compareVersions(version, runningVersion) < 0) {
     throw new UpdateError(
@@ -73,12 +75,16 @@ export async function settlePlan(
     );
   }
   const major = floatingMajorWarnings(plan, runningVersion, version);
-  const draft: Draft = { files: installation.files, changes: [], warnings: [] };
+  const warnings: string[] = [];
+  let begun = draftOf(installation.files);
   if (installation.kind === 'generated' && appImage) {
-    await takeReleaseFiles(engine, installation, appImage, draft, backup);
-    if (plan.target) setVersion(draft, installation.versionVariable, plan.target.tag);
+    const taken = await takeReleaseFiles(engine, installation, appImage, backup);
+    warnings.push(...taken.warnings);
+    begun = plan.target
+      ? withVariable(taken.draft, installation.versionVariable, plan.target.tag)
+      : taken.draft;
   }
-  const edits = editPins(draft, installation, plan.moves, images);
+  const { draft, edits } = editPins(begun, installation, plan.moves, images);
   const planned: Planned = {
     images: plannedImages(draft, installation, plan.moves, images),
     substitutions: substitutionsOf(draft.files, edits),
@@ -114,7 +120,7 @@ export async function settlePlan(
     ...outcome(installation, model, planned.images),
     changes: draft.changes,
     version,
-    warnings: [...draft.warnings, ...major],
+    warnings: [...warnings, ...major],
     alsoMoved: proof.alsoMoved.filter((name) => !moved.has(name)),
     newServices: Object.keys(model.services).filter((name) => !(name in installation.model.services)),
   };
@@ -146,7 +152,7 @@ function editPins(
   installation: Installation,
   moves: readonly Move[],
   images: ReadonlyMap<string, Image>,
-): Edit[] {
+): { draft: Draft; edits: Edit[] } {
   const edits = pinEdits(
     draft.files,
     moves.flatMap((move) => {
@@ -158,8 +164,7 @@ function editPins(
       return [{ pin, tag: move.tag, ...(digest === undefined ? {} : { digest }) }];
     }),
   );
-  applyTo(draft, edits);
-  return edits;
+  return { draft: withEdits(draft, edits), edits };
 }
 
 /** The pin in the files as they will be. Refusal: release-file, where the new file has no such service. */

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
-import type { Pin } from '../../compose/pins.ts';
+import { checkAgainstModel } from '../../compose/find-pin.ts';
+import type { Pin } from '../../compose/pin.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions, isMajorChange } from '../../release/order.ts';
 import { retag, type Target } from '../../release/tag.ts';
 import type { Installation } from '../inspect/installation.ts';
+import { releaseFileNames } from '../inspect/installation.ts';
 
 /** Where one service goes. */
 export interface Move {
@@ -97,16 +99,5 @@ function newTag(installation: Installation, pin: Pin, target: Target | null): st
 export function isOverride(installation: Installation, pin: Pin): boolean {
   if (pin.place.kind === 'variable') return pin.place.variable !== installation.versionVariable;
   const { directory } = installation.project;
-  return !['compose.yaml', 'compose.cluster.yaml']
-    .map((name) => join(directory, name))
-    .includes(pin.place.file);
-}
-
-/** Refusal: pin-unsupported, where compose reads the files in another way than the updater does. */
-export function checkAgainstModel(pin: Pin, image: string | undefined): void {
-  if (image === undefined || image === pin.referenceText) return;
-  throw new UpdateError(
-    'pin-unsupported',
-    `compose resolves the image of ${pin.service} to ${image}, ${pin.place.description} says ${pin.referenceText}`,
-  );
+  return !releaseFileNames.map((name) => join(directory, name)).includes(pin.place.file);
 }

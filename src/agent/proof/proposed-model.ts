@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { reachOf } from '../../compose/layers.ts';
-import type { ProjectFiles, TextFile } from '../../compose/project-files.ts';
+import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { Compose, Model } from '../../engine/cli/compose.ts';
+import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { castShadow, shadowOf } from './shadow.ts';
 

@@ -1,10 +1,11 @@
-import { copiedPaths, takeBlueprints } from '../../engine/api/blueprint.ts';
+import { takeBlueprints } from '../../engine/api/blueprint.ts';
+import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectImages, listContainers } from '../../engine/api/query.ts';
 import { Compose, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, service } from '../../engine/container.ts';
-import { Interrupted } from '../../progress/interrupted.ts';
+import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { endingOf } from '../log/ending.ts';
 import type { RunContext } from '../process/run-context.ts';

@@ -1,10 +1,10 @@
-import { makeAgain } from '../../engine/api/blueprint.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { stopContainers } from '../../engine/api/query.ts';
+import { makeAgain } from '../../engine/api/rebuild-container.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isMeantToRun, service } from '../../engine/container.ts';
 import { restoreFiles } from '../../files/replace-files.ts';
-import { Interrupted } from '../../progress/interrupted.ts';
+import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { tagBack } from '../pull/pull-images.ts';

@@ -5,6 +5,7 @@ import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { disk, type FileSystem, writeWhole } from '../../files/file-system.ts';
 import type { FileRecord } from '../../files/replace-files.ts';
 import type { Outcome } from '../../progress/outcome.ts';
+import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { runStamp } from './kept-runs.ts';
@@ -195,5 +196,5 @@ export async function setAside(state: string, journal: Exclude<ReadJournal, null
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await writeFile(join(directory, fileName), text, { mode: 0o600 });
   await rm(join(state, fileName));
-  return `.svc-updater/backup/${run}/${fileName}`;
+  return `${stateName}/backup/${run}/${fileName}`;
 }

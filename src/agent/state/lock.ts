@@ -4,12 +4,13 @@ import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isMeantToRun } from '../../engine/container.ts';
 import { disk } from '../../files/file-system.ts';
+import { needsRoot } from '../../progress/advice.ts';
+import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { needsRoot } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
 
 /** Everything the updater keeps in the compose directory. */
-export const stateDirectory = (directory: string): string => join(directory, '.svc-updater');
+export const stateDirectory = (directory: string): string => join(directory, stateName);
 
 export interface Lock {
   /** The run before this one was killed. */
@@ -27,7 +28,7 @@ interface Holder {
   since: string;
 }
 
-/** Creates `.svc-updater/`, mode 0700 and kept out of people's repositories. */
+/** Creates it, mode 0700 and kept out of people's repositories. */
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
   try {

@@ -1,5 +1,6 @@
 import type { Engine } from '../cli/engine.ts';
 import { byNumber, type Container } from '../container.ts';
+import { composeLabels } from '../labels.ts';
 import { inspectContainers, listContainers } from './query.ts';
 
 /** Compose's name for a container that is to take another's place: the first 12 digits of that one's id come first. */
@@ -23,8 +24,8 @@ export interface ProjectContainers {
 }
 
 export async function listProject(engine: Engine, project: string): Promise<ProjectContainers> {
-  const listed = await listContainers(engine, { label: [`com.docker.compose.project=${project}`] });
-  const own = listed.filter(({ labels }) => labels['com.docker.compose.oneoff'] !== 'True');
+  const listed = await listContainers(engine, { label: [`${composeLabels.project}=${project}`] });
+  const own = listed.filter(({ labels }) => labels[composeLabels.oneOff] !== 'True');
   const all = await inspectContainers(
     engine,
     own.map(({ id }) => id),

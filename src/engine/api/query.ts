@@ -28,7 +28,7 @@ export async function engineFacts(engine: Engine): Promise<EngineFacts> {
 
 /**
  * Containers by the engine's filters, stopped ones too.
- * @param filters such as `{ label: ['com.docker.compose.project=svc'] }`
+ * @param filters such as `{ label: ['svc-updater.scratch=svc'] }`
  * @throws UpdateError engine-away
  */
 export async function listContainers(

@@ -1,3 +1,5 @@
+import { parseObject } from '../../files/parse-object.ts';
+
 /**
  * What compose said, for people: the text of its errors and warnings, without progress. Its JSON progress ends with
  * `{"error":true,"message":…}`; warnings of its logger come as `time="…" level=warning msg="…"`.
@@ -27,13 +29,4 @@ function readLine(line: string): string | null {
   }
   const logged = /^time="[^"]*" level=(\w+) msg="((?:[^"\\]|\\.)*)"/.exec(line);
   return logged ? (logged[2] ?? '').replaceAll('\\"', '"') : line;
-}
-
-export function parseObject(line: string): Record<string, unknown> | null {
-  try {
-    const value = JSON.parse(line);
-    return typeof value === 'object' && value !== null ? value : null;
-  } catch {
-    return null;
-  }
 }

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Interrupted } from '../../progress/interrupted.ts';
-import { Cancelled } from '../../progress/stops.ts';
+import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { trace } from '../timing.ts';
 import { type CommandResult, runCommand } from './command.ts';

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import type { FeedOptions, LogEntry } from '../../feed/feed-options.ts';
 import { type Channel, channels } from '../../release/channel.ts';
-import type { Run } from './schemas.ts';
+import type { JobKind } from '../../wire/codes.ts';
+import type { Run } from '../../wire/status.ts';
 
 type Awaitable<T> = T | Promise<T>;
 
@@ -9,7 +11,7 @@ export type Caller = 'admin' | 'user' | null;
 
 /** What must have ended before an update may start. */
 export interface Job {
-  kind: 'deployment' | 'backup' | 'cron' | 'cleanup' | 'job';
+  kind: JobKind;
   /** What waits is no hindrance but for a deployment: it runs after the update. */
   state: 'queued' | 'running';
   since?: Date;
@@ -29,21 +31,6 @@ export interface ChannelStore {
   /** What was written last; null before that. */
   read(): Awaitable<Channel | null>;
   write(channel: Channel): Awaitable<void>;
-}
-
-export interface FeedOptions {
-  /** GitHub's, Gitea's, Forgejo's or GitLab's list of releases, or a static JSON file. */
-  url: string;
-  /** Sent along, for a feed that wants a token. */
-  headers?: Record<string, string>;
-}
-
-/** A sentence for the operator, and what it speaks of. */
-export interface LogEntry {
-  level: 'info' | 'warn' | 'error';
-  message: string;
-  /** What was thrown, where something was. */
-  cause?: unknown;
 }
 
 /** What only the host knows (SPEC 4). */

@@ -2,38 +2,8 @@ import { z } from 'zod';
 import { phases } from '../../progress/event.ts';
 import { channelOf, channels } from '../../release/channel.ts';
 import { parseTarget } from '../../release/tag.ts';
-
-/** Why an update may not start now (SPEC 4.1), in the order in which they are looked for. */
-export const reasonCodes = [
-  'not-compose',
-  'no-engine',
-  'update-running',
-  'deployment-queued',
-  'deployment-running',
-  'backup-running',
-  'cron-running',
-  'cleanup-running',
-  'job-running',
-  'up-to-date',
-] as const;
-export type ReasonCode = (typeof reasonCodes)[number];
-
-/** How a run ends, in words. */
-export const endStates = [
-  'updated',
-  'unchanged',
-  'refused',
-  'failed',
-  'broken',
-  'cancelled',
-  'crashed',
-] as const;
-export type EndState = (typeof endStates)[number];
-
-const runPhases = phases.filter((phase) => phase !== 'done');
-
-/** The states of a run, in order: it moves forward only. */
-export const runStates = ['launching', ...runPhases, ...endStates] as const;
+import { endStates, phaseWords, reasonCodes, runStates } from '../../wire/codes.ts';
+import type { PublishedRelease, Reason, Run, Status } from '../../wire/status.ts';
 
 const time = z.iso.datetime().describe('UTC, ISO 8601');
 
@@ -43,8 +13,7 @@ export const reasonSchema = z
     message: z.string().describe('One sentence for people'),
     since: time.optional().describe('Since when, where that is known'),
   })
-  .meta({ id: 'Reason', description: 'Why an update may not start now' });
-export type Reason = z.infer<typeof reasonSchema>;
+  .meta({ id: 'Reason', description: 'Why an update may not start now' }) satisfies z.ZodType<Reason>;
 
 export const releaseSchema = z
   .object({
@@ -53,13 +22,13 @@ export const releaseSchema = z
     notes: z.string().nullable().describe('Markdown of the publisher: not to be trusted as HTML'),
     publishedAt: time.nullable(),
   })
-  .meta({ id: 'Release' });
+  .meta({ id: 'Release' }) satisfies z.ZodType<PublishedRelease>;
 
 export const runSchema = z
   .object({
     id: z.string(),
     state: z.enum(runStates),
-    phase: z.enum(runPhases).nullable().describe('The last phase that the updater was in'),
+    phase: z.enum(phaseWords).nullable().describe('The last phase that the updater was in'),
     percent: z.int().min(0).max(100).nullable().describe('Of the phase, where known'),
     from: z.string().nullable().describe('The version that ran before, where known'),
     to: z.string().nullable().describe('The release to reach, where known'),
@@ -68,8 +37,7 @@ export const runSchema = z
     outcome: z.enum(endStates).nullable(),
     message: z.string().describe("The last line of the updater's log, or what stands in its place"),
   })
-  .meta({ id: 'Run', description: 'The current update, or the last one' });
-export type Run = z.infer<typeof runSchema>;
+  .meta({ id: 'Run', description: 'The current update, or the last one' }) satisfies z.ZodType<Run>;
 
 export const statusSchema = z
   .object({
@@ -82,8 +50,7 @@ export const statusSchema = z
     checkedAt: time.nullable().describe('When the releases were last read'),
     run: runSchema.nullable(),
   })
-  .meta({ id: 'Status' });
-export type Status = z.infer<typeof statusSchema>;
+  .meta({ id: 'Status' }) satisfies z.ZodType<Status>;
 
 /** All that somebody who is no admin is told. */
 export const versionSchema = z.object({ version: z.string() }).meta({ id: 'Version' });

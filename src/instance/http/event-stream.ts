@@ -1,4 +1,4 @@
-import type { Run } from '../contract/schemas.ts';
+import type { Run } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
 /** Milliseconds of silence after which a comment keeps proxies from hanging up. */

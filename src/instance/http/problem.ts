@@ -1,4 +1,5 @@
-import type { Problem, Reason } from '../contract/schemas.ts';
+import type { Reason } from '../../wire/status.ts';
+import type { Problem } from '../contract/schemas.ts';
 
 const titles = {
   400: 'Bad Request',

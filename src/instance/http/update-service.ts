@@ -1,5 +1,5 @@
 import type { Channel } from '../../release/channel.ts';
-import type { Reason, Run, Status } from '../contract/schemas.ts';
+import type { Reason, Run, Status } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
 /** What the endpoints are made of: everything but HTTP. */

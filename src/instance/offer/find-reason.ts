@@ -1,5 +1,6 @@
+import type { ReasonCode } from '../../wire/codes.ts';
+import type { Reason } from '../../wire/status.ts';
 import type { Job } from '../contract/options.ts';
-import type { Reason, ReasonCode } from '../contract/schemas.ts';
 import type { Homeless } from '../place/home.ts';
 
 /** What stands in the way of an update, as far as it does. */

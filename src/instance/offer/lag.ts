@@ -2,10 +2,10 @@ import { parseReference } from '../../compose/reference.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
 import { isAhead } from '../../release/channel.ts';
 import { parseTag } from '../../release/tag.ts';
+import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
-import type { Run } from '../contract/schemas.ts';
 import type { Home } from '../place/home.ts';
-import { loginFor } from '../run/launch.ts';
+import { loginFor } from '../place/registry-login.ts';
 
 /** A release that an update went for and did not reach, because the tag that the instance follows lags behind. */
 export interface Lag {

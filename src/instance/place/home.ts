@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
+import { composeLabels } from '../../engine/labels.ts';
 import { ownContainer } from '../../engine/own-container.ts';
 import { type ContainerDetails, EngineFault, type EngineSocket } from '../../engine/socket.ts';
 import { HostPaths, isWithin } from '../../files/host-paths.ts';
+import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
-import type { Reason } from '../contract/schemas.ts';
 
 /** Where the server lives: its compose project, and the host's paths of what an updater needs. */
 export interface Home {
@@ -49,7 +50,6 @@ export class Homeless extends Error {
   }
 }
 
-const label = 'com.docker.compose';
 const noCompose = 'the server does not run as a compose service';
 
 /** @throws Homeless */
@@ -73,17 +73,19 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
 
 /** What the server's own container tells. @throws Homeless */
 export function readHome(own: ContainerDetails, settings: Settings, realSocket: string): Home {
-  const [project, directory, service] = ['project', 'project.working_dir', 'service'].map(
-    (key) => own.labels[`${label}.${key}`] ?? '',
-  );
+  const [project, directory, service] = [
+    composeLabels.project,
+    composeLabels.directory,
+    composeLabels.service,
+  ].map((label) => own.labels[label] ?? '');
   if (!project || !directory || !service) throw new Homeless('not-compose', noCompose);
   const paths = new HostPaths(own.mounts);
   const socket = paths.toHost(settings.socketPath) ?? paths.toHost(realSocket);
   if (socket === null) {
     throw new Homeless('no-engine', `${settings.socketPath} is not mounted from the host`);
   }
-  const listed = ['project.config_files', 'project.environment_file'].flatMap((key) =>
-    (own.labels[`${label}.${key}`] ?? '').split(',').filter(isAbsolute).map(dirname),
+  const listed = [composeLabels.files, composeLabels.envFiles].flatMap((label) =>
+    (own.labels[label] ?? '').split(',').filter(isAbsolute).map(dirname),
   );
   const { registryCredentials } = settings;
   return {

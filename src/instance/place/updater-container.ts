@@ -1,7 +1,7 @@
 import { isMeantToRun } from '../../engine/container.ts';
 import type { ContainerDetails, ContainerSpec } from '../../engine/socket.ts';
 import { HostPaths } from '../../files/host-paths.ts';
-import type { RunOrigin } from '../run/run-record.ts';
+import type { RunOrigin } from '../contract/run-origin.ts';
 import type { Home } from './home.ts';
 
 const labels = {

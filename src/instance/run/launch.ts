@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { parseReference } from '../../compose/reference.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
-import { type RegistryLogin, registryLogin } from '../../engine/registry-login.ts';
 import { EngineFault, type EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
+import { loginFor } from '../place/registry-login.ts';
 import { isAbout, isUnderWay, updaterContainer } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
 
@@ -81,15 +80,6 @@ async function obtainImage(
       { cause: error },
     );
   }
-}
-
-/** The login for an image's registry; null where the server has none. */
-export async function loginFor(
-  repository: string,
-  credentials: string | null,
-): Promise<RegistryLogin | null> {
-  const text = credentials === null ? null : await readFile(credentials, 'utf8').catch(() => null);
-  return text === null ? null : registryLogin(text, repository);
 }
 
 /** Null where the updater's own default is right: `app`, and `worker` where there is one. */

@@ -1,6 +1,6 @@
 import { type ContainerDetails, EngineFault, type EngineSocket } from '../../engine/socket.ts';
+import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
-import type { Run } from '../contract/schemas.ts';
 import { originOf } from '../place/updater-container.ts';
 import { followRun } from './follow-run.ts';
 import { LaunchFailure } from './launch.ts';

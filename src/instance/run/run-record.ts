@@ -1,15 +1,8 @@
 import { type Phase, type ProgressEvent, phases } from '../../progress/event.ts';
-import { outcomeOf } from '../../progress/outcome-of.ts';
-import type { EndState, Run } from '../contract/schemas.ts';
-
-/** What is known of a run before its log says anything. */
-export interface RunOrigin {
-  id: string;
-  from: string | null;
-  to: string | null;
-  /** ISO 8601. */
-  startedAt: string;
-}
+import { outcomeOf } from '../../progress/outcome.ts';
+import type { EndState } from '../../wire/codes.ts';
+import type { Run } from '../../wire/status.ts';
+import type { RunOrigin } from '../contract/run-origin.ts';
 
 /** Lines that are kept for those who come back; a run has some dozens. */
 const keptLines = 1_000;

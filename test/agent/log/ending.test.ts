@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { reportEnding } from '../../../src/agent/log/ending.ts';
 import { Log } from '../../../src/agent/log/log.ts';
 import type { Phase } from '../../../src/progress/event.ts';
-import { outcomeOf } from '../../../src/progress/outcome-of.ts';
+import { outcomeOf } from '../../../src/progress/outcome.ts';
 import { Cancelled } from '../../../src/progress/stops.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';
 

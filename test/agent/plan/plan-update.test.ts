@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
-import { findPin } from '../../../src/compose/pins.ts';
+import { findPin } from '../../../src/compose/find-pin.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import { parseTarget } from '../../../src/release/tag.ts';
 

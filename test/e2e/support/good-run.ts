@@ -1,7 +1,6 @@
 import { expect, onTestFailed } from 'vitest';
 import type { Level } from '../../../src/progress/event.ts';
-import type { Outcome } from '../../../src/progress/outcome.ts';
-import { outcomeOf } from '../../../src/progress/outcome-of.ts';
+import { type Outcome, outcomeOf } from '../../../src/progress/outcome.ts';
 import type { Snapshot } from '../../rig/snapshot.ts';
 import type { UpdateResult, UpdaterOptions } from '../../rig/updater-run.ts';
 import { expectNothingLeft } from './attempt.ts';

@@ -1,7 +1,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { expect } from 'vitest';
-import type { Caller, LogEntry, Settings } from '../../../src/instance/contract/options.ts';
+import type { LogEntry } from '../../../src/feed/feed-options.ts';
+import type { Caller, Settings } from '../../../src/instance/contract/options.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
 import { openApi } from '../../../src/instance/http/openapi.ts';
 import type { UpdateService } from '../../../src/instance/http/update-service.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../../src/instance/contract/options.ts';
-import { reasonCodes } from '../../../src/instance/contract/schemas.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
+import { reasonCodes } from '../../../src/wire/codes.ts';
 import { described, door, origin, path, type Question, request, seen } from './ask.ts';
 import { follow } from './follow.ts';
 import { MemoryService, record, secret } from './memory-service.ts';

@@ -1,7 +1,7 @@
-import type { Reason, Run, Status } from '../../../src/instance/contract/schemas.ts';
 import type { UpdateService } from '../../../src/instance/http/update-service.ts';
 import { RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { Channel } from '../../../src/release/channel.ts';
+import type { Reason, Run, Status } from '../../../src/wire/status.ts';
 
 /** What no answer may ever say. */
 export const secret = 'hunter2 at /opt/svc/.env';

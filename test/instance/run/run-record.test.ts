@@ -1,10 +1,11 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { endStates, runSchema, runStates } from '../../../src/instance/contract/schemas.ts';
+import { runSchema } from '../../../src/instance/contract/schemas.ts';
 import type { RunRecord } from '../../../src/instance/run/run-record.ts';
 import { levels, type ProgressEvent, phases } from '../../../src/progress/event.ts';
 import { outcomes } from '../../../src/progress/outcome.ts';
+import { endStates, runStates } from '../../../src/wire/codes.ts';
 import { record } from '../http/memory-service.ts';
 
 const line = (phase: ProgressEvent['phase'], message: string, percent?: number): ProgressEvent => ({

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import type { Run, Status } from '../../../src/instance/contract/schemas.ts';
+import type { Run, Status } from '../../../src/wire/status.ts';
 import { askEngine, engineSocket } from '../engine-api.ts';
 import { freePort } from '../free-port.ts';
 import { buildServerBase } from '../image.ts';

@@ -1,0 +1,20 @@
+/** The one place for names of labels that others have given: compose to containers, the OCI to images. */
+const compose = 'com.docker.compose';
+
+/** What compose writes to every container of a project. */
+export const composeLabels = {
+  project: `${compose}.project`,
+  /** Absolute, as the compose process saw it. */
+  directory: `${compose}.project.working_dir`,
+  /** Absolute and comma-joined, in the order of `-f`. */
+  files: `${compose}.project.config_files`,
+  /** Only where `--env-file` was given. */
+  envFiles: `${compose}.project.environment_file`,
+  service: `${compose}.service`,
+  number: `${compose}.container-number`,
+  /** `True` or `False`. */
+  oneOff: `${compose}.oneoff`,
+} as const;
+
+/** The version that an image says it is, with or without a `v`. */
+export const versionLabel = 'org.opencontainers.image.version';

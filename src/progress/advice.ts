@@ -1,0 +1,11 @@
+/** The files may belong to anybody. */
+export const needsRoot =
+  'Run the updater as root, without --user; where capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.';
+
+/** Flags that mount directories of the host at their own paths, each once: `-v /opt/a:/opt/a -v /opt/b:/opt/b`. */
+export const mountFlags = (...directories: readonly string[]): string =>
+  [...new Set(directories)].map((directory) => `-v ${directory}:${directory}`).join(' ');
+
+/** What to do where directories of the host are missing here. */
+export const addMounts = (...directories: readonly string[]): string =>
+  `Add ${mountFlags(...directories)} to the docker run command.`;

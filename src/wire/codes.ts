@@ -1,0 +1,38 @@
+/** Why an update may not start now, in the order in which the reasons are looked for. */
+export const reasonCodes = [
+  'not-compose',
+  'no-engine',
+  'update-running',
+  'deployment-queued',
+  'deployment-running',
+  'backup-running',
+  'cron-running',
+  'cleanup-running',
+  'job-running',
+  'up-to-date',
+] as const;
+export type ReasonCode = (typeof reasonCodes)[number];
+
+/** Work of a platform that an update must not meet. */
+export const jobKinds = ['deployment', 'backup', 'cron', 'cleanup', 'job'] as const;
+export type JobKind = (typeof jobKinds)[number];
+
+/** How a run ends, in words. */
+export const endStates = [
+  'updated',
+  'unchanged',
+  'refused',
+  'failed',
+  'broken',
+  'cancelled',
+  'crashed',
+] as const;
+export type EndState = (typeof endStates)[number];
+
+/** The words of the updater's log for what it is doing. */
+export const phaseWords = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify'] as const;
+export type PhaseWord = (typeof phaseWords)[number];
+
+/** The states of a run, in order: it moves forward only. */
+export const runStates = ['launching', ...phaseWords, ...endStates] as const;
+export type RunState = (typeof runStates)[number];

@@ -1,0 +1,51 @@
+import type { EndState, PhaseWord, ReasonCode, RunState } from './codes.ts';
+
+/** Why an update may not start now. */
+export interface Reason {
+  code: ReasonCode;
+  /** One sentence for people. */
+  message: string;
+  /** ISO 8601, where it is known. */
+  since?: string | undefined;
+}
+
+/** A release as it crosses HTTP. */
+export interface PublishedRelease {
+  /** The tag: `vX.Y.Z` or `vX.Y.Z-canary.N`. */
+  version: string;
+  url: string | null;
+  /** Markdown of the publisher: not to be trusted as HTML. */
+  notes: string | null;
+  /** ISO 8601. */
+  publishedAt: string | null;
+}
+
+/** The current update, or the last one. Times are ISO 8601 in UTC. */
+export interface Run {
+  id: string;
+  state: RunState;
+  /** The last phase that the updater was in. */
+  phase: PhaseWord | null;
+  /** 0 to 100, of the phase, where it is known. */
+  percent: number | null;
+  from: string | null;
+  to: string | null;
+  startedAt: string;
+  endedAt: string | null;
+  outcome: EndState | null;
+  /** The last line of the updater's log, or what stands in its place. */
+  message: string;
+}
+
+/** What runs, what is newer, and whether an update may start. */
+export interface Status {
+  version: string;
+  channel: 'stable' | 'canary';
+  latest: PublishedRelease | null;
+  updateAvailable: boolean;
+  canUpdate: boolean;
+  reason: Reason | null;
+  /** When the releases were last read. */
+  checkedAt: string | null;
+  run: Run | null;
+}
