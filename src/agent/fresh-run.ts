@@ -1,30 +1,39 @@
 import { listProject } from '../engine/api/project-containers.ts';
 import type { Engine } from '../engine/cli/engine.ts';
 import { type Container, type Image, isMeantToRun, service } from '../engine/container.ts';
+import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
 import { Cancelled, Interrupted } from '../progress/stops.ts';
 import { UpdateError } from '../progress/update-error.ts';
+import { describeInstallation, fromWord } from './inspect/describe.ts';
+import type { Met } from './inspect/find-instance.ts';
+import { inspectInstallation } from './inspect/inspect.ts';
 import type { Installation } from './inspect/installation.ts';
-import { endingOf } from './log/ending.ts';
+import { type Ending, end, endingOf } from './log/ending.ts';
+import { remember } from './log/ending-facts.ts';
+import { seconds } from './log/words.ts';
+import { candidateFiles } from './plan/candidate-files.ts';
+import { checkDrift } from './plan/check-drift.ts';
+import { describePlan } from './plan/describe.ts';
+import { planChangeover } from './plan/plan-changeover.ts';
 import { modelAhead, type Settled, settlePlan } from './plan/plan-files.ts';
-import type { UpdatePlan } from './plan/plan-update.ts';
+import { planUpdate, type UpdatePlan } from './plan/plan-update.ts';
+import { versionWarnings, whatRuns } from './plan/words.ts';
 import type { RunContext } from './process/run-context.ts';
 import { pullAdded, pullMoves } from './pull/obtain-images.ts';
-import { enterRecreate, recreateAndVerify } from './replace/replace-containers.ts';
+import { tagsBefore } from './pull/tags.ts';
+import { enterRecreate } from './replace/keep-way-back.ts';
+import { recreateAndVerify } from './replace/replace-containers.ts';
 import { goBack, markGoingBack } from './replace/restore-instance.ts';
-import {
-  type Changeover,
-  type ContainerRecord,
-  type MeantToRun,
-  planChangeover,
-  recordOf,
-} from './state/changeover.ts';
-import type { Ending, Journal } from './state/journal.ts';
-import { endUnchanged } from './story.ts';
+import { meantToRun } from './resume/was-interrupted.ts';
+import { type Changeover, type ContainerRecord, type MeantToRun, recordOf } from './state/changeover.ts';
+import { emptyJournal, isPending, Journal, type JournalData, type JournalPlace } from './state/journal.ts';
+import { runStamp } from './state/kept-runs.ts';
+import type { Lock } from './state/lock.ts';
 import { writeChanges } from './write-files.ts';
 
 /** From the pull to the end. Nothing in the compose directory changes before every image is here. */
-export async function carryOut(
+async function carryOut(
   context: RunContext,
   installation: Installation,
   plan: UpdatePlan,
@@ -116,4 +125,74 @@ function isUnchanged(
         containers.every(({ imageId }) => imageId === images.get(settled.references.get(name) ?? '')?.id),
     )
   );
+}
+
+function endUnchanged(
+  { log, startedAt }: RunContext,
+  plan: UpdatePlan,
+  settled: Settled,
+  images: ReadonlyMap<string, Image>,
+): Ending {
+  for (const warning of versionWarnings(plan, settled, images)) log.warn(warning);
+  return end(
+    log,
+    'unchanged',
+    `unchanged: ${whatRuns(plan, settled, images)} already; nothing to do (${seconds(Date.now() - startedAt)})`,
+    { to: plan.goal },
+  );
+}
+
+/** A run from its beginning. */
+export async function begin(
+  context: RunContext,
+  met: Met,
+  held: Held,
+  place: JournalPlace,
+  earlier: JournalData | null,
+): Promise<Ending> {
+  const { engine, options, log, known } = context;
+  const isMeant = meantToRun(earlier);
+  const installation = await inspectInstallation(engine, met, options, log, isMeant);
+  await met.fits;
+  const { project, services, containers } = installation;
+  const from = fromWord(installation);
+  remember(
+    known,
+    from,
+    project,
+    services.map(({ name }) => name),
+  );
+  describeInstallation(installation, log);
+
+  log.phase = 'plan';
+  const plan = planUpdate(installation, options.target);
+  await checkDrift(engine, installation, options.acceptDrift, log);
+  await checkTargets(candidateFiles(installation, plan), installation.paths);
+  describePlan(installation, plan, log);
+
+  const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === met.own.id;
+  held.journal = new Journal(place, {
+    ...emptyJournal,
+    run: runStamp(context.startedAt),
+    containerId: met.own.id,
+    attempt: isAgain ? earlier.attempt + 1 : 1,
+    project,
+    target: options.target?.tag ?? null,
+    services: options.services,
+    from,
+    tags: await tagsBefore(
+      engine,
+      plan.moves.map(({ to }) => to),
+    ),
+    containers: containers.map((container) => recordOf(container, isMeant)),
+  });
+  await held.journal.write();
+  return carryOut(context, installation, plan, held.journal, isMeant);
+}
+
+/** What a run holds on to until its end. */
+export interface Held {
+  own: Container | null;
+  lock: Lock | null;
+  journal: Journal | null;
 }

@@ -2,18 +2,21 @@ import { relative } from 'node:path';
 import { checkTargets } from '../files/check-targets.ts';
 import { unifiedDiff } from '../files/unified-diff.ts';
 import { stateName } from '../progress/state-name.ts';
+import { describeInstallation, fromWord } from './inspect/describe.ts';
 import { meet } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
+import { remember } from './log/ending-facts.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDrift } from './plan/check-drift.ts';
+import { describePlan } from './plan/describe.ts';
 import { needsImages, settlePlan } from './plan/plan-files.ts';
 import { planUpdate } from './plan/plan-update.ts';
-import { type RunContext, remember } from './process/run-context.ts';
-import { localImages } from './pull/pull-images.ts';
-import { meantToRun } from './resume/settle-earlier.ts';
+import type { RunContext } from './process/run-context.ts';
+import { localImages } from './pull/tags.ts';
+import { meantToRun } from './resume/was-interrupted.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
-import { lockHolder, stateDirectory } from './state/lock.ts';
-import { describeInstallation, describePlan, fromWord } from './story.ts';
+import { lockHolder } from './state/lock.ts';
+import { stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {

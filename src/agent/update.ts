@@ -1,41 +1,16 @@
 import { join } from 'node:path';
-import type { Container } from '../engine/container.ts';
-import { checkTargets } from '../files/check-targets.ts';
 import { Interrupted } from '../progress/stops.ts';
-import { carryOut } from './fresh-run.ts';
-import { type Met, meet } from './inspect/find-instance.ts';
-import { inspectInstallation } from './inspect/inspect.ts';
-import { repeatEnding, reportEnding } from './log/ending.ts';
+import { begin, type Held } from './fresh-run.ts';
+import { meet } from './inspect/find-instance.ts';
+import { type Ending, repeatEnding, reportEnding } from './log/ending.ts';
 import type { Log } from './log/log.ts';
-import { candidateFiles } from './plan/candidate-files.ts';
-import { checkDrift } from './plan/check-drift.ts';
-import { planUpdate } from './plan/plan-update.ts';
 import { removeScratches } from './plan/release-files.ts';
-import { type RunContext, remember } from './process/run-context.ts';
-import { tagsBefore } from './pull/pull-images.ts';
+import type { RunContext } from './process/run-context.ts';
 import { recreateAndVerify } from './replace/replace-containers.ts';
-import { meantToRun, settleEarlierRun } from './resume/settle-earlier.ts';
-import { recordOf } from './state/changeover.ts';
-import {
-  type Ending,
-  emptyJournal,
-  isPending,
-  Journal,
-  type JournalData,
-  type JournalPlace,
-  readJournal,
-  setAside,
-} from './state/journal.ts';
-import { runStamp } from './state/kept-runs.ts';
-import { dropLock, type Lock, openStateDirectory, takeLock } from './state/lock.ts';
-import { describeInstallation, describePlan, fromWord } from './story.ts';
-
-/** What a run holds on to until its end. */
-interface Held {
-  own: Container | null;
-  lock: Lock | null;
-  journal: Journal | null;
-}
+import { settleEarlierRun } from './resume/settle-earlier.ts';
+import { Journal, type JournalData, type JournalPlace, readJournal, setAside } from './state/journal.ts';
+import { dropLock, takeLock } from './state/lock.ts';
+import { openStateDirectory } from './state/state-directory.ts';
 
 /** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
 export async function update(context: RunContext): Promise<number> {
@@ -120,52 +95,4 @@ async function readEarlier(state: string, log: Log): Promise<JournalData | null>
   if (earlier === null || !('unreadable' in earlier)) return earlier;
   log.warn(`the journal of an earlier run cannot be read: it is kept as ${await setAside(state, earlier)}`);
   return null;
-}
-
-/** A run from its beginning. */
-async function begin(
-  context: RunContext,
-  met: Met,
-  held: Held,
-  place: JournalPlace,
-  earlier: JournalData | null,
-): Promise<Ending> {
-  const { engine, options, log, known } = context;
-  const isMeant = meantToRun(earlier);
-  const installation = await inspectInstallation(engine, met, options, log, isMeant);
-  await met.fits;
-  const { project, services, containers } = installation;
-  const from = fromWord(installation);
-  remember(
-    known,
-    from,
-    project,
-    services.map(({ name }) => name),
-  );
-  describeInstallation(installation, log);
-
-  log.phase = 'plan';
-  const plan = planUpdate(installation, options.target);
-  await checkDrift(engine, installation, options.acceptDrift, log);
-  await checkTargets(candidateFiles(installation, plan), installation.paths);
-  describePlan(installation, plan, log);
-
-  const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === met.own.id;
-  held.journal = new Journal(place, {
-    ...emptyJournal,
-    run: runStamp(context.startedAt),
-    containerId: met.own.id,
-    attempt: isAgain ? earlier.attempt + 1 : 1,
-    project,
-    target: options.target?.tag ?? null,
-    services: options.services,
-    from,
-    tags: await tagsBefore(
-      engine,
-      plan.moves.map(({ to }) => to),
-    ),
-    containers: containers.map((container) => recordOf(container, isMeant)),
-  });
-  await held.journal.write();
-  return carryOut(context, installation, plan, held.journal, isMeant);
 }

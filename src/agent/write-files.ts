@@ -9,7 +9,7 @@ import type { Settled } from './plan/plan-files.ts';
 import type { RunContext } from './process/run-context.ts';
 import type { Journal } from './state/journal.ts';
 import { pruneBackups } from './state/kept-runs.ts';
-import { stateDirectory } from './state/lock.ts';
+import { stateDirectory } from './state/state-directory.ts';
 
 /** The phase `write`: every file of the update, or none. The journal knows of all of them before the first changes. */
 export async function writeChanges(

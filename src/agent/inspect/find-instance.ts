@@ -1,13 +1,13 @@
-import { engineFacts } from '../../engine/api/query.ts';
+import { engineFacts, inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
+import { ownContainer } from '../../engine/own-container.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import { version } from '../process/version.ts';
 import { type Located, listProjects, locateProject } from './locate-project.ts';
-import { findOwnContainer } from './own-container.ts';
 
 export interface Met {
   own: Container;
@@ -49,4 +49,17 @@ export async function meet(engine: Engine, options: UpdateOptions, log: Log): Pr
     throw new UpdateError('read-only', `the compose directory ${located.directory} is mounted read-only`);
   }
   return { own, paths, located, platform, fits };
+}
+
+/** The engine's view of the container this process runs in. @throws UpdateError own-container */
+async function findOwnContainer(engine: Engine): Promise<Container> {
+  const { id, name } = await ownContainer();
+  const [own] = await inspectContainers(engine, [name]);
+  if (own) return own;
+  throw new UpdateError(
+    'own-container',
+    id
+      ? `the engine on the socket does not know this container (${id.slice(0, 12)}): the socket is another engine's`
+      : 'cannot tell which container this is',
+  );
 }

@@ -8,7 +8,7 @@ import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import { pendingJournal } from '../state/journal.ts';
-import { stateDirectory } from '../state/lock.ts';
+import { stateDirectory } from '../state/state-directory.ts';
 
 /** A compose project as the labels of its containers tell of it. */
 export interface ProjectRow {

@@ -1,21 +1,9 @@
 import type { Phase } from '../../progress/event.ts';
-import { exitCodes } from '../../progress/outcome.ts';
+import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Ending } from '../state/journal.ts';
-import type { Log } from './log.ts';
-
-/** What is known of the instance by the time a run ends. */
-export interface Known {
-  /** `v1.4.2`, once it has been found. */
-  version: string | null;
-  project: string | null;
-  services: readonly string[];
-  /** What an earlier run left, as long as it stands. */
-  halfDone?: string | null;
-  /** `-f` and `--env-file` as they have to be typed in the compose directory, where compose would not find the files. */
-  fileFlags?: readonly string[];
-}
+import { composeCommand, type Known } from './ending-facts.ts';
+import type { Fields, Log } from './log.ts';
 
 /** How a run ended that did not do what was asked, and what to say of it. */
 export interface Failure extends Ending {
@@ -115,10 +103,6 @@ const nothingChanged = ({ version, halfDone }: Known): string =>
 
 const running = ({ version }: Known): string => version ?? 'the old version';
 
-/** What to type in the compose directory for compose to see the project as it was started. */
-export const composeCommand = ({ project, fileFlags = [] }: Known): string =>
-  ['docker compose', ...(project ? [`-p ${project}`] : []), ...fileFlags].join(' ');
-
 /** An engine that was killed may hold a port for a container that is gone, for as long as it runs; nothing says so. */
 function adviceOnPort({ message, detail }: UpdateError): string[] {
   const port = /:(\d+) failed: port is already allocated/.exec([...detail, message].join('\n'))?.[1];
@@ -134,4 +118,18 @@ function adviceWhenBroken(known: Known, otherwise: string): string {
   const compose = `docker compose -p ${known.project}`;
   const names = known.services.join(' ');
   return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${composeCommand(known)} up -d --no-deps ${names}, from the compose directory.`;
+}
+
+/** How a run ended, or is about to. */
+export interface Ending {
+  outcome: Outcome;
+  exitCode: number;
+  /** The last line of the log. */
+  message: string;
+}
+
+/** The last line of a run that did what was asked. */
+export function end(log: Log, outcome: 'updated' | 'unchanged', message: string, fields: Fields): Ending {
+  log.info(message, { outcome, ...fields });
+  return { outcome, exitCode: exitCodes[outcome], message: log.masked(message) };
 }

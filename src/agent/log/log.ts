@@ -3,7 +3,6 @@ import { dirname } from 'node:path';
 import pino from 'pino';
 import type { Level, Phase, ProgressEvent } from '../../progress/event.ts';
 import { formatLine } from '../../progress/line.ts';
-import type { LogFormat } from '../process/options.ts';
 import { createMask } from './mask.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -115,3 +114,5 @@ export function stdoutSink(format: LogFormat): Sink {
     logger[level]({ ...fields, phase, ...(percent === undefined ? {} : { percent }) }, message);
   };
 }
+
+export type LogFormat = 'line' | 'json';

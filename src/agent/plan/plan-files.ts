@@ -3,7 +3,6 @@ import type { Edit } from '../../compose/edit.ts';
 import { findPin, sharesPin } from '../../compose/find-pin.ts';
 import type { Pin } from '../../compose/pin.ts';
 import { movedReference, pinEdits } from '../../compose/pin-edits.ts';
-import { parseReference } from '../../compose/reference.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
@@ -14,6 +13,7 @@ import { versionFromLabel } from '../../release/tag.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { type Planned, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
+import { checkGenerated } from './generated.ts';
 import { isOverride, type Move, majorAdvice, type UpdatePlan } from './plan-update.ts';
 import { takeReleaseFiles } from './take-release-files.ts';
 
@@ -213,34 +213,4 @@ function plannedImages(
       ] as const;
     }),
   );
-}
-
-/** A generated file may change anything but the services, networks and volumes that are in use. */
-function checkGenerated(
-  installation: Installation,
-  model: Model,
-  planned: Planned,
-  moves: readonly Move[],
-): void {
-  for (const { service, tag } of moves) {
-    const image = model.services[service]?.image ?? 'nothing';
-    if (image !== planned.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
-      throw new UpdateError(
-        'proof-failed',
-        `with the files of the release ${service} would run ${image}, not ${tag}`,
-      );
-    }
-  }
-  const changed = (['networks', 'volumes'] as const).flatMap((kind) =>
-    Object.keys(installation.model[kind] ?? {})
-      .filter((key) => key in (model[kind] ?? {}))
-      .filter((key) => JSON.stringify(installation.model[kind]?.[key]) !== JSON.stringify(model[kind]?.[key]))
-      .map((key) => `${kind === 'networks' ? 'network' : 'volume'} ${key}`),
-  );
-  if (changed.length > 0) {
-    throw new UpdateError(
-      'shared-definition',
-      `the release changes the definition of ${changed.join(', ')}, which is in use`,
-    );
-  }
 }

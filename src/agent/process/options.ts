@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { parseTarget, type Target } from '../../release/tag.ts';
+import type { LogFormat } from '../log/log.ts';
 
 export interface UpdateOptions {
   command: 'update' | 'plan';
@@ -32,7 +33,6 @@ export interface BumpOptions {
   log: LogFormat;
 }
 
-export type LogFormat = 'line' | 'json';
 export type Options = UpdateOptions | BumpOptions | { command: 'help' } | { command: 'version' };
 
 /** Every mistake of a command line, so that all are mended in one go. */
@@ -58,6 +58,7 @@ const updateFlags: Record<string, Kind> = {
   'accept-drift': 'flag',
   log: 'text',
 };
+
 const bumpFlags: Record<string, Kind> = {
   dir: 'text',
   file: 'list',
@@ -68,6 +69,7 @@ const bumpFlags: Record<string, Kind> = {
   'dry-run': 'flag',
   log: 'text',
 };
+
 const variables: Record<string, string> = {
   target: 'SVC_UPDATER_TARGET',
   project: 'SVC_UPDATER_PROJECT',
@@ -78,6 +80,7 @@ const variables: Record<string, string> = {
   'pull-timeout': 'SVC_UPDATER_PULL_TIMEOUT',
   log: 'SVC_UPDATER_LOG',
 };
+
 const commands = ['update', 'plan', 'bump'] as const;
 
 /** A value and where it was said, for the sentence about a mistake in it. */

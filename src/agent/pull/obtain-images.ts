@@ -6,7 +6,8 @@ import type { Settled } from '../plan/plan-files.ts';
 import type { UpdatePlan } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
-import { localImages, pullImages, tagsBefore } from './pull-images.ts';
+import { pullImages } from './pull-images.ts';
+import { localImages, tagsBefore } from './tags.ts';
 
 /** Images by reference, all of them local. */
 export async function pullMoves(

@@ -2,12 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listProject } from '../../engine/api/project-containers.ts';
-import { inspectImages } from '../../engine/api/query.ts';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { hasStarted, type Image } from '../../engine/container.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import { PullMeter } from '../../engine/pull-progress.ts';
 import { Cancelled } from '../../progress/stops.ts';
@@ -105,52 +102,4 @@ function reporter(meter: PullMeter, names: string, log: Log, percent: boolean): 
     if (percent && state.percent !== null) log.progress(state.percent, sentence);
     else log.info(sentence);
   };
-}
-
-/** Local images by reference: those that are there. */
-export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
-  const list = [...new Set(references)];
-  const images = await inspectImages(engine, list);
-  return new Map(
-    list.flatMap((reference, index) => (images[index] ? [[reference, images[index]] as const] : [])),
-  );
-}
-
-/** The image behind each reference today, for those that are here. */
-export async function tagsBefore(
-  engine: Engine,
-  references: Iterable<string>,
-): Promise<{ reference: string; imageId: string }[]> {
-  return [...(await localImages(engine, references))].map(([reference, { id }]) => ({
-    reference,
-    imageId: id,
-  }));
-}
-
-/**
- * Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. One whose new
- * image somebody has started meanwhile stays: there is no way back for that one.
- */
-export async function tagBack(
-  engine: Engine,
-  project: string,
-  before: readonly { reference: string; imageId: string }[],
-  log: Log,
-): Promise<void> {
-  if (before.length === 0) return;
-  const now = await localImages(
-    engine,
-    before.map(({ reference }) => reference),
-  );
-  const { containers } = await listProject(engine, project);
-  for (const { reference, imageId } of before) {
-    const id = now.get(reference)?.id;
-    if (id === imageId) continue;
-    if (containers.some((container) => container.imageId === id && hasStarted(container))) {
-      log.warn(`${reference} stays at the new image: somebody has started it`);
-      continue;
-    }
-    await engine.ask(['tag', imageId, reference]);
-    log.info(`${reference} names the image from before again`);
-  }
 }

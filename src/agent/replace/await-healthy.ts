@@ -1,10 +1,10 @@
 import { listen, type News } from '../../engine/api/events.ts';
 import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { type Container, service } from '../../engine/container.ts';
+import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import type { Changeover } from '../state/changeover.ts';
+import { seconds } from '../log/words.ts';
 
 /** Events come as they happen; this is for what no event tells, and for those that are lost with the engine. */
 const lookEveryMs = 250;
@@ -146,16 +146,3 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
     ...(health && container.health !== 'healthy' ? [`its health check said: ${health}`] : []),
   ];
 }
-
-/** Every other container of the project must be what it was. Gives the names of those that are not. */
-export function changedOthers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
-  const names = new Set(moved.map(({ name }) => name));
-  const before = containers.filter((record) => !names.has(record.service));
-  const after = now.filter((container) => !names.has(service(container)));
-  return [
-    ...before.filter(({ id }) => !after.some((container) => container.id === id)),
-    ...after.filter(({ id }) => !before.some((record) => record.id === id)),
-  ].map(({ name }) => name);
-}
-
-export const seconds = (ms: number, digits = 0): string => `${(ms / 1000).toFixed(digits)} s`;

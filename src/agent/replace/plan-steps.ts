@@ -1,5 +1,5 @@
 import { hasTemporaryName, type ProjectContainers } from '../../engine/api/project-containers.ts';
-import { type Container, isMeantToRun, numberOf, service } from '../../engine/container.ts';
+import { type Container, isMeantToRun, service } from '../../engine/container.ts';
 import {
   type Changeover,
   isBefore,
@@ -72,20 +72,3 @@ const mustBeForced = (
   own: readonly Container[],
 ): boolean =>
   follows && own.some((container) => service(container) === name && isBefore(changeover, container));
-
-/** Numbers of the replicas that are to run, among the containers there are `now`. */
-export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {
-  return new Map(
-    changeover.moved.flatMap((moved) => {
-      const records = recordsOf(changeover, moved.name);
-      const ids = now
-        .filter((container) => service(container) === moved.name)
-        .filter((container) => {
-          const record = records.find(({ number }) => number === numberOf(container));
-          return moved.isApp || record?.runs !== false;
-        })
-        .map(({ id }) => id);
-      return ids.length > 0 ? [[moved.name, ids] as const] : [];
-    }),
-  );
-}

@@ -7,9 +7,9 @@ import { type Engine, isConnectionLost } from '../../engine/cli/engine.ts';
 import { type Container, numberOf, service } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import type { Changeover } from '../state/changeover.ts';
+import { type Changeover, idsToRun } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
-import { idsToRun, planRecreate, type Step, type StepOf } from './plan-steps.ts';
+import { planRecreate, type Step, type StepOf } from './plan-steps.ts';
 
 /** Stopping honours each container's own grace period; this comes on top. */
 const upDeadlineMs = 900_000;

@@ -1,21 +1,18 @@
-import { takeBlueprints } from '../../engine/api/blueprint.ts';
-import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectImages, listContainers } from '../../engine/api/query.ts';
-import { Compose, type Model } from '../../engine/cli/compose.ts';
+import { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { type Container, service } from '../../engine/container.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { endingOf } from '../log/ending.ts';
+import { type Ending, end, endingOf } from '../log/ending.ts';
+import { composeCommand } from '../log/ending-facts.ts';
+import { and, seconds } from '../log/words.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { type Changeover, newHasStarted } from '../state/changeover.ts';
-import type { Ending, Journal } from '../state/journal.ts';
-import { and, endUpdated } from '../story.ts';
-import { awaitWell, changedOthers } from './await-healthy.ts';
-import { idsToRun } from './plan-steps.ts';
+import type { Journal } from '../state/journal.ts';
 import { recreate } from './recreate.ts';
 import { goBack, markGoingBack } from './restore-instance.ts';
+import { verify } from './verify.ts';
 
 /**
  * The phases `recreate` and `verify`, from the journal alone: a run that goes on after a kill takes the same way. From
@@ -122,51 +119,29 @@ async function freeable(
   };
 }
 
-async function verify(
-  { engine, options, log }: RunContext,
-  journal: Journal,
-  changeover: Changeover,
-  containers: readonly Container[],
-): Promise<void> {
-  log.phase = 'verify';
-  await journal.note({ phase: 'verify' });
-  const others = changedOthers(changeover, containers);
-  if (others.length > 0)
-    log.error(`a bug of the updater: other containers changed, too: ${others.join(', ')}`);
-  const well = await awaitWell(engine, idsToRun(changeover, containers), options.waitTimeoutMs, log);
-  const wrong = containers.filter((container) => runsAnother(changeover, container));
-  if (wrong.length > 0) {
-    throw new UpdateError(
-      'broken',
-      `${wrong.map(({ name }) => name).join(', ')} does not run the image that was pulled`,
+function endUpdated(
+  { log, startedAt, known }: RunContext,
+  { words, moved }: Changeover,
+  freed: { reference: string; size: number } | null,
+): Ending {
+  const up = `${composeCommand(known)} up -d`;
+  for (const name of words.alsoMoved) {
+    log.info(`${name} is pinned by the same text: ${up} ${name} moves it, too`);
+  }
+  const { newServices } = words;
+  if (newServices.length > 0) {
+    log.info(
+      `new in this release and not started: ${and(newServices)}; ${up} ${newServices.join(' ')} starts ${newServices.length > 1 ? 'them' : 'it'}`,
     );
   }
-  const how = well.map((each) => `${each.service} ${each.how}`).join(', ');
-  log.info(`${how}; ${changeover.words.runs}`);
-  for (const warning of changeover.words.warnings) log.warn(warning);
-}
-
-const runsAnother = ({ moved }: Changeover, container: Container): boolean => {
-  const image = moved.find(({ name }) => name === service(container))?.image;
-  return image !== null && image !== undefined && image.id !== container.imageId;
-};
-
-/** Notes what it takes to go back before anything is replaced, while everything still runs. */
-export async function enterRecreate(
-  { engine, log }: RunContext,
-  journal: Journal,
-  changeover: Changeover,
-  model: Model,
-): Promise<void> {
-  const names = new Set(changeover.moved.map(({ name }) => name));
-  const moved = changeover.containers.filter((record) => names.has(record.service));
-  const blueprints = await takeBlueprints(
-    engine,
-    moved.map(({ id }) => id),
-    new Map(moved.map((record) => [record.id, copiedPaths(model.services[record.service])])),
+  const next = freed
+    ? `to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
+    : `docker compose -p ${known.project} ps shows it`;
+  const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
+  return end(
+    log,
+    'updated',
+    `updated ${words.from} → ${words.reached} in ${seconds(Date.now() - startedAt)}; ${next}`,
+    { from: words.from, to: words.goal, images: [...images] },
   );
-  for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
-    log.warn(`${lost.join(', ')} in ${name} cannot be kept for a way back: compose put it there`);
-  }
-  await journal.write({ phase: 'recreate', changeover, blueprints });
 }

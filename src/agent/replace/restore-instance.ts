@@ -6,10 +6,11 @@ import { type Container, isMeantToRun, service } from '../../engine/container.ts
 import { restoreFiles } from '../../files/replace-files.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import type { Ending } from '../log/ending.ts';
 import type { Log } from '../log/log.ts';
-import { tagBack } from '../pull/pull-images.ts';
+import { tagBack } from '../pull/tags.ts';
 import { type Changeover, isBefore, type MovedService, recordsOf } from '../state/changeover.ts';
-import type { Ending, Journal } from '../state/journal.ts';
+import type { Journal } from '../state/journal.ts';
 import { awaitWell } from './await-healthy.ts';
 import { stopDeadlineMs } from './recreate.ts';
 

@@ -1,27 +1,20 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { listProject, wasToBeStarted } from '../../engine/api/project-containers.ts';
+import { listProject } from '../../engine/api/project-containers.ts';
 import type { Compose } from '../../engine/cli/compose.ts';
-import { type Container, hasStarted, isMeantToRun, numberOf, service } from '../../engine/container.ts';
-import { type FileRecord, stateOf } from '../../files/replace-files.ts';
+import type { FileRecord } from '../../files/replace-files.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Met } from '../inspect/find-instance.ts';
 import { givePaths, viewProject } from '../inspect/view-project.ts';
+import type { Ending } from '../log/ending.ts';
+import { remember } from '../log/ending-facts.ts';
+import { and } from '../log/words.ts';
 import type { UpdateOptions } from '../process/options.ts';
-import { type RunContext, remember } from '../process/run-context.ts';
-import { localImages } from '../pull/pull-images.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { recreate } from '../replace/recreate.ts';
 import { goBack, markGoingBack } from '../replace/restore-instance.ts';
+import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import {
-  type Changeover,
-  isBefore,
-  isNew,
-  type MeantToRun,
-  newHasStarted,
-  recordsOf,
-} from '../state/changeover.ts';
-import {
-  type Ending,
   isHalfDone,
   isPending,
   type Journal,
@@ -29,8 +22,8 @@ import {
   pendingSentence,
   setAside,
 } from '../state/journal.ts';
-import { stateDirectory } from '../state/lock.ts';
-import { and } from '../story.ts';
+import { stateDirectory } from '../state/state-directory.ts';
+import { findStranger } from './stranger.ts';
 
 /** Starts of one container for one run: the restart policy of the launcher gives it as many. */
 const maxAttempts = 4;
@@ -145,74 +138,5 @@ async function asMountedHere(record: FileRecord, directory: string): Promise<Fil
     real,
     backup: backup === null ? null : join(backups, basename(dirname(backup)), basename(backup)),
     temporary: join(dirname(real), basename(temporary)),
-  };
-}
-
-/** What the run could not have left, as a sentence's beginning; null where all of it is its own. Debris that never ran says nothing. */
-async function findStranger(
-  { data }: Journal,
-  files: readonly FileRecord[],
-  containers: readonly Container[],
-  { engine }: RunContext,
-): Promise<string | null> {
-  const { changeover, goingBack, phase } = data;
-  const states = await Promise.all(
-    files.map(async (record) => ({ path: record.path, state: await stateOf(record) })),
-  );
-  const other = states.find(({ state }) => state === 'other');
-  if (other) return `${other.path} is neither as it was before nor as it was written`;
-  if (phase === 'pull') return null;
-
-  if (changeover === null) {
-    const strange = containers.find(
-      (container) =>
-        data.services.includes(service(container)) && !data.containers.some(({ id }) => id === container.id),
-    );
-    return strange ? `${strange.name} was made by somebody else` : null;
-  }
-  const strange = containers.find((container) => !couldBeLeft(changeover, container, goingBack !== null));
-  if (strange) return `${strange.name} was made by somebody else`;
-  if (goingBack !== null) return null;
-  const old = states.find(({ state }) => state === 'before');
-  if (old) return `${old.path} is as it was before`;
-  const wanted = changeover.moved.flatMap(({ image }) => (image ? [image] : []));
-  const images = await localImages(
-    engine,
-    wanted.map(({ reference }) => reference),
-  );
-  const moved = wanted.find(({ reference, id }) => images.get(reference)?.id !== id);
-  return moved ? `${moved.reference} is another image by now` : null;
-}
-
-function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {
-  const moved = changeover.moved.find(({ name }) => name === service(container));
-  if (!moved || isBefore(changeover, container)) return true;
-  if (moved.image !== null && container.imageId === moved.image.id) return true;
-  const isOfOldImage = recordsOf(changeover, moved.name).some(({ imageId }) => imageId === container.imageId);
-  return (moved.image === null || goingBack) && isOfOldImage;
-}
-
-/**
- * Containers that are down because an earlier run stopped them, or made them and could not start them; or a compose call
- * that was killed. One that somebody has started since is down because somebody wanted it.
- */
-export function meantToRun(data: JournalData | null): MeantToRun {
-  if (data === null) return wasToBeStarted;
-  const records = data.changeover?.containers ?? data.containers;
-  return (container) => {
-    if (isMeantToRun(container)) return false;
-    if (wasToBeStarted(container)) return true;
-    const record = records.find(({ id }) => id === container.id);
-    if (record) {
-      return record.runs && (record.down || isPending(data)) && record.startedAt === container.startedAt;
-    }
-    if (data.changeover === null || !isPending(data)) return false;
-    return (
-      isNew(data.changeover, container) &&
-      !hasStarted(container) &&
-      recordsOf(data.changeover, service(container)).some(
-        ({ number, runs }) => runs && number === numberOf(container),
-      )
-    );
   };
 }

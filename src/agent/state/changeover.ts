@@ -1,16 +1,5 @@
 import { hasTemporaryName } from '../../engine/api/project-containers.ts';
-import {
-  type Container,
-  hasStarted,
-  type Image,
-  isMeantToRun,
-  numberOf,
-  service,
-} from '../../engine/container.ts';
-import type { Installation, ServiceFacts } from '../inspect/installation.ts';
-import type { Settled } from '../plan/plan-files.ts';
-import type { UpdatePlan } from '../plan/plan-update.ts';
-import { reached, versionWarnings, whatRuns } from '../story.ts';
+import { type Container, hasStarted, isMeantToRun, numberOf, service } from '../../engine/container.ts';
 
 /** A container as it was before the run, in plain data. */
 export interface ContainerRecord {
@@ -80,45 +69,6 @@ export function recordOf(container: Container, meantToRun: MeantToRun): Containe
   return { id, name, ...place, imageId, reference, startedAt, runs, down, well };
 }
 
-/** `containers` are those right before the first file changes, `images` those behind the references. */
-export function planChangeover(
-  { services, followers }: Installation,
-  plan: UpdatePlan,
-  settled: Settled,
-  images: ReadonlyMap<string, Image>,
-  containers: readonly ContainerRecord[],
-  from: string,
-): Changeover {
-  const apps = services.filter(({ isApp }) => isApp).map(({ name }) => name);
-  const moved =
-    (follows: boolean) =>
-    (facts: ServiceFacts): MovedService => {
-      const reference = settled.references.get(facts.name);
-      const id = reference === undefined ? undefined : images.get(reference)?.id;
-      const conditions = settled.model.services[facts.name]?.depends_on ?? {};
-      return {
-        name: facts.name,
-        isApp: facts.isApp,
-        follows,
-        image: reference === undefined || id === undefined ? null : { reference, id },
-        awaits: apps.filter((app) => conditions[app]?.condition === 'service_healthy'),
-      };
-    };
-  return {
-    moved: [...services.map(moved(false)), ...followers.map(moved(true))],
-    containers,
-    words: {
-      from,
-      goal: plan.goal,
-      reached: reached(plan, settled),
-      runs: whatRuns(plan, settled, images),
-      warnings: versionWarnings(plan, settled, images),
-      alsoMoved: settled.alsoMoved,
-      newServices: settled.newServices,
-    },
-  };
-}
-
 export const isBefore = ({ containers }: Changeover, { id }: Container): boolean =>
   containers.some((record) => record.id === id);
 
@@ -155,5 +105,22 @@ export function isDone(changeover: Changeover, moved: MovedService, now: readonl
       if (moved.image !== null && container.imageId !== moved.image.id) return false;
       return mustRun(moved, record) ? hasStarted(container) : !isMeantToRun(container);
     })
+  );
+}
+
+/** Numbers of the replicas that are to run, among the containers there are `now`. */
+export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {
+  return new Map(
+    changeover.moved.flatMap((moved) => {
+      const records = recordsOf(changeover, moved.name);
+      const ids = now
+        .filter((container) => service(container) === moved.name)
+        .filter((container) => {
+          const record = records.find(({ number }) => number === numberOf(container));
+          return moved.isApp || record?.runs !== false;
+        })
+        .map(({ id }) => id);
+      return ids.length > 0 ? [[moved.name, ids] as const] : [];
+    }),
   );
 }

@@ -7,16 +7,9 @@ import type { FileRecord } from '../../files/replace-files.ts';
 import type { Outcome } from '../../progress/outcome.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import type { Ending } from '../log/ending.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { runStamp } from './kept-runs.ts';
-
-/** How a run ended, or is about to. */
-export interface Ending {
-  outcome: Outcome;
-  exitCode: number;
-  /** The last line of the log. */
-  message: string;
-}
 
 /** What the instance must be put back to, and how far the run has come (SPEC 3.2). Plain JSON. */
 export interface JournalData {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { meantToRun } from '../../../src/agent/resume/settle-earlier.ts';
+import type { Ending } from '../../../src/agent/log/ending.ts';
+import { meantToRun } from '../../../src/agent/resume/was-interrupted.ts';
 import { type Changeover, type ContainerRecord, recordOf } from '../../../src/agent/state/changeover.ts';
-import { type Ending, emptyJournal, type JournalData } from '../../../src/agent/state/journal.ts';
+import { emptyJournal, type JournalData } from '../../../src/agent/state/journal.ts';
 import { type Container, readContainer } from '../../../src/engine/container.ts';
 
 const began = '2026-11-21T10:00:00Z';

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Ending } from '../../../src/agent/log/ending.ts';
 import {
-  type Ending,
   emptyJournal,
   isHalfDone,
   isPending,

@@ -1,0 +1,130 @@
+import { homedir } from 'node:os';
+import { basename } from 'node:path';
+import { draftOf, withEdits } from '../../compose/draft.ts';
+import { checkAgainstModel, findPin, sharesPin } from '../../compose/find-pin.ts';
+import { reachOf } from '../../compose/layers.ts';
+import type { Pin } from '../../compose/pin.ts';
+import { movedReference, type PinMove, pinEdits } from '../../compose/pin-edits.ts';
+import { allEnvFiles, allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
+import { Compose, type Model } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { compareVersions } from '../../release/order.ts';
+import { retag } from '../../release/tag.ts';
+import type { Log } from '../log/log.ts';
+import { createMask } from '../log/mask.ts';
+import { secretsOfFiles } from '../log/secrets.ts';
+import type { BumpOptions } from '../process/options.ts';
+import { modelWith } from '../proof/proposed-model.ts';
+import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
+import { standIns } from './stand-ins.ts';
+
+/** Decides every byte to be written, and proves it; touches nothing. */
+export async function planBump(project: ProjectFiles, engine: Engine, options: BumpOptions, log: Log) {
+  const compose = new Compose(engine, {
+    name: '',
+    directory: directoryOf(project),
+    files: project.composeFiles.map(({ path }) => path),
+    envFiles: project.envFiles.map(({ path }) => path),
+  });
+  const lacking = await standIns(project);
+  const model = (files: ProjectFiles, changed: readonly string[]) =>
+    modelWith(compose, files, changed, lacking);
+  const before = model(project, []).catch((error) => {
+    throw reachOf(project).remote[0] ?? error;
+  });
+  const files = await givenFiles(project, before);
+  // Compose takes its time over a model: while it reads the files of today, the edits are worked out and proposed to it.
+  const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
+  if (today.status === 'rejected') throw today.reason;
+  if (proposed.status === 'rejected') throw proposed.reason;
+  const { draft, edits, pins, moves, after } = proposed.value;
+  for (const pin of pins) checkAgainstModel(pin, today.value.services[pin.service]?.image);
+  if (after === null) return { draft, edits };
+  const proof = prove(today.value, after, {
+    images: new Map(moves.map((move) => [move.pin.service, movedReference(move)] as const)),
+    substitutions: substitutionsOf(files, edits),
+    shares: (service) => sharesPin(files, service, pins),
+  });
+  refuseUnproven(proof, files, edits);
+  for (const name of proof.alsoMoved) log.info(`${name} is pinned by the same text and moves, too`);
+  return { draft, edits };
+}
+
+/** The files with what compose has from elsewhere; it is waited for only where a file asks for the project's name. */
+async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<ProjectFiles> {
+  const name = 'COMPOSE_PROJECT_NAME';
+  const asks = allFiles(files).some(({ text }) => text.includes(name));
+  return {
+    ...files,
+    given: { ...(asks ? { [name]: (await model).name } : {}), PWD: directoryOf(files), HOME: homedir() },
+  };
+}
+
+/** The edits, and the model of the project with them; null where there are none. */
+async function proposeEdits(
+  files: ProjectFiles,
+  model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
+  options: BumpOptions,
+  log: Log,
+) {
+  const pins = options.services.map((service) => findPin(files, service));
+  hideSecrets(log, files, pins);
+  const moves = bumpMoves(pins, options, log);
+  const edits = pinEdits(files, moves);
+  const draft = withEdits(draftOf(files), edits);
+  const changed = draft.changes.map(({ path }) => path);
+  const after = changed.length === 0 ? null : await model(draft.files, changed);
+  return { draft, edits, pins, moves, after };
+}
+
+function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMove[] {
+  const { target, digest } = options;
+  const moves = pins.flatMap((pin): PinMove[] => {
+    const { service, tag, place } = pin;
+    if (tag.kind === 'other') {
+      throw new UpdateError(
+        'pin-unsupported',
+        `${service} is at ${tag.text} (${place.description}), which is no release tag`,
+        { advice: 'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.' },
+      );
+    }
+    if (tag.kind !== 'release') {
+      log.info(`${service} floats at ${tag.text} (${place.description}): nothing to bump`);
+      return [];
+    }
+    const move = { pin, tag: retag(tag, target) };
+    return [pin.reference.digest === null || digest === null ? move : { ...move, digest }];
+  });
+  const digested = new Set(
+    moves.flatMap((move) => (move.digest === undefined ? [] : [move.pin.reference.repository])),
+  );
+  if (digested.size > 1) {
+    throw new UpdateError('pin-digest', `${[...digested].join(' and ')} cannot have one digest`, {
+      advice: 'Bump the services of each image by themselves, with the digest of its new release.',
+    });
+  }
+  if (digest !== null && digested.size === 0) log.warn('--digest is not used: no pin carries one');
+  const newest = moves
+    .map(({ pin }) => pin.tag.kind === 'release' && pin.tag.version)
+    .filter((v) => v !== false)
+    .sort(compareVersions)
+    .at(-1);
+  if (target.kind === 'release' && newest !== undefined && compareVersions(target.version, newest) < 0) {
+    log.warn(`${target.tag} is older than v${newest}: migrations only run forward`);
+  }
+  return moves;
+}
+
+export function hideSecrets(log: Log, files: ProjectFiles, pins: readonly Pin[]): void {
+  const images = pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]);
+  let mask: ((text: string) => string) | undefined;
+  // Made when there is something to say: an env file may be long.
+  log.hide((text) => {
+    mask ??= createMask({
+      secrets: secretsOfFiles(allEnvFiles(files)),
+      keep: [directoryOf(files), ...allFiles(files).flatMap(({ path }) => [path, basename(path)]), ...images],
+    });
+    return mask(text);
+  });
+}

@@ -1,0 +1,38 @@
+import { basename } from 'node:path';
+import { service } from '../../engine/container.ts';
+import { fromWord } from '../inspect/describe.ts';
+import type { Installation } from '../inspect/installation.ts';
+import type { Log } from '../log/log.ts';
+import { and } from '../log/words.ts';
+import type { Move, UpdatePlan } from './plan-update.ts';
+
+export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
+  const { services, followers, containers } = installation;
+  const bumps = plan.moves.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+  const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
+  const moved = [...services, ...followers].map(({ name }) => name);
+  const stay = [...new Set(containers.map(service))].filter((name) => !moved.includes(name)).sort();
+  const what = [
+    ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),
+    ...places,
+  ];
+  const steps =
+    what.length > 0
+      ? `${what.join(', ')}, recreate ${and(moved)}`
+      : `pull again, recreate ${and(moved)} where the image is another`;
+  const from = fromWord(installation);
+  const way = from === plan.goal ? from : `${from} → ${plan.goal}`;
+  log.info(`${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} stay${stay.length > 1 ? '' : 's'}` : ''}`, {
+    from: fromWord(installation),
+    to: plan.goal,
+  });
+  for (const warning of plan.warnings) log.warn(warning);
+}
+
+/** A default that floats stays as it is: the variable is set in the env file instead (SPEC 2.1). */
+function describeBump({ pin, tag }: Move, envFile: string): string {
+  const { kind, variable, description } = pin.place;
+  return kind === 'default' && pin.tag.kind !== 'release'
+    ? `set ${variable} to ${tag} in ${basename(envFile)}`
+    : `move ${description} to ${tag}`;
+}

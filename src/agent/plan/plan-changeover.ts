@@ -1,0 +1,45 @@
+import type { Image } from '../../engine/container.ts';
+import type { Installation, ServiceFacts } from '../inspect/installation.ts';
+import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
+import type { Settled } from './plan-files.ts';
+import type { UpdatePlan } from './plan-update.ts';
+import { reached, versionWarnings, whatRuns } from './words.ts';
+
+/** `containers` are those right before the first file changes, `images` those behind the references. */
+export function planChangeover(
+  { services, followers }: Installation,
+  plan: UpdatePlan,
+  settled: Settled,
+  images: ReadonlyMap<string, Image>,
+  containers: readonly ContainerRecord[],
+  from: string,
+): Changeover {
+  const apps = services.filter(({ isApp }) => isApp).map(({ name }) => name);
+  const moved =
+    (follows: boolean) =>
+    (facts: ServiceFacts): MovedService => {
+      const reference = settled.references.get(facts.name);
+      const id = reference === undefined ? undefined : images.get(reference)?.id;
+      const conditions = settled.model.services[facts.name]?.depends_on ?? {};
+      return {
+        name: facts.name,
+        isApp: facts.isApp,
+        follows,
+        image: reference === undefined || id === undefined ? null : { reference, id },
+        awaits: apps.filter((app) => conditions[app]?.condition === 'service_healthy'),
+      };
+    };
+  return {
+    moved: [...services.map(moved(false)), ...followers.map(moved(true))],
+    containers,
+    words: {
+      from,
+      goal: plan.goal,
+      reached: reached(plan, settled),
+      runs: whatRuns(plan, settled, images),
+      warnings: versionWarnings(plan, settled, images),
+      alsoMoved: settled.alsoMoved,
+      newServices: settled.newServices,
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import type { Image } from '../../engine/container.ts';
+import { versionLabel } from '../../engine/labels.ts';
+import { parseTag, versionFromLabel } from '../../release/tag.ts';
+import { and } from '../log/words.ts';
+import type { Settled } from './plan-files.ts';
+import type { Move, UpdatePlan } from './plan-update.ts';
+
+/** What was reached; beside a floating tag the version that its image tells. */
+export function reached(plan: UpdatePlan, settled: Pick<Settled, 'version'>): string {
+  const tag = plan.moves[0]?.tag ?? plan.goal;
+  if (parseTag(tag).kind === 'release') return plan.goal;
+  return settled.version ? `${tag} (v${settled.version})` : tag;
+}
+
+/** What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. */
+export function whatRuns(plan: UpdatePlan, settled: Settled, images: ReadonlyMap<string, Image>): string {
+  const byWord = new Map<string, string[]>();
+  for (const move of plan.moves) {
+    const version = versionOf(move, settled, images);
+    const floating = version ? `${move.tag} (v${version})` : move.tag;
+    const word = parseTag(move.tag).kind === 'release' ? plan.goal : floating;
+    byWord.set(word, [...(byWord.get(word) ?? []), move.service]);
+  }
+  return [...byWord].map(([word, names]) => `${and(names)} ${runs(names)} ${word}`).join(', ');
+}
+
+/** Where a floating tag or a label says something else than was asked for, once for each image. */
+export function versionWarnings(
+  plan: UpdatePlan,
+  settled: Settled,
+  images: ReadonlyMap<string, Image>,
+): string[] {
+  const { target } = plan;
+  if (target?.kind !== 'release') return [];
+  const byWarning = new Map<string, string[]>();
+  for (const move of plan.moves) {
+    const version = versionOf(move, settled, images);
+    if (!version || version === target.version) continue;
+    const warning =
+      move.tag === 'latest'
+        ? `latest, which is v${version} by now, not ${target.tag}`
+        : `${move.to}, which says it is v${version}, not ${target.tag}`;
+    byWarning.set(warning, [...(byWarning.get(warning) ?? []), move.service]);
+  }
+  return [...byWarning].map(([warning, names]) => `${and(names)} ${runs(names)} ${warning}`);
+}
+
+const runs = (names: readonly string[]): string => (names.length > 1 ? 'run' : 'runs');
+function versionOf(
+  { service: name, to }: Move,
+  { references }: Settled,
+  images: ReadonlyMap<string, Image>,
+): string | null {
+  const image = images.get(references.get(name) ?? to) ?? images.get(to);
+  return versionFromLabel(image?.labels[versionLabel]);
+}

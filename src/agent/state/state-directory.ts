@@ -1,0 +1,45 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { disk } from '../../files/file-system.ts';
+import { needsRoot } from '../../progress/advice.ts';
+import { stateName } from '../../progress/state-name.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+
+/** Everything the updater keeps in the compose directory. */
+export const stateDirectory = (directory: string): string => join(directory, stateName);
+/** Creates it, mode 0700 and kept out of people's repositories. */
+export async function openStateDirectory(directory: string): Promise<string> {
+  const state = stateDirectory(directory);
+  try {
+    await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    // Where a person has made it, or loosened it, the backups in it are private all the same.
+    await chmod(state, 0o700);
+    await writeFile(join(state, '.gitignore'), '*\n');
+    // A journal in a directory that a power cut takes back would be no journal.
+    await disk.sync(directory);
+    return state;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
+      throw new UpdateError('read-only', `${directory} cannot be written here (${code})`, {
+        ...(code === 'EROFS' ? {} : { advice: needsRoot }),
+        cause: error,
+      });
+    }
+    if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR') {
+      throw new UpdateError(
+        'not-a-file',
+        `${state} is not the directory that the updater keeps its files in`,
+        {
+          advice: `Move ${state} away, then run the update again.`,
+          cause: error,
+        },
+      );
+    }
+    throw new UpdateError('write-failed', `${state} cannot be created: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
