@@ -3,6 +3,7 @@ import { isMeantToRun } from '../../engine/container.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
 import type { Installation } from './installation.ts';
+
 export function describeInstallation(installation: Installation, log: Log): void {
   const { services, kind, files, runningVersion, followers, pins } = installation;
   const names = and(services.map(({ name }) => name));

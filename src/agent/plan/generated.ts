@@ -4,6 +4,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Planned } from '../proof/prove.ts';
 import type { Move } from './plan-update.ts';
+
 /** A generated file may change anything but the services, networks and volumes that are in use. */
 export function checkGenerated(
   installation: Installation,

@@ -4,6 +4,7 @@ import type { Model } from '../../engine/cli/compose.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Changeover } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
+
 /** Notes what it takes to go back before anything is replaced, while everything still runs. */
 export async function enterRecreate(
   { engine, log }: RunContext,

@@ -4,6 +4,7 @@ import type { RunContext } from '../process/run-context.ts';
 import { type Changeover, idsToRun } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitWell } from './await-healthy.ts';
+
 export async function verify(
   { engine, options, log }: RunContext,
   journal: Journal,

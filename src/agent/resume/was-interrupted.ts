@@ -2,6 +2,7 @@ import { wasToBeStarted } from '../../engine/api/project-containers.ts';
 import { hasStarted, isMeantToRun, numberOf, service } from '../../engine/container.ts';
 import { isNew, type MeantToRun, recordsOf } from '../state/changeover.ts';
 import { isPending, type JournalData } from '../state/journal.ts';
+
 /**
  * Containers that are down because an earlier run stopped them, or made them and could not start them; or a compose call
  * that was killed. One that somebody has started since is down because somebody wanted it.

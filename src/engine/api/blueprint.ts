@@ -3,6 +3,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { askApi, refusal } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
+
 /** As the engine says it, and as it wants it said. */
 export type Json = Record<string, unknown>;
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type RegistryLogin, registryLogin } from '../../engine/registry-login.ts';
+
 /** The login for an image's registry; null where the server has none. */
 export async function loginFor(
   repository: string,
