@@ -1,12 +1,12 @@
 import { listProject } from '../engine/api/project-containers.ts';
 import type { Engine } from '../engine/cli/engine.ts';
-import { type Container, type Image, isMeantToRun, service } from '../engine/container.ts';
+import { type Container, type Image, isUp, serviceOf } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
 import { Cancelled, Interrupted } from '../progress/stops.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { describeInstallation, fromWord } from './inspect/describe.ts';
-import type { Met } from './inspect/find-instance.ts';
+import type { FoundInstance } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import type { Installation } from './inspect/installation.ts';
 import { type Ending, end, endingOf } from './log/ending.ts';
@@ -16,7 +16,7 @@ import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDrift } from './plan/check-drift.ts';
 import { describePlan } from './plan/describe.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
-import { modelAhead, type Settled, settlePlan } from './plan/plan-files.ts';
+import { askModelEarly, type FilePlan, planFiles } from './plan/plan-files.ts';
 import { planUpdate, type UpdatePlan } from './plan/plan-update.ts';
 import { versionWarnings, whatRuns } from './plan/words.ts';
 import type { RunContext } from './process/run-context.ts';
@@ -24,21 +24,21 @@ import { pullAdded, pullMoves } from './pull/obtain-images.ts';
 import { tagsBefore } from './pull/tags.ts';
 import { enterRecreate } from './replace/keep-way-back.ts';
 import { recreateAndVerify } from './replace/replace-containers.ts';
-import { goBack, markGoingBack } from './replace/restore-instance.ts';
-import { meantToRun } from './resume/was-interrupted.ts';
-import { type Changeover, type ContainerRecord, type MeantToRun, recordOf } from './state/changeover.ts';
+import { markGoingBack, restoreInstance } from './replace/restore-instance.ts';
+import { wasInterrupted } from './resume/was-interrupted.ts';
+import { type Changeover, type ContainerRecord, recordOf, type WasInterrupted } from './state/changeover.ts';
 import { emptyJournal, isPending, Journal, type JournalData, type JournalPlace } from './state/journal.ts';
 import { runStamp } from './state/kept-runs.ts';
 import type { Lock } from './state/lock.ts';
 import { writeChanges } from './write-files.ts';
 
 /** From the pull to the end. Nothing in the compose directory changes before every image is here. */
-async function carryOut(
+async function freshRun(
   context: RunContext,
   installation: Installation,
   plan: UpdatePlan,
   journal: Journal,
-  earlier: MeantToRun,
+  earlier: WasInterrupted,
 ): Promise<Ending> {
   const { engine, options, log } = context;
   const texts = new Map<string, string>();
@@ -46,25 +46,25 @@ async function carryOut(
   try {
     log.phase = 'pull';
     const deadline = Date.now() + options.pullTimeoutMs;
-    const ahead = modelAhead(installation, plan);
+    const ahead = askModelEarly(installation, plan);
     // What a pull has to say comes first.
     ahead.catch(() => {});
     const images = await pullMoves(context, installation, plan, deadline);
     const backup = `${stateName}/backup/${journal.data.run}`;
-    const settled = await settlePlan(engine, installation, plan, images, backup, ahead);
-    await pullAdded(context, installation, settled, images, journal, deadline);
-    for (const warning of settled.warnings) log.warn(warning);
-    if (isUnchanged(installation, settled, images)) {
+    const filePlan = await planFiles(engine, installation, plan, images, backup, ahead);
+    await pullAdded(context, installation, filePlan, images, journal, deadline);
+    for (const warning of filePlan.warnings) log.warn(warning);
+    if (isUnchanged(installation, filePlan, images)) {
       log.phase = 'done';
-      return endUnchanged(context, plan, settled, images);
+      return endUnchanged(context, plan, filePlan, images);
     }
-    for (const { path, before } of settled.changes) if (before !== null) texts.set(path, before);
+    for (const { path, before } of filePlan.changes) if (before !== null) texts.set(path, before);
     const containers = await sameContainers(engine, installation, earlier);
-    changeover = planChangeover(installation, plan, settled, images, containers, journal.data.from);
-    await writeChanges(context, installation, settled, journal);
+    changeover = planChangeover(installation, plan, filePlan, images, containers, journal.data.from);
+    await writeChanges(context, installation, filePlan, journal);
     await enterRecreate(context, journal, changeover, installation.model);
   } catch (error) {
-    await putBack(context, journal, error, texts);
+    await undoBeforeRecreate(context, journal, error, texts);
     throw error;
   }
   return recreateAndVerify(context, journal, changeover, texts);
@@ -74,13 +74,13 @@ async function carryOut(
 async function sameContainers(
   engine: Engine,
   { project, services, followers }: Installation,
-  earlier: MeantToRun,
+  earlier: WasInterrupted,
 ): Promise<ContainerRecord[]> {
   const { containers } = await listProject(engine, project.name);
   for (const { name, containers: before } of [...services, ...followers]) {
     const ids = (list: readonly Container[]) =>
       list
-        .filter((container) => service(container) === name)
+        .filter((container) => serviceOf(container) === name)
         .map(({ id }) => id)
         .sort()
         .join();
@@ -91,7 +91,7 @@ async function sameContainers(
 }
 
 /** A run that ends before `recreate` has files and tags to put back. */
-async function putBack(
+async function undoBeforeRecreate(
   context: RunContext,
   journal: Journal,
   error: unknown,
@@ -106,23 +106,23 @@ async function putBack(
   if (isThere)
     await markGoingBack(journal, log, endingOf(error, log.phase, known, cancellation.signalNumber));
   await cancellation.shield(engine, () =>
-    goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, texts }),
+    restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, texts }),
   );
 }
 
 /** The containers run exactly these images and there is nothing to write. */
 function isUnchanged(
   installation: Installation,
-  settled: Settled,
+  filePlan: FilePlan,
   images: ReadonlyMap<string, Image>,
 ): boolean {
   return (
-    settled.changes.length === 0 &&
+    filePlan.changes.length === 0 &&
     installation.services.every(
       ({ name, containers, isApp, running }) =>
-        running === containers.filter(isMeantToRun).length &&
+        running === containers.filter(isUp).length &&
         (!isApp || running > 0) &&
-        containers.every(({ imageId }) => imageId === images.get(settled.references.get(name) ?? '')?.id),
+        containers.every(({ imageId }) => imageId === images.get(filePlan.references.get(name) ?? '')?.id),
     )
   );
 }
@@ -130,14 +130,14 @@ function isUnchanged(
 function endUnchanged(
   { log, startedAt }: RunContext,
   plan: UpdatePlan,
-  settled: Settled,
+  filePlan: FilePlan,
   images: ReadonlyMap<string, Image>,
 ): Ending {
-  for (const warning of versionWarnings(plan, settled, images)) log.warn(warning);
+  for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
   return end(
     log,
     'unchanged',
-    `unchanged: ${whatRuns(plan, settled, images)} already; nothing to do (${seconds(Date.now() - startedAt)})`,
+    `unchanged: ${whatRuns(plan, filePlan, images)} already; nothing to do (${seconds(Date.now() - startedAt)})`,
     { to: plan.goal },
   );
 }
@@ -145,13 +145,13 @@ function endUnchanged(
 /** A run from its beginning. */
 export async function begin(
   context: RunContext,
-  met: Met,
-  held: Held,
+  met: FoundInstance,
+  held: RunHandles,
   place: JournalPlace,
   earlier: JournalData | null,
 ): Promise<Ending> {
   const { engine, options, log, known } = context;
-  const isMeant = meantToRun(earlier);
+  const isMeant = wasInterrupted(earlier);
   const installation = await inspectInstallation(engine, met, options, log, isMeant);
   await met.fits;
   const { project, services, containers } = installation;
@@ -187,11 +187,11 @@ export async function begin(
     containers: containers.map((container) => recordOf(container, isMeant)),
   });
   await held.journal.write();
-  return carryOut(context, installation, plan, held.journal, isMeant);
+  return freshRun(context, installation, plan, held.journal, isMeant);
 }
 
 /** What a run holds on to until its end. */
-export interface Held {
+export interface RunHandles {
   own: Container | null;
   lock: Lock | null;
   journal: Journal | null;

@@ -5,13 +5,13 @@ import { Engine } from '../engine/cli/engine.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { bump } from './bump/bump.ts';
 import { reportEnding } from './log/ending.ts';
-import type { Known } from './log/ending-facts.ts';
+import type { EndingFacts } from './log/ending-facts.ts';
 import { Log, stdoutSink } from './log/log.ts';
 import { Cancellation } from './process/cancellation.ts';
 import { prepareConfig } from './process/credentials.ts';
 import { engineAddress } from './process/engine-address.ts';
 import { type Options, parseOptions, UsageError } from './process/options.ts';
-import { settleTemporaryDirectory } from './process/temporary-directory.ts';
+import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
 import { usage } from './process/usage.ts';
 import { version } from './process/version.ts';
 import { showPlan } from './show-plan.ts';
@@ -38,9 +38,9 @@ async function main(argv: readonly string[]): Promise<number> {
 
   const log = new Log(stdoutSink(options.log));
   const cancellation = new Cancellation(log);
-  const known: Known = { version: null, project: null, services: [] };
+  const known: EndingFacts = { version: null, project: null, services: [] };
   try {
-    await settleTemporaryDirectory();
+    await chooseTemporaryDirectory();
     if (options.command === 'bump') return exitCodes[await bump(options, log, cancellation.signal)];
     const configDirectory = await prepareConfig(
       await mkdtemp(join(tmpdir(), 'svc-updater-')),

@@ -3,28 +3,28 @@ import { checkTargets } from '../files/check-targets.ts';
 import { unifiedDiff } from '../files/unified-diff.ts';
 import { stateName } from '../progress/state-name.ts';
 import { describeInstallation, fromWord } from './inspect/describe.ts';
-import { meet } from './inspect/find-instance.ts';
+import { findInstance } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { remember } from './log/ending-facts.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDrift } from './plan/check-drift.ts';
 import { describePlan } from './plan/describe.ts';
-import { needsImages, settlePlan } from './plan/plan-files.ts';
+import { needsImages, planFiles } from './plan/plan-files.ts';
 import { planUpdate } from './plan/plan-update.ts';
 import type { RunContext } from './process/run-context.ts';
 import { localImages } from './pull/tags.ts';
-import { meantToRun } from './resume/was-interrupted.ts';
+import { wasInterrupted } from './resume/was-interrupted.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { lockHolder } from './state/lock.ts';
 import { stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {
-  const met = await meet(engine, options, log);
+  const met = await findInstance(engine, options, log);
   const holder = await lockHolder(met.located.mountedAt);
   const pending = await pendingJournal(stateDirectory(met.located.mountedAt));
   if (pending) log.warn(`${pendingSentence(pending)}; update settles that first`);
-  const installation = await inspectInstallation(engine, met, options, log, meantToRun(pending));
+  const installation = await inspectInstallation(engine, met, options, log, wasInterrupted(pending));
   await met.fits;
   const { services } = installation;
   remember(
@@ -54,17 +54,17 @@ export async function showPlan({ engine, options, log, known }: RunContext): Pro
     );
     if (needsImages(installation, plan)) return finish(log);
   }
-  const settled = await settlePlan(engine, installation, plan, images, `${stateName}/backup`);
-  for (const { path, before, after } of settled.changes) {
+  const filePlan = await planFiles(engine, installation, plan, images, `${stateName}/backup`);
+  for (const { path, before, after } of filePlan.changes) {
     for (const line of unifiedDiff(relative(installation.project.directory, path), before, after))
       log.info(line);
   }
-  if (settled.changes.length === 0) log.info('no file changes');
-  for (const warning of settled.warnings) log.warn(warning);
-  for (const name of settled.alsoMoved)
+  if (filePlan.changes.length === 0) log.info('no file changes');
+  for (const warning of filePlan.warnings) log.warn(warning);
+  for (const name of filePlan.alsoMoved)
     log.info(`${name} is pinned by the same text: its next recreate moves it, too`);
-  if (settled.newServices.length > 0)
-    log.info(`new in this release: ${settled.newServices.join(', ')}; not started by the update`);
+  if (filePlan.newServices.length > 0)
+    log.info(`new in this release: ${filePlan.newServices.join(', ')}; not started by the update`);
   finish(log);
 }
 

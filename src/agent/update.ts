@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Interrupted } from '../progress/stops.ts';
-import { begin, type Held } from './fresh-run.ts';
-import { meet } from './inspect/find-instance.ts';
+import { begin, type RunHandles } from './fresh-run.ts';
+import { findInstance } from './inspect/find-instance.ts';
 import { type Ending, repeatEnding, reportEnding } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 import { removeScratches } from './plan/release-files.ts';
@@ -15,7 +15,7 @@ import { openStateDirectory } from './state/state-directory.ts';
 /** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
 export async function update(context: RunContext): Promise<number> {
   const { log, known, cancellation } = context;
-  const held: Held = { own: null, lock: null, journal: null };
+  const held: RunHandles = { own: null, lock: null, journal: null };
   try {
     const ending = await run(context, held).catch((error) => {
       if (error instanceof Interrupted) throw error;
@@ -35,7 +35,11 @@ export async function update(context: RunContext): Promise<number> {
 }
 
 /** The outcome is in the journal before the engine is told not to start this container again (SPEC 3.4). */
-async function close({ engine }: RunContext, { own, lock, journal }: Held, ending: Ending): Promise<void> {
+async function close(
+  { engine }: RunContext,
+  { own, lock, journal }: RunHandles,
+  ending: Ending,
+): Promise<void> {
   // An engine that is away will start a container again that has failed: it goes on then.
   if (own === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
   // Where that fails, the next run does what is left to do. The log has its last line already.
@@ -47,9 +51,9 @@ async function close({ engine }: RunContext, { own, lock, journal }: Held, endin
   if (own.restartPolicy !== 'no') await engine.call(['update', '--restart=no', own.id]).catch(() => {});
 }
 
-async function run(context: RunContext, held: Held): Promise<Ending> {
+async function run(context: RunContext, held: RunHandles): Promise<Ending> {
   const { engine, options, log } = context;
-  const met = await meet(engine, options, log);
+  const met = await findInstance(engine, options, log);
   held.own = met.own;
   const directory = met.located.mountedAt;
   const state = await openStateDirectory(directory);

@@ -5,7 +5,7 @@ import { replaceFiles } from '../files/replace-files.ts';
 import { stateName } from '../progress/state-name.ts';
 import { Cancelled } from '../progress/stops.ts';
 import type { Installation } from './inspect/installation.ts';
-import type { Settled } from './plan/plan-files.ts';
+import type { FilePlan } from './plan/plan-files.ts';
 import type { RunContext } from './process/run-context.ts';
 import type { Journal } from './state/journal.ts';
 import { pruneBackups } from './state/kept-runs.ts';
@@ -15,10 +15,10 @@ import { stateDirectory } from './state/state-directory.ts';
 export async function writeChanges(
   { log, cancellation }: RunContext,
   installation: Installation,
-  settled: Settled,
+  filePlan: FilePlan,
   journal: Journal,
 ): Promise<void> {
-  const { changes } = settled;
+  const { changes } = filePlan;
   await checkTargets(
     changes.map(({ path }) => path),
     installation.paths,

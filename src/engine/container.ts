@@ -63,10 +63,10 @@ export const hasStarted = (container: Container): boolean =>
   container.startedAt !== neverStarted && container.startedAt !== '';
 
 /** Paused and restarting containers are meant to run, too. */
-export const isMeantToRun = (container: Container): boolean =>
+export const isUp = (container: Container): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
-export const service = (container: Container): string => container.labels[composeLabels.service] ?? '';
+export const serviceOf = (container: Container): string => container.labels[composeLabels.service] ?? '';
 
 /** Among the containers of its service; compose keeps it when it replaces one. */
 export const numberOf = (container: Container): number => Number(container.labels[composeLabels.number] ?? 0);

@@ -6,7 +6,7 @@ const isOn = process.env.SVC_UPDATER_TRACE === '1';
  * log, in milliseconds since the start of this process.
  * @param beganAt by `performance.now()`
  */
-export function trace(what: string, beganAt: number, how: string): void {
+export function logTiming(what: string, beganAt: number, how: string): void {
   if (!isOn) return;
   const [from, to] = [beganAt, performance.now()].map((ms) => ms.toFixed(0).padStart(6));
   process.stderr.write(`trace ${from} – ${to} ms  ${what} (${how})\n`);

@@ -8,9 +8,9 @@ import type { Settings } from './contract/options.ts';
 import type { UpdateService } from './http/update-service.ts';
 import { findReason } from './offer/find-reason.ts';
 import { LagWatch } from './offer/lag.ts';
-import { goalFor, type Known, offer } from './offer/offer.ts';
-import { Homeless } from './place/home.ts';
-import { Outlook, type Surroundings } from './place/surroundings.ts';
+import { goalFor, type OfferFacts, offer } from './offer/offer.ts';
+import { HomeNotFound } from './place/home.ts';
+import { type Surroundings, SurroundingsCache } from './place/surroundings.ts';
 import { isUnderWay, ownerOf } from './place/updater-container.ts';
 import { launch } from './run/launch.ts';
 import { RunKeeper } from './run/run-keeper.ts';
@@ -24,7 +24,7 @@ const bootPauseMs = 1_000;
 export class Updates implements UpdateService {
   readonly #settings: Settings;
   readonly #engine: EngineSocket;
-  readonly #outlook: Outlook;
+  readonly #outlook: SurroundingsCache;
   readonly #keeper: RunKeeper;
   readonly #lag: LagWatch;
   readonly #feed: Feed | null;
@@ -38,7 +38,7 @@ export class Updates implements UpdateService {
   constructor(settings: Settings) {
     this.#settings = settings;
     this.#engine = new EngineSocket(settings.socketPath);
-    this.#outlook = new Outlook(this.#engine, settings);
+    this.#outlook = new SurroundingsCache(this.#engine, settings);
     this.#keeper = new RunKeeper(this.#engine, settings, this.closing, () => this.#ended());
     this.#lag = new LagWatch(this.#engine, settings, () => this.#outlook.home());
     this.#feed =
@@ -64,7 +64,7 @@ export class Updates implements UpdateService {
     try {
       await resumed;
     } catch (error) {
-      if (!(error instanceof Homeless)) throw error;
+      if (!(error instanceof HomeNotFound)) throw error;
       if (error.mayPass) {
         // Nobody knows yet: held, until the engine tells.
         await this.#settings.queue.hold();
@@ -198,7 +198,7 @@ export class Updates implements UpdateService {
     this.#keeper.adopt(updater.container).catch(() => {});
   }
 
-  async #known(channel: Channel): Promise<Known> {
+  async #known(channel: Channel): Promise<OfferFacts> {
     const lag = await this.#lag.after(this.#keeper.record?.run);
     return {
       version: this.version,
@@ -229,7 +229,7 @@ export class Updates implements UpdateService {
       try {
         return await this.#resume();
       } catch (cause) {
-        if (Date.now() < until && cause instanceof Homeless && cause.mayPass) continue;
+        if (Date.now() < until && cause instanceof HomeNotFound && cause.mayPass) continue;
         log({ level: 'warn', message: 'cannot tell whether an update is running: the queue goes on', cause });
         return await queue.release();
       }

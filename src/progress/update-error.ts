@@ -1,7 +1,7 @@
 import type { Outcome } from './outcome.ts';
 import { stateName } from './state-name.ts';
 
-type Ending = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
+type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
 /**
  * The one table from a code to how a run ends and what a person does next. An error may carry advice of its own where
@@ -106,7 +106,7 @@ const table = {
     'See that the engine answers (docker ps), then run the update again: it goes on where this one stopped.',
   ],
   broken: ['broken', 'See docker compose logs app worker.'],
-} as const satisfies Record<string, readonly [Ending, string]>;
+} as const satisfies Record<string, readonly [FailureOutcome, string]>;
 
 export type ErrorCode = keyof typeof table;
 
@@ -114,7 +114,7 @@ export type ErrorCode = keyof typeof table;
 export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
-  readonly outcome: Ending;
+  readonly outcome: FailureOutcome;
   /** What to do next, one or two sentences. */
   readonly advice: string;
   /** Lines of compose, the engine or a container that explain the error; they go to the log before the outcome. */

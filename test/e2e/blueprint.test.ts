@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Blueprint, takeBlueprints } from '../../src/engine/api/blueprint.ts';
 import { copiedPaths } from '../../src/engine/api/copied-files.ts';
-import { makeAgain } from '../../src/engine/api/rebuild-container.ts';
+import { rebuildContainer } from '../../src/engine/api/rebuild-container.ts';
 import { Engine } from '../../src/engine/cli/engine.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import type { LayoutContext } from '../rig/layout.ts';
@@ -69,7 +69,7 @@ async function round(
   const blueprints: Blueprint[] = JSON.parse(JSON.stringify(taken));
   const successors = new Map<string, string>();
   for (const blueprint of blueprints) {
-    const id = await makeAgain(engine, blueprint, successors);
+    const id = await rebuildContainer(engine, blueprint, successors);
     successors.set(blueprint.id, id);
     const ran = old.find(({ Id }) => Id === blueprint.id).State.Running;
     if (ran) await docker('start', id);
@@ -429,7 +429,7 @@ networks:
     await inside(name, 'sh', '-c', 'echo kept >/var/cache/x/kept');
     const [blueprint] = await takeBlueprints(engine, [(await inspect(name))[0].Id]);
     if (blueprint === undefined) throw new Error('no blueprint');
-    const again = () => makeAgain(engine, blueprint, new Map());
+    const again = () => rebuildContainer(engine, blueprint, new Map());
 
     expect(await again(), 'the old one is still there').toBe(blueprint.id);
     await docker('rm', '-f', name);
@@ -447,25 +447,25 @@ networks:
 
     // The engine's first answers never arrive.
     const cut = await startProxy({ lose: 2 });
-    const first = await makeAgain(await openEngine(cut.host), blueprint, new Map());
+    const first = await rebuildContainer(await openEngine(cut.host), blueprint, new Map());
     expect(cut.lost()).toEqual(['POST /containers/create', 'POST /containers/create']);
     expect((await inspectAll(instance)).map(nameOf).filter((each) => each.includes('many'))).toEqual([name]);
     const second = await again();
     expect(second, 'one that never started is made anew').not.toBe(first);
     const [unstarted] = await takeBlueprints(engine, [second]);
-    expect(unstarted && (await makeAgain(engine, unstarted, new Map())), 'still there').toBe(second);
+    expect(unstarted && (await rebuildContainer(engine, unstarted, new Map())), 'still there').toBe(second);
     await docker('start', second);
     expect(await again(), 'one that has started stays').toBe(second);
     expect(await inside(name, 'cat', '/var/cache/x/kept')).toBe('kept');
 
     await docker('rm', '-f', name);
     const gone = { ...blueprint, imageReference: 'there.is/none:v1', imageId: `sha256:${'0'.repeat(64)}` };
-    await expect(makeAgain(engine, gone, new Map())).rejects.toThrow(
+    await expect(rebuildContainer(engine, gone, new Map())).rejects.toThrow(
       /could not be made again: No such image: sha256:0000/,
     );
     const impossible = { ...blueprint, networks: { ...blueprint.networks, 'there-is-no-such-network': {} } };
     await expect(
-      (async () => docker('start', await makeAgain(engine, impossible, new Map())))(),
+      (async () => docker('start', await rebuildContainer(engine, impossible, new Map())))(),
     ).rejects.toThrow(/there-is-no-such-network/);
     expect(await inspectAll(instance)).toHaveLength(2);
   });
@@ -491,9 +491,9 @@ networks:
     if (blueprint === undefined) throw new Error('no blueprint');
     await docker('rm', '-f', blueprint.name);
     const file = { path: '/bin/busybox/below-a-file', mode: 0o644, uid: 0, gid: 0, modified: 0, content: '' };
-    await expect(makeAgain(await openEngine(), { ...blueprint, copied: [file] }, new Map())).rejects.toThrow(
-      /could not be made again: .*not a directory/,
-    );
+    await expect(
+      rebuildContainer(await openEngine(), { ...blueprint, copied: [file] }, new Map()),
+    ).rejects.toThrow(/could not be made again: .*not a directory/);
     expect((await inspectAll(instance)).map(nameOf)).toEqual([`${instance.project}-app-1`]);
   });
 });

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { isMeantToRun } from '../../engine/container.ts';
+import { isUp } from '../../engine/container.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
 import type { Installation } from './installation.ts';
@@ -19,7 +19,7 @@ export function describeInstallation(installation: Installation, log: Log): void
   if (!runningVersion)
     log.info('the running images do not tell their version: there is no check against a downgrade');
   for (const { name, running, containers, isApp, stopped } of services) {
-    const down = containers.filter((container) => !isMeantToRun(container));
+    const down = containers.filter((container) => !isUp(container));
     if (running === 0)
       log.info(`${name} is stopped: it is updated and ${isApp ? 'started' : 'left stopped'}`);
     else if (!isApp && down.length > stopped.length) {

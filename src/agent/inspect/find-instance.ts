@@ -7,12 +7,12 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import { version } from '../process/version.ts';
-import { type Located, listProjects, locateProject } from './locate-project.ts';
+import { listProjects, locateProject, type ProjectPlace } from './locate-project.ts';
 
-export interface Met {
+export interface FoundInstance {
   own: Container;
   paths: HostPaths;
-  located: Located;
+  located: ProjectPlace;
   /** `linux/amd64` */
   platform: string;
   /** Whether the command line of this image and the engine understand each other. Refusal: engine-version. */
@@ -20,7 +20,7 @@ export interface Met {
 }
 
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
-export async function meet(engine: Engine, options: UpdateOptions, log: Log): Promise<Met> {
+export async function findInstance(engine: Engine, options: UpdateOptions, log: Log): Promise<FoundInstance> {
   const fits = engine.check();
   // Awaited before anything is decided: until then, other mistakes may come first.
   fits.catch(() => {});
@@ -28,7 +28,7 @@ export async function meet(engine: Engine, options: UpdateOptions, log: Log): Pr
     findOwnContainer(engine),
     listProjects(engine),
     engineFacts(engine),
-    engine.ask(['compose', 'version', '--short']),
+    engine.callOrThrow(['compose', 'version', '--short']),
   ]).catch(async (error) => {
     // Where the engine cannot be used, this one knows best why.
     await fits;

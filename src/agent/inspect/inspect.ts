@@ -4,15 +4,15 @@ import { parseReference } from '../../compose/reference.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { type Container, isMeantToRun, numberOf, service } from '../../engine/container.ts';
+import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { composeLabels, versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parseTag, versionFromLabel } from '../../release/tag.ts';
 import type { Log } from '../log/log.ts';
 import type { UpdateOptions } from '../process/options.ts';
-import type { MeantToRun } from '../state/changeover.ts';
-import type { Met } from './find-instance.ts';
+import type { WasInterrupted } from '../state/changeover.ts';
+import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
   composeFile,
@@ -20,7 +20,7 @@ import {
   isGenerated,
   type ServiceFacts,
 } from './installation.ts';
-import type { Located } from './locate-project.ts';
+import type { ProjectPlace } from './locate-project.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
 /**
@@ -29,21 +29,21 @@ import { givePaths, viewProject } from './view-project.ts';
  */
 export async function inspectInstallation(
   engine: Engine,
-  { platform, paths, located }: Met,
+  { platform, paths, located }: FoundInstance,
   options: UpdateOptions,
   log: Log,
-  meantToRun: MeantToRun,
+  wasInterrupted: WasInterrupted,
 ): Promise<Installation> {
   const { containers } = await listProject(engine, located.name);
   const [appName = 'app', ...workerNames] = options.services;
   const app = findApp(containers, appName, located);
   const project = readProject(app, located);
-  const workers = workerNames.map((name) => facts(name, containers, false, meantToRun));
+  const workers = workerNames.map((name) => facts(name, containers, false, wasInterrupted));
   const services = [
-    facts(appName, containers, true, meantToRun),
+    facts(appName, containers, true, wasInterrupted),
     ...workers.filter((worker) => worker.containers.length > 0),
   ];
-  const followers = findFollowers(containers, services, meantToRun);
+  const followers = findFollowers(containers, services, wasInterrupted);
   await givePaths(project, paths, log);
   const movedModel = new Compose(engine, project).config({
     services: [...services, ...followers].map(({ name }) => name),
@@ -89,11 +89,11 @@ export async function inspectInstallation(
   };
 }
 
-function findApp(containers: readonly Container[], name: string, located: Located): Container {
-  const own = containers.filter((container) => service(container) === name);
-  const app = own.findLast(isMeantToRun) ?? own.at(-1);
+function findApp(containers: readonly Container[], name: string, located: ProjectPlace): Container {
+  const own = containers.filter((container) => serviceOf(container) === name);
+  const app = own.findLast(isUp) ?? own.at(-1);
   if (app) return app;
-  const names = [...new Set(containers.map(service))].sort().join(', ');
+  const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
   throw new UpdateError(
     'no-app',
     `project ${located.name} in ${located.directory} has no container of service ${name}`,
@@ -103,7 +103,7 @@ function findApp(containers: readonly Container[], name: string, located: Locate
   );
 }
 
-function readProject(app: Container, located: Located): ComposeProject {
+function readProject(app: Container, located: ProjectPlace): ComposeProject {
   const list = (label: string) => (app.labels[label] ?? '').split(',').filter(Boolean);
   const files = list(composeLabels.files);
   const foreign = files.find((file) => !isAbsolute(file));
@@ -123,11 +123,11 @@ function facts(
   name: string,
   all: readonly Container[],
   isApp: boolean,
-  meantToRun: MeantToRun,
+  wasInterrupted: WasInterrupted,
 ): ServiceFacts {
-  const containers = all.filter((container) => service(container) === name);
+  const containers = all.filter((container) => serviceOf(container) === name);
   const stopped = containers
-    .filter((container) => !isMeantToRun(container) && !meantToRun(container))
+    .filter((container) => !isUp(container) && !wasInterrupted(container))
     .map(numberOf);
   return { name, isApp, containers, running: containers.length - stopped.length, stopped };
 }
@@ -136,7 +136,7 @@ function facts(
 function findFollowers(
   containers: readonly Container[],
   moved: readonly ServiceFacts[],
-  meantToRun: MeantToRun,
+  wasInterrupted: WasInterrupted,
 ): ServiceFacts[] {
   const names = new Set(moved.map(({ name }) => name));
   const lost = new Set(moved.flatMap(({ containers: own }) => own.map(({ id }) => `container:${id}`)));
@@ -144,11 +144,11 @@ function findFollowers(
   for (let grown = true; grown; ) {
     grown = false;
     for (const container of containers) {
-      const name = service(container);
+      const name = serviceOf(container);
       if (names.has(name)) continue;
       if (![container.networkMode, container.pidMode, container.ipcMode].some((mode) => lost.has(mode)))
         continue;
-      const follower = facts(name, containers, false, meantToRun);
+      const follower = facts(name, containers, false, wasInterrupted);
       names.add(name);
       followers.push(follower);
       for (const { id } of follower.containers) lost.add(`container:${id}`);

@@ -11,14 +11,14 @@ import { pendingJournal } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 
 /** A compose project as the labels of its containers tell of it. */
-export interface ProjectRow {
+export interface KnownProject {
   name: string;
   /** As compose was started with it, on the host. */
   directory: string;
   services: Set<string>;
 }
 
-export interface Located {
+export interface ProjectPlace {
   name: string;
   /** The directory on the host, in the spelling of the labels. */
   directory: string;
@@ -31,10 +31,10 @@ export interface Located {
  * Refusals: not-mounted, several-projects, not-compose.
  */
 export async function locateProject(
-  known: ProjectRow[],
+  known: KnownProject[],
   paths: HostPaths,
   options: UpdateOptions,
-): Promise<Located> {
+): Promise<ProjectPlace> {
   const projects = withHalfReplaced(known, await pendingProjects(paths, options));
   const candidates = options.dir
     ? [normalize(options.dir).replace(/(.)\/$/, '$1')]
@@ -76,8 +76,8 @@ export async function locateProject(
   );
 }
 
-export async function listProjects(engine: Engine): Promise<ProjectRow[]> {
-  const rows = new Map<string, ProjectRow>();
+export async function listProjects(engine: Engine): Promise<KnownProject[]> {
+  const rows = new Map<string, KnownProject>();
   for (const { labels } of await listContainers(engine, { label: [composeLabels.project] })) {
     const [name = '', directory = '', service = ''] = [
       composeLabels.project,
@@ -93,8 +93,8 @@ export async function listProjects(engine: Engine): Promise<ProjectRow[]> {
 }
 
 /** Projects of which an update was interrupted: there may be no container of the app, or none at all, to tell of them. */
-async function pendingProjects(paths: HostPaths, options: UpdateOptions): Promise<ProjectRow[]> {
-  const rows: ProjectRow[] = [];
+async function pendingProjects(paths: HostPaths, options: UpdateOptions): Promise<KnownProject[]> {
+  const rows: KnownProject[] = [];
   for (const here of options.dir ? [options.dir] : paths.destinations) {
     const journal = await pendingJournal(stateDirectory(here));
     if (journal === null) continue;
@@ -104,8 +104,8 @@ async function pendingProjects(paths: HostPaths, options: UpdateOptions): Promis
   return rows;
 }
 
-function withHalfReplaced(projects: ProjectRow[], pending: readonly ProjectRow[]): ProjectRow[] {
-  const isSame = (a: ProjectRow) => (b: ProjectRow) => a.name === b.name && a.directory === b.directory;
+function withHalfReplaced(projects: KnownProject[], pending: readonly KnownProject[]): KnownProject[] {
+  const isSame = (a: KnownProject) => (b: KnownProject) => a.name === b.name && a.directory === b.directory;
   for (const row of projects) {
     for (const service of pending.find(isSame(row))?.services ?? []) row.services.add(service);
   }
@@ -122,12 +122,12 @@ async function directoriesWithComposeFile(paths: HostPaths): Promise<string[]> {
 }
 
 function byName(
-  projects: ProjectRow[],
+  projects: KnownProject[],
   name: string,
   candidates: string[],
   paths: HostPaths,
   dirGiven: boolean,
-): Located {
+): ProjectPlace {
   const rows = projects.filter((project) => project.name === name);
   const [row] = rows;
   if (!row) {
@@ -154,7 +154,7 @@ function byName(
   );
 }
 
-function noMatch(directories: string[], projects: ProjectRow[]): UpdateError {
+function noMatch(directories: string[], projects: KnownProject[]): UpdateError {
   if (directories.length === 0) {
     return new UpdateError('not-mounted', `no mounted directory holds a compose file; ${list(projects)}`);
   }
@@ -167,9 +167,9 @@ function noMatch(directories: string[], projects: ProjectRow[]): UpdateError {
   });
 }
 
-const describe = ({ name, directory }: ProjectRow): string => `${name} (${directory})`;
+const describe = ({ name, directory }: KnownProject): string => `${name} (${directory})`;
 
-const list = (projects: ProjectRow[]): string =>
+const list = (projects: KnownProject[]): string =>
   projects.length > 0
     ? `this engine has ${projects.map(describe).join(', ')}`
     : 'this engine has no compose project';

@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 
 /** What is known of the instance by the time a run ends. */
-export interface Known {
+export interface EndingFacts {
   /** `v1.4.2`, once it has been found. */
   version: string | null;
   project: string | null;
@@ -14,11 +14,11 @@ export interface Known {
 }
 
 /** What to type in the compose directory for compose to see the project as it was started. */
-export const composeCommand = ({ project, fileFlags = [] }: Known): string =>
+export const composeCommand = ({ project, fileFlags = [] }: EndingFacts): string =>
   ['docker compose', ...(project ? [`-p ${project}`] : []), ...fileFlags].join(' ');
 /** For the line that ends a run, however it ends. */
 export function remember(
-  known: Known,
+  known: EndingFacts,
   version: string,
   project: ComposeProject,
   services: readonly string[],

@@ -2,7 +2,7 @@ import type { Phase } from '../../progress/event.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { composeCommand, type Known } from './ending-facts.ts';
+import { composeCommand, type EndingFacts } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 
 /** How a run ended that did not do what was asked, and what to say of it. */
@@ -14,7 +14,7 @@ export interface Failure extends Ending {
 }
 
 /** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
-export function endingOf(error: unknown, phase: Phase, known: Known, cancelledBy = 15): Failure {
+export function endingOf(error: unknown, phase: Phase, known: EndingFacts, cancelledBy = 15): Failure {
   const touched = phase === 'recreate' || phase === 'verify' || phase === 'done';
   if (error instanceof Cancelled || error instanceof Interrupted) {
     return {
@@ -56,7 +56,7 @@ export function endingOf(error: unknown, phase: Phase, known: Known, cancelledBy
 }
 
 /** The end of a run that did not do what was asked, as it stands in the log. */
-export function reportEnding(error: unknown, log: Log, known: Known, cancelledBy?: number): Ending {
+export function reportEnding(error: unknown, log: Log, known: EndingFacts, cancelledBy?: number): Ending {
   const { outcome, exitCode, message, level, lines, code } = endingOf(error, log.phase, known, cancelledBy);
   for (const line of lines) log.error(line);
   log.phase = 'done';
@@ -78,7 +78,7 @@ const sentenceOfCause = (error: UpdateError): string => {
     : '';
 };
 
-function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: Known): string {
+function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: EndingFacts): string {
   if (code === 'files-not-back') return 'the files are not as they were';
   if (code === 'engine-lost') {
     return 'the engine went away while containers were replaced; the files are the new ones, app and worker may be half replaced';
@@ -94,14 +94,14 @@ function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: Kno
 }
 
 /** A run that ends early does not know yet what runs, and `bump` never does. */
-const nothingChanged = ({ version, halfDone }: Known): string =>
+const nothingChanged = ({ version, halfDone }: EndingFacts): string =>
   halfDone
     ? `nothing was changed by this run, and ${halfDone}`
     : version === null
       ? 'nothing was changed'
       : `nothing was changed, ${version} runs on`;
 
-const running = ({ version }: Known): string => version ?? 'the old version';
+const running = ({ version }: EndingFacts): string => version ?? 'the old version';
 
 /** An engine that was killed may hold a port for a container that is gone, for as long as it runs; nothing says so. */
 function adviceOnPort({ message, detail }: UpdateError): string[] {
@@ -113,7 +113,7 @@ function adviceOnPort({ message, detail }: UpdateError): string[] {
       ];
 }
 
-function adviceWhenBroken(known: Known, otherwise: string): string {
+function adviceWhenBroken(known: EndingFacts, otherwise: string): string {
   if (!known.project) return otherwise;
   const compose = `docker compose -p ${known.project}`;
   const names = known.services.join(' ');

@@ -1,6 +1,6 @@
 import { inspectImages } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { service } from '../../engine/container.ts';
+import { serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Log } from '../log/log.ts';
@@ -25,7 +25,7 @@ export async function checkDrift(
   );
   const drift = new Set(
     containers.flatMap((container) =>
-      findDrift(service(container), container, model, imageEnv.get(container.imageId) ?? new Map()),
+      findDrift(serviceOf(container), container, model, imageEnv.get(container.imageId) ?? new Map()),
     ),
   );
   if (drift.size === 0) return;

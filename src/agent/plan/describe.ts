@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { service } from '../../engine/container.ts';
+import { serviceOf } from '../../engine/container.ts';
 import { fromWord } from '../inspect/describe.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Log } from '../log/log.ts';
@@ -11,7 +11,7 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
   const bumps = plan.moves.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
   const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
   const moved = [...services, ...followers].map(({ name }) => name);
-  const stay = [...new Set(containers.map(service))].filter((name) => !moved.includes(name)).sort();
+  const stay = [...new Set(containers.map(serviceOf))].filter((name) => !moved.includes(name)).sort();
   const what = [
     ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),
     ...places,

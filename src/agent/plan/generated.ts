@@ -2,14 +2,14 @@ import { parseReference } from '../../compose/reference.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
-import type { Planned } from '../proof/prove.ts';
+import type { Expected } from '../proof/prove.ts';
 import type { Move } from './plan-update.ts';
 
 /** A generated file may change anything but the services, networks and volumes that are in use. */
 export function checkGenerated(
   installation: Installation,
   model: Model,
-  planned: Planned,
+  planned: Expected,
   moves: readonly Move[],
 ): void {
   for (const { service, tag } of moves) {

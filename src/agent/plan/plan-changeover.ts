@@ -1,7 +1,7 @@
 import type { Image } from '../../engine/container.ts';
 import type { Installation, ServiceFacts } from '../inspect/installation.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
-import type { Settled } from './plan-files.ts';
+import type { FilePlan } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
 import { reached, versionWarnings, whatRuns } from './words.ts';
 
@@ -9,7 +9,7 @@ import { reached, versionWarnings, whatRuns } from './words.ts';
 export function planChangeover(
   { services, followers }: Installation,
   plan: UpdatePlan,
-  settled: Settled,
+  filePlan: FilePlan,
   images: ReadonlyMap<string, Image>,
   containers: readonly ContainerRecord[],
   from: string,
@@ -18,9 +18,9 @@ export function planChangeover(
   const moved =
     (follows: boolean) =>
     (facts: ServiceFacts): MovedService => {
-      const reference = settled.references.get(facts.name);
+      const reference = filePlan.references.get(facts.name);
       const id = reference === undefined ? undefined : images.get(reference)?.id;
-      const conditions = settled.model.services[facts.name]?.depends_on ?? {};
+      const conditions = filePlan.model.services[facts.name]?.depends_on ?? {};
       return {
         name: facts.name,
         isApp: facts.isApp,
@@ -35,11 +35,11 @@ export function planChangeover(
     words: {
       from,
       goal: plan.goal,
-      reached: reached(plan, settled),
-      runs: whatRuns(plan, settled, images),
-      warnings: versionWarnings(plan, settled, images),
-      alsoMoved: settled.alsoMoved,
-      newServices: settled.newServices,
+      reached: reached(plan, filePlan),
+      runs: whatRuns(plan, filePlan, images),
+      warnings: versionWarnings(plan, filePlan, images),
+      alsoMoved: filePlan.alsoMoved,
+      newServices: filePlan.newServices,
     },
   };
 }

@@ -12,13 +12,13 @@ import { compareVersions, isMajorChange } from '../../release/order.ts';
 import { versionFromLabel } from '../../release/tag.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { modelWith } from '../proof/proposed-model.ts';
-import { type Planned, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
+import { type Expected, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import { checkGenerated } from './generated.ts';
 import { isOverride, type Move, majorAdvice, type UpdatePlan } from './plan-update.ts';
 import { takeReleaseFiles } from './take-release-files.ts';
 
 /** The second half of a plan: what only the pulled image can tell. */
-export interface Settled {
+export interface FilePlan {
   changes: readonly Change[];
   /** The model the instance will have. */
   model: Model;
@@ -38,7 +38,7 @@ export const needsImages = (installation: Installation, plan: UpdatePlan): boole
   installation.kind === 'generated' || plan.moves.some(({ pin }) => pin.reference.digest !== null);
 
 /** The model that the instance will have, for those who have nothing else to do yet; null where images must tell first. */
-export async function modelAhead(installation: Installation, plan: UpdatePlan): Promise<Model | null> {
+export async function askModelEarly(installation: Installation, plan: UpdatePlan): Promise<Model | null> {
   if (needsImages(installation, plan)) return null;
   const { draft } = editPins(draftOf(installation.files), installation, plan.moves, new Map());
   return draft.changes.length === 0 ? null : draftModel(installation, draft);
@@ -57,14 +57,14 @@ const draftModel = ({ compose }: Installation, { files, changes }: Draft): Promi
  * what `modelAhead` gave.
  * Refusals: downgrade, release-file, no-marker, shared-definition. Failure: proof-failed.
  */
-export async function settlePlan(
+export async function planFiles(
   engine: Engine,
   installation: Installation,
   plan: UpdatePlan,
   images: ReadonlyMap<string, Image>,
   backup: string,
   ahead: Promise<Model | null> = Promise.resolve(null),
-): Promise<Settled> {
+): Promise<FilePlan> {
   const appImage = images.get(plan.moves[0]?.to ?? '');
   const version = versionFromLabel(appImage?.labels[versionLabel]);
   const { runningVersion } = installation;
@@ -85,14 +85,14 @@ export async function settlePlan(
       : taken.draft;
   }
   const { draft, edits } = editPins(begun, installation, plan.moves, images);
-  const planned: Planned = {
+  const planned: Expected = {
     images: plannedImages(draft, installation, plan.moves, images),
     substitutions: substitutionsOf(draft.files, edits),
     shares: (service) => sharesPin(installation.files, service, installation.pins),
   };
   if (draft.changes.length === 0) {
     return {
-      ...outcome(installation, installation.model, planned.images),
+      ...imagesAfter(installation, installation.model, planned.images),
       changes: [],
       version,
       warnings: major,
@@ -117,7 +117,7 @@ export async function settlePlan(
     ...installation.followers.map(({ name }) => name),
   ]);
   return {
-    ...outcome(installation, model, planned.images),
+    ...imagesAfter(installation, model, planned.images),
     changes: draft.changes,
     version,
     warnings: [...warnings, ...major],
@@ -133,11 +133,11 @@ function floatingMajorWarnings(plan: UpdatePlan, from: string | null, to: string
 }
 
 /** The image of a follower moves, too, where it shares the pin: it is recreated with the service it follows. */
-function outcome(
+function imagesAfter(
   { followers, model: before }: Installation,
   model: Model,
   planned: ReadonlyMap<string, string>,
-): Pick<Settled, 'model' | 'references'> {
+): Pick<FilePlan, 'model' | 'references'> {
   const image = (name: string) => model.services[name]?.image;
   const moved = followers.filter(({ name }) => image(name) !== before.services[name]?.image);
   const names = [...planned.keys(), ...moved.map(({ name }) => name)];

@@ -2,21 +2,21 @@ import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { parseTag, versionFromLabel } from '../../release/tag.ts';
 import { and } from '../log/words.ts';
-import type { Settled } from './plan-files.ts';
+import type { FilePlan } from './plan-files.ts';
 import type { Move, UpdatePlan } from './plan-update.ts';
 
 /** What was reached; beside a floating tag the version that its image tells. */
-export function reached(plan: UpdatePlan, settled: Pick<Settled, 'version'>): string {
+export function reached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
   const tag = plan.moves[0]?.tag ?? plan.goal;
   if (parseTag(tag).kind === 'release') return plan.goal;
-  return settled.version ? `${tag} (v${settled.version})` : tag;
+  return filePlan.version ? `${tag} (v${filePlan.version})` : tag;
 }
 
 /** What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. */
-export function whatRuns(plan: UpdatePlan, settled: Settled, images: ReadonlyMap<string, Image>): string {
+export function whatRuns(plan: UpdatePlan, filePlan: FilePlan, images: ReadonlyMap<string, Image>): string {
   const byWord = new Map<string, string[]>();
   for (const move of plan.moves) {
-    const version = versionOf(move, settled, images);
+    const version = versionOf(move, filePlan, images);
     const floating = version ? `${move.tag} (v${version})` : move.tag;
     const word = parseTag(move.tag).kind === 'release' ? plan.goal : floating;
     byWord.set(word, [...(byWord.get(word) ?? []), move.service]);
@@ -27,14 +27,14 @@ export function whatRuns(plan: UpdatePlan, settled: Settled, images: ReadonlyMap
 /** Where a floating tag or a label says something else than was asked for, once for each image. */
 export function versionWarnings(
   plan: UpdatePlan,
-  settled: Settled,
+  filePlan: FilePlan,
   images: ReadonlyMap<string, Image>,
 ): string[] {
   const { target } = plan;
   if (target?.kind !== 'release') return [];
   const byWarning = new Map<string, string[]>();
   for (const move of plan.moves) {
-    const version = versionOf(move, settled, images);
+    const version = versionOf(move, filePlan, images);
     if (!version || version === target.version) continue;
     const warning =
       move.tag === 'latest'
@@ -48,7 +48,7 @@ export function versionWarnings(
 const runs = (names: readonly string[]): string => (names.length > 1 ? 'run' : 'runs');
 function versionOf(
   { service: name, to }: Move,
-  { references }: Settled,
+  { references }: FilePlan,
   images: ReadonlyMap<string, Image>,
 ): string | null {
   const image = images.get(references.get(name) ?? to) ?? images.get(to);

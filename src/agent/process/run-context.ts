@@ -1,5 +1,5 @@
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { Known } from '../log/ending-facts.ts';
+import type { EndingFacts } from '../log/ending-facts.ts';
 import type { Log } from '../log/log.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { UpdateOptions } from './options.ts';
@@ -12,5 +12,5 @@ export interface RunContext {
   cancellation: Cancellation;
   /** Milliseconds since the epoch. */
   startedAt: number;
-  known: Known;
+  known: EndingFacts;
 }

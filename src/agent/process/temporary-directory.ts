@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** On a read-only root (`docker run --read-only`) temporary files go to /dev/shm, which every container has. */
-export async function settleTemporaryDirectory(): Promise<void> {
+export async function chooseTemporaryDirectory(): Promise<void> {
   try {
     await rm(await mkdtemp(join(tmpdir(), 'svc-updater-')), { recursive: true });
   } catch (error) {

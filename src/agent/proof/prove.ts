@@ -4,7 +4,7 @@ import { parseReference, type Reference } from '../../compose/reference.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
-export interface Planned {
+export interface Expected {
   /** The whole image reference a service must end with. */
   images: ReadonlyMap<string, string>;
   /** Values of variables that change, old to new: other values may come from the same variable. */
@@ -34,7 +34,7 @@ const holds = new Set([
 ]);
 
 /** Compares two models: exactly the planned images may differ, and what comes from the version variable itself. */
-export function prove(before: Model, after: Model, planned: Planned): Proof {
+export function prove(before: Model, after: Model, planned: Expected): Proof {
   const proof: Proof = { unexpected: [], otherMeanings: [], alsoMoved: [] };
   const moves: Substitution[] = [];
   for (const [service, to] of planned.images) {

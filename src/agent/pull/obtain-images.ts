@@ -2,7 +2,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
-import type { Settled } from '../plan/plan-files.ts';
+import type { FilePlan } from '../plan/plan-files.ts';
 import type { UpdatePlan } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
@@ -42,13 +42,13 @@ export async function pullMoves(
 export async function pullAdded(
   context: RunContext,
   installation: Installation,
-  settled: Settled,
+  filePlan: FilePlan,
   images: Map<string, Image>,
   journal: Journal,
   deadline: number,
 ): Promise<void> {
   const { engine, log } = context;
-  const added = new Map([...settled.references].filter(([, reference]) => !images.has(reference)));
+  const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
   if (added.size === 0) return;
   await journal.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
   await pullImages(

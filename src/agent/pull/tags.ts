@@ -28,7 +28,7 @@ export async function tagsBefore(
  * Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. One whose new
  * image somebody has started meanwhile stays: there is no way back for that one.
  */
-export async function tagBack(
+export async function restoreTags(
   engine: Engine,
   project: string,
   before: readonly { reference: string; imageId: string }[],
@@ -47,7 +47,7 @@ export async function tagBack(
       log.warn(`${reference} stays at the new image: somebody has started it`);
       continue;
     }
-    await engine.ask(['tag', imageId, reference]);
+    await engine.callOrThrow(['tag', imageId, reference]);
     log.info(`${reference} names the image from before again`);
   }
 }

@@ -1,4 +1,4 @@
-import { listen, type News } from '../../engine/api/events.ts';
+import { type EngineEvents, listen } from '../../engine/api/events.ts';
 import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
@@ -14,7 +14,7 @@ const steadyMs = 5_000;
 const logLines = 50;
 
 /** How long each service took, for the log: `app healthy after 1.9 s`. */
-export interface Wellness {
+export interface HealthReport {
   service: string;
   how: string;
 }
@@ -24,12 +24,12 @@ export interface Wellness {
  * restart for 5 s.
  * @throws UpdateError broken, with the last lines of what the unwell containers printed
  */
-export async function awaitWell(
+export async function awaitHealthy(
   engine: Engine,
   ids: ReadonlyMap<string, readonly string[]>,
   timeoutMs: number,
   log: Log,
-): Promise<Wellness[]> {
+): Promise<HealthReport[]> {
   const news = listen(engine, [...ids.values()].flat());
   try {
     return await look(engine, ids, news, timeoutMs, log);
@@ -41,10 +41,10 @@ export async function awaitWell(
 async function look(
   engine: Engine,
   ids: ReadonlyMap<string, readonly string[]>,
-  news: News,
+  news: EngineEvents,
   timeoutMs: number,
   log: Log,
-): Promise<Wellness[]> {
+): Promise<HealthReport[]> {
   const begin = Date.now();
   const steady = new Map<string, { startedAt: string; since: number }>();
   const wellAt = new Map<string, { afterMs: number; healthy: boolean }>();
@@ -54,7 +54,7 @@ async function look(
   const all = [...ids.values()].flat();
   for (;;) {
     const containers = await inspectContainers(engine, all);
-    const states = containers.map((container) => ({ container, why: unwell(container, steady) }));
+    const states = containers.map((container) => ({ container, why: whyUnhealthy(container, steady) }));
     for (const { container, why } of states) {
       if (isDown(container)) lastCode.set(container.id, container.exitCode);
       if (why !== null) wellAt.delete(container.id);
@@ -109,7 +109,7 @@ function restarts(container: Container, lastCode: ReadonlyMap<string, number>): 
 const isDown = ({ status }: Container): boolean => ['restarting', 'exited', 'dead'].includes(status);
 
 /** Why a container does not count as well yet, or null. */
-function unwell(
+function whyUnhealthy(
   container: Container,
   steady: Map<string, { startedAt: string; since: number }>,
 ): string | null {

@@ -1,5 +1,5 @@
 import { hasTemporaryName, type ProjectContainers } from '../../engine/api/project-containers.ts';
-import { type Container, isMeantToRun, service } from '../../engine/container.ts';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import {
   type Changeover,
   isBefore,
@@ -31,7 +31,7 @@ export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
 export function planRecreate(changeover: Changeover, now: ProjectContainers): Step[] {
   const pending = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
   const names = new Set(pending.map(({ name }) => name));
-  const own = now.containers.filter((container) => names.has(service(container)));
+  const own = now.containers.filter((container) => names.has(serviceOf(container)));
   const steps: Step[] = [];
   if (now.leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: now.leftovers });
   const nameless = own.filter(hasTemporaryName);
@@ -39,7 +39,7 @@ export function planRecreate(changeover: Changeover, now: ProjectContainers): St
 
   for (const worker of pending.filter(({ isApp, follows }) => !isApp && !follows)) {
     const containers = own.filter(
-      (each) => service(each) === worker.name && isBefore(changeover, each) && isMeantToRun(each),
+      (each) => serviceOf(each) === worker.name && isBefore(changeover, each) && isUp(each),
     );
     if (containers.length > 0) steps.push({ kind: 'stop', service: worker.name, containers });
   }
@@ -71,4 +71,4 @@ const mustBeForced = (
   { name, follows }: MovedService,
   own: readonly Container[],
 ): boolean =>
-  follows && own.some((container) => service(container) === name && isBefore(changeover, container));
+  follows && own.some((container) => serviceOf(container) === name && isBefore(changeover, container));

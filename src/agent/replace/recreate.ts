@@ -4,11 +4,11 @@ import { stopContainers } from '../../engine/api/query.ts';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
 import { type Engine, isConnectionLost } from '../../engine/cli/engine.ts';
-import { type Container, numberOf, service } from '../../engine/container.ts';
+import { type Container, numberOf, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { type Changeover, idsToRun } from '../state/changeover.ts';
-import { awaitWell } from './await-healthy.ts';
+import { awaitHealthy } from './await-healthy.ts';
 import { planRecreate, type Step, type StepOf } from './plan-steps.ts';
 
 /** Stopping honours each container's own grace period; this comes on top. */
@@ -50,13 +50,13 @@ const executors: Executors = {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
     const { containers } = await listProject(engine, compose.project.name);
     const ids = idsToRun(changeover, containers).get(name) ?? [];
-    await awaitWell(engine, new Map([[name, ids]]), waitTimeoutMs, log);
+    await awaitHealthy(engine, new Map([[name, ids]]), waitTimeoutMs, log);
   },
   'stop-again': async ({ service: name, numbers }, { engine, compose }) => {
     const { containers } = await listProject(engine, compose.project.name);
     await stop(
       engine,
-      containers.filter((each) => service(each) === name && numbers.includes(numberOf(each))),
+      containers.filter((each) => serviceOf(each) === name && numbers.includes(numberOf(each))),
     );
   },
 };
@@ -135,7 +135,7 @@ export async function removeLeftovers(
 ): Promise<void> {
   if (containers.length === 0) return;
   // Without --volumes: an anonymous volume may be the one of the container it was to replace.
-  await engine.ask(['rm', '--force', ...containers.map(({ id }) => id)]);
+  await engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
   log.info(
     `removed what an earlier compose call left behind: ${containers.map(({ name }) => name).join(', ')}`,
   );

@@ -11,7 +11,7 @@ import type { RunContext } from '../process/run-context.ts';
 import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { recreate } from './recreate.ts';
-import { goBack, markGoingBack } from './restore-instance.ts';
+import { markGoingBack, restoreInstance } from './restore-instance.ts';
 import { verify } from './verify.ts';
 
 /**
@@ -41,7 +41,7 @@ export async function recreateAndVerify(
     });
     await verify(context, journal, changeover, containers);
   } catch (error) {
-    await decide(context, journal, changeover, error, texts);
+    await failOrRestore(context, journal, changeover, error, texts);
   }
   log.phase = 'done';
   return endUpdated(context, changeover, await freeable(engine, changeover).catch(() => null));
@@ -66,7 +66,7 @@ async function noteStart(engine: Engine, journal: Journal, changeover: Changeove
 }
 
 /** Goes back where nothing of the new version has started; there is no other way back. Always throws. */
-async function decide(
+async function failOrRestore(
   context: RunContext,
   journal: Journal,
   changeover: Changeover,
@@ -92,7 +92,12 @@ async function decide(
   for (const line of ending.lines) log.error(line);
   log.warn('nothing of the new version has started: the old one is brought back');
   await markGoingBack(journal, log, ending);
-  await goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, ...(texts ? { texts } : {}) });
+  await restoreInstance(journal, {
+    engine,
+    log,
+    waitTimeoutMs: options.waitTimeoutMs,
+    ...(texts ? { texts } : {}),
+  });
   if (!(failure instanceof UpdateError)) throw failure;
   throw new UpdateError(failure.code, failure.message, {
     advice: failure.advice,

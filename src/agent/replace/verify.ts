@@ -1,9 +1,9 @@
-import { type Container, service } from '../../engine/container.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { type Changeover, idsToRun } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
-import { awaitWell } from './await-healthy.ts';
+import { awaitHealthy } from './await-healthy.ts';
 
 export async function verify(
   { engine, options, log }: RunContext,
@@ -16,7 +16,7 @@ export async function verify(
   const others = changedOthers(changeover, containers);
   if (others.length > 0)
     log.error(`a bug of the updater: other containers changed, too: ${others.join(', ')}`);
-  const well = await awaitWell(engine, idsToRun(changeover, containers), options.waitTimeoutMs, log);
+  const well = await awaitHealthy(engine, idsToRun(changeover, containers), options.waitTimeoutMs, log);
   const wrong = containers.filter((container) => runsAnother(changeover, container));
   if (wrong.length > 0) {
     throw new UpdateError(
@@ -30,7 +30,7 @@ export async function verify(
 }
 
 const runsAnother = ({ moved }: Changeover, container: Container): boolean => {
-  const image = moved.find(({ name }) => name === service(container))?.image;
+  const image = moved.find(({ name }) => name === serviceOf(container))?.image;
   return image !== null && image !== undefined && image.id !== container.imageId;
 };
 
@@ -38,7 +38,7 @@ const runsAnother = ({ moved }: Changeover, container: Container): boolean => {
 function changedOthers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));
-  const after = now.filter((container) => !names.has(service(container)));
+  const after = now.filter((container) => !names.has(serviceOf(container)));
   return [
     ...before.filter(({ id }) => !after.some((container) => container.id === id)),
     ...after.filter(({ id }) => !before.some((record) => record.id === id)),

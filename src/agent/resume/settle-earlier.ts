@@ -4,7 +4,7 @@ import { listProject } from '../../engine/api/project-containers.ts';
 import type { Compose } from '../../engine/cli/compose.ts';
 import type { FileRecord } from '../../files/replace-files.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Met } from '../inspect/find-instance.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
 import { givePaths, viewProject } from '../inspect/view-project.ts';
 import type { Ending } from '../log/ending.ts';
 import { remember } from '../log/ending-facts.ts';
@@ -12,7 +12,7 @@ import { and } from '../log/words.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { recreate } from '../replace/recreate.ts';
-import { goBack, markGoingBack } from '../replace/restore-instance.ts';
+import { markGoingBack, restoreInstance } from '../replace/restore-instance.ts';
 import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import {
   isHalfDone,
@@ -43,7 +43,7 @@ export type Inheritance =
  */
 export async function settleEarlierRun(
   context: RunContext,
-  met: Met,
+  met: FoundInstance,
   journal: Journal,
 ): Promise<Inheritance> {
   const { engine, log, options, known } = context;
@@ -88,13 +88,13 @@ export async function settleEarlierRun(
   }
   if (data.goingBack === null) await markGoingBack(journal, log, null);
   await context.cancellation.shield(engine, () =>
-    goBack(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, wasKilled: true }),
+    restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, wasKilled: true }),
   );
   known.halfDone = null;
   log.info(`what it had changed is put back: ${from} runs`);
   const ending = data.goingBack?.ending;
   if (isOwn && ending) return { kind: 'over', ending };
-  await journal.settle('cancelled', 'it was interrupted, and put back by the next run');
+  await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
   if (exhausted) throw new UpdateError('killed-often', killed);
   return { kind: 'fresh' };
 }
@@ -123,9 +123,9 @@ async function bringToItsEnd(
     for (const line of [...error.detail, error.message]) log.warn(line);
   });
   known.halfDone = null;
-  // What is down since then is still meant to run, which a journal that is settled would not say.
+  // What is down since then is still meant to run, which a closed journal would not say.
   await journal.note({ started: true });
-  await journal.settle('broken', 'another update came before it was verified');
+  await journal.closeForLaterRun('broken', 'another update came before it was verified');
 }
 
 /** The directory may be mounted at another place than in the run that wrote it. */

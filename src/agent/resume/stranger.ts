@@ -1,4 +1,4 @@
-import { type Container, service } from '../../engine/container.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
 import { type FileRecord, stateOf } from '../../files/replace-files.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { localImages } from '../pull/tags.ts';
@@ -23,7 +23,8 @@ export async function findStranger(
   if (changeover === null) {
     const strange = containers.find(
       (container) =>
-        data.services.includes(service(container)) && !data.containers.some(({ id }) => id === container.id),
+        data.services.includes(serviceOf(container)) &&
+        !data.containers.some(({ id }) => id === container.id),
     );
     return strange ? `${strange.name} was made by somebody else` : null;
   }
@@ -42,7 +43,7 @@ export async function findStranger(
 }
 
 function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {
-  const moved = changeover.moved.find(({ name }) => name === service(container));
+  const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
   if (!moved || isBefore(changeover, container)) return true;
   if (moved.image !== null && container.imageId === moved.image.id) return true;
   const isOfOldImage = recordsOf(changeover, moved.name).some(({ imageId }) => imageId === container.imageId);

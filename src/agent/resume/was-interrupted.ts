@@ -1,17 +1,17 @@
 import { wasToBeStarted } from '../../engine/api/project-containers.ts';
-import { hasStarted, isMeantToRun, numberOf, service } from '../../engine/container.ts';
-import { isNew, type MeantToRun, recordsOf } from '../state/changeover.ts';
+import { hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
+import { isNew, recordsOf, type WasInterrupted } from '../state/changeover.ts';
 import { isPending, type JournalData } from '../state/journal.ts';
 
 /**
  * Containers that are down because an earlier run stopped them, or made them and could not start them; or a compose call
  * that was killed. One that somebody has started since is down because somebody wanted it.
  */
-export function meantToRun(data: JournalData | null): MeantToRun {
+export function wasInterrupted(data: JournalData | null): WasInterrupted {
   if (data === null) return wasToBeStarted;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {
-    if (isMeantToRun(container)) return false;
+    if (isUp(container)) return false;
     if (wasToBeStarted(container)) return true;
     const record = records.find(({ id }) => id === container.id);
     if (record) {
@@ -21,7 +21,7 @@ export function meantToRun(data: JournalData | null): MeantToRun {
     return (
       isNew(data.changeover, container) &&
       !hasStarted(container) &&
-      recordsOf(data.changeover, service(container)).some(
+      recordsOf(data.changeover, serviceOf(container)).some(
         ({ number, runs }) => runs && number === numberOf(container),
       )
     );

@@ -1,5 +1,5 @@
 import { hasTemporaryName } from '../../engine/api/project-containers.ts';
-import { type Container, hasStarted, isMeantToRun, numberOf, service } from '../../engine/container.ts';
+import { type Container, hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 
 /** A container as it was before the run, in plain data. */
 export interface ContainerRecord {
@@ -58,13 +58,13 @@ export interface Changeover {
 }
 
 /** Whether a container that is stopped today was not meant to be. */
-export type MeantToRun = (container: Container) => boolean;
+export type WasInterrupted = (container: Container) => boolean;
 
-export function recordOf(container: Container, meantToRun: MeantToRun): ContainerRecord {
+export function recordOf(container: Container, wasInterrupted: WasInterrupted): ContainerRecord {
   const { id, name, imageId, imageReference: reference, startedAt } = container;
-  const down = !isMeantToRun(container);
-  const runs = !down || meantToRun(container);
-  const place = { service: service(container), number: numberOf(container) };
+  const down = !isUp(container);
+  const runs = !down || wasInterrupted(container);
+  const place = { service: serviceOf(container), number: numberOf(container) };
   const well = runs && container.health !== 'unhealthy' && container.status !== 'restarting';
   return { id, name, ...place, imageId, reference, startedAt, runs, down, well };
 }
@@ -78,7 +78,7 @@ export const recordsOf = ({ containers }: Changeover, name: string): ContainerRe
 /** A container of the new version: not one from before, and not of the image from before. */
 export function isNew(changeover: Changeover, container: Container): boolean {
   if (isBefore(changeover, container)) return false;
-  const name = service(container);
+  const name = serviceOf(container);
   return (
     changeover.moved.some((moved) => moved.name === name) &&
     !recordsOf(changeover, name).some(({ imageId }) => imageId === container.imageId)
@@ -96,14 +96,14 @@ export const mustRun = (moved: MovedService, { runs }: Pick<ContainerRecord, 'ru
 /** Nothing is left to do for this service. */
 export function isDone(changeover: Changeover, moved: MovedService, now: readonly Container[]): boolean {
   const records = recordsOf(changeover, moved.name);
-  const own = now.filter((container) => service(container) === moved.name);
+  const own = now.filter((container) => serviceOf(container) === moved.name);
   return (
     own.length === records.length &&
     own.every((container) => {
       const record = records.find(({ number }) => number === numberOf(container));
       if (!record || record.id === container.id || hasTemporaryName(container)) return false;
       if (moved.image !== null && container.imageId !== moved.image.id) return false;
-      return mustRun(moved, record) ? hasStarted(container) : !isMeantToRun(container);
+      return mustRun(moved, record) ? hasStarted(container) : !isUp(container);
     })
   );
 }
@@ -114,7 +114,7 @@ export function idsToRun(changeover: Changeover, now: readonly Container[]): Map
     changeover.moved.flatMap((moved) => {
       const records = recordsOf(changeover, moved.name);
       const ids = now
-        .filter((container) => service(container) === moved.name)
+        .filter((container) => serviceOf(container) === moved.name)
         .filter((container) => {
           const record = records.find(({ number }) => number === numberOf(container));
           return moved.isApp || record?.runs !== false;

@@ -115,13 +115,13 @@ export class Journal {
 
   /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
   async end(outcome: Ending): Promise<void> {
-    const over = isSettled(outcome) ? { phase: 'done' as const, goingBack: null } : {};
-    const mayGoBack = !isSettled(outcome) && !this.#data.started;
+    const over = leavesNothingToDo(outcome) ? { phase: 'done' as const, goingBack: null } : {};
+    const mayGoBack = !leavesNothingToDo(outcome) && !this.#data.started;
     await this.write({ ...over, ...(mayGoBack ? {} : { blueprints: [] }), outcome });
   }
 
   /** Its run was settled by a later one, which begins at its beginning. */
-  async settle(outcome: Outcome, message: string): Promise<void> {
+  async closeForLaterRun(outcome: Outcome, message: string): Promise<void> {
     await this.note({ containerId: nobody });
     await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
   }
@@ -131,10 +131,11 @@ export class Journal {
 const nobody = '';
 
 /** After these nothing is left to do for a later run. */
-const isSettled = ({ outcome }: Ending): boolean => outcome !== 'crashed' && outcome !== 'broken';
+const leavesNothingToDo = ({ outcome }: Ending): boolean => outcome !== 'crashed' && outcome !== 'broken';
 
 /** The run ended, or was killed, with something left to do. */
-export const isPending = ({ outcome }: JournalData): boolean => outcome === null || !isSettled(outcome);
+export const isPending = ({ outcome }: JournalData): boolean =>
+  outcome === null || !leavesNothingToDo(outcome);
 
 /** Files or containers are not all of one version, or may not be. One that ended `broken` has told a person so. */
 export const isHalfDone = (data: JournalData): boolean =>

@@ -2,7 +2,7 @@ import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { type Container, isMeantToRun } from '../../engine/container.ts';
+import { type Container, isUp } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { stateDirectory } from './state-directory.ts';
@@ -72,7 +72,7 @@ async function removeRemains(state: string, own: Container, engine: Engine): Pro
     const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
     if (id === undefined || own.id.startsWith(id)) continue;
     const [container] = await inspectContainers(engine, [id]);
-    if (!container || !isMeantToRun(container)) await rm(join(state, name), { force: true });
+    if (!container || !isUp(container)) await rm(join(state, name), { force: true });
   }
 }
 
@@ -83,7 +83,7 @@ async function removeStale(lock: string, own: Container, engine: Engine, log: Lo
   const holder = readHolder(text);
   if (holder && holder.containerId !== own.id) {
     const [container] = await inspectContainers(engine, [holder.containerId]);
-    if (container && isMeantToRun(container)) {
+    if (container && isUp(container)) {
       throw new UpdateError(
         'update-running',
         `another update is running: container ${container.name}, since ${holder.since}`,

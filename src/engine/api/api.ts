@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, RequestOptions } from 'node:http';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine, EngineAddress } from '../cli/engine.ts';
-import { trace } from '../timing.ts';
+import { logTiming } from '../timing.ts';
 
 export interface ApiRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -39,7 +39,7 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<ApiAnsw
     try {
       const beganAt = performance.now();
       const answer = await send(target, asked, deadlineMs, engine.aborted);
-      trace(what, beganAt, `status ${answer.status}`);
+      logTiming(what, beganAt, `status ${answer.status}`);
       return answer;
     } catch (cause) {
       if (engine.aborted.aborted) throw engine.abortion;
@@ -59,7 +59,7 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<ApiAnsw
         );
       }
       // The command line waits for an engine that went away, and tells about it.
-      await engine.ask(['version', '--format', '{{.Server.Version}}']);
+      await engine.callOrThrow(['version', '--format', '{{.Server.Version}}']);
     }
   }
 }

@@ -4,7 +4,7 @@ import { apiTarget, openRequest } from './api.ts';
 /** What changes how a container is. The single health checks come as events, too, and are many. */
 const kinds = ['start', 'die', 'oom', 'restart', 'pause', 'unpause', 'destroy', 'health_status'];
 
-export interface News {
+export interface EngineEvents {
   /** Resolves once the engine has told something since the last call, and after that many milliseconds at the latest. */
   next(withinMs: number): Promise<void>;
   close(): void;
@@ -14,7 +14,7 @@ export interface News {
  * Listens to the engine's events about these containers. For those who look by themselves now and then, and want to know
  * sooner: an engine that goes away is not told of.
  */
-export function listen(engine: Engine, ids: readonly string[]): News {
+export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
   const query = new URLSearchParams({ filters: JSON.stringify({ container: ids, event: kinds }) });
   const asked = openRequest(apiTarget(engine.address), `/events?${query}`);
   let heard = false;

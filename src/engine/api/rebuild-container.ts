@@ -14,7 +14,7 @@ const createDeadlineMs = 300_000;
  * @param successors ids of containers that were made again, by their old ids
  * @throws UpdateError not-brought-back where the engine refuses, with its words; engine-away
  */
-export async function makeAgain(
+export async function rebuildContainer(
   engine: Engine,
   blueprint: Blueprint,
   successors: ReadonlyMap<string, string>,

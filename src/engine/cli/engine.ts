@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { trace } from '../timing.ts';
+import { logTiming } from '../timing.ts';
 import { type CommandResult, runCommand } from './command.ts';
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
@@ -81,7 +81,7 @@ export class Engine {
   }
 
   /** Runs `docker …` and gives its standard output; throws with what it printed when it fails. */
-  async ask(args: readonly string[], options: CallOptions = {}): Promise<string> {
+  async callOrThrow(args: readonly string[], options: CallOptions = {}): Promise<string> {
     const result = await this.call(args, options);
     if (result.exitCode !== 0) {
       throw new UpdateError(
@@ -149,7 +149,7 @@ export class Engine {
       cwd: options.cwd,
       onStderrLine: options.onStderrLine,
     });
-    trace(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
+    logTiming(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
     return result;
   }
 

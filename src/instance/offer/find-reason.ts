@@ -1,11 +1,11 @@
 import type { ReasonCode } from '../../wire/codes.ts';
 import type { Reason } from '../../wire/status.ts';
 import type { Job } from '../contract/options.ts';
-import type { Homeless } from '../place/home.ts';
+import type { HomeNotFound } from '../place/home.ts';
 
 /** What stands in the way of an update, as far as it does. */
 export interface Hindrances {
-  homeless: Homeless | null;
+  homeless: HomeNotFound | null;
   /** An update that is on: of this instance, or of another on the same engine. */
   updater: { message: string; since: string } | null;
   jobs: readonly Job[];

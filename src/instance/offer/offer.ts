@@ -8,7 +8,7 @@ import {
 } from '../../release/channel.ts';
 
 /** What an offer is made from. */
-export interface Known {
+export interface OfferFacts {
   /** What runs. */
   version: string;
   channel: Channel;
@@ -36,7 +36,7 @@ export interface Goal {
 }
 
 /** What an instance is offered (SPEC 4.4). */
-export function offer(known: Known): Offer {
+export function offer(known: OfferFacts): Offer {
   const latest = known.releases === null ? null : newestOn(known.channel, known.releases);
   return { latest, upToDate: whyNot(latest, known) };
 }
@@ -45,7 +45,7 @@ export function offer(known: Known): Offer {
  * Where an update goes: to what was named, else to what is offered. A release that runs, or is older than what runs, is
  * a reason to stay.
  */
-export function goalFor(named: string | null, known: Known): Goal | { upToDate: string } {
+export function goalFor(named: string | null, known: OfferFacts): Goal | { upToDate: string } {
   if (named === null) {
     const { latest, upToDate } = offer(known);
     if (latest === null || upToDate !== null) return { upToDate: upToDate ?? nothingKnown(known) };
@@ -61,7 +61,7 @@ export function goalFor(named: string | null, known: Known): Goal | { upToDate: 
   return { target: named, to: named };
 }
 
-function whyNot(latest: Release | null, known: Known): string | null {
+function whyNot(latest: Release | null, known: OfferFacts): string | null {
   const { version, channel, lag } = known;
   if (latest === null) return nothingKnown(known);
   if (channelOf(version) === null) return `what is newer than ${version} cannot be told: it is no release`;
@@ -75,7 +75,7 @@ function whyNot(latest: Release | null, known: Known): string | null {
     : null;
 }
 
-function nothingKnown({ releases, checkedAt, channel }: Known): string {
+function nothingKnown({ releases, checkedAt, channel }: OfferFacts): string {
   if (releases === null) return 'no release is known: the feed is switched off';
   if (checkedAt === null) return 'no release is known: the feed has not been read yet';
   return `no release is published on the channel ${channel}`;

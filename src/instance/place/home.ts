@@ -29,14 +29,14 @@ export interface Home {
 }
 
 /** There is no home, or none that can be seen. */
-export class Homeless extends Error {
+export class HomeNotFound extends Error {
   override readonly name = 'Homeless';
   readonly code: 'not-compose' | 'no-engine';
   /** It may be another answer in a moment. */
   readonly mayPass: boolean;
 
   constructor(
-    code: Homeless['code'],
+    code: HomeNotFound['code'],
     message: string,
     { mayPass = false, cause }: { mayPass?: boolean; cause?: unknown } = {},
   ) {
@@ -57,16 +57,16 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
   const { id, name } = await ownContainer();
   if (!existsSync(engine.path)) {
     throw id !== null || existsSync('/.dockerenv')
-      ? new Homeless('no-engine', `the engine's socket is not mounted at ${engine.path}`)
-      : new Homeless('not-compose', noCompose);
+      ? new HomeNotFound('no-engine', `the engine's socket is not mounted at ${engine.path}`)
+      : new HomeNotFound('not-compose', noCompose);
   }
   const own = await engine.inspect(name).catch((error) => {
     throw unreachable(engine, error);
   });
   if (own === null) {
     throw id === null
-      ? new Homeless('not-compose', noCompose)
-      : new Homeless('no-engine', `the engine at ${engine.path} is not the one that runs the server`);
+      ? new HomeNotFound('not-compose', noCompose)
+      : new HomeNotFound('no-engine', `the engine at ${engine.path} is not the one that runs the server`);
   }
   return readHome(own, settings, await realpath(engine.path).catch(() => engine.path));
 }
@@ -78,11 +78,11 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
     composeLabels.directory,
     composeLabels.service,
   ].map((label) => own.labels[label] ?? '');
-  if (!project || !directory || !service) throw new Homeless('not-compose', noCompose);
+  if (!project || !directory || !service) throw new HomeNotFound('not-compose', noCompose);
   const paths = new HostPaths(own.mounts);
   const socket = paths.toHost(settings.socketPath) ?? paths.toHost(realSocket);
   if (socket === null) {
-    throw new Homeless('no-engine', `${settings.socketPath} is not mounted from the host`);
+    throw new HomeNotFound('no-engine', `${settings.socketPath} is not mounted from the host`);
   }
   const listed = [composeLabels.files, composeLabels.envFiles].flatMap((label) =>
     (own.labels[label] ?? '').split(',').filter(isAbsolute).map(dirname),
@@ -107,12 +107,15 @@ function outermost(directories: readonly string[]): string[] {
 }
 
 /** What it means that the engine does not answer. */
-export function unreachable(engine: EngineSocket, error: unknown): Homeless {
+export function unreachable(engine: EngineSocket, error: unknown): HomeNotFound {
   const code = error instanceof EngineFault ? (error.cause as NodeJS.ErrnoException | null)?.code : undefined;
   if (code === 'EACCES' || code === 'EPERM') {
-    return new Homeless('no-engine', `the server may not use the engine's socket ${engine.path}`, {
+    return new HomeNotFound('no-engine', `the server may not use the engine's socket ${engine.path}`, {
       cause: error,
     });
   }
-  return new Homeless('no-engine', `no engine answers at ${engine.path}`, { mayPass: true, cause: error });
+  return new HomeNotFound('no-engine', `no engine answers at ${engine.path}`, {
+    mayPass: true,
+    cause: error,
+  });
 }

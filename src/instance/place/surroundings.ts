@@ -1,13 +1,13 @@
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import type { Channel } from '../../release/channel.ts';
 import { isChannel, type Job, type Settings } from '../contract/options.ts';
-import { findHome, type Home, Homeless, unreachable } from './home.ts';
+import { findHome, type Home, HomeNotFound, unreachable } from './home.ts';
 import { isAbout } from './updater-container.ts';
 
 /** Everything outside the process that a status is made of. */
 export interface Surroundings {
   home: Home | null;
-  homeless: Homeless | null;
+  homeless: HomeNotFound | null;
   /** The container of the updater's name, and whose it is; null where there is none. */
   updater: { container: ContainerDetails; isOurs: boolean } | null;
   jobs: readonly Job[];
@@ -18,7 +18,7 @@ const freshMs = 1_000;
 const staleMs = 10_000;
 
 /** Looks at the surroundings: a question or two to the engine, and what the host tells. */
-export class Outlook {
+export class SurroundingsCache {
   readonly #engine: EngineSocket;
   readonly #settings: Settings;
   #home: Home | null = null;
@@ -84,7 +84,7 @@ export class Outlook {
       const updater = container && { container, isOurs: isAbout(container, home) };
       return { home, homeless: null, updater };
     } catch (error) {
-      if (error instanceof Homeless) return { home: null, homeless: error, updater: null };
+      if (error instanceof HomeNotFound) return { home: null, homeless: error, updater: null };
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { isMeantToRun } from '../../engine/container.ts';
+import { isUp } from '../../engine/container.ts';
 import type { ContainerDetails, ContainerSpec } from '../../engine/socket.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import type { RunOrigin } from '../contract/run-origin.ts';
@@ -104,7 +104,7 @@ const startingMs = 60_000;
 
 /** Whether it runs, is about to, or is about to again. */
 export function isUnderWay(container: ContainerDetails, now = Date.now()): boolean {
-  if (isMeantToRun(container)) return true;
+  if (isUp(container)) return true;
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 

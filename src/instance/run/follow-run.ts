@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isMeantToRun } from '../../engine/container.ts';
+import { isUp } from '../../engine/container.ts';
 import { type ContainerDetails, EngineFault, type EngineSocket } from '../../engine/socket.ts';
 import { parseLine } from '../../progress/line.ts';
 import { maxRestarts } from '../place/updater-container.ts';
@@ -32,7 +32,7 @@ export async function followRun(
       await pause(signal);
       continue;
     }
-    const stopped = !isMeantToRun(container);
+    const stopped = !isUp(container);
     if (record.hasEnded) {
       endedAt ??= Date.now();
       if (stopped || Date.now() - endedAt > lastMomentsMs) return;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Ending } from '../../../src/agent/log/ending.ts';
-import { meantToRun } from '../../../src/agent/resume/was-interrupted.ts';
+import { wasInterrupted } from '../../../src/agent/resume/was-interrupted.ts';
 import { type Changeover, type ContainerRecord, recordOf } from '../../../src/agent/state/changeover.ts';
 import { emptyJournal, type JournalData } from '../../../src/agent/state/journal.ts';
 import { type Container, readContainer } from '../../../src/engine/container.ts';
@@ -28,7 +28,7 @@ function journal(record: ContainerRecord, changes: Partial<JournalData> = {}): J
   return { ...emptyJournal, containers: [record], changeover, ...changes } as unknown as JournalData;
 }
 
-describe('meantToRun: a container that is down', () => {
+describe('wasInterrupted: a container that is down', () => {
   const ran = recordOf(worker('1', 'running'), never);
   const down = recordOf(worker('1', 'exited'), never);
   const downByUs = recordOf(worker('1', 'exited'), () => true);
@@ -72,6 +72,6 @@ describe('meantToRun: a container that is down', () => {
     ['was made by the run and stopped since', journal(ran), worker('2', 'exited', began, 'new'), false],
     ['was made by somebody from the old image', journal(ran), worker('2', 'created', zero), false],
   ])('%s', (_, data, container, expected) => {
-    expect(meantToRun(data)(container)).toBe(expected);
+    expect(wasInterrupted(data)(container)).toBe(expected);
   });
 });

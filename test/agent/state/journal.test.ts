@@ -103,7 +103,7 @@ describe('Journal', () => {
 
 it('a run that a later one has settled is over, and no container takes its end for its own', async () => {
   const journal = open({ blueprints, goingBack: { ending: null } });
-  await journal.settle('cancelled', 'put back');
+  await journal.closeForLaterRun('cancelled', 'put back');
   const read = (await readJournal(state)) as JournalData;
   expect(isPending(read)).toBe(false);
   expect(read).toMatchObject({ containerId: '', goingBack: null, blueprints: [] });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Job } from '../../../src/instance/contract/options.ts';
 import { findReason } from '../../../src/instance/offer/find-reason.ts';
-import { Homeless } from '../../../src/instance/place/home.ts';
+import { HomeNotFound } from '../../../src/instance/place/home.ts';
 
 const free = { homeless: null, updater: null, jobs: [], upToDate: null };
 const since = new Date('2026-11-21T10:00:00Z');
@@ -45,7 +45,7 @@ describe('the reason against an update', () => {
 
   it('is the first of the list', () => {
     const all = {
-      homeless: new Homeless('no-engine', 'no socket'),
+      homeless: new HomeNotFound('no-engine', 'no socket'),
       updater: { message: 'one is on', since: since.toISOString() },
       jobs: [job('job', 'running'), job('deployment', 'queued')],
       upToDate: 'the newest runs',

@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { goalFor, type Known, offer } from '../../../src/instance/offer/offer.ts';
+import { goalFor, type OfferFacts, offer } from '../../../src/instance/offer/offer.ts';
 import type { Channel, Release } from '../../../src/release/channel.ts';
 
 const releases = (...versions: string[]): Release[] =>
   versions.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
 
-function known(version: string, channel: Channel, published: string[], more: Partial<Known> = {}): Known {
+function known(
+  version: string,
+  channel: Channel,
+  published: string[],
+  more: Partial<OfferFacts> = {},
+): OfferFacts {
   return { version, channel, releases: releases(...published), checkedAt: new Date(0), lag: null, ...more };
 }
 
@@ -41,7 +46,7 @@ describe('what is offered, by channel and what runs', () => {
 });
 
 describe('why nothing is offered', () => {
-  it.each<[string, Known, RegExp]>([
+  it.each<[string, OfferFacts, RegExp]>([
     ['the newest runs', known('v1.5.0', 'stable', ['v1.5.0']), /^v1\.5\.0 is the newest release/],
     [
       'a canary is ahead',
@@ -70,7 +75,7 @@ describe('why nothing is offered', () => {
 
 describe('where a named target leads', () => {
   const given = known('v1.5.0', 'stable', ['v1.6.0', 'v1.7.0-canary.3']);
-  it.each<[string, Known, object]>([
+  it.each<[string, OfferFacts, object]>([
     ['v1.6.0', given, { target: 'v1.6.0', to: 'v1.6.0' }],
     ['v1.9.9', given, { target: 'v1.9.9', to: 'v1.9.9' }],
     ['canary', given, { target: 'canary', to: 'v1.7.0-canary.3' }],

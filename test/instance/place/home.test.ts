@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EngineSocket } from '../../../src/engine/socket.ts';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
-import { findHome, Homeless, readHome } from '../../../src/instance/place/home.ts';
+import { findHome, HomeNotFound, readHome } from '../../../src/instance/place/home.ts';
 import { details, plainOptions } from './details.ts';
 
 const compose = (labels: Record<string, string>) =>
@@ -92,7 +92,7 @@ describe('a server that is in no container', () => {
     const socketPath = '/nonexistent/docker.sock';
     const settings = readOptions({ ...plainOptions, socketPath });
     const found = await findHome(new EngineSocket(socketPath), settings).catch((error) => error);
-    expect(found).toBeInstanceOf(Homeless);
+    expect(found).toBeInstanceOf(HomeNotFound);
     // Where the tests run in a container themselves, the socket is what is missing.
     expect(['not-compose', 'no-engine']).toContain(found.reason.code);
     expect(found.mayPass).toBe(false);
