@@ -5,7 +5,6 @@ import { Engine } from '../engine/cli/engine.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { bump } from './bump/bump.ts';
 import { reportEnding } from './log/ending.ts';
-import type { EndingFacts } from './log/ending-facts.ts';
 import { Log, stdoutSink } from './log/log.ts';
 import { Cancellation } from './process/cancellation.ts';
 import { prepareConfig } from './process/credentials.ts';
@@ -14,6 +13,7 @@ import { type Options, parseOptions, UsageError } from './process/options.ts';
 import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
 import { usage } from './process/usage.ts';
 import { version } from './process/version.ts';
+import { endingFacts, noHandles } from './resume/run-handles.ts';
 import { showPlan } from './show-plan.ts';
 import { update } from './update.ts';
 
@@ -28,7 +28,7 @@ async function main(argv: readonly string[]): Promise<number> {
     if (!(error instanceof UsageError)) throw error;
     const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
     for (const mistake of error.mistakes) log.error(mistake);
-    log.phase = 'done';
+    log.enter('done');
     log.error('usage: nothing was looked at; see --help', { outcome: 'usage' });
     return exitCodes.usage;
   }
@@ -38,7 +38,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
   const log = new Log(stdoutSink(options.log));
   const cancellation = new Cancellation(log);
-  const known: EndingFacts = { version: null, project: null, services: [] };
+  const handles = noHandles();
   try {
     await chooseTemporaryDirectory();
     if (options.command === 'bump') return exitCodes[await bump(options, log, cancellation.signal)];
@@ -49,15 +49,14 @@ async function main(argv: readonly string[]): Promise<number> {
     );
     const engine = new Engine(
       { ...engineAddress(process.env), configDirectory },
-      { home: homedir(), signal: cancellation.signal },
+      { home: homedir(), signal: cancellation.signal, onAway: (sentence) => log.warn(sentence) },
     );
-    engine.onAway = (sentence) => log.warn(sentence);
     cancellation.onSignal = () => void engine.watchShutdown();
-    const context = { engine, options, log, cancellation, startedAt: Date.now(), known };
-    if (options.command === 'plan') await showPlan(context);
-    else return await update(context);
+    const world = { engine, options, log, cancellation, startedAt: Date.now() };
+    if (options.command === 'update') return await update(world);
+    await showPlan(world, handles);
     return 0;
   } catch (error) {
-    return reportEnding(error, log, known, cancellation.signalNumber).exitCode;
+    return reportEnding(error, log, endingFacts(handles), cancellation.signalNumber).exitCode;
   }
 }

@@ -2,59 +2,57 @@ import { relative } from 'node:path';
 import { checkTargets } from '../files/check-targets.ts';
 import { unifiedDiff } from '../files/unified-diff.ts';
 import { stateName } from '../progress/state-name.ts';
-import { describeInstallation, fromWord } from './inspect/describe.ts';
+import { describeInstallation } from './inspect/describe.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
-import { remember } from './log/ending-facts.ts';
+import type { Log } from './log/log.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDrift } from './plan/check-drift.ts';
 import { describePlan } from './plan/describe.ts';
-import { needsImages, planFiles } from './plan/plan-files.ts';
-import { planUpdate } from './plan/plan-update.ts';
-import type { RunContext } from './process/run-context.ts';
+import { needsImages } from './plan/draft-files.ts';
+import { movesOf, planUpdate } from './plan/plan-update.ts';
+import { prepareFiles } from './plan/prepare-files.ts';
+import type { World } from './process/world.ts';
 import { localImages } from './pull/tags.ts';
+import type { RunHandles } from './resume/run-handles.ts';
 import { wasInterrupted } from './resume/was-interrupted.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { lockHolder } from './state/lock.ts';
 import { stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
-export async function showPlan({ engine, options, log, known }: RunContext): Promise<void> {
-  const met = await findInstance(engine, options, log);
-  const holder = await lockHolder(met.located.mountedAt);
-  const pending = await pendingJournal(stateDirectory(met.located.mountedAt));
+export async function showPlan(world: World, handles: RunHandles): Promise<void> {
+  const { engine, options, log } = world;
+  const instance = await findInstance(world);
+  const { mountedAt } = instance.place;
+  const holder = await lockHolder(mountedAt);
+  const pending = await pendingJournal(stateDirectory(mountedAt));
   if (pending) log.warn(`${pendingSentence(pending)}; update settles that first`);
-  const installation = await inspectInstallation(engine, met, options, log, wasInterrupted(pending));
-  await met.fits;
-  const { services } = installation;
-  remember(
-    known,
-    fromWord(installation),
-    installation.project,
-    services.map(({ name }) => name),
-  );
+  const installation = await inspectInstallation(world, instance, wasInterrupted(pending));
+  handles.installation = installation;
   describeInstallation(installation, log);
-  log.phase = 'plan';
+  log.enter('plan');
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
   const plan = planUpdate(installation, options.target);
-  await checkDrift(engine, installation, options.acceptDrift, log);
+  await checkDrift(world, installation);
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
-  for (const { service, to, pull } of plan.moves)
+  const moves = movesOf(plan);
+  for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);
 
   const images = await localImages(
     engine,
-    plan.moves.map(({ to }) => to),
+    moves.map(({ to }) => to),
   );
-  const missing = [...new Set(plan.moves.map(({ to }) => to).filter((reference) => !images.has(reference)))];
+  const missing = [...new Set(moves.map(({ to }) => to).filter((reference) => !images.has(reference)))];
   if (missing.length > 0) {
     log.info(
       `${missing.join(', ')} is not on this machine yet: what only the pulled image can tell is not shown`,
     );
     if (needsImages(installation, plan)) return finish(log);
   }
-  const filePlan = await planFiles(engine, installation, plan, images, `${stateName}/backup`);
+  const filePlan = await prepareFiles(engine, installation, plan, { images, backup: `${stateName}/backup` });
   for (const { path, before, after } of filePlan.changes) {
     for (const line of unifiedDiff(relative(installation.project.directory, path), before, after))
       log.info(line);
@@ -68,7 +66,7 @@ export async function showPlan({ engine, options, log, known }: RunContext): Pro
   finish(log);
 }
 
-function finish(log: RunContext['log']): void {
-  log.phase = 'done';
+function finish(log: Log): void {
+  log.enter('done');
   log.info('planned: nothing was changed; run update to do it');
 }

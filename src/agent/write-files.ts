@@ -6,14 +6,14 @@ import { stateName } from '../progress/state-name.ts';
 import { Cancelled } from '../progress/stops.ts';
 import type { Installation } from './inspect/installation.ts';
 import type { FilePlan } from './plan/plan-files.ts';
-import type { RunContext } from './process/run-context.ts';
+import type { World } from './process/world.ts';
 import type { Journal } from './state/journal.ts';
 import { pruneBackups } from './state/kept-runs.ts';
 import { stateDirectory } from './state/state-directory.ts';
 
 /** The phase `write`: every file of the update, or none. The journal knows of all of them before the first changes. */
-export async function writeChanges(
-  { log, cancellation }: RunContext,
+export async function writeFiles(
+  { log, cancellation }: World,
   installation: Installation,
   filePlan: FilePlan,
   journal: Journal,
@@ -27,7 +27,7 @@ export async function writeChanges(
   const { run } = journal.data;
   // Under the host's path: a later run may have the directory mounted elsewhere.
   const backups = join(stateDirectory(installation.project.directory), 'backup');
-  if (changes.length > 0) log.phase = 'write';
+  if (changes.length > 0) log.enter('write');
   const records = await replaceFiles(changes, {
     run,
     backup: changes.length > 0 ? join(backups, run) : null,

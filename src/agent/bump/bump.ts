@@ -22,7 +22,7 @@ export async function bump(
   log: Log,
   signal: AbortSignal,
 ): Promise<'updated' | 'unchanged'> {
-  log.phase = 'plan';
+  log.enter('plan');
   const project = await readBumpProject(options);
   await refuseHalfAnUpdate(directoryOf(project));
   hideSecrets(log, project, []);
@@ -37,7 +37,7 @@ export async function bump(
     );
     const { draft, edits } = await planBump(project, engine, options, log);
     if (draft.changes.length === 0) {
-      log.phase = 'done';
+      log.enter('done');
       log.info('unchanged: nothing to do', { outcome: 'unchanged' });
       return 'unchanged';
     }
@@ -45,16 +45,16 @@ export async function bump(
       for (const { path, before, after } of draft.changes) {
         for (const line of unifiedDiff(nameOf(project, path), before, after)) log.info(line);
       }
-      log.phase = 'done';
+      log.enter('done');
       log.info('planned: nothing was changed', { outcome: 'unchanged' });
       return 'unchanged';
     }
     if (signal.aborted) throw new Cancelled();
-    log.phase = 'write';
+    log.enter('write');
     const run = randomBytes(4).toString('hex');
     await replaceFiles(draft.changes, { run, backup: null, planned: allFiles(project) });
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
-    log.phase = 'done';
+    log.enter('done');
     const next = 'docker compose pull && docker compose up -d brings it to life';
     log.info(`updated to ${options.target.tag}: ${next}`, { outcome: 'updated' });
     return 'updated';

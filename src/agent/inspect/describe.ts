@@ -1,33 +1,31 @@
 import { basename } from 'node:path';
-import { isUp } from '../../engine/container.ts';
+import { type Container, isUp } from '../../engine/container.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
-import type { Installation } from './installation.ts';
+import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
 
+/** What runs, what decides its version, and what of it is down. */
 export function describeInstallation(installation: Installation, log: Log): void {
-  const { services, kind, files, runningVersion, followers, pins } = installation;
-  const names = and(services.map(({ name }) => name));
+  const { app, workers, kind, files, runningVersion, followers } = installation;
+  const moved = movedServices(installation);
+  const names = and(moved.map(({ name }) => name));
   const file = basename(files.composeFiles[0]?.path ?? '');
-  const pinnedBy = and([...new Set(pins.map(({ place }) => place.description))]);
-  log.info(
-    `${names} ${services.length > 1 ? 'run' : 'runs'} ${fromWord(installation)}; ${file} is ${kind}, pinned by ${pinnedBy}`,
-    {
-      from: fromWord(installation),
-      kind,
-    },
-  );
+  const pinnedBy = and([...new Set(moved.map(({ pin }) => pin.place.description))]);
+  const from = fromWord(installation);
+  const runs = moved.length > 1 ? 'run' : 'runs';
+  log.info(`${names} ${runs} ${from}; ${file} is ${kind}, pinned by ${pinnedBy}`, { from, kind });
   if (!runningVersion)
     log.info('the running images do not tell their version: there is no check against a downgrade');
-  for (const { name, running, containers, isApp, stopped } of services) {
-    const down = containers.filter((container) => !isUp(container));
-    if (running === 0)
-      log.info(`${name} is stopped: it is updated and ${isApp ? 'started' : 'left stopped'}`);
-    else if (!isApp && down.length > stopped.length) {
-      log.warn(`${name} is stopped since something was interrupted that replaced it: it is started again`);
-    } else if (containers.length > 1) {
-      const left = isApp ? [] : down.map((container) => `, ${container.name} is stopped and left stopped`);
-      log.info(`${name} has ${containers.length} containers${left.join('')}`);
-    }
+  if (app.running === 0) log.info(`${app.name} is stopped: it is updated and started`);
+  else describeReplicas(app, [], log);
+  for (const worker of workers) {
+    const down = worker.containers.filter((container) => !isUp(container));
+    if (worker.running === 0) log.info(`${worker.name} is stopped: it is updated and left stopped`);
+    else if (down.length > worker.stopped.length) {
+      log.warn(
+        `${worker.name} is stopped since something was interrupted that replaced it: it is started again`,
+      );
+    } else describeReplicas(worker, down, log);
   }
   if (followers.length > 0) {
     log.info(
@@ -36,9 +34,16 @@ export function describeInstallation(installation: Installation, log: Log): void
   }
 }
 
+/** Where there are several; `left` are those that stay stopped. */
+function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
+  if (containers.length < 2) return;
+  const stopped = left.map((container) => `, ${container.name} is stopped and left stopped`);
+  log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
+}
+
 /** `v1.4.2`, or the tag where no version is known. */
-export const fromWord = (installation: Installation): string => {
-  if (installation.runningVersion) return `v${installation.runningVersion}`;
-  const reference = installation.services[0]?.containers[0]?.imageReference ?? '';
+export const fromWord = ({ runningVersion, app }: Installation): string => {
+  if (runningVersion) return `v${runningVersion}`;
+  const reference = app.containers[0]?.imageReference ?? '';
   return reference.slice(reference.lastIndexOf(':') + 1) || 'an unknown version';
 };

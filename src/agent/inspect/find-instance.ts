@@ -4,51 +4,49 @@ import type { Container } from '../../engine/container.ts';
 import { ownContainer } from '../../engine/own-container.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Log } from '../log/log.ts';
-import type { UpdateOptions } from '../process/options.ts';
+import { startEarly } from '../process/start-early.ts';
 import { version } from '../process/version.ts';
+import type { World } from '../process/world.ts';
 import { listProjects, locateProject, type ProjectPlace } from './locate-project.ts';
 
+/** Where this run is, and what it is about. */
 export interface FoundInstance {
   own: Container;
   paths: HostPaths;
-  located: ProjectPlace;
+  place: ProjectPlace;
   /** `linux/amd64` */
   platform: string;
-  /** Whether the command line of this image and the engine understand each other. Refusal: engine-version. */
-  fits: Promise<void>;
 }
 
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
-export async function findInstance(engine: Engine, options: UpdateOptions, log: Log): Promise<FoundInstance> {
-  const fits = engine.check();
-  // Awaited before anything is decided: until then, other mistakes may come first.
-  fits.catch(() => {});
+export async function findInstance({ engine, options, log }: World): Promise<FoundInstance> {
+  const fits = startEarly(engine.check());
   const [own, projects, { version: engineVersion, platform }, composeVersion] = await Promise.all([
     findOwnContainer(engine),
     listProjects(engine),
     engineFacts(engine),
     engine.callOrThrow(['compose', 'version', '--short']),
   ]).catch(async (error) => {
-    // Where the engine cannot be used, this one knows best why.
+    // Where the engine cannot be used, the check knows best why.
     await fits;
     throw error;
   });
+  await fits;
   const paths = new HostPaths(own.mounts);
-  const located = await locateProject(projects, paths, options);
+  const place = await locateProject(projects, paths, options);
   log.info(
-    `svc-updater ${version}, engine ${engineVersion}, compose ${composeVersion.trim()}; project ${located.name} in ${located.directory}`,
+    `svc-updater ${version}, engine ${engineVersion}, compose ${composeVersion.trim()}; project ${place.name} in ${place.directory}`,
     {
       engine: engineVersion,
       compose: composeVersion.trim(),
-      project: located.name,
-      directory: located.directory,
+      project: place.name,
+      directory: place.directory,
     },
   );
-  if (!paths.isWritable(located.mountedAt)) {
-    throw new UpdateError('read-only', `the compose directory ${located.directory} is mounted read-only`);
+  if (!paths.isWritable(place.mountedAt)) {
+    throw new UpdateError('read-only', `the compose directory ${place.directory} is mounted read-only`);
   }
-  return { own, paths, located, platform, fits };
+  return { own, paths, place, platform };
 }
 
 /** The engine's view of the container this process runs in. @throws UpdateError own-container */

@@ -1,16 +1,16 @@
 import { isAbsolute, join } from 'node:path';
 import { findPin } from '../../compose/find-pin.ts';
+import type { ProjectFiles } from '../../compose/project-files.ts';
 import { parseReference } from '../../compose/reference.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { composeLabels, versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parseTag, versionFromLabel } from '../../release/tag.ts';
-import type { Log } from '../log/log.ts';
-import type { UpdateOptions } from '../process/options.ts';
+import { startEarly } from '../process/start-early.ts';
+import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
@@ -18,6 +18,7 @@ import {
   composeFile,
   type Installation,
   isGenerated,
+  type PinnedService,
   type ServiceFacts,
 } from './installation.ts';
 import type { ProjectPlace } from './locate-project.ts';
@@ -28,38 +29,26 @@ import { givePaths, viewProject } from './view-project.ts';
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
  */
 export async function inspectInstallation(
-  engine: Engine,
-  { platform, paths, located }: FoundInstance,
-  options: UpdateOptions,
-  log: Log,
+  { engine, options, log }: World,
+  { platform, paths, place }: FoundInstance,
   wasInterrupted: WasInterrupted,
 ): Promise<Installation> {
-  const { containers } = await listProject(engine, located.name);
-  const [appName = 'app', ...workerNames] = options.services;
-  const app = findApp(containers, appName, located);
-  const project = readProject(app, located);
-  const workers = workerNames.map((name) => facts(name, containers, false, wasInterrupted));
-  const services = [
-    facts(appName, containers, true, wasInterrupted),
-    ...workers.filter((worker) => worker.containers.length > 0),
-  ];
-  const followers = findFollowers(containers, services, wasInterrupted);
+  const { containers } = await listProject(engine, place.name);
+  const project = readProject(findApp(containers, options.app, place), place);
+  const factsOf = (name: string) => serviceFacts(name, containers, wasInterrupted);
+  const app = factsOf(options.app);
+  const asked = options.workers.map(factsOf);
+  const workers = asked.filter((worker) => worker.containers.length > 0);
+  const moved = [app, ...workers];
+  const followers = findFollowers(containers, moved).map(factsOf);
   await givePaths(project, paths, log);
-  const movedModel = new Compose(engine, project).config({
-    services: [...services, ...followers].map(({ name }) => name),
-  });
-  // Whoever needs it awaits it; until then another mistake may come first.
-  movedModel.catch(() => {});
-  const { files, compose, model } = await viewProject(
-    engine,
-    project,
-    containers,
-    paths,
-    options.services,
-    log,
-  );
+  const compose = new Compose(engine, project);
+  const services = [...moved, ...followers].map(({ name }) => name);
+  const movedModel = startEarly(compose.config({ services }));
+  const about = { containers, services: [options.app, ...options.workers] };
+  const { files, model } = await viewProject(compose, paths, about, log);
 
-  for (const { name } of workers.filter((worker) => worker.containers.length === 0)) {
+  for (const { name } of asked.filter((worker) => worker.containers.length === 0)) {
     if (name in model.services) log.info(`${name} has no container: it is left that way`);
     else if (options.servicesNamed) {
       throw new UpdateError('no-app', `no service ${name} in project ${project.name}`, {
@@ -67,43 +56,48 @@ export async function inspectInstallation(
       });
     }
   }
-  const first = files.composeFiles.find(({ path }) => path === join(project.directory, composeFile));
-  const [only, ...others] = files.composeFiles;
-  const cluster =
-    others.length === 0 && only?.path === join(project.directory, clusterFile) ? only : undefined;
+  const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
   return {
     project,
     compose,
     paths,
     platform,
-    kind: isGenerated((first ?? cluster)?.text ?? '') ? 'generated' : 'user-written',
+    kind: kindOf(project, files),
     files,
     versionVariable: options.versionVariable,
     model,
-    movedModel,
     containers,
-    services,
+    app: pinned(app),
+    workers: workers.map(pinned),
     followers,
-    pins: services.map(({ name }) => findPin(files, name)),
-    runningVersion: runningVersion(services.flatMap((moved) => moved.containers)),
+    runningVersion: runningVersion(moved.flatMap((facts) => facts.containers)),
+    movedModel: await movedModel,
   };
 }
 
-function findApp(containers: readonly Container[], name: string, located: ProjectPlace): Container {
+/** An install is generated where `compose.yaml` says so, or `compose.cluster.yaml` where that is its only file. */
+function kindOf({ directory }: ComposeProject, { composeFiles }: ProjectFiles): Installation['kind'] {
+  const first = composeFiles.find(({ path }) => path === join(directory, composeFile));
+  const [only, ...others] = composeFiles;
+  const cluster = others.length === 0 && only?.path === join(directory, clusterFile) ? only : undefined;
+  return isGenerated((first ?? cluster)?.text ?? '') ? 'generated' : 'user-written';
+}
+
+function findApp(containers: readonly Container[], name: string, place: ProjectPlace): Container {
   const own = containers.filter((container) => serviceOf(container) === name);
   const app = own.findLast(isUp) ?? own.at(-1);
   if (app) return app;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
   throw new UpdateError(
     'no-app',
-    `project ${located.name} in ${located.directory} has no container of service ${name}`,
+    `project ${place.name} in ${place.directory} has no container of service ${name}`,
     {
       advice: `Its containers are of ${names || 'no service'}. Start the instance once with docker compose up -d, or name the app service with --service.`,
     },
   );
 }
 
-function readProject(app: Container, located: ProjectPlace): ComposeProject {
+function readProject(app: Container, place: ProjectPlace): ComposeProject {
   const list = (label: string) => (app.labels[label] ?? '').split(',').filter(Boolean);
   const files = list(composeLabels.files);
   const foreign = files.find((file) => !isAbsolute(file));
@@ -116,42 +110,33 @@ function readProject(app: Container, located: ProjectPlace): ComposeProject {
       },
     );
   }
-  return { name: located.name, directory: located.directory, files, envFiles: list(composeLabels.envFiles) };
+  return { name: place.name, directory: place.directory, files, envFiles: list(composeLabels.envFiles) };
 }
 
-function facts(
-  name: string,
-  all: readonly Container[],
-  isApp: boolean,
-  wasInterrupted: WasInterrupted,
-): ServiceFacts {
+function serviceFacts(name: string, all: readonly Container[], wasInterrupted: WasInterrupted): ServiceFacts {
   const containers = all.filter((container) => serviceOf(container) === name);
   const stopped = containers
     .filter((container) => !isUp(container) && !wasInterrupted(container))
     .map(numberOf);
-  return { name, isApp, containers, running: containers.length - stopped.length, stopped };
+  return { name, containers, running: containers.length - stopped.length, stopped };
 }
 
-/** Containers that live in a moved container's network, pid or ipc namespace, directly or by one that does. */
-function findFollowers(
-  containers: readonly Container[],
-  moved: readonly ServiceFacts[],
-  wasInterrupted: WasInterrupted,
-): ServiceFacts[] {
+/** Services with a container in a moved container's network, pid or ipc namespace, directly or by one that has. */
+function findFollowers(containers: readonly Container[], moved: readonly ServiceFacts[]): string[] {
   const names = new Set(moved.map(({ name }) => name));
-  const lost = new Set(moved.flatMap(({ containers: own }) => own.map(({ id }) => `container:${id}`)));
-  const followers: ServiceFacts[] = [];
+  const followers: string[] = [];
   for (let grown = true; grown; ) {
     grown = false;
+    const lost = new Set(
+      containers.filter((each) => names.has(serviceOf(each))).map(({ id }) => `container:${id}`),
+    );
     for (const container of containers) {
       const name = serviceOf(container);
       if (names.has(name)) continue;
       if (![container.networkMode, container.pidMode, container.ipcMode].some((mode) => lost.has(mode)))
         continue;
-      const follower = facts(name, containers, false, wasInterrupted);
       names.add(name);
-      followers.push(follower);
-      for (const { id } of follower.containers) lost.add(`container:${id}`);
+      followers.push(name);
       grown = true;
     }
   }

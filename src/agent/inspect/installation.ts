@@ -4,16 +4,21 @@ import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 
-/** A service that the update moves. */
+/** A service whose containers the update replaces. */
 export interface ServiceFacts {
   name: string;
-  isApp: boolean;
   /** All of its containers but compose's leftovers, stopped ones too, in the order of their numbers. At least one. */
   containers: readonly Container[];
   /** How many of them are meant to run. */
   running: number;
   /** Numbers of those that are stopped on purpose and stay so. */
   stopped: readonly number[];
+}
+
+/** A service that the update moves to another release. */
+export interface PinnedService extends ServiceFacts {
+  /** What decides the tag of its image. */
+  pin: Pin;
 }
 
 /** Everything the plan is made from: gathered once, changed by nobody. */
@@ -30,19 +35,21 @@ export interface Installation {
   versionVariable: string;
   /** All services of the project, without the values of env files. */
   model: Model;
-  /** The services that move and what they depend on, with their whole environment; asked for at the same time. */
-  movedModel: Promise<Model>;
+  /** The services that move and what they depend on, with their whole environment. */
+  movedModel: Model;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
-  /** The app first. */
-  services: readonly ServiceFacts[];
-  /** What decides the tag of each of them, in their order. */
-  pins: readonly Pin[];
-  /** Other services that live in a namespace of one of those. */
+  app: PinnedService;
+  /** Those that have containers. */
+  workers: readonly PinnedService[];
+  /** Other services, which live in a namespace of one of those. */
   followers: readonly ServiceFacts[];
   /** `1.4.2` where the images tell, else null. */
   runningVersion: string | null;
 }
+
+/** The services that the update moves, the app first. */
+export const movedServices = ({ app, workers }: Installation): PinnedService[] => [app, ...workers];
 
 /** The compose files that a release may ship, and that then overwrite those of a generated install. */
 export const composeFile = 'compose.yaml';

@@ -40,7 +40,8 @@ export async function locateProject(
     ? [normalize(options.dir).replace(/(.)\/$/, '$1')]
     : await directoriesWithComposeFile(paths);
 
-  if (options.project) return byName(projects, options.project, candidates, paths, options.dir !== null);
+  if (options.project)
+    return byName(projects, options.project, paths, { candidates, given: options.dir !== null });
 
   const hostDirectories = candidates.map((here) => ({ here, host: paths.toHost(here) }));
   const unmounted = hostDirectories.find(({ host }) => host === null);
@@ -59,7 +60,7 @@ export async function locateProject(
           return here && candidates.length === 0 ? [{ project, here }] : [];
         });
   const found = [...matches, ...below];
-  const withApp = found.filter(({ project }) => project.services.has(options.services[0] ?? 'app'));
+  const withApp = found.filter(({ project }) => project.services.has(options.app));
   const chosen = withApp.length > 0 ? withApp : found;
   const [only, ...others] = chosen;
   if (only && others.length === 0)
@@ -124,9 +125,8 @@ async function directoriesWithComposeFile(paths: HostPaths): Promise<string[]> {
 function byName(
   projects: KnownProject[],
   name: string,
-  candidates: string[],
   paths: HostPaths,
-  dirGiven: boolean,
+  { candidates, given }: { candidates: readonly string[]; given: boolean },
 ): ProjectPlace {
   const rows = projects.filter((project) => project.name === name);
   const [row] = rows;
@@ -137,7 +137,7 @@ function byName(
     );
   }
   const here = paths.fromHost(row.directory);
-  if (here && (!dirGiven || candidates.includes(here)))
+  if (here && (!given || candidates.includes(here)))
     return { name, directory: row.directory, mountedAt: here };
   // The labels name another spelling of the mounted directory, such as a symlinked path: --project vouches for it.
   const [mountedAt, ...others] = candidates;

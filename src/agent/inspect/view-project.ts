@@ -4,8 +4,7 @@ import { readComposeFile } from '../../compose/compose-file.ts';
 import { reachOf } from '../../compose/layers.ts';
 import { allEnvFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import { parseReference } from '../../compose/reference.ts';
-import { Compose, type ComposeProject, type Model } from '../../engine/cli/compose.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
+import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { TextFile } from '../../files/text-file.ts';
@@ -14,15 +13,21 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { createMask } from '../log/mask.ts';
 import { secretsOfContainers, secretsOfFiles, secretsOfModel } from '../log/secrets.ts';
+import { startEarly } from '../process/start-early.ts';
 import { checkEnvFiles, readMountedLinks } from './linked-files.ts';
 import { readTextFile, readTextFileIfThere } from './read-files.ts';
 
 /** What compose and the files say of a project, with its secrets hidden from here on. */
 interface ProjectView {
   files: ProjectFiles;
-  compose: Compose;
   /** All services, without the values of env files. */
   model: Model;
+}
+
+/** What the engine has of the project, and the services that the run is about. */
+interface ProjectFacts {
+  containers: readonly Container[];
+  services: readonly string[];
 }
 
 /**
@@ -30,13 +35,12 @@ interface ProjectView {
  * Refusals: outside-mounts, compose-invalid.
  */
 export async function viewProject(
-  engine: Engine,
-  project: ComposeProject,
-  containers: readonly Container[],
+  compose: Compose,
   paths: HostPaths,
-  serviceNames: readonly string[],
+  { containers, services }: ProjectFacts,
   log: Log,
 ): Promise<ProjectView> {
+  const { project } = compose;
   const hide = (files: ProjectFiles | null, model?: Model) =>
     log.hide(
       createMask({
@@ -50,13 +54,11 @@ export async function viewProject(
       }),
     );
   hide(null);
-  const compose = new Compose(engine, project);
-  const asked = compose.config();
   // What is wrong with the files themselves comes first.
-  asked.catch(() => {});
+  const asked = startEarly(compose.config());
   const files = await readMountedLinks(await readFiles(project), paths);
   hide(files);
-  const checkEnv = (known: Model | null) => checkEnvFiles(files, known, serviceNames, paths);
+  const checkEnv = (known: Model | null) => checkEnvFiles(files, known, services, paths);
   const model = await asked.catch((error) => {
     // Compose says of a file that is not mounted here that it does not exist.
     checkEnv(null);
@@ -64,7 +66,7 @@ export async function viewProject(
   });
   hide(files, model);
   checkEnv(model);
-  return { files, compose, model };
+  return { files, model };
 }
 
 /** Compose must see the instance exactly as the host does. Refusals: outside-mounts, path-taken. */

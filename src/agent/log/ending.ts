@@ -1,9 +1,16 @@
-import type { Phase } from '../../progress/event.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { composeCommand, type EndingFacts } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
+
+/** How a run ended, or is about to. */
+export interface Ending {
+  outcome: Outcome;
+  exitCode: number;
+  /** The last line of the log. */
+  message: string;
+}
 
 /** How a run ended that did not do what was asked, and what to say of it. */
 export interface Failure extends Ending {
@@ -14,13 +21,13 @@ export interface Failure extends Ending {
 }
 
 /** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
-export function endingOf(error: unknown, phase: Phase, known: EndingFacts, cancelledBy = 15): Failure {
-  const touched = phase === 'recreate' || phase === 'verify' || phase === 'done';
+export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
+  const { touched } = facts;
   if (error instanceof Cancelled || error instanceof Interrupted) {
     return {
       outcome: 'cancelled',
       exitCode: 128 + cancelledBy,
-      message: `cancelled: ${nothingChanged(known)}. Run the update again when it suits.`,
+      message: `cancelled: ${nothingChanged(facts)}. Run the update again when it suits.`,
       level: 'warn',
       lines: [],
       code: null,
@@ -42,13 +49,13 @@ export function endingOf(error: unknown, phase: Phase, known: EndingFacts, cance
   const advice = [
     ...adviceOnPort(error),
     error.code === 'broken' || error.code === 'not-brought-back'
-      ? adviceWhenBroken(known, error.advice)
+      ? adviceWhenBroken(facts, error.advice)
       : error.advice,
   ].join(' ');
   return {
     outcome: error.outcome,
     exitCode: exitCodes[error.outcome],
-    message: `${error.outcome}: ${stateAfter(error, touched, known)}. ${advice}`,
+    message: `${error.outcome}: ${stateAfter(error, facts)}. ${advice}`,
     level: 'error',
     lines: [...error.detail, ...(error.told ? [] : [error.message + sentenceOfCause(error)])],
     code: error.code,
@@ -56,19 +63,28 @@ export function endingOf(error: unknown, phase: Phase, known: EndingFacts, cance
 }
 
 /** The end of a run that did not do what was asked, as it stands in the log. */
-export function reportEnding(error: unknown, log: Log, known: EndingFacts, cancelledBy?: number): Ending {
-  const { outcome, exitCode, message, level, lines, code } = endingOf(error, log.phase, known, cancelledBy);
+export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
+  const { outcome, exitCode, message, level, lines, code } = endingOf(error, facts, cancelledBy);
   for (const line of lines) log.error(line);
-  log.phase = 'done';
+  log.enter('done');
   log[level](message, { outcome, ...(code === null ? {} : { code }) });
   return { outcome, exitCode, message: log.masked(message) };
 }
 
-/** The last line once more: of a run that this very container has ended, or had begun to end. */
-export function repeatEnding({ outcome, message }: Ending, log: Log): void {
-  log.phase = 'done';
+/** The last line of a run that did what was asked. */
+export function endWell(log: Log, outcome: 'updated' | 'unchanged', message: string, fields: Fields): Ending {
+  log.enter('done');
+  log.info(message, { outcome, ...fields });
+  return { outcome, exitCode: exitCodes[outcome], message: log.masked(message) };
+}
+
+/** The last line once more: of a run that this very container has ended, or had begun to end. Gives the ending. */
+export function repeatEnding(ending: Ending, log: Log): Ending {
+  const { outcome, message } = ending;
+  log.enter('done');
   const level = outcome === 'updated' || outcome === 'unchanged' ? 'info' : 'error';
   log[outcome === 'cancelled' ? 'warn' : level](message, { outcome });
+  return ending;
 }
 
 const sentenceOfCause = (error: UpdateError): string => {
@@ -78,19 +94,19 @@ const sentenceOfCause = (error: UpdateError): string => {
     : '';
 };
 
-function stateAfter({ code, outcome }: UpdateError, touched: boolean, known: EndingFacts): string {
+function stateAfter({ code, outcome }: UpdateError, facts: EndingFacts): string {
   if (code === 'files-not-back') return 'the files are not as they were';
   if (code === 'engine-lost') {
     return 'the engine went away while containers were replaced; the files are the new ones, app and worker may be half replaced';
   }
   if (code === 'not-brought-back') {
-    return `the files are as they were, but ${running(known)} could not be brought back; nothing of the new version has started`;
+    return `the files are as they were, but ${running(facts)} could not be brought back; nothing of the new version has started`;
   }
   if (outcome === 'broken') {
     return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
   }
-  if (touched) return `the files are as they were and ${running(known)} runs again`;
-  return nothingChanged(known);
+  if (facts.touched) return `the files are as they were and ${running(facts)} runs again`;
+  return nothingChanged(facts);
 }
 
 /** A run that ends early does not know yet what runs, and `bump` never does. */
@@ -113,23 +129,9 @@ function adviceOnPort({ message, detail }: UpdateError): string[] {
       ];
 }
 
-function adviceWhenBroken(known: EndingFacts, otherwise: string): string {
-  if (!known.project) return otherwise;
-  const compose = `docker compose -p ${known.project}`;
-  const names = known.services.join(' ');
-  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${composeCommand(known)} up -d --no-deps ${names}, from the compose directory.`;
-}
-
-/** How a run ended, or is about to. */
-export interface Ending {
-  outcome: Outcome;
-  exitCode: number;
-  /** The last line of the log. */
-  message: string;
-}
-
-/** The last line of a run that did what was asked. */
-export function end(log: Log, outcome: 'updated' | 'unchanged', message: string, fields: Fields): Ending {
-  log.info(message, { outcome, ...fields });
-  return { outcome, exitCode: exitCodes[outcome], message: log.masked(message) };
+function adviceWhenBroken(facts: EndingFacts, otherwise: string): string {
+  if (!facts.project) return otherwise;
+  const compose = `docker compose -p ${facts.project.name}`;
+  const names = facts.services.join(' ');
+  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${composeCommand(facts.project)} up -d --no-deps ${names}, from the compose directory.`;
 }

@@ -11,7 +11,7 @@ export type Mask = (text: string) => string;
 
 /** The story of a run, one event a line. Everything that leaves goes through the mask. */
 export class Log {
-  phase: Phase = 'inspect';
+  #phase: Phase = 'inspect';
   /** Hidden whatever the mask is made of: passwords of registries. */
   alwaysHidden: readonly string[] = [];
   /** Logins in addresses are hidden from the first line on. */
@@ -27,6 +27,11 @@ export class Log {
   /** From here on these values never leave. */
   hide(mask: Mask): void {
     this.#mask = mask;
+  }
+
+  /** The lines from here on are of this phase. Only the log knows it: it prints the phase, and nothing is decided by it. */
+  enter(phase: Phase): void {
+    this.#phase = phase;
   }
 
   info(message: string, fields: Fields = {}): void {
@@ -84,7 +89,7 @@ export class Log {
       const event: ProgressEvent = {
         time,
         level,
-        phase: this.phase,
+        phase: this.#phase,
         ...(percent === undefined ? {} : { percent }),
         message: line,
       };

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import type { Installation } from '../inspect/installation.ts';
 import { releaseFileNames } from '../inspect/installation.ts';
-import type { UpdatePlan } from './plan-update.ts';
+import { movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** Files that the run may have to write, as far as that is known before the pull. */
 export function candidateFiles(installation: Installation, plan: UpdatePlan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();
-  for (const { pin, tag } of plan.moves) {
+  for (const { pin, tag } of movesOf(plan)) {
     if (pin.reference.digest === null && tag === (pin.reference.tag ?? 'latest')) continue;
     const setsVariable = pin.place.kind === 'default' && pin.tag.kind !== 'release';
     candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);

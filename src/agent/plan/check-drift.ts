@@ -1,25 +1,20 @@
 import { inspectImages } from '../../engine/api/query.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Installation } from '../inspect/installation.ts';
-import type { Log } from '../log/log.ts';
+import { type Installation, movedServices } from '../inspect/installation.ts';
+import type { World } from '../process/world.ts';
 import { findDrift } from './drift.ts';
 
 /**
  * Holds compose's model, with today's pin, against every container that would be recreated.
  * Refusal: drift, unless it is accepted.
  */
-export async function checkDrift(
-  engine: Engine,
-  installation: Installation,
-  accepted: boolean,
-  log: Log,
-): Promise<void> {
-  const moved = [...installation.services, ...installation.followers];
+export async function checkDrift({ engine, options, log }: World, installation: Installation): Promise<void> {
+  const { movedModel: model } = installation;
+  const moved = [...movedServices(installation), ...installation.followers];
   const containers = moved.flatMap((facts) => facts.containers);
   const imageIds = [...new Set(containers.map(({ imageId }) => imageId))];
-  const [model, images] = await Promise.all([installation.movedModel, inspectImages(engine, imageIds)]);
+  const images = await inspectImages(engine, imageIds);
   const imageEnv = new Map(
     imageIds.map((id, index) => [id, images[index]?.env ?? new Map<string, string>()] as const),
   );
@@ -29,7 +24,7 @@ export async function checkDrift(
     ),
   );
   if (drift.size === 0) return;
-  if (!accepted) {
+  if (!options.acceptDrift) {
     throw new UpdateError('drift', 'recreating would take from the instance what its files no longer say', {
       detail: [...drift],
     });

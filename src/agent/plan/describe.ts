@@ -1,16 +1,17 @@
 import { basename } from 'node:path';
 import { serviceOf } from '../../engine/container.ts';
 import { fromWord } from '../inspect/describe.ts';
-import type { Installation } from '../inspect/installation.ts';
+import { type Installation, movedServices } from '../inspect/installation.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
-import type { Move, UpdatePlan } from './plan-update.ts';
+import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
+/** What the update is going to do, in one line. */
 export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
-  const { services, followers, containers } = installation;
-  const bumps = plan.moves.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+  const { followers, containers } = installation;
+  const bumps = movesOf(plan).filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
   const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
-  const moved = [...services, ...followers].map(({ name }) => name);
+  const moved = [...movedServices(installation), ...followers].map(({ name }) => name);
   const stay = [...new Set(containers.map(serviceOf))].filter((name) => !moved.includes(name)).sort();
   const what = [
     ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),

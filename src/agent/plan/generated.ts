@@ -9,12 +9,12 @@ import type { Move } from './plan-update.ts';
 export function checkGenerated(
   installation: Installation,
   model: Model,
-  planned: Expected,
+  expected: Expected,
   moves: readonly Move[],
 ): void {
   for (const { service, tag } of moves) {
     const image = model.services[service]?.image ?? 'nothing';
-    if (image !== planned.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
+    if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
       throw new UpdateError(
         'proof-failed',
         `with the files of the release ${service} would run ${image}, not ${tag}`,

@@ -1,36 +1,44 @@
 import type { Image } from '../../engine/container.ts';
-import type { Installation, ServiceFacts } from '../inspect/installation.ts';
+import { type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
 import type { FilePlan } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
 import { reached, versionWarnings, whatRuns } from './words.ts';
 
-/** `containers` are those right before the first file changes, `images` those behind the references. */
+/** What the engine has right before the first file changes. */
+export interface ChangeoverFacts {
+  /** Those behind the references of the plan. */
+  images: ReadonlyMap<string, Image>;
+  /** All of the project's. */
+  containers: readonly ContainerRecord[];
+  /** `v1.4.2` */
+  from: string;
+}
+
+/** Decides which containers are replaced, by what, and what the log says of it; touches nothing. */
 export function planChangeover(
-  { services, followers }: Installation,
+  installation: Installation,
   plan: UpdatePlan,
   filePlan: FilePlan,
-  images: ReadonlyMap<string, Image>,
-  containers: readonly ContainerRecord[],
-  from: string,
+  { images, containers, from }: ChangeoverFacts,
 ): Changeover {
-  const apps = services.filter(({ isApp }) => isApp).map(({ name }) => name);
+  const { app, followers } = installation;
   const moved =
     (follows: boolean) =>
-    (facts: ServiceFacts): MovedService => {
-      const reference = filePlan.references.get(facts.name);
+    ({ name }: ServiceFacts): MovedService => {
+      const reference = filePlan.references.get(name);
       const id = reference === undefined ? undefined : images.get(reference)?.id;
-      const conditions = filePlan.model.services[facts.name]?.depends_on ?? {};
+      const conditions = filePlan.model.services[name]?.depends_on ?? {};
       return {
-        name: facts.name,
-        isApp: facts.isApp,
+        name,
+        isApp: name === app.name,
         follows,
         image: reference === undefined || id === undefined ? null : { reference, id },
-        awaits: apps.filter((app) => conditions[app]?.condition === 'service_healthy'),
+        awaits: conditions[app.name]?.condition === 'service_healthy' ? [app.name] : [],
       };
     };
   return {
-    moved: [...services.map(moved(false)), ...followers.map(moved(true))],
+    moved: [...movedServices(installation).map(moved(false)), ...followers.map(moved(true))],
     containers,
     words: {
       from,

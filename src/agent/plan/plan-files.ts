@@ -1,21 +1,16 @@
-import { type Change, type Draft, draftOf, withEdits, withVariable } from '../../compose/draft.ts';
-import type { Edit } from '../../compose/edit.ts';
-import { findPin, sharesPin } from '../../compose/find-pin.ts';
-import type { Pin } from '../../compose/pin.ts';
-import { movedReference, pinEdits } from '../../compose/pin-edits.ts';
+import type { Change } from '../../compose/draft.ts';
+import { sharesPin } from '../../compose/find-pin.ts';
 import type { Model } from '../../engine/cli/compose.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions, isMajorChange } from '../../release/order.ts';
 import { versionFromLabel } from '../../release/tag.ts';
-import type { Installation } from '../inspect/installation.ts';
-import { modelWith } from '../proof/proposed-model.ts';
+import { type Installation, movedServices } from '../inspect/installation.ts';
 import { type Expected, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
+import type { FileDraft } from './draft-files.ts';
 import { checkGenerated } from './generated.ts';
-import { isOverride, type Move, majorAdvice, type UpdatePlan } from './plan-update.ts';
-import { takeReleaseFiles } from './take-release-files.ts';
+import { majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** The second half of a plan: what only the pulled image can tell. */
 export interface FilePlan {
@@ -33,97 +28,75 @@ export interface FilePlan {
   newServices: readonly string[];
 }
 
-/** Whether only the pulled images can tell what is to be written. */
-export const needsImages = (installation: Installation, plan: UpdatePlan): boolean =>
-  installation.kind === 'generated' || plan.moves.some(({ pin }) => pin.reference.digest !== null);
-
-/** The model that the instance will have, for those who have nothing else to do yet; null where images must tell first. */
-export async function askModelEarly(installation: Installation, plan: UpdatePlan): Promise<Model | null> {
-  if (needsImages(installation, plan)) return null;
-  const { draft } = editPins(draftOf(installation.files), installation, plan.moves, new Map());
-  return draft.changes.length === 0 ? null : draftModel(installation, draft);
+/** Files as they are to be, and what compose makes of them. */
+interface Proposal {
+  draft: FileDraft;
+  model: Model;
 }
 
-const draftModel = ({ compose }: Installation, { files, changes }: Draft): Promise<Model> =>
-  modelWith(
-    compose,
-    files,
-    changes.map(({ path }) => path),
-  );
-
 /**
- * Decides every byte to be written, and proves it by compose's own model; touches nothing.
- * `images` are the local images behind the moves' references, `backup` is where files will be kept, for people, `ahead` is
- * what `modelAhead` gave.
- * Refusals: downgrade, release-file, no-marker, shared-definition. Failure: proof-failed.
+ * Holds what compose makes of the drafted files against what was planned; touches nothing. `model` is compose's own of
+ * the draft, or that of today where the draft changes no file.
+ * Refusals: shared-definition, pin-unsupported. Failure: proof-failed.
  */
-export async function planFiles(
-  engine: Engine,
+export function planFiles(
   installation: Installation,
   plan: UpdatePlan,
-  images: ReadonlyMap<string, Image>,
-  backup: string,
-  ahead: Promise<Model | null> = Promise.resolve(null),
-): Promise<FilePlan> {
-  const appImage = images.get(plan.moves[0]?.to ?? '');
-  const version = versionFromLabel(appImage?.labels[versionLabel]);
-  const { runningVersion } = installation;
-  if (version && runningVersion && compareVersions(version, runningVersion) < 0) {
-    throw new UpdateError(
-      'downgrade',
-      `${plan.moves[0]?.to} is v${version}, older than v${runningVersion}, which runs`,
-    );
-  }
-  const major = floatingMajorWarnings(plan, runningVersion, version);
-  const warnings: string[] = [];
-  let begun = draftOf(installation.files);
-  if (installation.kind === 'generated' && appImage) {
-    const taken = await takeReleaseFiles(engine, installation, appImage, backup);
-    warnings.push(...taken.warnings);
-    begun = plan.target
-      ? withVariable(taken.draft, installation.versionVariable, plan.target.tag)
-      : taken.draft;
-  }
-  const { draft, edits } = editPins(begun, installation, plan.moves, images);
-  const planned: Expected = {
-    images: plannedImages(draft, installation, plan.moves, images),
-    substitutions: substitutionsOf(draft.files, edits),
-    shares: (service) => sharesPin(installation.files, service, installation.pins),
+  proposal: Proposal,
+  version: string | null,
+): FilePlan {
+  const { draft, model } = proposal;
+  const moved = movedServices(installation);
+  const expected: Expected = {
+    images: draft.expected,
+    substitutions: substitutionsOf(draft.files, draft.edits),
+    shares: (service) =>
+      sharesPin(
+        installation.files,
+        service,
+        moved.map(({ pin }) => pin),
+      ),
   };
-  if (draft.changes.length === 0) {
-    return {
-      ...imagesAfter(installation, installation.model, planned.images),
-      changes: [],
-      version,
-      warnings: major,
-      alsoMoved: [],
-      newServices: [],
-    };
-  }
-  const model =
-    (await ahead) ??
-    (await draftModel(installation, draft).catch((error) => {
-      if (installation.kind !== 'generated' || !(error instanceof UpdateError)) throw error;
-      throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
-        detail: error.detail,
-        cause: error,
-      });
-    }));
-  const proof = prove(installation.model, model, planned);
-  if (installation.kind === 'generated') checkGenerated(installation, model, planned, plan.moves);
-  else refuseUnproven(proof, draft.files, edits);
-  const moved = new Set([
-    ...plan.moves.map(({ service }) => service),
-    ...installation.followers.map(({ name }) => name),
-  ]);
+  const isWritten = draft.changes.length > 0;
+  const { alsoMoved } = isWritten ? proven(installation, plan, proposal, expected) : { alsoMoved: [] };
+  const own = [...moved, ...installation.followers].map(({ name }) => name);
   return {
-    ...imagesAfter(installation, model, planned.images),
+    model,
+    references: imagesAfter(installation, model, expected.images),
     changes: draft.changes,
     version,
-    warnings: [...warnings, ...major],
-    alsoMoved: proof.alsoMoved.filter((name) => !moved.has(name)),
+    warnings: floatingMajorWarnings(plan, installation.runningVersion, version),
+    alsoMoved: alsoMoved.filter((name) => !own.includes(name)),
     newServices: Object.keys(model.services).filter((name) => !(name in installation.model.services)),
   };
+}
+
+function proven(
+  installation: Installation,
+  plan: UpdatePlan,
+  { draft, model }: Proposal,
+  expected: Expected,
+): { alsoMoved: readonly string[] } {
+  const proof = prove(installation.model, model, expected);
+  if (installation.kind === 'generated') checkGenerated(installation, model, expected, movesOf(plan));
+  else refuseUnproven(proof, draft.files, draft.edits);
+  return proof;
+}
+
+/**
+ * The version that the pulled image of the app tells, `1.5.0`; null where it tells none. Never an older one than what
+ * runs: migrations only run forward. Refusal: downgrade.
+ */
+export function pulledVersion(
+  { runningVersion }: Installation,
+  { app }: UpdatePlan,
+  images: ReadonlyMap<string, Image>,
+): string | null {
+  const version = versionFromLabel(images.get(app.to)?.labels[versionLabel]);
+  if (version && runningVersion && compareVersions(version, runningVersion) < 0) {
+    throw new UpdateError('downgrade', `${app.to} is v${version}, older than v${runningVersion}, which runs`);
+  }
+  return version;
 }
 
 /** A floating tag tells only after the pull that it brings a new major version. */
@@ -136,81 +109,10 @@ function floatingMajorWarnings(plan: UpdatePlan, from: string | null, to: string
 function imagesAfter(
   { followers, model: before }: Installation,
   model: Model,
-  planned: ReadonlyMap<string, string>,
-): Pick<FilePlan, 'model' | 'references'> {
+  expected: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
   const image = (name: string) => model.services[name]?.image;
   const moved = followers.filter(({ name }) => image(name) !== before.services[name]?.image);
-  const names = [...planned.keys(), ...moved.map(({ name }) => name)];
-  return {
-    model,
-    references: new Map(names.map((name) => [name, image(name) ?? planned.get(name) ?? ''] as const)),
-  };
-}
-
-function editPins(
-  draft: Draft,
-  installation: Installation,
-  moves: readonly Move[],
-  images: ReadonlyMap<string, Image>,
-): { draft: Draft; edits: Edit[] } {
-  const edits = pinEdits(
-    draft.files,
-    moves.flatMap((move) => {
-      const pin = pinOf(draft, installation, move.service);
-      if (installation.kind === 'generated' && !isOverride(installation, pin)) return [];
-      const digest = newDigest(pin, move, images);
-      const tag = pin.reference.tag ?? 'latest';
-      if (tag === move.tag && (digest === undefined || digest === pin.reference.digest)) return [];
-      return [{ pin, tag: move.tag, ...(digest === undefined ? {} : { digest }) }];
-    }),
-  );
-  return { draft: withEdits(draft, edits), edits };
-}
-
-/** The pin in the files as they will be. Refusal: release-file, where the new file has no such service. */
-function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
-  try {
-    return findPin(draft.files, service);
-  } catch (error) {
-    if (kind !== 'generated' || !(error instanceof UpdateError) || error.code !== 'no-app') throw error;
-    throw new UpdateError(
-      'release-file',
-      `the release's compose file has no service ${service}, which this install runs`,
-    );
-  }
-}
-
-/** The digest of the new release where the pin carries one. */
-function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): string | undefined {
-  if (pin.reference.digest === null) return undefined;
-  const digests = images.get(move.to)?.digests.map((text) => text.split('@')) ?? [];
-  const { repository } = pin.reference;
-  const [, digest] =
-    digests.find(([name]) => name === repository || name?.endsWith(`/${repository}`)) ?? digests[0] ?? [];
-  if (digest !== undefined) return digest;
-  throw new UpdateError(
-    'proof-failed',
-    `the registry gave no digest for ${move.to}, and ${pin.place.description} pins one`,
-  );
-}
-
-/** What each service must resolve to; only a generated file may name another repository. */
-function plannedImages(
-  draft: Draft,
-  installation: Installation,
-  moves: readonly Move[],
-  images: ReadonlyMap<string, Image>,
-): Map<string, string> {
-  return new Map(
-    moves.map((move) => {
-      if (installation.kind === 'generated') {
-        return [move.service, pinOf(draft, installation, move.service).referenceText] as const;
-      }
-      const digest = newDigest(move.pin, move, images);
-      return [
-        move.service,
-        movedReference({ ...move, ...(digest === undefined ? {} : { digest }) }),
-      ] as const;
-    }),
-  );
+  const names = [...expected.keys(), ...moved.map(({ name }) => name)];
+  return new Map(names.map((name) => [name, image(name) ?? expected.get(name) ?? ''] as const));
 }

@@ -4,8 +4,7 @@ import type { Pin } from '../../compose/pin.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions, isMajorChange } from '../../release/order.ts';
 import { retag, type Target } from '../../release/tag.ts';
-import type { Installation } from '../inspect/installation.ts';
-import { releaseFileNames } from '../inspect/installation.ts';
+import { type Installation, movedServices, releaseFileNames } from '../inspect/installation.ts';
 
 /** Where one service goes. */
 export interface Move {
@@ -22,36 +21,26 @@ export interface Move {
 /** The first half of a plan: all that can be known before anything is pulled. */
 export interface UpdatePlan {
   target: Target | null;
-  moves: readonly Move[];
+  app: Move;
+  workers: readonly Move[];
   /** What the run moves to, in a word: `v1.5.0`, `canary`, `latest`. */
   goal: string;
   warnings: readonly string[];
 }
 
+/** Where each service goes, the app first. */
+export const movesOf = ({ app, workers }: UpdatePlan): Move[] => [app, ...workers];
+
 /**
- * Decides what an update does, by SPEC 2.1; touches nothing.
+ * Decides what an update does (contract 3.1); touches nothing.
  * Refusals: no-target, downgrade, pin-unsupported.
  */
 export function planUpdate(installation: Installation, asked: Target | null): UpdatePlan {
-  const { pins, model, runningVersion } = installation;
-  const target = asked ?? impliedTarget(installation, pins);
-  const warnings: string[] = [];
-  const moves = pins.map((pin) => {
-    checkAgainstModel(pin, model.services[pin.service]?.image);
-    const tag = newTag(installation, pin, target);
-    if (pin.tag.kind === 'other' && tag === pin.tag.text) {
-      warnings.push(
-        `${pin.service} is at ${pin.tag.text}, which is no release tag: it is pulled again and stays there`,
-      );
-    }
-    return {
-      service: pin.service,
-      pin,
-      tag,
-      to: `${pin.reference.repository}:${tag}`,
-      pull: model.services[pin.service]?.pull_policy !== 'never',
-    };
-  });
+  const { runningVersion } = installation;
+  const target = asked ?? impliedTarget(installation);
+  const app = planMove(installation, installation.app.pin, target);
+  const workers = installation.workers.map(({ pin }) => planMove(installation, pin, target));
+  const warnings = [app, ...workers].flatMap(staysAtOther);
   if (target?.kind === 'release' && runningVersion) {
     // Never plan a downgrade: migrations only run forward.
     if (compareVersions(target.version, runningVersion) < 0) {
@@ -60,14 +49,29 @@ export function planUpdate(installation: Installation, asked: Target | null): Up
     if (isMajorChange(runningVersion, target.version))
       warnings.push(majorAdvice(runningVersion, target.version));
   }
-  return { target, moves, goal: target?.tag ?? moves[0]?.tag ?? 'latest', warnings };
+  return { target, app, workers, goal: target?.tag ?? app.tag, warnings };
 }
+
+function planMove(installation: Installation, pin: Pin, target: Target | null): Move {
+  const { service, reference } = pin;
+  const model = installation.model.services[service];
+  checkAgainstModel(pin, model?.image);
+  const tag = newTag(installation, pin, target);
+  const to = `${reference.repository}:${tag}`;
+  return { service, pin, tag, to, pull: model?.pull_policy !== 'never' };
+}
+
+const staysAtOther = ({ service, pin, tag }: Move): string[] =>
+  pin.tag.kind === 'other' && tag === pin.tag.text
+    ? [`${service} is at ${tag}, which is no release tag: it is pulled again and stays there`]
+    : [];
 
 export const majorAdvice = (from: string, to: string): string =>
   `v${from} → v${to} changes the major version: dump the database first, there is no way back`;
 
 /** A generated install on canary stays on canary; where a release tag pins, somebody must say where to go. */
-function impliedTarget(installation: Installation, pins: readonly Pin[]): Target | null {
+function impliedTarget(installation: Installation): Target | null {
+  const pins = movedServices(installation).map(({ pin }) => pin);
   const pinned = pins.find((pin) => pin.tag.kind === 'release');
   if (pinned) {
     throw new UpdateError(

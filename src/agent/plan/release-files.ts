@@ -49,10 +49,7 @@ export async function readReleaseFiles(
     }
     return texts;
   } finally {
-    const { signal } = engine;
-    engine.signal = undefined;
-    await removeScratch(engine, container).catch(() => {});
-    engine.signal = signal;
+    await removeScratch(engine.uncancellable(), container).catch(() => {});
   }
 }
 

@@ -1,6 +1,5 @@
 import { basename, join } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
-import { type Draft, draftOf, withText } from '../../compose/draft.ts';
 import { fileOf } from '../../compose/project-files.ts';
 import { inspectImages } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -9,27 +8,32 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
 import { readReleaseFiles } from './release-files.ts';
 
-/** The files that the release ships overwrite those of the install, all that it uses. */
+/** A file that the release ships, and that overwrites the one of the install. */
+export interface ReleaseText {
+  path: string;
+  text: string;
+  /** For the log. */
+  description: string;
+}
+
+/** The files that the release ships overwrite those of the install, all that it uses. Refusals: release-file, no-marker. */
 export async function takeReleaseFiles(
   engine: Engine,
   installation: Installation,
   image: Image,
   backup: string,
-): Promise<{ draft: Draft; warnings: string[] }> {
-  const { directory } = installation.project;
+): Promise<{ texts: readonly ReleaseText[]; warnings: readonly string[] }> {
+  const { directory, name: project } = installation.project;
   const used = usedReleaseFiles(installation);
-  const runningId = installation.services[0]?.containers.at(-1)?.imageId;
-  const fresh = await readReleaseFiles(engine, image, used, installation.project.name);
-  const shipped =
-    runningId === image.id
-      ? fresh
-      : await shippedByRunning(engine, runningId, used, installation.project.name);
-  let draft = draftOf(installation.files);
+  const runningId = installation.app.containers.at(-1)?.imageId;
+  const fresh = await readReleaseFiles(engine, image, used, project);
+  const shipped = runningId === image.id ? fresh : await shippedByRunning(engine, runningId, used, project);
+  const texts: ReleaseText[] = [];
   const warnings: string[] = [];
-  for (const [name, after] of fresh) {
+  for (const [name, text] of fresh) {
     const path = join(directory, name);
-    const before = fileOf(draft.files, path)?.text ?? null;
-    if (before === after) continue;
+    const before = fileOf(installation.files, path)?.text ?? null;
+    if (before === text) continue;
     if (before !== null && !isGenerated(before)) {
       warnings.push(
         `${name} has no "# svc:generated" in its first line: it is overwritten all the same, and kept in ${backup}/${name}`,
@@ -37,9 +41,9 @@ export async function takeReleaseFiles(
     } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
       warnings.push(`${name} was edited by hand: it is overwritten, and kept in ${backup}/${name}`);
     }
-    draft = withText(draft, { path, text: after }, `${name}: the file of the new release`, 'linkedFiles');
+    texts.push({ path, text, description: `${name}: the file of the new release` });
   }
-  return { draft, warnings };
+  return { texts, warnings };
 }
 
 /** The files as the running release shipped them; null where its image is gone or has none. */

@@ -3,11 +3,11 @@ import { versionLabel } from '../../engine/labels.ts';
 import { parseTag, versionFromLabel } from '../../release/tag.ts';
 import { and } from '../log/words.ts';
 import type { FilePlan } from './plan-files.ts';
-import type { Move, UpdatePlan } from './plan-update.ts';
+import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** What was reached; beside a floating tag the version that its image tells. */
 export function reached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
-  const tag = plan.moves[0]?.tag ?? plan.goal;
+  const { tag } = plan.app;
   if (parseTag(tag).kind === 'release') return plan.goal;
   return filePlan.version ? `${tag} (v${filePlan.version})` : tag;
 }
@@ -15,7 +15,7 @@ export function reached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): 
 /** What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. */
 export function whatRuns(plan: UpdatePlan, filePlan: FilePlan, images: ReadonlyMap<string, Image>): string {
   const byWord = new Map<string, string[]>();
-  for (const move of plan.moves) {
+  for (const move of movesOf(plan)) {
     const version = versionOf(move, filePlan, images);
     const floating = version ? `${move.tag} (v${version})` : move.tag;
     const word = parseTag(move.tag).kind === 'release' ? plan.goal : floating;
@@ -33,7 +33,7 @@ export function versionWarnings(
   const { target } = plan;
   if (target?.kind !== 'release') return [];
   const byWarning = new Map<string, string[]>();
-  for (const move of plan.moves) {
+  for (const move of movesOf(plan)) {
     const version = versionOf(move, filePlan, images);
     if (!version || version === target.version) continue;
     const warning =
@@ -46,6 +46,7 @@ export function versionWarnings(
 }
 
 const runs = (names: readonly string[]): string => (names.length > 1 ? 'run' : 'runs');
+
 function versionOf(
   { service: name, to }: Move,
   { references }: FilePlan,

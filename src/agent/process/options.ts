@@ -8,8 +8,8 @@ export interface UpdateOptions {
   project: string | null;
   /** The compose directory as mounted. */
   dir: string | null;
-  /** The first is the app, the others are workers. */
-  services: readonly string[];
+  app: string;
+  workers: readonly string[];
   /** Services the operator named: a missing one is an error, a missing default worker is fine. */
   servicesNamed: boolean;
   versionVariable: string;
@@ -122,34 +122,35 @@ export function parseOptions(
   }
 
   const read = new Reader(said, mistakes);
-  const shared = {
-    log: (read.matching('log', /^(line|json)$/, 'line or json') ?? 'line') as LogFormat,
-    services: read.services(),
-  };
+  const log = (read.matching('log', /^(line|json)$/, 'line or json') ?? 'line') as LogFormat;
+  const named = read.services();
+  // The first is the app, the others are workers.
+  const [app = 'app', ...workers] = named ?? ['app', 'worker'];
   const options: Options =
     command === 'bump'
       ? {
-          ...shared,
+          log,
           command,
           dir: read.text('dir'),
           files: read.list('file'),
           envFiles: read.list('env-file'),
           target: read.target('to') ?? read.required('to', 'bump needs --to vX.Y.Z or --to canary'),
-          services: shared.services ?? read.required('service', 'bump needs --service, once or more'),
+          services: named ?? read.required('service', 'bump needs --service, once or more'),
           digest: read.matching('digest', /^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'),
           dryRun: said.has('dry-run'),
         }
       : {
-          ...shared,
+          log,
           command,
           target: read.target('target'),
           project: read.matching('project', /^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'),
           dir: read.matching('dir', /^\//, 'an absolute path'),
-          services: shared.services ?? ['app', 'worker'],
+          app,
+          workers,
           versionVariable:
             read.matching('version-var', /^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable') ??
             'SVC_VERSION',
-          servicesNamed: shared.services !== null,
+          servicesNamed: named !== null,
           waitTimeoutMs: read.seconds('wait-timeout', 300),
           pullTimeoutMs: read.seconds('pull-timeout', 3600),
           acceptDrift: said.has('accept-drift'),

@@ -2,63 +2,44 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
-import type { FilePlan } from '../plan/plan-files.ts';
-import type { UpdatePlan } from '../plan/plan-update.ts';
-import type { RunContext } from '../process/run-context.ts';
+import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
+import type { World } from '../process/world.ts';
 import type { Journal } from '../state/journal.ts';
 import { pullImages } from './pull-images.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
-/** Images by reference, all of them local. */
+/** The images of the plan by reference, all of them local. `deadline` is in milliseconds since the epoch. */
 export async function pullMoves(
-  context: RunContext,
-  installation: Installation,
+  world: World,
+  { compose, platform }: Installation,
   plan: UpdatePlan,
   deadline: number,
 ): Promise<Map<string, Image>> {
-  const { engine, log } = context;
-  const wanted = new Map(
-    plan.moves.filter(({ pull }) => pull).map(({ service, to }) => [service, to] as const),
-  );
-  for (const { service, to, pull } of plan.moves) {
+  const { engine, log } = world;
+  const moves = movesOf(plan);
+  const wanted = new Map(moves.filter(({ pull }) => pull).map(({ service, to }) => [service, to] as const));
+  for (const { service, to, pull } of moves) {
     if (!pull) log.info(`${service} has pull_policy never: the local ${to} counts`);
   }
-  if (wanted.size > 0) {
-    await pullImages(
-      installation.compose,
-      wanted,
-      { deadline, platform: installation.platform },
-      engine,
-      log,
-    );
-  }
+  if (wanted.size > 0) await pullImages(world, compose, wanted, { deadline, platform });
   return requireLocal(
     engine,
-    plan.moves.map(({ to }) => to),
+    moves.map(({ to }) => to),
   );
 }
 
-/** Images that only the new files name, for the services that are recreated. */
+/** Pulls images that only the new files name, by service. The journal knows what their tags named before. */
 export async function pullAdded(
-  context: RunContext,
-  installation: Installation,
-  filePlan: FilePlan,
-  images: Map<string, Image>,
-  journal: Journal,
-  deadline: number,
-): Promise<void> {
-  const { engine, log } = context;
-  const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
-  if (added.size === 0) return;
+  world: World,
+  { compose, platform }: Installation,
+  added: ReadonlyMap<string, string>,
+  { journal, deadline }: { journal: Journal; deadline: number },
+): Promise<Map<string, Image>> {
+  if (added.size === 0) return new Map();
+  const { engine } = world;
   await journal.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
-  await pullImages(
-    installation.compose,
-    added,
-    { deadline, platform: installation.platform, percent: false },
-    engine,
-    log,
-  );
-  for (const [reference, image] of await requireLocal(engine, added.values())) images.set(reference, image);
+  await pullImages(world, compose, added, { deadline, platform, percent: false });
+  return requireLocal(engine, added.values());
 }
 
 async function requireLocal(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import { PullMeter } from '../../engine/pull-progress.ts';
 import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
+import type { World } from '../process/world.ts';
 
 /** Before the second, third and fourth try. */
 const pausesMs = [2_000, 5_000, 10_000];
@@ -32,11 +32,10 @@ export interface PullOptions {
  * @throws UpdateError pull-…
  */
 export async function pullImages(
+  { engine, log }: Pick<World, 'engine' | 'log'>,
   compose: Compose,
   references: ReadonlyMap<string, string>,
   options: PullOptions,
-  engine: Engine,
-  log: Log,
 ): Promise<void> {
   const names = [...new Set(references.values())].join(', ');
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-pull-'));

@@ -1,13 +1,13 @@
 import { takeBlueprints } from '../../engine/api/blueprint.ts';
 import { copiedPaths } from '../../engine/api/copied-files.ts';
 import type { Model } from '../../engine/cli/compose.ts';
-import type { RunContext } from '../process/run-context.ts';
+import type { World } from '../process/world.ts';
 import type { Changeover } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 
 /** Notes what it takes to go back before anything is replaced, while everything still runs. */
-export async function enterRecreate(
-  { engine, log }: RunContext,
+export async function keepWayBack(
+  { engine, log }: World,
   journal: Journal,
   changeover: Changeover,
   model: Model,

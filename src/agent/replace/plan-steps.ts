@@ -28,7 +28,7 @@ export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
  * old workers stop while the old app still answers, then the app is replaced, then the workers, then whatever lives in a
  * namespace of theirs.
  */
-export function planRecreate(changeover: Changeover, now: ProjectContainers): Step[] {
+export function planSteps(changeover: Changeover, now: ProjectContainers): Step[] {
   const pending = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));

@@ -9,7 +9,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { type Changeover, idsToRun } from '../state/changeover.ts';
 import { awaitHealthy } from './await-healthy.ts';
-import { planRecreate, type Step, type StepOf } from './plan-steps.ts';
+import { planSteps, type Step, type StepOf } from './plan-steps.ts';
 
 /** Stopping honours each container's own grace period; this comes on top. */
 const upDeadlineMs = 900_000;
@@ -50,7 +50,7 @@ const executors: Executors = {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
     const { containers } = await listProject(engine, compose.project.name);
     const ids = idsToRun(changeover, containers).get(name) ?? [];
-    await awaitHealthy(engine, new Map([[name, ids]]), waitTimeoutMs, log);
+    await awaitHealthy({ engine, log }, new Map([[name, ids]]), waitTimeoutMs);
   },
   'stop-again': async ({ service: name, numbers }, { engine, compose }) => {
     const { containers } = await listProject(engine, compose.project.name);
@@ -65,7 +65,7 @@ const executors: Executors = {
 export async function recreate(context: RecreateContext): Promise<readonly Container[]> {
   const { engine, compose, changeover, log } = context;
   const before = await listProject(engine, compose.project.name);
-  for (const step of planRecreate(changeover, before)) await run(step, context);
+  for (const step of planSteps(changeover, before)) await run(step, context);
   const { containers, leftovers } = await listProject(engine, compose.project.name);
   await removeLeftovers(engine, leftovers, log);
   return containers;

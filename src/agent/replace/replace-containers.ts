@@ -1,54 +1,55 @@
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectImages, listContainers } from '../../engine/api/query.ts';
-import { Compose } from '../../engine/cli/compose.ts';
+import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { type Ending, end, endingOf } from '../log/ending.ts';
+import { type Ending, endingOf, endWell } from '../log/ending.ts';
 import { composeCommand } from '../log/ending-facts.ts';
+import type { Log } from '../log/log.ts';
 import { and, seconds } from '../log/words.ts';
-import type { RunContext } from '../process/run-context.ts';
+import type { World } from '../process/world.ts';
 import { type Changeover, newHasStarted } from '../state/changeover.ts';
-import type { Journal } from '../state/journal.ts';
+import { endingFactsOf, type Journal } from '../state/journal.ts';
 import { recreate } from './recreate.ts';
 import { markGoingBack, restoreInstance } from './restore-instance.ts';
 import { verify } from './verify.ts';
 
 /**
  * The phases `recreate` and `verify`, from the journal alone: a run that goes on after a kill takes the same way. From
- * here on a signal no longer ends the run.
+ * here on a signal no longer ends the run. `texts` are the old texts of the written files, where this process has them.
  */
-export async function recreateAndVerify(
-  context: RunContext,
+export async function replaceContainers(
+  given: World,
   journal: Journal,
   changeover: Changeover,
   texts?: ReadonlyMap<string, string>,
 ): Promise<Ending> {
-  const { engine, options, log, cancellation } = context;
-  cancellation.close(engine);
-  const compose = new Compose(engine, journal.data.project);
-  const { waitTimeoutMs } = options;
+  given.cancellation.tooLate();
+  const world = { ...given, engine: given.engine.uncancellable() };
+  const { engine, options, log } = world;
+  const { project, phase } = journal.data;
   try {
-    if (log.phase !== 'verify') announce(context, changeover);
+    if (phase === 'verify') log.enter('verify');
+    else announce(log, changeover);
     const containers = await recreate({
       engine,
-      compose,
+      compose: new Compose(engine, project),
       changeover,
-      waitTimeoutMs,
+      waitTimeoutMs: options.waitTimeoutMs,
       log,
       afterUp: () => noteStart(engine, journal, changeover),
       mayGoBack: () => !journal.data.started,
     });
-    await verify(context, journal, changeover, containers);
+    await verify(world, journal, changeover, containers);
   } catch (error) {
-    await failOrRestore(context, journal, changeover, error, texts);
+    await failOrRestore(world, journal, error, { changeover, ...(texts && { texts }) });
   }
-  log.phase = 'done';
-  return endUpdated(context, changeover, await freeable(engine, changeover).catch(() => null));
+  return endUpdated(world, project, changeover, await freeable(engine, changeover).catch(() => null));
 }
 
-function announce({ log }: RunContext, { moved }: Changeover): void {
-  log.phase = 'recreate';
+function announce(log: Log, { moved }: Changeover): void {
+  log.enter('recreate');
   const names = moved.filter(({ follows }) => !follows).map(({ name }) => name);
   const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
   const stopping = names.length > 1 ? `stopping ${and(names.slice(1))}, then ` : '';
@@ -67,13 +68,11 @@ async function noteStart(engine: Engine, journal: Journal, changeover: Changeove
 
 /** Goes back where nothing of the new version has started; there is no other way back. Always throws. */
 async function failOrRestore(
-  context: RunContext,
+  { engine, log, options }: World,
   journal: Journal,
-  changeover: Changeover,
   error: unknown,
-  texts?: ReadonlyMap<string, string>,
+  { changeover, texts }: { changeover: Changeover; texts?: ReadonlyMap<string, string> },
 ): Promise<never> {
-  const { engine, log, options, known } = context;
   if (error instanceof Interrupted) throw error;
   const now = await listProject(engine, journal.data.project.name).catch((cause) => {
     if (cause instanceof Interrupted) throw cause;
@@ -88,7 +87,7 @@ async function failOrRestore(
   const failure = isBroken
     ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
     : error;
-  const ending = endingOf(failure, log.phase, known);
+  const ending = endingOf(failure, endingFactsOf(journal.data));
   for (const line of ending.lines) log.error(line);
   log.warn('nothing of the new version has started: the old one is brought back');
   await markGoingBack(journal, log, ending);
@@ -125,11 +124,13 @@ async function freeable(
 }
 
 function endUpdated(
-  { log, startedAt, known }: RunContext,
+  { log, startedAt }: World,
+  project: ComposeProject,
   { words, moved }: Changeover,
   freed: { reference: string; size: number } | null,
 ): Ending {
-  const up = `${composeCommand(known)} up -d`;
+  const up = `${composeCommand(project)} up -d`;
+  log.enter('done');
   for (const name of words.alsoMoved) {
     log.info(`${name} is pinned by the same text: ${up} ${name} moves it, too`);
   }
@@ -141,12 +142,12 @@ function endUpdated(
   }
   const next = freed
     ? `to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
-    : `docker compose -p ${known.project} ps shows it`;
+    : `docker compose -p ${project.name} ps shows it`;
   const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
-  return end(
-    log,
-    'updated',
-    `updated ${words.from} → ${words.reached} in ${seconds(Date.now() - startedAt)}; ${next}`,
-    { from: words.from, to: words.goal, images: [...images] },
-  );
+  const took = seconds(Date.now() - startedAt);
+  return endWell(log, 'updated', `updated ${words.from} → ${words.reached} in ${took}; ${next}`, {
+    from: words.from,
+    to: words.goal,
+    images: [...images],
+  });
 }

@@ -2,16 +2,16 @@ import { listProject } from '../../engine/api/project-containers.ts';
 import { stopContainers } from '../../engine/api/query.ts';
 import { rebuildContainer } from '../../engine/api/rebuild-container.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { type Container, isUp, serviceOf } from '../../engine/container.ts';
-import { restoreFiles } from '../../files/replace-files.ts';
+import { restoreFiles } from '../../files/restore-files.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { Log } from '../log/log.ts';
 import { restoreTags } from '../pull/tags.ts';
-import { type Changeover, isBefore, type MovedService, recordsOf } from '../state/changeover.ts';
+import type { Changeover, ContainerRecord } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
+import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
 import { stopDeadlineMs } from './recreate.ts';
 
 export interface RestoreContext {
@@ -40,10 +40,11 @@ export async function markGoingBack(journal: Journal, log: Log, ending: Ending |
 
 /**
  * Puts everything back to what the journal says it was: files first, then tags, then containers. What is back already
- * stays, so that it can be done again after a kill.
+ * stays, so that it can be done again after a kill. No signal ends it.
  * @throws UpdateError files-not-back, not-brought-back
  */
-export async function restoreInstance(journal: Journal, context: RestoreContext): Promise<void> {
+export async function restoreInstance(journal: Journal, given: RestoreContext): Promise<void> {
+  const context = { ...given, engine: given.engine.uncancellable() };
   const { engine, log } = context;
   const { files, tags, project, changeover } = journal.data;
   for (const path of await restoreFiles(files, context.texts ? { texts: context.texts } : {})) {
@@ -68,77 +69,76 @@ export async function restoreInstance(journal: Journal, context: RestoreContext)
 async function restoreContainers(
   journal: Journal,
   changeover: Changeover,
-  { engine, log, waitTimeoutMs, wasKilled = false }: RestoreContext,
+  context: RestoreContext,
 ): Promise<void> {
-  const { name } = journal.data.project;
-  if (wasKilled) await finishStops(engine, name, changeover);
-  const { containers, leftovers } = await listProject(engine, name);
-  const moved = changeover.moved.map((each) => each.name);
-  // Nothing of the new version has started: what is not from before may go, and with it the name that it holds. Never
-  // with its volumes: an anonymous one is the old container's.
-  const fresh = [...containers, ...leftovers].filter(
-    (container) => moved.includes(serviceOf(container)) && !isBefore(changeover, container),
-  );
-  if (fresh.length > 0) await engine.callOrThrow(['rm', '--force', ...fresh.map(({ id }) => id)]);
-
-  const successors = new Map<string, string>();
-  const ids = new Map<string, string[]>();
-  // One that cannot come back must not keep the others down.
-  const failures: unknown[] = [];
-  for (const each of changeover.moved) {
-    await restoreService(journal, changeover, each, containers, successors, engine, log).then(
-      (running) => ids.set(each.name, running),
-      (error) => failures.push(error),
+  const { engine, wasKilled = false } = context;
+  const { project, blueprints } = journal.data;
+  const list = () => listProject(engine, project.name);
+  if (wasKilled) {
+    const stopping = mayBeStopping(changeover, (await list()).containers);
+    await stopContainers(
+      engine,
+      stopping.map(({ id }) => id),
+      stopDeadlineMs,
     );
   }
-  if (failures.length > 0) throw failures[0];
-  await awaitHealthy(engine, new Map([...ids].filter(([, list]) => list.length > 0)), waitTimeoutMs, log);
-}
-
-/** Stops what runs of the containers that were to be replaced: then it is known what does. A paused one was told nothing. */
-async function finishStops(engine: Engine, project: string, changeover: Changeover): Promise<void> {
-  const { containers } = await listProject(engine, project);
-  const old = containers
-    .filter(({ status }) => status === 'running')
-    .filter((container) => changeover.moved.some(({ name }) => name === serviceOf(container)))
-    .filter((container) => isBefore(changeover, container));
-  await stopContainers(
-    engine,
-    old.map(({ id }) => id),
-    stopDeadlineMs,
-  );
-}
-
-/** Gives the ids of those that ran and were well. */
-async function restoreService(
-  journal: Journal,
-  changeover: Changeover,
-  { name, follows }: MovedService,
-  now: readonly Container[],
-  successors: Map<string, string>,
-  engine: Engine,
-  log: Log,
-): Promise<string[]> {
-  const toRun: string[] = [];
-  const running = new Set(now.filter(isUp).map(({ id }) => id));
-  for (const record of recordsOf(changeover, name)) {
-    let { id } = record;
-    const there = now.some((container) => container.id === id);
-    // What lived in a namespace of a container that is gone needs the new one's.
-    const orphaned = follows && successors.size > 0;
-    if (!there || orphaned) {
-      const blueprint = journal.data.blueprints.find((each) => each.id === id);
-      if (!blueprint)
-        throw new UpdateError('not-brought-back', `nobody knows what ${record.name} was made of`);
-      if (there) await engine.callOrThrow(['rm', '--force', id]);
-      id = await rebuildContainer(engine, blueprint, successors);
-      successors.set(record.id, id);
-      log.info(`${record.name} is made again from the old image`);
+  const { containers, leftovers } = await list();
+  const work = { ...context, journal, successors: new Map<string, string>() };
+  const steps = planRestore(changeover, {
+    containers: [...containers, ...leftovers],
+    blueprints: new Set(blueprints.map(({ id }) => id)),
+  });
+  // A service that cannot come back must not keep the others down.
+  const failures = new Map<string, unknown>();
+  for (const step of steps) {
+    const service = 'service' in step ? step.service : null;
+    if (service === null) {
+      if (step.kind === 'await-healthy' && failures.size > 0) break;
+      await take(step, work);
+    } else if (!failures.has(service)) {
+      await take(step, work).catch((error) => failures.set(service, error));
     }
-    if (!record.runs) continue;
-    if (record.well) toRun.push(id);
-    if (id !== record.id || !running.has(id))
-      await engine.callOrThrow(['start', id], { deadlineMs: stopDeadlineMs });
   }
-  return toRun;
+  const [failure] = failures.values();
+  if (failure !== undefined) throw failure;
 }
+
+interface RestoreWork extends RestoreContext {
+  journal: Journal;
+  /** Ids of the containers that were made again, by those of the containers from before. */
+  successors: Map<string, string>;
+}
+
+type Executors = {
+  [K in RestoreStep['kind']]: (step: RestoreStepOf<K>, work: RestoreWork) => Promise<unknown>;
+};
+
+const executors: Executors = {
+  // Never with their volumes: an anonymous one is the old container's.
+  'remove-new': ({ containers }, { engine }) =>
+    engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]),
+  'remove-orphan': ({ record }, { engine }) => engine.callOrThrow(['rm', '--force', record.id]),
+  rebuild: async ({ record }, { engine, journal, successors, log }) => {
+    const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
+    if (!blueprint) throw unknown(record);
+    successors.set(record.id, await rebuildContainer(engine, blueprint, successors));
+    log.info(`${record.name} is made again from the old image`);
+  },
+  'give-up': async ({ record }) => {
+    throw unknown(record);
+  },
+  start: ({ record }, { engine, successors }) =>
+    engine.callOrThrow(['start', successors.get(record.id) ?? record.id], { deadlineMs: stopDeadlineMs }),
+  'await-healthy': ({ records }, { engine, log, waitTimeoutMs, successors }) => {
+    const ids = [...records].map(
+      ([service, list]) => [service, list.map(({ id }) => successors.get(id) ?? id)] as const,
+    );
+    return awaitHealthy({ engine, log }, new Map(ids), waitTimeoutMs);
+  },
+};
+
+const take = <K extends RestoreStep['kind']>(step: RestoreStepOf<K>, work: RestoreWork): Promise<unknown> =>
+  (executors[step.kind] as (step: RestoreStepOf<K>, work: RestoreWork) => Promise<unknown>)(step, work);
+
+const unknown = ({ name }: ContainerRecord): UpdateError =>
+  new UpdateError('not-brought-back', `nobody knows what ${name} was made of`);

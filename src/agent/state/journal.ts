@@ -8,6 +8,7 @@ import type { Outcome } from '../../progress/outcome.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
+import type { EndingFacts } from '../log/ending-facts.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { runStamp } from './kept-runs.ts';
 
@@ -55,6 +56,7 @@ export const emptyJournal = {
 
 /** Where a journal is kept. */
 export interface JournalPlace {
+  /** The state directory, as it is seen here. */
   state: string;
   /** Makes that directory anew where somebody has removed it. */
   restore: () => Promise<void>;
@@ -170,6 +172,16 @@ export async function readJournal(state: string): Promise<ReadJournal> {
     return { unreadable: text };
   }
 }
+
+/** What the last line of a run says that works from this journal. */
+export const endingFactsOf = (data: JournalData, halfDone: string | null = null): EndingFacts => ({
+  version: data.from,
+  project: data.project,
+  // A worker that was asked for and has no container is none of the moved ones.
+  services: data.changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name) ?? data.services,
+  halfDone,
+  touched: data.changeover !== null,
+});
 
 /** A journal with something left to do, for those who only tell of it; null also where it may not be read. */
 export async function pendingJournal(state: string): Promise<JournalData | null> {

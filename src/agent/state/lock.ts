@@ -5,13 +5,21 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { stateDirectory } from './state-directory.ts';
+import { openStateDirectory, stateDirectory } from './state-directory.ts';
+
+/** The doors that locking needs. */
+interface Doors {
+  engine: Engine;
+  log: Log;
+}
 
 export interface Lock {
+  /** The state directory, as it is seen here. */
+  state: string;
   /** The run before this one was killed. */
   takenOver: boolean;
-  /** Takes it once more where somebody has removed it. */
-  renew: () => Promise<void>;
+  /** Makes the state directory anew, and takes the lock once more, where somebody has removed them. */
+  restore: () => Promise<void>;
   /** Never removes another's. */
   release: () => Promise<void>;
 }
@@ -24,10 +32,13 @@ interface Holder {
 }
 
 /**
- * One run per compose directory. A lock whose container no longer runs is taken over.
- * Refusal: update-running.
+ * One run per compose directory. A lock whose container no longer runs is taken over. `directory` is the compose
+ * directory as it is seen here.
+ * Refusals: update-running, read-only, not-a-file.
  */
-export async function takeLock(state: string, own: Container, engine: Engine, log: Log): Promise<Lock> {
+export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
+  const { engine } = doors;
+  const state = await openStateDirectory(directory);
   const lock = join(state, 'lock');
   const mine = join(state, `lock.${own.id.slice(0, 12)}`);
   const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
@@ -55,10 +66,13 @@ export async function takeLock(state: string, own: Container, engine: Engine, lo
           await release();
           throw error;
         });
-        const renew = () => writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
-        return { takenOver, renew, release };
+        const restore = async () => {
+          await openStateDirectory(directory);
+          await writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
+        };
+        return { state, takenOver, restore, release };
       }
-      takenOver = (await removeStale(lock, own, engine, log)) || takenOver;
+      takenOver = (await removeStale(doors, lock, own)) || takenOver;
     }
   } finally {
     await rm(mine, { force: true });
@@ -77,7 +91,7 @@ async function removeRemains(state: string, own: Container, engine: Engine): Pro
 }
 
 /** Whether a lock was there that nobody holds any more. Throws update-running where the holder runs. */
-async function removeStale(lock: string, own: Container, engine: Engine, log: Log): Promise<boolean> {
+async function removeStale({ engine, log }: Doors, lock: string, own: Container): Promise<boolean> {
   const text = await readFile(lock, 'utf8').catch(() => null);
   if (text === null) return false;
   const holder = readHolder(text);

@@ -7,6 +7,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 
 /** Everything the updater keeps in the compose directory. */
 export const stateDirectory = (directory: string): string => join(directory, stateName);
+
 /** Creates it, mode 0700 and kept out of people's repositories. */
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);

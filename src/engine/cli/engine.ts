@@ -45,21 +45,47 @@ const connectionLost =
 
 export const isConnectionLost = (stderr: string): boolean => connectionLost.test(stderr);
 
+interface EngineOptions {
+  /** The home directory that compose sees. */
+  home: string;
+  /** Ends calls under way. */
+  signal?: AbortSignal | undefined;
+  /** Told when the engine goes away and when it is back. */
+  onAway?: (sentence: string) => void;
+}
+
+/** What all views of one engine share. */
+interface Acquaintance {
+  answeredOnce: boolean;
+  readonly shutdown: AbortController;
+}
+
 /** The engine's command line. Every call has a deadline and ends with the abort signal. */
 export class Engine {
   readonly address: EngineAddress;
-  /** Ends calls under way. Cleared once a run must go on to its end. */
-  signal: AbortSignal | undefined;
-  /** Told when the engine goes away and when it is back. */
-  onAway: (sentence: string) => void = () => {};
-  #answeredOnce = false;
-  readonly #shutdown = new AbortController();
-  readonly #home: string;
+  readonly signal: AbortSignal | undefined;
+  readonly #options: EngineOptions;
+  readonly #known: Acquaintance;
 
-  constructor(address: EngineAddress, options: { home: string; signal?: AbortSignal }) {
+  constructor(
+    address: EngineAddress,
+    options: EngineOptions,
+    known: Acquaintance = { answeredOnce: false, shutdown: new AbortController() },
+  ) {
     this.address = address;
-    this.#home = options.home;
     this.signal = options.signal;
+    this.#options = options;
+    this.#known = known;
+  }
+
+  /** The same engine, without the signal: for work that must not be left half done. Only its shutdown ends calls. */
+  uncancellable(): Engine {
+    return new Engine(this.address, { ...this.#options, signal: undefined }, this.#known);
+  }
+
+  /** The same engine, for after the last line of the log: nobody is told when it goes away. */
+  quiet(): Engine {
+    return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#known);
   }
 
   /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */
@@ -74,7 +100,8 @@ export class Engine {
           `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`,
         );
       }
-      if (result.exitCode === 0 || !this.#answeredOnce || !isConnectionLost(result.stderr)) return result;
+      if (result.exitCode === 0 || !this.#known.answeredOnce || !isConnectionLost(result.stderr))
+        return result;
       await this.#awaitReturn();
       if (options.repeatable === false || attempt >= maxAttempts) return result;
     }
@@ -100,7 +127,7 @@ export class Engine {
     const result = await this.call(['version', '--format', '{{json .}}']);
     if (result.exitCode !== 0) throw unreachable(this.address.host, result.stderr);
     if (!JSON.parse(result.stdout).Server) throw unreachable(this.address.host, result.stderr);
-    this.#answeredOnce = true;
+    this.#known.answeredOnce = true;
   }
 
   /** Whether it answers right now; asked even after the abort signal. */
@@ -115,17 +142,17 @@ export class Engine {
    */
   async watchShutdown(): Promise<void> {
     while (await this.answers()) await sleep(probePauseMs, undefined, { ref: false });
-    this.#shutdown.abort();
+    this.#known.shutdown.abort();
   }
 
   /** Ends what is under way. */
   get aborted(): AbortSignal {
-    return AbortSignal.any([this.#shutdown.signal, ...(this.signal ? [this.signal] : [])]);
+    return AbortSignal.any([this.#known.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
   }
 
   /** Why it was ended. */
   get abortion(): Cancelled | Interrupted {
-    return this.#shutdown.signal.aborted ? new Interrupted() : new Cancelled();
+    return this.#known.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
   }
 
   async #run(
@@ -140,7 +167,7 @@ export class Engine {
     const result = await runCommand(file, ['--config', configDirectory, '--host', host, ...tls, ...args], {
       env: {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
-        HOME: this.#home,
+        HOME: this.#options.home,
         ...(isPlugin && asPlugin),
         ...options.env,
       },
@@ -161,10 +188,10 @@ export class Engine {
       if (result.aborted) throw this.abortion;
       if (result.exitCode === 0) {
         // It may be a registry that was lost, and not the engine: then there is nothing to tell.
-        if (told) this.onAway('the engine is back; going on');
+        if (told) this.#options.onAway?.('the engine is back; going on');
         return;
       }
-      if (!told) this.onAway(`the engine went away; waiting up to ${awayMs / 1000} s for it`);
+      if (!told) this.#options.onAway?.(`the engine went away; waiting up to ${awayMs / 1000} s for it`);
       told = true;
       await sleep(500);
     }

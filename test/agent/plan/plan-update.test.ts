@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
-import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
-import { findPin } from '../../../src/compose/find-pin.ts';
+import { movesOf, planUpdate } from '../../../src/agent/plan/plan-update.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import { parseTarget } from '../../../src/release/tag.ts';
+import { container, installation } from '../../build.ts';
 
 interface Case {
   kind?: Installation['kind'];
@@ -15,7 +15,7 @@ interface Case {
 }
 
 /** What compose makes of it, given by hand: the plan holds its own reading against it. */
-function installation(
+function install(
   { kind = 'user-written', image, env = '', running = '1.0.0', pullPolicy }: Case,
   resolved: string,
 ): Installation {
@@ -24,18 +24,9 @@ function installation(
     envFiles: [{ path: '/opt/svc/.env', text: env }],
     newEnvFile: '/opt/svc/.env',
   };
-  return {
-    project: { name: 'svc', directory: '/opt/svc', files: ['/opt/svc/compose.yaml'], envFiles: [] },
-    kind,
-    files,
-    versionVariable: 'SVC_VERSION',
-    model: {
-      name: 'svc',
-      services: { app: { image: resolved, ...(pullPolicy ? { pull_policy: pullPolicy } : {}) } },
-    },
-    pins: [findPin(files, 'app')],
-    runningVersion: running,
-  } as unknown as Installation;
+  const app = { image: resolved, ...(pullPolicy ? { pull_policy: pullPolicy } : {}) };
+  const services = { app: [container('app-1')] };
+  return installation(files, { name: 'svc', services: { app } }, { kind, services, runningVersion: running });
 }
 
 const target = (text: string | null) => (text === null ? null : parseTarget(text));
@@ -109,17 +100,17 @@ describe('planUpdate: table 2.1', () => {
       'svc:v1.1.0',
     ],
   ])('%s', (_, given, resolved, asked, expected) => {
-    const plan = planUpdate(installation(given, resolved), target(asked));
-    expect(plan.moves.map(({ to }) => to)).toEqual([expected]);
+    const plan = planUpdate(install(given, resolved), target(asked));
+    expect(movesOf(plan).map(({ to }) => to)).toEqual([expected]);
   });
 
   it('warns of a tag that is no release tag, and of a major change', () => {
-    expect(planUpdate(installation({ image: 'svc:edge' }, 'svc:edge'), null).warnings).toEqual([
+    expect(planUpdate(install({ image: 'svc:edge' }, 'svc:edge'), null).warnings).toEqual([
       'app is at edge, which is no release tag: it is pulled again and stays there',
     ]);
-    expect(
-      planUpdate(installation({ image: 'svc:v1.0.0' }, 'svc:v1.0.0'), target('v2.0.0')).warnings,
-    ).toEqual(['v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back']);
+    expect(planUpdate(install({ image: 'svc:v1.0.0' }, 'svc:v1.0.0'), target('v2.0.0')).warnings).toEqual([
+      'v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back',
+    ]);
   });
 
   it.each<[string, Case, string, string | null, string]>([
@@ -140,22 +131,21 @@ describe('planUpdate: table 2.1', () => {
       'pin-unsupported',
     ],
   ])('refuses %s', (_, given, resolved, asked, code) => {
-    expect(() => planUpdate(installation(given, resolved), target(asked))).toThrow(
+    expect(() => planUpdate(install(given, resolved), target(asked))).toThrow(
       expect.objectContaining({ code }),
     );
   });
 
   it('does not take an unknown running version for an old one', () => {
-    expect(
-      planUpdate(installation({ image: 'svc:edge', running: null }, 'svc:edge'), target('v0.0.1')).moves,
-    ).toHaveLength(1);
+    const plan = planUpdate(install({ image: 'svc:edge', running: null }, 'svc:edge'), target('v0.0.1'));
+    expect(plan.app.to).toBe('svc:edge');
   });
 
   it('leaves an image with pull_policy never to what is local', () => {
     const plan = planUpdate(
-      installation({ image: 'svc:v1.0.0', pullPolicy: 'never' }, 'svc:v1.0.0'),
+      install({ image: 'svc:v1.0.0', pullPolicy: 'never' }, 'svc:v1.0.0'),
       target('v1.1.0'),
     );
-    expect(plan.moves[0]).toMatchObject({ pull: false, to: 'svc:v1.1.0' });
+    expect(plan.app).toMatchObject({ pull: false, to: 'svc:v1.1.0' });
   });
 });

@@ -1,23 +1,65 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Log } from '../../../src/agent/log/log.ts';
 import { Cancellation } from '../../../src/agent/process/cancellation.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 
 const address = { host: 'unix:///nonexistent', tls: [], configDirectory: '/nonexistent' };
 
+let lines: string[];
+let cancellation: Cancellation;
+let engine: Engine;
+
+beforeEach(() => {
+  lines = [];
+  cancellation = new Cancellation(new Log(({ message }) => lines.push(message)));
+  engine = new Engine(address, { home: '/', signal: cancellation.signal });
+});
 afterEach(() => {
   process.removeAllListeners('SIGTERM');
   process.removeAllListeners('SIGINT');
 });
 
-it('lets a signal end what comes after a shielded work that failed', async () => {
-  const cancellation = new Cancellation(new Log(() => {}));
-  const engine = new Engine(address, { home: '/', signal: cancellation.signal });
-  const failing = async () => {
-    throw new Error('the files could not be put back');
-  };
-  await expect(cancellation.shield(engine, failing)).rejects.toThrow('could not be put back');
-  expect(engine.aborted.aborted).toBe(false);
+it('ends what may be ended, and nothing that must not be left half done', () => {
+  const shielded = engine.uncancellable();
   process.emit('SIGTERM');
   expect(engine.aborted.aborted).toBe(true);
+  expect(shielded.aborted.aborted).toBe(false);
+  expect(cancellation.signalNumber).toBe(15);
+});
+
+it('still ends what comes after work that was shielded and failed', async () => {
+  const putBack = async (_: Engine) => {
+    throw new Error('the files could not be put back');
+  };
+  await expect(putBack(engine.uncancellable())).rejects.toThrow('could not be put back');
+  expect(engine.aborted.aborted).toBe(false);
+  process.emit('SIGINT');
+  expect(engine.aborted.aborted).toBe(true);
+  expect(cancellation.signalNumber).toBe(2);
+});
+
+it('only acknowledges a signal that comes too late, and says nothing after the last line', () => {
+  cancellation.tooLate();
+  process.emit('SIGTERM');
+  expect(lines).toEqual(['SIGTERM: too late to cancel, the update goes on to its end']);
+  expect(cancellation.signal.aborted).toBe(false);
+  cancellation.over();
+  process.emit('SIGTERM');
+  expect(lines).toHaveLength(1);
+});
+
+it('tells of the first signal alone', () => {
+  const told: number[] = [];
+  cancellation.onSignal = () => told.push(1);
+  process.emit('SIGINT');
+  process.emit('SIGTERM');
+  expect(told).toEqual([1]);
+  expect(cancellation.received).toBe('SIGINT');
+});
+
+it('gives views that share what is known of the engine', () => {
+  process.emit('SIGTERM');
+  expect(engine.quiet().aborted.aborted).toBe(true);
+  expect(engine.uncancellable().quiet().aborted.aborted).toBe(false);
+  expect(engine.abortion.name).toBe('Cancelled');
 });

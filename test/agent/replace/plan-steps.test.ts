@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { planRecreate } from '../../../src/agent/replace/plan-steps.ts';
-import { type Changeover, type MovedService, recordOf } from '../../../src/agent/state/changeover.ts';
+import { planSteps } from '../../../src/agent/replace/plan-steps.ts';
+import { type MovedService, recordOf } from '../../../src/agent/state/changeover.ts';
 import { type Container, readContainer } from '../../../src/engine/container.ts';
+import { changeover } from '../../build.ts';
 
 const zero = '0001-01-01T00:00:00Z';
 
@@ -43,11 +44,8 @@ function steps(
   now: readonly Container[] = old,
   leftovers: readonly Container[] = [],
 ): string[] {
-  const changeover = {
-    moved,
-    containers: old.map((each) => recordOf(each, () => false)),
-  } as unknown as Changeover;
-  return planRecreate(changeover, { containers: now, leftovers }).map((step) => {
+  const containers = old.map((each) => recordOf(each, () => false));
+  return planSteps(changeover({ moved, containers }), { containers: now, leftovers }).map((step) => {
     switch (step.kind) {
       case 'up':
         return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}`;
@@ -67,7 +65,7 @@ function steps(
 
 const both = [service('app'), service('worker')];
 
-describe('planRecreate, in an ordinary run', () => {
+describe('planSteps, in an ordinary run', () => {
   it('stops the worker while the old app answers, then replaces the app, then the worker', () => {
     expect(steps(both, ran('app-1', 'worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
   });
@@ -109,7 +107,7 @@ describe('planRecreate, in an ordinary run', () => {
   });
 });
 
-describe('planRecreate, after a kill', () => {
+describe('planSteps, after a kill', () => {
   const old = ran('app-1', 'worker-1');
   const stopped = ran('worker-1!');
 

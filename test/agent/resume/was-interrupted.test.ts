@@ -1,36 +1,26 @@
 import { describe, expect, it } from 'vitest';
 import type { Ending } from '../../../src/agent/log/ending.ts';
 import { wasInterrupted } from '../../../src/agent/resume/was-interrupted.ts';
-import { type Changeover, type ContainerRecord, recordOf } from '../../../src/agent/state/changeover.ts';
-import { emptyJournal, type JournalData } from '../../../src/agent/state/journal.ts';
-import { type Container, readContainer } from '../../../src/engine/container.ts';
+import { type ContainerRecord, recordOf } from '../../../src/agent/state/changeover.ts';
+import type { JournalData } from '../../../src/agent/state/journal.ts';
+import type { Container } from '../../../src/engine/container.ts';
+import { began, changeover, container, journalData, movedService, never } from '../../build.ts';
 
-const began = '2026-11-21T10:00:00Z';
-const zero = '0001-01-01T00:00:00Z';
-
-const worker = (id: string, status: string, startedAt = began, image = 'old'): Container =>
-  readContainer({
-    Id: id,
-    Name: `/svc-worker-1`,
-    Image: image,
-    State: { Status: status, StartedAt: startedAt },
-    Config: {
-      Labels: { 'com.docker.compose.service': 'worker', 'com.docker.compose.container-number': '1' },
-    },
-  });
-const never = () => false;
+const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
+  container('worker-1', { id, status, startedAt, imageId });
+const nobody = () => false;
 const broken: Ending = { outcome: 'broken', exitCode: 5, message: '' };
 const failed: Ending = { outcome: 'failed', exitCode: 4, message: '' };
 
 function journal(record: ContainerRecord, changes: Partial<JournalData> = {}): JournalData {
-  const moved = [{ name: 'worker', isApp: false, follows: false, image: null, awaits: [] }];
-  const changeover = { moved, containers: [record] } as unknown as Changeover;
-  return { ...emptyJournal, containers: [record], changeover, ...changes } as unknown as JournalData;
+  const moved = [movedService('worker', { image: null })];
+  const containers = [record];
+  return journalData({ containers, changeover: changeover({ moved, containers }), ...changes });
 }
 
 describe('wasInterrupted: a container that is down', () => {
-  const ran = recordOf(worker('1', 'running'), never);
-  const down = recordOf(worker('1', 'exited'), never);
+  const ran = recordOf(worker('1', 'running'), nobody);
+  const down = recordOf(worker('1', 'exited'), nobody);
   const downByUs = recordOf(worker('1', 'exited'), () => true);
 
   it.each<[string, JournalData | null, Container, boolean]>([
@@ -62,15 +52,15 @@ describe('wasInterrupted: a container that is down', () => {
       worker('1', 'exited'),
       true,
     ],
-    ['was made by the run and never started', journal(ran), worker('2', 'created', zero, 'new'), true],
+    ['was made by the run and never started', journal(ran), worker('2', 'created', never, 'new'), true],
     [
       'was made by the run in place of a stopped one',
       journal(down),
-      worker('2', 'created', zero, 'new'),
+      worker('2', 'created', never, 'new'),
       false,
     ],
     ['was made by the run and stopped since', journal(ran), worker('2', 'exited', began, 'new'), false],
-    ['was made by somebody from the old image', journal(ran), worker('2', 'created', zero), false],
+    ['was made by somebody from the old image', journal(ran), worker('2', 'created', never), false],
   ])('%s', (_, data, container, expected) => {
     expect(wasInterrupted(data)(container)).toBe(expected);
   });

@@ -13,12 +13,12 @@ import {
   readJournal,
   setAside,
 } from '../../../src/agent/state/journal.ts';
-import type { Blueprint } from '../../../src/engine/api/blueprint.ts';
 import type { Outcome } from '../../../src/progress/outcome.ts';
+import { blueprint } from '../../build.ts';
 
 let state = '';
 let restored = 0;
-const blueprints = [{ id: '1', config: { Env: ['PASSWORD=hunter2'] } }] as unknown as Blueprint[];
+const blueprints = [blueprint('1', { config: { Env: ['PASSWORD=hunter2'] } })];
 
 const data: JournalData = {
   ...emptyJournal,

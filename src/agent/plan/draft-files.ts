@@ -1,0 +1,99 @@
+import { type Draft, draftOf, withEdits, withText, withVariable } from '../../compose/draft.ts';
+import type { Edit } from '../../compose/edit.ts';
+import { findPin } from '../../compose/find-pin.ts';
+import type { Pin } from '../../compose/pin.ts';
+import { movedReference, pinEdits } from '../../compose/pin-edits.ts';
+import type { Image } from '../../engine/container.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { isOverride, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { ReleaseText } from './take-release-files.ts';
+
+/** What only the pulled images can tell. */
+export interface Pulled {
+  /** Local images by the references of the moves. */
+  images: ReadonlyMap<string, Image>;
+  /** The files that a generated install takes from the release. */
+  release: readonly ReleaseText[];
+}
+
+/** The project's files as they are to be, before compose has said what it makes of them. */
+export interface FileDraft extends Draft {
+  edits: readonly Edit[];
+  /** The whole image reference that each service must end with. */
+  expected: ReadonlyMap<string, string>;
+}
+
+/** Whether only the pulled images can tell what is to be written. */
+export const needsImages = (installation: Installation, plan: UpdatePlan): boolean =>
+  installation.kind === 'generated' || movesOf(plan).some(({ pin }) => pin.reference.digest !== null);
+
+/**
+ * Works out every byte to be written; touches nothing.
+ * Refusals: release-file, pin-unsupported. Failure: proof-failed, where a pinned digest has no successor.
+ */
+export function draftFiles(installation: Installation, plan: UpdatePlan, pulled: Pulled): FileDraft {
+  const { kind, files, versionVariable } = installation;
+  const moves = movesOf(plan);
+  const released = pulled.release.reduce(
+    (draft, { path, text, description }) => withText(draft, { path, text }, description, 'linkedFiles'),
+    draftOf(files),
+  );
+  const begun =
+    kind === 'generated' && plan.target ? withVariable(released, versionVariable, plan.target.tag) : released;
+  const edits = pinEdits(
+    begun.files,
+    moves.flatMap((move) => {
+      const pin = pinOf(begun, installation, move.service);
+      if (kind === 'generated' && !isOverride(installation, pin)) return [];
+      const digest = newDigest(pin, move, pulled.images);
+      const tag = pin.reference.tag ?? 'latest';
+      if (tag === move.tag && (digest === undefined || digest === pin.reference.digest)) return [];
+      return [{ pin, tag: move.tag, ...(digest === undefined ? {} : { digest }) }];
+    }),
+  );
+  const draft = withEdits(begun, edits);
+  const expected = new Map(
+    moves.map((move) => [move.service, expectedReference(draft, installation, move, pulled.images)] as const),
+  );
+  return { ...draft, edits, expected };
+}
+
+/** What a service must resolve to; only a generated file may name another repository. */
+function expectedReference(
+  draft: Draft,
+  installation: Installation,
+  move: Move,
+  images: ReadonlyMap<string, Image>,
+): string {
+  if (installation.kind === 'generated') return pinOf(draft, installation, move.service).referenceText;
+  const digest = newDigest(move.pin, move, images);
+  return movedReference({ ...move, ...(digest === undefined ? {} : { digest }) });
+}
+
+/** The pin in the files as they will be. Refusal: release-file, where the new file has no such service. */
+function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
+  try {
+    return findPin(draft.files, service);
+  } catch (error) {
+    if (kind !== 'generated' || !(error instanceof UpdateError) || error.code !== 'no-app') throw error;
+    throw new UpdateError(
+      'release-file',
+      `the release's compose file has no service ${service}, which this install runs`,
+    );
+  }
+}
+
+/** The digest of the new release where the pin carries one. */
+function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): string | undefined {
+  if (pin.reference.digest === null) return undefined;
+  const digests = images.get(move.to)?.digests.map((text) => text.split('@')) ?? [];
+  const { repository } = pin.reference;
+  const [, digest] =
+    digests.find(([name]) => name === repository || name?.endsWith(`/${repository}`)) ?? digests[0] ?? [];
+  if (digest !== undefined) return digest;
+  throw new UpdateError(
+    'proof-failed',
+    `the registry gave no digest for ${move.to}, and ${pin.place.description} pins one`,
+  );
+}

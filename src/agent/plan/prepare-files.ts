@@ -1,0 +1,64 @@
+import type { Model } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Image } from '../../engine/container.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { startEarly } from '../process/start-early.ts';
+import { modelWith } from '../proof/proposed-model.ts';
+import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
+import { type FilePlan, planFiles, pulledVersion } from './plan-files.ts';
+import type { UpdatePlan } from './plan-update.ts';
+import { takeReleaseFiles } from './take-release-files.ts';
+
+/** A draft that needs no pulled image, and the model of it that compose was asked for already. */
+export interface EarlyDraft {
+  draft: FileDraft;
+  model: Promise<Model>;
+}
+
+/** Drafts, and asks compose, while images are pulled; null where images must tell first. Refusal: pin-unsupported. */
+export function askModelEarly(installation: Installation, plan: UpdatePlan): EarlyDraft | null {
+  if (needsImages(installation, plan)) return null;
+  const draft = draftFiles(installation, plan, { images: new Map(), release: [] });
+  // What a pull has to say comes first.
+  return { draft, model: startEarly(modelOf(installation, draft)) };
+}
+
+/**
+ * Drafts the files once, asks compose what it makes of them, and proves that. Nothing on the disk changes.
+ * @param pulled the local images behind the plan's references; `backup` is where files will be kept, for people;
+ *   `early` is what `askModelEarly` gave
+ * Refusals: downgrade, release-file, no-marker, shared-definition, pin-unsupported. Failure: proof-failed.
+ */
+export async function prepareFiles(
+  engine: Engine,
+  installation: Installation,
+  plan: UpdatePlan,
+  pulled: { images: ReadonlyMap<string, Image>; backup: string; early?: EarlyDraft | null },
+): Promise<FilePlan> {
+  const { images, backup, early = null } = pulled;
+  const version = pulledVersion(installation, plan, images);
+  const image = images.get(plan.app.to);
+  const taken =
+    installation.kind === 'generated' && image
+      ? await takeReleaseFiles(engine, installation, image, backup)
+      : { texts: [], warnings: [] };
+  const draft = early?.draft ?? draftFiles(installation, plan, { images, release: taken.texts });
+  const model = await (early?.model ?? modelOf(installation, draft));
+  const filePlan = planFiles(installation, plan, { draft, model }, version);
+  return { ...filePlan, warnings: [...taken.warnings, ...filePlan.warnings] };
+}
+
+/** Compose's model of the draft; that of today where it changes nothing. */
+async function modelOf(installation: Installation, draft: FileDraft): Promise<Model> {
+  const { compose, kind, model } = installation;
+  const paths = draft.changes.map(({ path }) => path);
+  if (paths.length === 0) return model;
+  return modelWith(compose, draft.files, paths).catch((error) => {
+    if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
+    throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
+      detail: error.detail,
+      cause: error,
+    });
+  });
+}

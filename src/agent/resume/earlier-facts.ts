@@ -1,0 +1,71 @@
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { listProject } from '../../engine/api/project-containers.ts';
+import { Compose } from '../../engine/cli/compose.ts';
+import { type FileRecord, stateOf } from '../../files/file-record.ts';
+import { givePaths, viewProject } from '../inspect/view-project.ts';
+import type { UpdateOptions } from '../process/options.ts';
+import type { World } from '../process/world.ts';
+import { localImages } from '../pull/tags.ts';
+import { newHasStarted } from '../state/changeover.ts';
+import type { JournalData } from '../state/journal.ts';
+import { stateDirectory } from '../state/state-directory.ts';
+import type { EarlierFacts } from './plan-earlier.ts';
+import { begun, type RunHandles } from './run-handles.ts';
+import { findStranger } from './stranger.ts';
+
+/** What is there of a run that ended early; from here on its secrets are hidden, too. Refusals: outside-mounts, compose-invalid. */
+export async function gatherEarlierFacts(
+  { engine, log, options }: World,
+  handles: RunHandles,
+  data: JournalData,
+): Promise<{ files: FileRecord[]; facts: EarlierFacts }> {
+  const { own, paths, place } = begun(handles).instance;
+  const { project, changeover, services } = data;
+  const { containers } = await listProject(engine, project.name);
+  await givePaths(project, paths, log);
+  await viewProject(new Compose(engine, project), paths, { containers, services }, log);
+  const files = await Promise.all(data.files.map((record) => asMountedHere(record, project.directory)));
+  const states = files.map(async (record) => ({ path: record.path, state: await stateOf(record) }));
+  const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
+  const images = await localImages(engine, wanted);
+  const remains = {
+    files: await Promise.all(states),
+    containers,
+    imageIds: new Map([...images].map(([reference, { id }]) => [reference, id] as const)),
+  };
+  const isOwn = data.containerId === own.id;
+  return {
+    files,
+    facts: {
+      isOwn,
+      attempt: isOwn ? data.attempt + 1 : 1,
+      sameRequest: isSameRequest(data, options, place.name),
+      newHasStarted: changeover !== null && newHasStarted(changeover, containers),
+      stranger: findStranger(data, remains),
+    },
+  };
+}
+
+/** Two projects may have one directory, and so one journal. */
+const isSameRequest = (
+  data: JournalData,
+  { target, app, workers }: UpdateOptions,
+  project: string,
+): boolean =>
+  project === data.project.name &&
+  (target?.tag ?? null) === data.target &&
+  [app, ...workers].join() === data.services.join();
+
+/** The directory may be mounted at another place than in the run that wrote it. */
+async function asMountedHere(record: FileRecord, directory: string): Promise<FileRecord> {
+  const { path, before, backup, temporary } = record;
+  const real = before === null ? path : await realpath(path).catch(() => path);
+  const backups = join(stateDirectory(directory), 'backup');
+  return {
+    ...record,
+    real,
+    backup: backup === null ? null : join(backups, basename(dirname(backup)), basename(backup)),
+    temporary: join(dirname(real), basename(temporary)),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Ending } from '../log/ending.ts';
+import type { Changeover } from '../state/changeover.ts';
+import { isHalfDone, type JournalData } from '../state/journal.ts';
+
+/** Starts of one container for one run: the restart policy of the launcher gives it as many. */
+export const maxAttempts = 4;
+
+/** What is found of a run that ended with something left to do. */
+export interface EarlierFacts {
+  /** The run is of this very container. */
+  isOwn: boolean;
+  /** Starts of this container for that run, this one counted. */
+  attempt: number;
+  /** This run is asked for what that one was asked for. */
+  sameRequest: boolean;
+  /** A container of the new version has started, by the engine's word; the journal may not have had the time to say so. */
+  newHasStarted: boolean;
+  /** What that run cannot have left, as a sentence's beginning; null where all of it is its own. */
+  stranger: string | null;
+}
+
+/** What to do about a run that ended early. */
+export type EarlierStep =
+  | { kind: 'begin-anew' }
+  /** Somebody has worked there since. */
+  | { kind: 'leave-alone'; because: string }
+  | { kind: 'go-on'; changeover: Changeover }
+  | { kind: 'put-back'; afterwards: AfterPutBack }
+  /** The new version has started, and there is no way back: all services are brought to it before anything else. */
+  | { kind: 'bring-forward'; changeover: Changeover }
+  /** The new version has started, and this container was interrupted too often to try once more. */
+  | { kind: 'give-up' };
+
+export type AfterPutBack =
+  | { kind: 'begin-anew' }
+  /** The run had an end already when it was interrupted putting things back. */
+  | { kind: 'repeat'; ending: Ending }
+  /** Interrupted too often: the old version runs, and is left in peace. */
+  | { kind: 'give-up' };
+
+export type EarlierStepOf<K extends EarlierStep['kind']> = Extract<EarlierStep, { kind: K }>;
+
+/** Decides what to do about a run that ended with something left to do (contract 5.3); touches nothing. */
+export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
+  if (now.stranger !== null) return { kind: 'leave-alone', because: now.stranger };
+  // It has ended 'broken' and told a person so: nothing of it goes on by itself.
+  if (!isHalfDone(data)) return { kind: 'begin-anew' };
+  const { changeover, goingBack, started } = data;
+  const exhausted = now.attempt > maxAttempts;
+  if (changeover !== null && goingBack === null) {
+    if (now.sameRequest && !exhausted) return { kind: 'go-on', changeover };
+    if (started || now.newHasStarted) {
+      return exhausted ? { kind: 'give-up' } : { kind: 'bring-forward', changeover };
+    }
+  }
+  return { kind: 'put-back', afterwards: afterPutBack(data, now.isOwn, exhausted) };
+}
+
+function afterPutBack({ goingBack }: JournalData, isOwn: boolean, exhausted: boolean): AfterPutBack {
+  if (isOwn && goingBack?.ending) return { kind: 'repeat', ending: goingBack.ending };
+  return exhausted ? { kind: 'give-up' } : { kind: 'begin-anew' };
+}

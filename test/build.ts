@@ -1,0 +1,159 @@
+// Builders for the states that plans are made from: each gives a whole one, of which a test names what it is about.
+import type { Installation, PinnedService, ServiceFacts } from '../src/agent/inspect/installation.ts';
+import type { Changeover, ContainerRecord, MovedService } from '../src/agent/state/changeover.ts';
+import { emptyJournal, type JournalData } from '../src/agent/state/journal.ts';
+import { findPin } from '../src/compose/find-pin.ts';
+import type { ProjectFiles } from '../src/compose/project-files.ts';
+import type { Blueprint } from '../src/engine/api/blueprint.ts';
+import { Compose, type ComposeProject, type Model } from '../src/engine/cli/compose.ts';
+import { Engine } from '../src/engine/cli/engine.ts';
+import {
+  type Container,
+  type Image,
+  isUp,
+  numberOf,
+  readContainer,
+  readImage,
+} from '../src/engine/container.ts';
+import { composeLabels } from '../src/engine/labels.ts';
+import { HostPaths } from '../src/files/host-paths.ts';
+
+export const began = '2026-11-21T10:00:00Z';
+/** The engine's word for "never". */
+export const never = '0001-01-01T00:00:00Z';
+
+export const project: ComposeProject = {
+  name: 'svc',
+  directory: '/opt/svc',
+  files: ['/opt/svc/compose.yaml'],
+  envFiles: [],
+};
+
+/** `app-1`, `worker-2`: the service and the number among its containers; runs since `began` from `sha256:old`. */
+export function container(place: string, changes: Partial<Container> = {}): Container {
+  const [, service = '', number = '1'] = /^([a-z]+)-(\d+)/.exec(place) ?? [];
+  const status = changes.status ?? 'running';
+  const base = readContainer({
+    Id: place,
+    Name: `/svc-${service}-${number}`,
+    Image: 'sha256:old',
+    State: { Status: status, StartedAt: status === 'created' ? never : began },
+    Config: {
+      Image: 'acme/svc:v1.0.0',
+      Labels: { [composeLabels.service]: service, [composeLabels.number]: number },
+    },
+  });
+  return { ...base, ...changes };
+}
+
+export const image = (id: string, changes: Partial<Image> = {}): Image => ({
+  ...readImage({ Id: id }),
+  ...changes,
+});
+
+/** As it was before the run; `runs` and `well` where it was up. */
+export function record(from: Container, changes: Partial<ContainerRecord> = {}): ContainerRecord {
+  const service = from.labels[composeLabels.service] ?? '';
+  const { id, name, imageId, imageReference: reference, startedAt } = from;
+  const isRunning = isUp(from);
+  const state = { runs: isRunning, down: !isRunning, well: isRunning };
+  return { id, name, service, number: numberOf(from), imageId, reference, startedAt, ...state, ...changes };
+}
+
+/** A service that moves to `sha256:new`. */
+export const movedService = (name: string, changes: Partial<MovedService> = {}): MovedService => ({
+  name,
+  isApp: name === 'app',
+  follows: false,
+  image: { reference: 'acme/svc:v1.1.0', id: 'sha256:new' },
+  awaits: [],
+  ...changes,
+});
+
+/** Of app and worker, one container each. */
+export const changeover = (changes: Partial<Changeover> = {}): Changeover => ({
+  moved: [movedService('app'), movedService('worker')],
+  containers: [record(container('app-1')), record(container('worker-1'))],
+  words: {
+    from: 'v1.0.0',
+    goal: 'v1.1.0',
+    reached: 'v1.1.0',
+    runs: 'app and worker run v1.1.0',
+    warnings: [],
+    alsoMoved: [],
+    newServices: [],
+  },
+  ...changes,
+});
+
+/** Of a run that was killed in `pull`. */
+export const journalData = (changes: Partial<JournalData> = {}): JournalData => ({
+  ...emptyJournal,
+  run: '20261121T104207Z',
+  containerId: 'c0ffee',
+  attempt: 1,
+  project,
+  target: 'v1.1.0',
+  services: ['app', 'worker'],
+  from: 'v1.0.0',
+  tags: [],
+  containers: [],
+  ...changes,
+});
+
+export const blueprint = (id: string, changes: Partial<Blueprint> = {}): Blueprint => ({
+  id,
+  name: `svc-${id}`,
+  imageId: 'sha256:old',
+  imageReference: 'acme/svc:v1.0.0',
+  platform: null,
+  config: {},
+  hostConfig: {},
+  networks: {},
+  copied: [],
+  lost: [],
+  ...changes,
+});
+
+interface InstallationParts extends Partial<Omit<Installation, 'app' | 'workers' | 'followers'>> {
+  /** By service, the app first; default: one of `app` and one of `worker`. */
+  services?: Readonly<Record<string, readonly Container[]>>;
+  /** By service. */
+  followers?: Readonly<Record<string, readonly Container[]>>;
+}
+
+/** A user-written install whose compose file has the images of the model; `files` and `model` belong together. */
+export function installation(files: ProjectFiles, model: Model, parts: InstallationParts = {}): Installation {
+  const { services = { app: [container('app-1')], worker: [container('worker-1')] }, followers = {} } = parts;
+  const [app, ...workers] = Object.entries(services).map(
+    ([name, list]): PinnedService => ({ ...facts(name, list), pin: findPin(files, name) }),
+  );
+  if (app === undefined) throw new Error('an install has an app');
+  const engine = new Engine(
+    { host: 'unix:///nonexistent', tls: [], configDirectory: '/nonexistent' },
+    { home: '/root' },
+  );
+  const { services: _, followers: __, ...rest } = parts;
+  return {
+    project,
+    compose: new Compose(engine, project),
+    paths: new HostPaths([]),
+    platform: 'linux/amd64',
+    kind: 'user-written',
+    files,
+    versionVariable: 'SVC_VERSION',
+    model,
+    movedModel: model,
+    containers: Object.values({ ...services, ...followers }).flat(),
+    app,
+    workers,
+    followers: Object.entries(followers).map(([name, list]) => facts(name, list)),
+    runningVersion: '1.0.0',
+    ...rest,
+  };
+}
+
+function facts(name: string, containers: readonly Container[]): ServiceFacts {
+  const stopped = containers.filter((each) => !isUp(each)).map(numberOf);
+  return { name, containers, running: containers.length - stopped.length, stopped };
+}
