@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 
 const folder = new URL('examples/', import.meta.url);
 
-it.each(await readdir(folder))('the README shows examples/%s as it is', async (name) => {
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
+it.each(await readdir(folder))('docs/server-library.md shows examples/%s as it is', async (name) => {
+  const page = await readFile(new URL('../docs/server-library.md', import.meta.url), 'utf8');
   const example = await readFile(new URL(name, folder), 'utf8');
-  expect([...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)).toContain(example);
+  expect([...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)).toContain(example);
 });

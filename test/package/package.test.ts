@@ -66,6 +66,12 @@ describe('the package', () => {
       'dist/agent.mjs',
       'dist/instance/index.mjs',
       'dist/instance/openapi.json',
+      'docs/contract.md',
+      'docs/design.md',
+      'docs/development.md',
+      'docs/figures.md',
+      'docs/pins.md',
+      'docs/server-library.md',
       'package.json',
     ]);
   });
@@ -102,7 +108,7 @@ describe('the package', () => {
   });
 });
 
-describe('the examples of the README', () => {
+describe('the examples of docs/server-library.md', () => {
   let feed: Server;
   beforeAll(async () => {
     feed = createServer((_, answer) => answer.end('{"releases":[{"version":"v1.5.0"}]}'));
