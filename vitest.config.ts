@@ -11,6 +11,7 @@ const longest = [
   'refusals',
   'faults-own-engine',
   'bad-input',
+  'documents',
   'log',
   'instance',
   'server-refusals',

@@ -1,0 +1,124 @@
+import { readdirSync } from 'node:fs';
+import { codeOf, read, root, tablesOf } from './documents.ts';
+
+/** What SECURITY.md says that the updater calls, and what the source and the trace of a run show of that. */
+
+/** `docker compose pull`, or `GET /containers/{id}/json`. */
+export type Call = string;
+
+export interface Row {
+  call: Call;
+  /** No ordinary run shows it in its trace. */
+  isRare: boolean;
+}
+
+const tables = tablesOf(read('SECURITY.md')).filter(({ head }) => head[0] === 'call');
+
+/** The updater's calls. */
+export const agentRows: readonly Row[] = (tables[0]?.rows ?? []).flatMap(
+  ([cell = '', what = '', madeBy = '']) =>
+    codeOf(cell).map((call) => ({
+      call,
+      isRare: madeBy.startsWith('rarely') || what.includes('no line of the trace'),
+    })),
+);
+
+/** The server library's. */
+export const libraryRows: readonly Row[] = (tables[1]?.rows ?? []).flatMap(([cell = '']) =>
+  codeOf(cell).map((call) => ({ call, isRare: false })),
+);
+
+/** Every call in the trace of a run. @throws where a line of the trace has another form */
+export function callsOfTrace(log: string): Call[] {
+  return log
+    .split('\n')
+    .filter((line) => line.startsWith('trace '))
+    .map((line) => {
+      const form =
+        /^trace +\d+ – +\d+ ms {2}(?:docker (.*)|((?:GET|POST|PUT|DELETE) \S+)) \((?:exit code|status) (?:\d+|null)\)$/;
+      const [, args, request] = form.exec(line) ?? [];
+      if (request !== undefined) return request;
+      if (args === undefined) throw new Error(`no line of a trace: ${line}`);
+      const [first = '', ...rest] = args.split(' ');
+      return first === 'compose' ? `docker compose ${subcommandOf(rest)}` : `docker ${first}`;
+    });
+}
+
+/** The flags before it all take a value. */
+function subcommandOf(words: readonly string[]): string {
+  const at = words.findIndex((word, index) => !word.startsWith('--') && !words[index - 1]?.startsWith('--'));
+  return words[at] ?? '';
+}
+
+/** Whether a row speaks of a call with real names and ids in it. */
+export const covers = ({ call }: Row, seen: Call): boolean =>
+  new RegExp(`^${call.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`).test(seen);
+
+/** Sources by their path. */
+export function sources(): Map<string, string> {
+  const files = readdirSync(`${root}src`, { recursive: true, encoding: 'utf8' });
+  return new Map(files.filter((file) => file.endsWith('.ts')).map((file) => [file, read(`src/${file}`)]));
+}
+
+/** Every command that a source text runs, by the first words of its list of arguments. */
+export function commandsOfSource(text: string): Call[] {
+  const lists = [
+    ...text.matchAll(/\.(?:call|ask|callOrThrow)\(\s*\[([^\]]*)\]/g),
+    ...text.matchAll(/\bprobe = \[([^\]]*)\]/g),
+  ];
+  return lists.map(([whole, list = '']) => {
+    const words = [...list.matchAll(/'([^']*)'/g)].map(([, word = '']) => word);
+    if (list.trimStart().startsWith('...this.#flags(')) return `docker compose ${subcommandOf(words)}`;
+    const [first, second] = words;
+    if (first === undefined) throw new Error(`nobody can tell what this runs: ${whole}`);
+    return first === 'compose' ? `docker compose ${second}` : `docker ${first}`;
+  });
+}
+
+/** Every request to the engine's API that a source text makes, with `{}` for what is put in. */
+export function requestsOfSource(text: string): Call[] {
+  if (!/\b(?:askApi|openRequest)\b/.test(text)) return [];
+  const paths = [...text.matchAll(/`(\/[a-z][^`]*)`|'(\/[a-z][^'\n]*)'/g)].map((match) => {
+    const [whole, template, plain = ''] = match;
+    const before = text.slice(0, text.indexOf(whole, match.index));
+    const method = /method: '([A-Z]+)',\s*path: $/.exec(before)?.[1] ?? 'GET';
+    return `${method} ${withoutNames(template ?? plain)}`;
+  });
+  const changing = [...text.matchAll(/method: '(?!GET)[A-Z]+',/g)].length;
+  if (paths.filter((call) => !call.startsWith('GET ')).length !== changing) {
+    throw new Error('a request that changes something does not say its path beside its method');
+  }
+  return paths;
+}
+
+/** `GET /containers/{}/json` */
+export const withoutNames = (call: string): Call =>
+  call
+    .replace(/\$\{[^}]*\}/g, '{}')
+    .replace(/\{\w+\}/g, '{}')
+    .replace(/\?.*$/, '');
+
+/** What the methods of dockerode ask the engine. */
+const ofDockerode: Readonly<Record<string, Call>> = {
+  'getContainer.inspect': 'GET /containers/{}/json',
+  'getContainer.logs': 'GET /containers/{}/logs',
+  'getContainer.remove': 'DELETE /containers/{}',
+  'getContainer.rename': 'POST /containers/{}/rename',
+  'getContainer.start': 'POST /containers/{}/start',
+  'getImage.distribution': 'GET /distribution/{}/json',
+  'getImage.inspect': 'GET /images/{}/json',
+  createContainer: 'POST /containers/create',
+  createImage: 'POST /images/create',
+  listContainers: 'GET /containers/json',
+};
+
+/** Every request that a source text makes by dockerode. */
+export function dockerodeCallsOf(text: string): Call[] {
+  const form = /#(?:queries|streams)\s*\.(\w+)\((?:[^()]*)\)?(?:\s*\.(\w+)\()?/g;
+  return [...text.matchAll(form)].map(([whole, first = '', second]) => {
+    const name = first.startsWith('get') ? `${first}.${second}` : first;
+    const call = ofDockerode[name];
+    if (call === undefined) throw new Error(`nobody knows what ${whole} asks the engine`);
+    return call;
+  });
+}
