@@ -1,3 +1,6 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import {
   agentRows,
@@ -10,9 +13,54 @@ import {
   sources,
   withoutNames,
 } from './documents/calls.ts';
-import { codeOf, read } from './documents/documents.ts';
+import { commands, type Proof } from './documents/commands.ts';
+import { codeOf, commandsOf, documents, read, root, tablesOf } from './documents/documents.ts';
 
 const unique = (list: readonly string[]): string[] => [...new Set(list)].sort();
+
+describe('every command in a document', () => {
+  const shown = unique(documents.flatMap((path) => commandsOf(read(path))));
+  const proofs = Object.entries<Proof>(commands);
+
+  it('is run by a test, and no test runs one for no document', () => {
+    expect(shown).toEqual(unique(Object.keys(commands)));
+  });
+
+  it('is run by the file that is said to run it', () => {
+    for (const [command, proof] of proofs) {
+      if ('says' in proof) expect(read(proof.in), `${proof.in} runs ${command}`).toContain(proof.says);
+    }
+  });
+
+  it('of scripts/faults has words that it takes', async () => {
+    for (const [command, proof] of proofs) {
+      if (!('faults' in proof)) continue;
+      expect(existsSync(`${root}${proof.in}`)).toBe(true);
+      const check = ['test/faults/main.ts', '--check', ...proof.faults];
+      const { exitCode, all } = await execa(process.execPath, check, { cwd: root, all: true, reject: false });
+      expect(exitCode, `${command}: ${all}`).toBe(0);
+    }
+  });
+
+  it('of scripts/bench names a section that has a program', () => {
+    const sections = /^SECTIONS=\((.*)\)$/m.exec(read('scripts/bench'))?.[1]?.split(' ') ?? [];
+    for (const [command, proof] of proofs) {
+      if ('bench' in proof && proof.bench !== null) expect(sections, command).toContain(proof.bench);
+    }
+    for (const section of sections) expect(existsSync(`${root}test/bench/${section}.ts`), section).toBe(true);
+  });
+
+  it.each([
+    ['```\nscripts/demo   # look\nnot a command\n```\n', ['scripts/demo']],
+    ['```\ndocker run \\\n  --rm x\n```\n', ['docker run --rm x']],
+    ['```ts\ndocker run x\n```\n', []],
+    ['a `docker\nps` and `docker`\n', ['docker ps']],
+    ['| do |\n| --- |\n| `npm ci`, `npx a \\| b` |\n', ['npm ci', 'npx a \\| b']],
+    ['| call | why |\n| --- | --- |\n| `docker rm` | `docker ps` |\n', ['docker ps']],
+  ])('is found in %j', (text, expected) => {
+    expect(commandsOf(text)).toEqual(expected);
+  });
+});
 
 describe("SECURITY.md's tables of calls", () => {
   const texts = sources();
@@ -63,4 +111,80 @@ describe("SECURITY.md's tables of calls", () => {
     expect(callsOfTrace(line)).toEqual([call]);
     expect(agentRows.some((row) => covers(row, call))).toBe(true);
   });
+});
+
+describe('links in documents', () => {
+  const anchorOf = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-');
+  const anchorsOf = (path: string) =>
+    [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
+
+  it.each([...documents, 'CHANGELOG.md'])('of %s lead somewhere', (path) => {
+    for (const [, target = ''] of read(path).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      const [file = '', anchor] = target.split('#');
+      const other = file === '' ? path : normalize(join(dirname(path), file));
+      expect(existsSync(`${root}${other}`), target).toBe(true);
+      if (anchor !== undefined) expect(anchorsOf(other), target).toContain(anchor);
+    }
+  });
+
+  it('lead from the README to every document', () => {
+    const linked = [...read('README.md').matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target);
+    expect(linked).toEqual(expect.arrayContaining(documents.filter((path) => path !== 'README.md')));
+  });
+});
+
+it('the README can be read in one go', () => {
+  expect(read('README.md').split('\n').length).toBeLessThan(350);
+});
+
+describe('docs/contract.md', () => {
+  const numbers = [...read('docs/contract.md').matchAll(/^\*\*(\d+\.\d+)\*\* /gm)].map(
+    ([, number = '']) => number,
+  );
+
+  it('numbers its promises by their headings, without a gap', () => {
+    const heads = [...read('docs/contract.md').matchAll(/^## (\d+) /gm)].map(([, head]) => Number(head));
+    expect(heads).toEqual(heads.map((_, index) => index + 1));
+    const last = new Map<number, number>();
+    for (const number of numbers) {
+      const [head = 0, place = 0] = number.split('.').map(Number);
+      expect(place, number).toBe((last.get(head) ?? 0) + 1);
+      last.set(head, place);
+    }
+    expect([...last.keys()]).toEqual(heads);
+  });
+
+  it('has every promise that a comment points at', () => {
+    const folders = ['src', 'test', 'scripts'];
+    const files = folders.flatMap((folder) =>
+      readdirSync(`${root}${folder}`, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),
+    );
+    for (const file of files) {
+      for (const [, number] of read(file).matchAll(/docs\/contract\.md,? (\d+\.\d+)/g)) {
+        expect(numbers, `${file} points at ${number}`).toContain(number);
+      }
+    }
+  });
+});
+
+it('every dependency has its reason, and every reason its dependency', () => {
+  const { dependencies, devDependencies } = JSON.parse(read('package.json'));
+  const table = tablesOf(read('docs/development.md')).find(({ head }) => head[0] === 'dependency');
+  const named = table?.rows.flatMap(([cell = '']) => codeOf(cell)) ?? [];
+  expect(unique(named)).toEqual(unique(Object.keys({ ...dependencies, ...devDependencies })));
+});
+
+it('every room of the source is in docs/design.md, and every room there in the source', () => {
+  const table = tablesOf(read('docs/design.md')).find(({ head }) => head[0] === 'folder');
+  const named = table?.rows.flatMap(([cell = '']) => codeOf(cell)) ?? [];
+  const rooms = unique([...sources().keys()].map((file) => dirname(`src/${file}`)));
+  expect(unique(named.filter((name) => name.startsWith('src')))).toEqual(rooms);
 });

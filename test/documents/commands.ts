@@ -1,0 +1,86 @@
+/** How a test runs a command that stands in a document. */
+export type Proof =
+  /** `test/e2e/documents.test.ts` runs it as it stands, but for names that the reader fills in. */
+  | { by: 'e2e' }
+  /** That file, which is a test or is run by one, runs it in these words. */
+  | { in: string; says: string }
+  /** The program behind the script is asked whether it takes these words; `in` runs a short form of it. */
+  | { faults: readonly string[]; in: string }
+  /** Too long for a test: that there is such a section is checked, and that its program is there. */
+  | { bench: string | null };
+
+const e2e = { by: 'e2e' } as const;
+
+/** The README's. */
+export const updater =
+  'docker run --rm --name svc-updater --stop-timeout 120 -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater:dev';
+/** SECURITY.md's. */
+export const leastRights =
+  'docker run --rm --name svc-updater --stop-timeout 120 --network none --cap-drop ALL --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER --security-opt no-new-privileges --read-only --tmpfs /tmp -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater:dev';
+export const bump =
+  'docker run --rm --network none -v "$PWD:$PWD" -w "$PWD" svc-updater:dev bump --file compose.prod.yaml --to v1.2.0 --service app --service worker --dry-run';
+
+/** Every command of the documents. The end-to-end test runs its own in this order. */
+export const commands = {
+  // Runs of the updater.
+  [bump]: e2e,
+  [`${updater} plan --target v1.1.0`]: e2e,
+  [`${updater} --target v1.1.0`]: e2e,
+  [`${leastRights} --target v1.1.0`]: e2e,
+  'docker run': { in: 'test/rig/updater-run.ts', says: "'run'," },
+  'docker stop': { in: 'test/rig/updater-run.ts', says: "['stop', '--time'" },
+  'docker kill': { in: 'test/rig/updater-run.ts', says: "['kill', '--signal'" },
+  'docker logs svc-updater': e2e,
+  'docker logs -f': e2e,
+  "docker image inspect --format '{{.RepoDigests}}' IMAGE": e2e,
+
+  // What an operator types beside it.
+  'docker compose config': e2e,
+  'docker compose ps': e2e,
+  'docker compose logs app worker': e2e,
+  'docker compose pull': e2e,
+  'docker compose up -d': e2e,
+  'docker compose pull && docker compose up -d': e2e,
+  'docker compose -f compose.prod.yaml pull && docker compose -f compose.prod.yaml up -d': e2e,
+  'docker compose pull app worker && docker compose up -d --no-deps --wait app worker': e2e,
+  'docker login REGISTRY': e2e,
+  'docker login': { in: 'test/documents/commands.ts', says: "'docker login REGISTRY': e2e" },
+  'docker image prune': e2e,
+
+  // What the updater calls; the end-to-end test looks for it in the traces of its runs.
+  'docker compose pull --policy always': e2e,
+  'docker compose up -d --no-deps': e2e,
+  'docker compose up --no-deps --no-build --pull never': e2e,
+  'docker compose up': { in: 'test/rig/instance.ts', says: "this.compose('up'" },
+
+  // Scripts and npm scripts.
+  'scripts/test': { in: '.ci/run', says: 'scripts/test' },
+  'scripts/engine up': { in: 'scripts/test', says: 'must engine scripts/engine up' },
+  'scripts/engine status': e2e,
+  'scripts/image': { in: 'scripts/test', says: 'must image scripts/image' },
+  'scripts/demo': e2e,
+  'scripts/demo --keep': e2e,
+  'scripts/demo --remove': e2e,
+  'scripts/faults': { faults: [], in: 'test/e2e/faults.test.ts' },
+  'scripts/faults kill': { faults: ['kill'], in: 'test/e2e/faults.test.ts' },
+  'scripts/faults --tries 1': { faults: ['--tries', '1'], in: 'test/e2e/faults.test.ts' },
+  'scripts/faults --short': { faults: ['--short'], in: 'test/e2e/faults.test.ts' },
+  'scripts/bench': { bench: null },
+  'scripts/bench update': { bench: 'update' },
+  'scripts/bench --help': e2e,
+  'npm ci': { in: 'scripts/lib/env.sh', says: 'npm ci' },
+  'npm run types': { in: 'scripts/test', says: 'step types npm run --silent types' },
+  'npm run lint': { in: 'scripts/test', says: 'step lint npm run --silent lint' },
+  // The three of them are steps of scripts/test.
+  'npm run check': { in: 'package.json', says: '"check": "npm run types && npm run lint && npm run unit"' },
+  'npm run build': { in: 'scripts/image', says: 'npm run --silent build' },
+  'npm run e2e': { in: 'scripts/test', says: 'step e2e vitest e2e' },
+  'npm run e2e -- test/e2e/refusals.test.ts': { in: 'scripts/test', says: 'npm run --silent "$1" -- ' },
+} as const satisfies Record<string, Proof>;
+
+type Commands = typeof commands;
+
+/** Those that the end-to-end test has to run. */
+export type RunCommand = {
+  [Text in keyof Commands]: Commands[Text] extends { by: 'e2e' } ? Text : never;
+}[keyof Commands];
