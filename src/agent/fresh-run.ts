@@ -20,6 +20,7 @@ import { movesOf, planUpdate, type UpdatePlan } from './plan/plan-update.ts';
 import { askModelEarly, prepareFiles } from './plan/prepare-files.ts';
 import { removeScratches } from './plan/release-files.ts';
 import { versionWarnings, whatRuns } from './plan/words.ts';
+import { startEarly } from './process/start-early.ts';
 import type { World } from './process/world.ts';
 import { pullAdded, pullMoves } from './pull/obtain-images.ts';
 import { tagsBefore } from './pull/tags.ts';
@@ -49,7 +50,7 @@ export async function freshRun(
 
   log.enter('plan');
   const plan = planUpdate(installation, options.target);
-  await checkDrift(world, installation);
+  await checkDrift(world, installation, options.acceptDrift);
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
 
@@ -119,6 +120,8 @@ async function pullAndPrepare(
   log.enter('pull');
   const deadline = Date.now() + options.pullTimeoutMs;
   const early = askModelEarly(installation, plan);
+  // What a pull has to say comes first.
+  if (early !== null) startEarly(early.model);
   const images = await pullMoves(world, installation, plan, deadline);
   const backup = `${stateName}/backup/${journal.data.run}`;
   const filePlan = await prepareFiles(engine, installation, plan, { images, backup, early });

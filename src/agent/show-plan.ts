@@ -34,7 +34,7 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
   log.enter('plan');
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
   const plan = planUpdate(installation, options.target);
-  await checkDrift(world, installation);
+  await checkDrift(world, installation, options.acceptDrift);
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
   const moves = movesOf(plan);

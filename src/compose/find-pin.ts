@@ -94,8 +94,7 @@ const absentPlace = ({ file, line, where }: Context): PinPlace => ({
 });
 
 function tagPlace(context: Context, tag: Tag, resolved: Traced, start: number): PinPlace {
-  const parts = segments(resolved, start, start + tag.text.length);
-  const main = mainPart(context, tag, parts, start, resolved);
+  const main = mainPart(context, tag, resolved, start);
   if (tag.kind === 'release' && main.start < 0) {
     throw new UpdateError(
       'pin-unsupported',
@@ -117,7 +116,8 @@ function tagPlace(context: Context, tag: Tag, resolved: Traced, start: number): 
 }
 
 /** The part of the tag that says the version: of several, a variable among written text. */
-function mainPart(context: Context, tag: Tag, parts: Segment[], start: number, resolved: Traced): Segment {
+function mainPart(context: Context, tag: Tag, resolved: Traced, start: number): Segment {
+  const parts = segments(resolved, start, start + tag.text.length);
   const [from, to] =
     tag.kind === 'release'
       ? [start + tag.prefix.length, start + tag.prefix.length + tag.version.length]

@@ -41,7 +41,7 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
   const { reference } = pin;
   if (reference.tag === null) return tag === 'latest' ? [] : [tagInsertion(files, pin, tag)];
   const edits: Edit[] = [];
-  if (tag !== reference.tag) edits.push(rangeEdit(files, pin, reference.tagStart, reference.tagEnd, tag));
+  if (tag !== reference.tag) edits.push(rangeEdit(files, pin, [reference.tagStart, reference.tagEnd], tag));
   if (reference.digest === null || (tag === reference.tag && digest === undefined)) return edits;
   if (digest === undefined) {
     throw new UpdateError(
@@ -53,13 +53,18 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
     );
   }
   if (digest !== reference.digest) {
-    edits.push(rangeEdit(files, pin, reference.digestStart, reference.digestEnd, digest));
+    edits.push(rangeEdit(files, pin, [reference.digestStart, reference.digestEnd], digest));
   }
   return edits;
 }
 
 /** Changes a range of the resolved reference where it is written. */
-function rangeEdit(files: ProjectFiles, pin: Pin, start: number, end: number, text: string): Edit {
+function rangeEdit(
+  files: ProjectFiles,
+  pin: Pin,
+  [start, end]: readonly [number, number],
+  text: string,
+): Edit {
   const parts = segments(pin.resolved, start, end);
   const written = parts.filter(({ via }) => via !== 'text');
   // Of several (a `v` or a variant in one, the digits in another), the one that the version is in.

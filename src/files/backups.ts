@@ -26,7 +26,7 @@ export async function keepBackups(
   for (const { path, backup, owner } of records) {
     const text = texts.get(path);
     if (backup === null || text === undefined) continue;
-    await writeAside(fs, backup, text, owner, owner?.mode ?? newFileMode);
+    await writeAside(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode });
   }
   // A name is on the disk when its directory is: up to one that holds files of the project and was there before.
   for (let at = directory; ; at = dirname(at)) {

@@ -101,8 +101,7 @@ export async function writeAside(
   fs: FileSystem,
   path: string,
   bytes: string | Buffer,
-  owner: Owner | null,
-  mode: number,
+  { owner, mode }: { owner: Owner | null; mode: number },
 ): Promise<void> {
   await fs.remove(path);
   await fs.write(path, bytes, owner, mode);
@@ -121,7 +120,7 @@ export async function writeWhole(
 ): Promise<void> {
   const { owner = null, mode, temporary = `${path}.new` } = options;
   try {
-    await writeAside(fs, temporary, text, owner, mode);
+    await writeAside(fs, temporary, text, { owner, mode });
     await fs.rename(temporary, path);
     await fs.sync(dirname(path));
   } catch (error) {

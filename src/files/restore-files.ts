@@ -68,7 +68,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
     throw new Error(`the backup of ${path} is gone or damaged`);
   }
   try {
-    await writeAside(fs, temporary, bytes, owner, owner?.mode ?? newFileMode);
+    await writeAside(fs, temporary, bytes, { owner, mode: owner?.mode ?? newFileMode });
     return { take: () => fs.rename(temporary, real) };
   } catch (error) {
     if (!intact || backup === null) throw error;

@@ -161,7 +161,7 @@ export class Updates implements UpdateService {
         startedAt: new Date().toISOString(),
       });
       this.#keeper.begin(record, (of, signal) =>
-        launch(this.#engine, home, this.#settings, goal.target, of, signal),
+        launch(this.#engine, this.#settings, { home, target: goal.target }, { record: of, signal }),
       );
       isKept = true;
       return { run: record.run };

@@ -1,15 +1,20 @@
 import { inspectImages } from '../../engine/api/query.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import type { World } from '../process/world.ts';
+import type { Log } from '../log/log.ts';
 import { findDrift } from './drift.ts';
 
 /**
  * Holds compose's model, with today's pin, against every container that would be recreated.
  * Refusal: drift, unless it is accepted.
  */
-export async function checkDrift({ engine, options, log }: World, installation: Installation): Promise<void> {
+export async function checkDrift(
+  { engine, log }: { engine: Engine; log: Log },
+  installation: Installation,
+  accepted: boolean,
+): Promise<void> {
   const { movedModel: model } = installation;
   const moved = [...movedServices(installation), ...installation.followers];
   const containers = moved.flatMap((facts) => facts.containers);
@@ -24,7 +29,7 @@ export async function checkDrift({ engine, options, log }: World, installation: 
     ),
   );
   if (drift.size === 0) return;
-  if (!options.acceptDrift) {
+  if (!accepted) {
     throw new UpdateError('drift', 'recreating would take from the instance what its files no longer say', {
       detail: [...drift],
     });

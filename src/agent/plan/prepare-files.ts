@@ -3,7 +3,6 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { startEarly } from '../process/start-early.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
 import { type FilePlan, planFiles, pulledVersion } from './plan-files.ts';
@@ -20,8 +19,7 @@ export interface EarlyDraft {
 export function askModelEarly(installation: Installation, plan: UpdatePlan): EarlyDraft | null {
   if (needsImages(installation, plan)) return null;
   const draft = draftFiles(installation, plan, { images: new Map(), release: [] });
-  // What a pull has to say comes first.
-  return { draft, model: startEarly(modelOf(installation, draft)) };
+  return { draft, model: modelOf(installation, draft) };
 }
 
 /**

@@ -20,13 +20,13 @@ export async function rebuildContainer(
   successors: ReadonlyMap<string, string>,
 ): Promise<string> {
   const image = await findImage(engine, blueprint);
-  let made = await create(engine, blueprint, image.reference, image.apiVersion, successors);
+  let made = await create(engine, blueprint, image, successors);
   if (made.status === 409) {
     const there = await findTwin(engine, blueprint);
     if (there === null) throw refused(blueprint, made);
     if (there.started) return there.id;
     await remove(engine, there.id);
-    made = await create(engine, blueprint, image.reference, image.apiVersion, successors);
+    made = await create(engine, blueprint, image, successors);
   }
   if (made.status !== 201) throw refused(blueprint, made);
   const id = String(JSON.parse(made.body.toString()).Id);
@@ -40,11 +40,14 @@ export async function rebuildContainer(
   return id;
 }
 
+interface FoundImage {
+  reference: string;
+  /** Of the API that told of it. */
+  apiVersion: string;
+}
+
 /** The old reference, so that the container looks as before; its id where the reference names another image now. */
-async function findImage(
-  engine: Engine,
-  { imageReference, imageId }: Blueprint,
-): Promise<{ reference: string; apiVersion: string }> {
+async function findImage(engine: Engine, { imageReference, imageId }: Blueprint): Promise<FoundImage> {
   const path = `/images/${encodeURIComponent(imageReference)}/json`;
   const answer = await askApi(engine, { method: 'GET', path });
   const same = answer.status === 200 && JSON.parse(answer.body.toString()).Id === imageId;
@@ -54,8 +57,7 @@ async function findImage(
 function create(
   engine: Engine,
   { name, platform, config, hostConfig, networks }: Blueprint,
-  image: string,
-  apiVersion: string,
+  { reference, apiVersion }: FoundImage,
   successors: ReadonlyMap<string, string>,
 ): Promise<ApiAnswer> {
   const query = new URLSearchParams({ name, ...(platform !== null && { platform }) });
@@ -69,7 +71,7 @@ function create(
     path: `/containers/create?${query}`,
     body: withinRange({
       ...config,
-      Image: image,
+      Image: reference,
       ...(!all && mac ? { MacAddress: mac } : {}),
       HostConfig: host,
       NetworkingConfig: {

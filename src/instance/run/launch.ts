@@ -12,17 +12,22 @@ export class LaunchFailure extends Error {
   override readonly name = 'LaunchFailure';
 }
 
+/** What is updated, and to what. */
+interface LaunchGoal {
+  home: Home;
+  /** `v1.5.0` or `canary` */
+  target: string;
+}
+
 /**
  * Pulls the updater's image, clears its name and starts it. Gives the container's id.
  * @throws LaunchFailure with a sentence for people; EngineFault
  */
 export async function launch(
   engine: EngineSocket,
-  home: Home,
   settings: Settings,
-  target: string,
-  record: RunRecord,
-  signal: AbortSignal,
+  { home, target }: LaunchGoal,
+  { record, signal }: { record: RunRecord; signal: AbortSignal },
 ): Promise<string> {
   await obtainImage(engine, settings, record, signal);
   const services = await chooseServices(engine, home, settings);
