@@ -120,7 +120,7 @@ async function pullAndPrepare(
   log.enter('pull');
   const deadline = Date.now() + options.pullTimeoutMs;
   const early = askModelEarly(installation, plan);
-  // What a pull has to say comes first.
+  // A failed pull is told before a rejected model: the person has to mend the pull first.
   if (early !== null) startEarly(early.model);
   const images = await pullMoves(world, installation, plan, deadline);
   const backup = `${stateName}/backup/${journal.data.run}`;
@@ -160,9 +160,9 @@ async function undoBeforeRecreate(
 ): Promise<void> {
   if (error instanceof Interrupted) throw error;
   const isThere = await engine.answers();
-  // An engine that asks for an end and does not answer is shutting down: it starts this container again.
+  // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
-  // One that is only away may start it again, too, and then the update is begun anew.
+  // Where the engine does not answer, the journal is left without an end: a restarted container begins the update anew.
   if (isThere) {
     await markGoingBack(journal, log, endingOf(error, endingFacts(handles), cancellation.signalNumber));
   }

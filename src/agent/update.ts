@@ -64,11 +64,12 @@ async function endedBefore({ own, place }: FoundInstance): Promise<Ending | null
 async function close(world: World, handles: RunHandles, ending: Ending): Promise<void> {
   const { instance, lock, journal } = handles;
   const engine = world.engine.uncancellable().quiet();
-  // An engine that is away will start a container again that has failed: that one goes on then.
+  // An engine that is away starts this failed container again when it is back; the new start goes on with the journal.
   if (instance === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
   // If the outcome cannot be written, the next run finds an open journal and settles it. The log has its last line.
   await journal?.end(ending).catch(() => {});
-  // Before the policy: killed in between, this container is started again and leaves nothing behind.
+  // The lock goes before the restart policy: a kill between the two lets the engine start this container again, which
+  // then finds the outcome in the journal and leaves nothing behind.
   await lock?.release().catch(() => {});
   const { id, restartPolicy } = instance.own;
   if (restartPolicy !== 'no') await engine.call(['update', '--restart=no', id]).catch(() => {});

@@ -25,13 +25,14 @@ export async function writeFiles(
   );
   if (cancellation.signal.aborted) throw new Cancelled();
   const { run } = journal.data;
-  // Under the host's path: a later run may have the directory mounted elsewhere.
+  // Backups are named by the host's path: a later run may have the directory mounted elsewhere.
   const backups = join(stateDirectory(installation.project.directory), 'backup');
   if (changes.length > 0) log.enter('write');
   const records = await replaceFiles(changes, {
     run,
     backup: changes.length > 0 ? join(backups, run) : null,
-    // Also where nothing is to be written: compose is about to read what somebody may have edited during the pull.
+    // All project files are checked even if none is to be written: `up` is about to read what somebody may have edited
+    // during the pull.
     planned: allFiles(installation.files),
     prepared: (files) => journal.write({ phase: 'write', files }),
   });

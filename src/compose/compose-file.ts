@@ -76,7 +76,7 @@ export function readComposeFile(file: TextFile): ComposeFile {
 }
 
 export function parseComposeFile(file: TextFile): ComposeFile {
-  // Several documents in one file are merged like several files.
+  // Compose merges several documents in one file like several files.
   const documents = parseYaml(file);
   const sections = documents.map((yaml) => ({ yaml, services: yaml.get(yaml.contents, 'services') }));
   const names = [...new Set(sections.flatMap(({ yaml, services }) => yaml.keys(services)))];
@@ -179,7 +179,7 @@ function scalarText(node: Scalar, file: TextFile): ScalarText | null {
   const written = file.text.slice(from, to);
   const quoted = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE';
   const isBlock = node.type === 'BLOCK_FOLDED' || node.type === 'BLOCK_LITERAL';
-  // The text of a block follows its head, in which a comment may say the same.
+  // The search begins behind the head of the block: a comment in the head may hold the same text.
   const inside = isBlock ? written.lastIndexOf(value) : quoted ? 1 : 0;
   const exact = inside >= 0 && written.startsWith(value, inside);
   const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);

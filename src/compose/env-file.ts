@@ -46,7 +46,7 @@ export function findAssignments(text: string, name = '.env'): Assignment[] {
     const nameEnd = at + matched(keyText, at).length;
     const key = checkedKey(at, nameEnd);
     at = nameEnd;
-    // Where the file ends behind a name, compose does not look for spaces in it.
+    // Compose does not look for spaces in a name that the file ends behind.
     if (at >= text.length) return found;
     if (key.includes(' ')) throw invalid('the name of a variable has a space in it');
     if (text[at] === '\n') continue;
@@ -107,7 +107,7 @@ export function assigns(file: TextFile, key: string): boolean {
 
 /** The edit that gives a variable its value: in the last place that assigns it, else in a new last line. */
 export function setVariableEdit(file: TextFile, key: string, value: string): Edit {
-  // Anything else would need quotes, and the kind of quotes depends on what stands around.
+  // Any other character would need quotes, and which kind depends on what stands around.
   if (!/^[A-Za-z0-9._/:@+-]*$/.test(value)) throw new RangeError(`${key}: a value that needs quotes`);
   const { path, text } = file;
   const last = findAssignments(text, basename(path)).findLast((assignment) => assignment.key === key);

@@ -21,7 +21,7 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   const reference = parseReference(resolved.text);
   if (!reference) {
     const why = resolved.unset.length > 0 ? `; ${resolved.unset.join(' and ')} is not set` : '';
-    // A block text ends with a line feed; a sentence stays one line.
+    // A block text ends with a line feed, which must not break the sentence in two.
     const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
@@ -51,7 +51,7 @@ export function sharesPin(files: ProjectFiles, service: string, pins: readonly P
     const own = writtenAt(findPin(files, service));
     return own !== null && pins.some((pin) => writtenAt(pin) === own);
   } catch (error) {
-    // A pin that could not be moved either.
+    // A service whose pin cannot be read shares none that could be moved.
     if (error instanceof UpdateError) return false;
     throw error;
   }

@@ -13,7 +13,7 @@ export interface Interpolated extends Traced {
 const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
-// Values that double one another would fill any memory.
+// The limit stops variables that each hold the one before twice: their values would fill any memory.
 const longest = 100_000;
 
 /**
@@ -67,7 +67,7 @@ export function interpolate(template: Traced, lookup: Lookup, where: string): In
     const rest = afterName + sign.length;
     const has = value !== null && (sign.length < 2 || value.text !== '');
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // Compose resolves it where it does not take it too, and fails where that fails.
+    // Compose resolves the default even if it does not take it, and fails where that fails; so does this.
     if (!isTaken) muted += 1;
     if (sign !== '') expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (!isTaken) muted -= 1;

@@ -6,7 +6,8 @@ import { directoryOf, nameOf, type ProjectFiles } from './project-files.ts';
 import { trace } from './traced.ts';
 import { variablesOf } from './variables.ts';
 
-// Far beyond what people write; two files that include one another from ever new directories would never end.
+// The limit is far beyond what people write; without it, two files that include one another from ever new directories
+// would never end.
 const mostLayers = 1000;
 
 /** A compose file in its place: what its links start from, and what its variables stand for. */
@@ -77,7 +78,7 @@ function includeScope(layer: Layer, include: Include): { base: string; env: Link
     where: placeOf(layer, main?.line ?? 1),
     optional: true,
   };
-  // An empty list counts as none given, to compose as well.
+  // Compose, too, takes an empty list for none.
   if (!envFiles?.length) return { base, env: [byDefault] };
   const env = envFiles.map((link) => ({
     path: resolve(layer.base, resolvedLink(layer, link)),

@@ -67,14 +67,15 @@ function rangeEdit(
 ): Edit {
   const parts = segments(pin.resolved, start, end);
   const written = parts.filter(({ via }) => via !== 'text');
-  // Of several (a `v` or a variant in one, the digits in another), the one that the version is in.
+  // The tag may be made of several variables (a `v` or a variant in one, the digits in another): the one with the digits
+  // is edited.
   const variables =
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
     throw unsupported(pin, `is made of ${names}`);
   }
-  // A variable among written text carries the version; where it does not fit, it may be the variant.
+  // A variable beside written text carries the version as a rule; where the new text does not fit, it is the variant.
   const candidates = [...variables, ...parts.filter(({ via }) => via === 'text')];
   for (const part of candidates) {
     const index = parts.indexOf(part);
@@ -111,7 +112,7 @@ function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): E
     part.text === pin.tag.text &&
     (list === 'composeFiles' || list === 'linkedFiles')
   ) {
-    // What floats by default is for everybody who takes the file; what this install runs is for its env file.
+    // A floating default is for everybody who takes the file, so it stays; what this install runs goes to its env file.
     return variableEdit(files, part.variable, text);
   }
   const file = fileOf(files, part.source);

@@ -6,7 +6,7 @@ import { interpolate, type Lookup } from './interpolation.ts';
 import { placeAt } from './project-files.ts';
 import { type Origin, type Traced, trace } from './traced.ts';
 
-// Far beyond what people write; each step takes room on the stack.
+// The limit is far beyond what people write; each step takes room on the stack.
 const deepest = 200;
 
 interface EnvFile {
@@ -127,7 +127,7 @@ function templateOf(file: TextFile, { key, start, end, quote }: Assignment): Tra
 function unescaped(whole: string, octal: string | undefined, letter: string | undefined): string {
   if (octal !== undefined) {
     const code = /^[0-7]{3}$/.test(octal) ? Number.parseInt(octal, 8) : Number.NaN;
-    // Of an octal number that is none, compose still drops the first 0.
+    // Compose drops the first 0 of an escape even if no octal number follows.
     return code <= 0xff ? String.fromCharCode(code) : `\\${octal}`;
   }
   return letter === undefined ? whole : (escapes[letter] ?? whole);

@@ -17,11 +17,11 @@ import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { placeAt } from './project-files.ts';
 
-// A compose file is read by people; these are far beyond them, and keep a made-up one from exhausting the machine.
+// The limits are far beyond what people write; they keep a made-up file from exhausting the machine.
 const largest = 5 * 1024 * 1024;
 const deepest = 400;
 
-// Ends a line, too, to YAML and to compose; one for one, so that every offset stays.
+// YAML and compose end a line at a lone carriage return, too; it is replaced one for one, so that every offset stays.
 const loneReturn = /\r(?!\n)/g;
 
 type Fail = (offset: number, message: string) => never;
@@ -109,7 +109,7 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
     const map = follow(start);
     if (!isMap(map)) return;
     if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias that contains itself');
-    // Merged again it adds nothing, and looking again and again is how alias bombs work.
+    // A node that was merged already adds nothing; looking at it again and again is how alias bombs work.
     if (seen.has(map)) return;
     seen.add(map);
     yield map as ParsedMap;

@@ -59,7 +59,7 @@ export class PullMeter {
       layer.total = Math.max(layer.total ?? 0, total);
       layer.done = Math.max(layer.done, current);
     } else if (says(afterDownload)) {
-      // One that was here, or came in before it could tell its size, weighs nothing.
+      // A layer that was here already, or that came in before it told its size, counts as nothing.
       layer.total ??= 0;
       layer.done = layer.total;
     } else if (!says(announced)) {

@@ -43,14 +43,14 @@ export class EngineSocket {
 
   constructor(path: string) {
     this.path = path;
-    // An empty host keeps a DOCKER_HOST of the server's environment from being taken in place of the socket.
+    // Without an empty host, dockerode takes DOCKER_HOST of the server's environment in place of the socket.
     this.#queries = new Docker({ host: '', socketPath: path, timeout: queryMs });
     this.#streams = new Docker({ host: '', socketPath: path });
   }
 
   /** By id or name; null where there is none. */
   async inspect(name: string): Promise<ContainerDetails | null> {
-    // The client follows the engine's redirect for an odd path, and comes down with it.
+    // The client crashes when it follows the engine's redirect for an odd path, so such names are not asked for.
     if (!containerName.test(name)) return null;
     const raw = await orNull(this.#queries.getContainer(name).inspect());
     if (raw === null) return null;
@@ -114,7 +114,7 @@ export class EngineSocket {
   }
 
   async start(id: string): Promise<void> {
-    // Mounting and starting take their time on a busy machine.
+    // A start takes long on a busy machine, as the engine mounts first.
     await faulty(withDeadline(this.#streams.getContainer(id).start(), 60_000));
   }
 

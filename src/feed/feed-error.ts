@@ -14,7 +14,7 @@ export class FeedError extends Error {
 export function reasonOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {
-    // One error for each address that was tried.
+    // There is one error for each address that was tried; the first says enough.
     const next: unknown = inner instanceof AggregateError ? inner.errors[0] : inner.cause;
     if (!(next instanceof Error)) break;
     inner = next;

@@ -85,7 +85,7 @@ function headersFor(url: URL, feed: FeedOptions, known: Validators | null): Head
       if (home.username || home.password) headers.set('authorization', basic(home));
       for (const [name, value] of Object.entries(feed.headers ?? {})) headers.set(name, value);
     } catch {
-      // What was thrown quotes the value.
+      // The thrown error quotes the value, which may be a token: it is not passed on.
       throw new FeedError('its headers or its login cannot be sent as they are written');
     }
   }

@@ -56,7 +56,7 @@ interface Entry {
   schema: typeof forgeRelease | typeof staticRelease;
 }
 
-// Their entries are looked at one by one, and not before they are counted.
+// Entries are validated one by one, and not before they are counted.
 const list = z.custom<unknown[]>(Array.isArray);
 const staticPage = z.object({ releases: list });
 
@@ -105,7 +105,7 @@ function webAddress(value: string | null | undefined): string | null {
 }
 
 function shortened(notes: string | null | undefined): string | null {
-  // Not in the middle of a surrogate pair.
+  // The cut must not fall into the middle of a surrogate pair.
   return notes?.slice(0, longestNotes).replace(/[\uD800-\uDBFF]$/, '') || null;
 }
 

@@ -8,7 +8,7 @@ const interval = 10 * minute;
 const longestPause = 240 * minute;
 const longestWait = 24 * 60 * minute;
 
-/** What is published, read every ten minutes and kept in memory (SPEC 4.6). */
+/** What is published, read every ten minutes and kept in memory (docs/contract.md 8.9). */
 export interface Feed {
   /** What was read last; empty before that. */
   readonly releases: readonly Release[];
@@ -61,7 +61,7 @@ export function createFeed(
     if (wait) forbiddenUntil = Date.now() + wait;
     if (failures > 1) return;
     const until = wait ? `, and wants no request before ${new Date(forbiddenUntil).toISOString()}` : '';
-    // Of the address only the host: a token may be in any other part of it.
+    // Only the host of the address is told: a token may be in any other part of it.
     const message = `The releases at ${host} cannot be read: ${reasonOf(error)}${until}. What was read last stays.`;
     log({ level: 'warn', message });
   }
@@ -76,7 +76,7 @@ export function createFeed(
     if (underWay) return underWay;
     if (closing.signal.aborted || forbiddenFor() > 0) return Promise.resolve();
     underWay = read()
-      // Only the host's own code throws here.
+      // Only `onCheck` can throw here, which is the host's code.
       .catch((cause) =>
         log({ level: 'error', message: 'What follows a check of the releases failed.', cause }),
       )
@@ -92,7 +92,7 @@ export function createFeed(
     if (!started || closing.signal.aborted) return;
     const pause =
       Math.min(interval * 2 ** Math.max(failures - 1, 0), longestPause) * (0.9 + 0.2 * Math.random());
-    // A little later than a forge allows: not all instances in the same second.
+    // The check comes a little later than the forge allows, so that not all instances ask in the same second.
     const allowed = forbiddenFor() + minute * Math.random();
     clearTimeout(timer);
     timer = setTimeout(tick, Math.max(pause, allowed));
@@ -101,7 +101,7 @@ export function createFeed(
 
   function tick(): void {
     void check();
-    // Forbidden still, as where the clock was set back.
+    // No check began: it is still forbidden, for example because the clock was set back.
     if (!underWay) schedule();
   }
 

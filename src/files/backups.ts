@@ -28,7 +28,8 @@ export async function keepBackups(
     if (backup === null || text === undefined) continue;
     await writeAside(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode });
   }
-  // A name is on the disk when its directory is: up to one that holds files of the project and was there before.
+  // A file's name is on the disk when its directory is synced, so each directory is, up to one that holds files of the
+  // project and was there before.
   for (let at = directory; ; at = dirname(at)) {
     await fs.sync(at);
     if (at === dirname(at) || records.some(({ path }) => path.startsWith(`${at}/`))) break;
@@ -42,6 +43,6 @@ export async function removeBackups(
   records: readonly FileRecord[],
 ): Promise<void> {
   for (const { backup } of records) if (backup !== null) await fs.remove(backup).catch(() => {});
-  // It goes where it is empty now.
+  // The directory goes, too, where it is empty now; else this fails and it stays.
   await fs.remove(directory).catch(() => {});
 }

@@ -62,13 +62,13 @@ export const disk: FileSystem = {
   },
 
   async write(path, bytes, owner, mode) {
-    // Nobody else reads it before it has the mode it shall have.
+    // The file is created for its owner alone: nobody else reads it before it has its final mode.
     const file = await open(path, 'wx', 0o600);
     try {
       await file.writeFile(bytes);
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
-      // After the owner: changing that clears the set-user-id bits.
+      // The mode is set after the owner: changing the owner clears the set-user-id bits.
       await file.chmod(mode);
     } finally {
       await file.close();

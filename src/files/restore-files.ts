@@ -21,7 +21,7 @@ export async function restoreFiles(
   records: readonly FileRecord[],
   { fs = disk, texts = new Map() }: { fs?: FileSystem; texts?: Texts } = {},
 ): Promise<string[]> {
-  // First: on a full disk, that makes room.
+  // The temporaries go first: that makes room on a full disk.
   await dropTemporaries(fs, records);
   const changed: string[] = [];
   const errors: Error[] = [];
@@ -33,7 +33,7 @@ export async function restoreFiles(
     }
   }
   await dropTemporaries(fs, records);
-  // Those that are as before, too: an interrupted call may have put them back in memory alone.
+  // Directories of files that are as before are synced, too: an interrupted call may have put those back in memory alone.
   for (const directory of directoriesOf(records)) {
     await fs.sync(directory).catch((error) => {
       if (!isGone(error)) errors.push(error);

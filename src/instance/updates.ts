@@ -66,7 +66,7 @@ export class Updates implements UpdateService {
     } catch (error) {
       if (!(error instanceof HomeNotFound)) throw error;
       if (error.mayPass) {
-        // Nobody knows yet: held, until the engine tells.
+        // Nobody knows yet whether a run is on: the queue is held until the engine tells.
         await this.#settings.queue.hold();
         void this.#resumeLater(Date.now() + bootPatienceMs);
       } else {
@@ -119,10 +119,10 @@ export class Updates implements UpdateService {
   }
 
   async record(): Promise<RunRecord | null> {
-    // Whoever comes back for a run must not be told that there is none.
+    // A client that comes back for a run must not be told that there is none.
     await this.#resumed;
     if (!this.#keeper.isUnderWay) {
-      // What the queue or the channel fail in is no matter of a run.
+      // A failure of the platform's queue or channel is no matter of a run.
       await this.#outlook.recent().then(
         (seen) => this.#notice(seen),
         () => {},
@@ -131,25 +131,25 @@ export class Updates implements UpdateService {
     return this.#keeper.record;
   }
 
-  /** Hold, then check, then launch (SPEC 4.2); whatever comes to no launch releases the hold. */
+  /** Hold, then check, then launch (docs/contract.md 8.2); whatever comes to no launch releases the hold. */
   async #start(named: string | null): Promise<{ run: Run } | { reason: Reason }> {
     this.closing.throwIfAborted();
     if (!this.#keeper.isUnderWay) await this.#keeper.settled();
     const before = await this.#outlook.look();
     this.#notice(before);
-    // Where there is no place for an update, or one is on, the queue is let alone: it may be held for that one.
+    // Where no update can run, or one is on, the queue is let alone: it may be held for that one.
     const elsewhere = this.#reason({ ...before, jobs: [] }, null);
     if (elsewhere) return { reason: elsewhere };
 
     let isKept = false;
     await this.#settings.queue.hold();
     try {
-      // Looked at only now: what has not begun by now does not begin before the end of the update.
+      // The jobs are looked at only now, after the hold: a job that has not begun by now begins after the update.
       const seen = await this.#outlook.look();
       this.#notice(seen);
       const goal = goalFor(named, await this.#known(seen.channel));
       const reason = this.#reason(seen, 'upToDate' in goal ? goal.upToDate : null);
-      // Another server of this instance may have been faster: the hold is its run's then.
+      // Another server of this instance may have been faster: then the hold belongs to its run.
       isKept = this.#keeper.isUnderWay;
       if (reason) return { reason };
       const { home } = seen;
@@ -194,7 +194,7 @@ export class Updates implements UpdateService {
   /** A run that somebody else has started: by hand, or by another server of this instance. */
   #notice({ updater }: Surroundings): void {
     if (!updater?.isOurs || !isUnderWay(updater.container)) return;
-    // Where the host cannot hold its queue the keeper tells.
+    // Where the host cannot hold its queue, the keeper tells the log.
     this.#keeper.adopt(updater.container).catch(() => {});
   }
 
@@ -212,11 +212,11 @@ export class Updates implements UpdateService {
   async #resume(): Promise<void> {
     const { home, homeless, updater } = await this.#outlook.look();
     if (homeless) throw homeless;
-    // One that was made and never started is nobody's run.
+    // A container that was made and never started is nobody's run.
     const isRun =
       updater?.isOurs && (updater.container.status !== 'created' || isUnderWay(updater.container));
     if (!isRun) return this.#settings.queue.release();
-    // What had ended before this server started was reported by the one before it.
+    // A run that had ended before this server started was reported by the server before it.
     const startedAt = Date.parse(home?.startedAt ?? '');
     await this.#keeper.adopt(updater.container, ({ endedAt }) => Date.parse(endedAt ?? '') < startedAt);
   }
@@ -241,7 +241,7 @@ export class Updates implements UpdateService {
     this.#outlook.forget();
     await this.#outlook.look().then(
       (seen) => this.#notice(seen),
-      // What fails here fails for whoever asks next, who is told.
+      // A failure here is not told: the next question fails the same way, and its asker is told.
       () => {},
     );
   }

@@ -1,4 +1,4 @@
-/** Phases of a run, in the order in which they happen (SPEC 1.3). */
+/** Phases of a run, in the order in which they happen (docs/contract.md 2.1). */
 export const phases = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify', 'done'] as const;
 export type Phase = (typeof phases)[number];
 

@@ -10,13 +10,13 @@ const lineForm = new RegExp(
   's',
 );
 
-// What could break a line in two, move a terminal's cursor, turn the text's direction, or be lost in UTF-8.
+// Characters that could break a line in two, move a terminal's cursor, turn the text's direction, or be lost in UTF-8.
 const unsafe = /[\\\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
 const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
 /**
- * An event as its line of the log (SPEC 1.7), without a line end. Ordinary messages read as they are; a backslash is
+ * An event as its line of the log (docs/contract.md 6.1), without a line end. Ordinary messages read as they are; a backslash is
  * doubled, a control character is written `\n` or `\u001b`, and a message that begins like a percentage gets a
  * backslash in front, so that `parseLine` gives the event back whatever it says.
  */

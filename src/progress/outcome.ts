@@ -1,6 +1,6 @@
 import type { ProgressEvent } from './event.ts';
 
-/** How a run ends, in words (SPEC 1.2). */
+/** How a run ends, in words (docs/contract.md 1.4). */
 export const outcomes = [
   'updated',
   'unchanged',

@@ -1,7 +1,7 @@
 import { compareVersions } from './order.ts';
 import { parseTag, type Target } from './tag.ts';
 
-/** What an instance is offered: releases cut by hand, or every build (SPEC 4.4). */
+/** What an instance is offered: releases cut by hand, or every build (docs/contract.md 8.5). */
 export const channels = ['stable', 'canary'] as const;
 export type Channel = (typeof channels)[number];
 
@@ -24,7 +24,7 @@ export function channelOf(version: string): Channel | null {
   return tag.version.includes('-') ? 'canary' : 'stable';
 }
 
-// Asked for with every status, of lists that are read once in ten minutes.
+// The newest release is asked for with every status, and the lists change once in ten minutes: so it is remembered.
 const found = new WeakMap<readonly Release[], Partial<Record<Channel, Release | null>>>();
 
 /**

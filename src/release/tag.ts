@@ -1,6 +1,6 @@
 import valid from 'semver/functions/valid.js';
 
-/** What the tag of an image says about its version (SPEC, "Words"). */
+/** What the tag of an image says about its version. */
 export type Tag =
   | {
       kind: 'release';

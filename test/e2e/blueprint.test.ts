@@ -10,7 +10,7 @@ import { engineSocket } from '../rig/engine-api.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
-// SPEC 3.3: a container that compose has removed is made again as it was, with its anonymous volumes, so that neither
+// docs/contract.md 5.9: a container that compose has removed is made again as it was, with its anonymous volumes, so that neither
 // its neighbours nor the operator's own next `docker compose up -d` see a difference.
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the engine says is compared, field by field

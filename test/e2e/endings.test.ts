@@ -26,7 +26,7 @@ import {
 import { expectBroughtBack, expectUntouched, expectUpdated } from './support/expect-update.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Every exit code of SPEC 1.2: what the log says, the state that the instance is in, and that it is in that state.
+// Every exit code of docs/contract.md 1.4: what the log says, the state that the instance is in, and that it is in that state.
 
 const toNext = ['--target', 'v1.1.0'];
 const bumped = (text: string) => text.replace('v1.0.0', 'v1.1.0');

@@ -11,7 +11,7 @@ import { startBadRegistry } from './support/bad-registry.ts';
 import { messages, outcome, runUpdater } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// What an operator reads, what the server parses, and what must never be in either (1.7 and 1.8 of the specification).
+// What an operator reads, what the server parses, and what must never be in either (docs/contract.md 6.1 to docs/contract.md 6.7).
 
 const lastRun = (instance: Instance) => instance.read('.svc-updater/last-run.log');
 const lines = (text: string) => text.split('\n').filter((line) => line !== '');

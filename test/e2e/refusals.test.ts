@@ -20,7 +20,7 @@ import { registryFaults, startBadRegistry } from './support/bad-registry.ts';
 import { expectUntouched } from './support/expect-update.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Every rule of SPEC 1.5 that forbids an update: exit 3, and not a byte and not a container is another one.
+// Every rule of docs/contract.md 4.1 that forbids an update: exit 3, and not a byte and not a container is another one.
 
 const toNext = ['--target', 'v1.1.0'];
 const untouched = (version: string) => `refused: nothing was changed, ${version} runs on.`;

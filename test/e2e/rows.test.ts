@@ -11,7 +11,7 @@ import { type ExpectedUpdate, expectUntouched } from './support/expect-update.ts
 import { type ExpectedLog, findUnchanged, runUpdater, updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Table 2.1 of the specification, and 2.2 and 2.3 as far as they change what it says.
+// The table of docs/contract.md 3.2, with what the promises after it change of it.
 
 /** A run that finds nothing to do. */
 interface Idle extends ExpectedLog {

@@ -167,7 +167,7 @@ async function launched(name: string, not: string): Promise<any> {
   throw new Error('no updater was launched');
 }
 
-/** Exactly the mounts, capabilities, network and policy of SPEC 4.7. */
+/** Exactly the mounts, capabilities, network and policy of docs/contract.md 8.10. */
 // biome-ignore lint/suspicious/noExplicitAny: as the engine says it
 function expectContainer(container: any, directory: string, project: string, run: string): void {
   const { HostConfig: host, Config: config, NetworkSettings: network } = container;

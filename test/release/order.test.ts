@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compareVersions, isMajorChange } from '../../src/release/order.ts';
 
 describe('compareVersions', () => {
-  it('orders as SPEC 2.4 says', () => {
+  it('orders by semantic version precedence, as docs/contract.md 3.12 says', () => {
     const inOrder = [
       '0.9.9',
       '1.5.9',

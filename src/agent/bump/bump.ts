@@ -28,7 +28,7 @@ export async function bump(
   hideSecrets(log, project, []);
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
-    // Where people install the plugin for themselves.
+    // The directory in which people install the compose plugin for themselves.
     const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
     await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
     const engine = new Engine(

@@ -34,7 +34,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
     throw reachOf(project).remote[0] ?? error;
   });
   const files = await givenFiles(project, before);
-  // Compose takes its time over a model: while it reads the files of today, the edits are worked out and proposed to it.
+  // Compose takes long for a model, so it reads today's files and the proposed ones at the same time.
   const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
   if (today.status === 'rejected') throw today.reason;
   if (proposed.status === 'rejected') throw proposed.reason;
@@ -119,7 +119,7 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
 export function hideSecrets(log: Log, files: ProjectFiles, pins: readonly Pin[]): void {
   const images = pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]);
   let mask: ((text: string) => string) | undefined;
-  // Made when there is something to say: an env file may be long.
+  // The mask is made at the first line, not before: an env file may be long, and many runs print nothing of it.
   log.hide((text) => {
     mask ??= createMask({
       secrets: secretsOfFiles(allEnvFiles(files)),

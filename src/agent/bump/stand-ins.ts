@@ -14,7 +14,7 @@ export async function standIns(files: ProjectFiles): Promise<StandIns> {
   const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
   const hasAll = (await Promise.all(there)).every(Boolean);
   return {
-    // A number is accepted wherever a text is; compose rejects the rest, and says so.
+    // The stand-in value is a number, which compose accepts wherever it accepts a text; where it does not, compose says so.
     envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
     composeFiles: hasAll ? [] : [withoutEnvFiles(layers)],
   };

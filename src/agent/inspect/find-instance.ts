@@ -27,7 +27,7 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
     engineFacts(engine),
     engine.callOrThrow(['compose', 'version', '--short']),
   ]).catch(async (error) => {
-    // Where the engine cannot be used, the check knows best why.
+    // The check has the best sentence for an engine that cannot be used.
     await fits;
     throw error;
   });

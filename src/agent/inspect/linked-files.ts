@@ -19,7 +19,8 @@ export async function readMountedLinks(files: ProjectFiles, paths: HostPaths): P
   const outside: Linked[] = [];
   const linked = await withLinkedFiles(files, async (link) => {
     if (paths.fromHost(link.path) !== null) return (await exists(link.path)) ? readTextFile(link.path) : null;
-    // The .env beside an included file may be there or not: what is not mounted cannot be told.
+    // A file that is not mounted is taken as needed: whether an optional one, such as the .env beside an included file,
+    // exists cannot be seen from here.
     outside.push(link);
     return null;
   });
@@ -47,7 +48,7 @@ export function checkEnvFiles(
   }
   const named: Named[] = [];
   for (const layer of reachOf(files).layers) {
-    // A base that a service extends may bring env files of its own: which service it is matters less than that it is read.
+    // A service that is extended may bring env files of its own, so it counts as wanted.
     const wanted = new Set(layer.follows ? closure : layer.file.services);
     for (const name of wanted) {
       const entry = layer.file.service(name);

@@ -51,7 +51,7 @@ export async function locateProject(
   const matches = projects.flatMap((project) =>
     hostDirectories.filter(({ host }) => host === project.directory).map(({ here }) => ({ project, here })),
   );
-  // No mount is a compose directory itself: one above it may be.
+  // No mount holds a compose file itself; a compose directory may lie below one.
   const below =
     matches.length > 0 || options.dir
       ? []
@@ -139,7 +139,7 @@ function byName(
   const here = paths.fromHost(row.directory);
   if (here && (!given || candidates.includes(here)))
     return { name, directory: row.directory, mountedAt: here };
-  // The labels name another spelling of the mounted directory, such as a symlinked path: --project vouches for it.
+  // The labels may name the mounted directory by another spelling, such as a symlinked path; --project vouches for it.
   const [mountedAt, ...others] = candidates;
   if (mountedAt && others.length === 0 && paths.toHost(mountedAt)) {
     paths.alias(row.directory, mountedAt);

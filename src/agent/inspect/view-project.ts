@@ -54,13 +54,13 @@ export async function viewProject(
       }),
     );
   hide(null);
-  // What is wrong with the files themselves comes first.
+  // A mistake in the files is told before compose's answer, which only follows from it.
   const asked = startEarly(compose.config());
   const files = await readMountedLinks(await readFiles(project), paths);
   hide(files);
   const checkEnv = (known: Model | null) => checkEnvFiles(files, known, services, paths);
   const model = await asked.catch((error) => {
-    // Compose says of a file that is not mounted here that it does not exist.
+    // Compose says of an unmounted file that it does not exist; the check for mounts says it better, so it comes first.
     checkEnv(null);
     throw reachOf(files).remote[0] ?? error;
   });
@@ -105,7 +105,7 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
   };
 }
 
-/** Never masked: image references, the project's name and paths (SPEC 1.7). */
+/** Never masked: image references, the project's name and paths (docs/contract.md 6.7). */
 function keptTexts(project: ComposeProject, containers: readonly Container[], model?: Model): string[] {
   const images = [
     ...containers.map(({ imageReference }) => imageReference),
@@ -117,7 +117,7 @@ function keptTexts(project: ComposeProject, containers: readonly Container[], mo
     ...[...project.files, ...project.envFiles].flatMap((file) => [file, basename(file)]),
     ...containers.map(({ imageId }) => imageId),
     ...containers.flatMap(({ mounts }) => mounts.flatMap(({ source, destination }) => [source, destination])),
-    // The repository alone as well: the new release is another tag of it.
+    // The repository alone is kept, too: the new release is another tag of it.
     ...images.flatMap((image) => [image, parseReference(image)?.repository ?? image]),
   ];
 }

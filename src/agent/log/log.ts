@@ -61,7 +61,7 @@ export class Log {
    */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
-    // A full disk must not end a run for its copy of the log: the container's own log goes on.
+    // The copy is a convenience: where the disk is full the run goes on, and the container's own log has all lines.
     const keep = (write: () => void) => {
       try {
         if (works) write();
@@ -76,7 +76,7 @@ export class Log {
     this.#sinks.push((event) =>
       keep(() => {
         if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
-        // Somebody has removed it: it is written anew once its directory is there again.
+        // Somebody has removed the copy: it is written anew once its directory is there again.
         else if (existsSync(dirname(path))) whole('w');
       }),
     );

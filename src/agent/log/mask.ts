@@ -13,11 +13,11 @@ export interface MaskOptions {
 const hidden = '***';
 const headLength = 4;
 const secretKey = /PASS|SECRET|TOKEN|KEY|AUTH|CREDENTIAL/i;
-// A scheme is bounded, or a long run of letters would be tried from each of its letters.
+// The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
 const urlCredentials = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@:]*:[^\s/?#]*@/gi;
 
 /**
- * The filter that every line of the log goes through (SPEC 1.7): values of 8 or more characters, or of 4 or more where
+ * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
  * the key looks secret, become `***` in each form in which they may be printed; so does `user:password` in any URL.
  */
 export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: string) => string {
@@ -46,7 +46,7 @@ function forms(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const goJson = json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
   const printed = [value, json, goJson, value.replaceAll('$', '$$$$'), value.replaceAll("'", "''")];
-  // A lone surrogate has no form in a URL.
+  // encodeURIComponent throws at a lone surrogate.
   if (!/\p{Cs}/u.test(value)) printed.push(encodeURIComponent(value), encodeURI(value));
   return [...new Set(printed)];
 }
@@ -72,7 +72,7 @@ function finder(texts: readonly string[]): Find {
   const longestFirst = new Map(
     [...lengthsByHead].map(([head, lengths]) => [head, [...lengths].sort((a, b) => b - a)]),
   );
-  // The few texts that are shorter than a head are heads of their own.
+  // A text that is shorter than a head is its own head.
   const headLengths = [...new Set([...longestFirst.keys()].map((head) => head.length))].sort((a, b) => b - a);
 
   return (text, accepts = () => true) => {
@@ -117,7 +117,7 @@ function hideSecrets(text: string, matches: readonly Match[], kept: readonly Mat
       next += 1;
     }
     if (end <= keptUntil || end <= shown) continue;
-    // Secrets that overlap are hidden as one, or the rest of the second would be left.
+    // Overlapping secrets are hidden as one stretch: hidden one by one, the rest of the second would be shown.
     if (start >= shown) parts.push(text.slice(shown, start), hidden);
     shown = end;
   }

@@ -30,7 +30,7 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
   for (const warning of plan.warnings) log.warn(warning);
 }
 
-/** A default that floats stays as it is: the variable is set in the env file instead (SPEC 2.1). */
+/** A default that floats stays as it is: the variable is set in the env file instead (docs/contract.md 3.4). */
 function describeBump({ pin, tag }: Move, envFile: string): string {
   const { kind, variable, description } = pin.place;
   return kind === 'default' && pin.tag.kind !== 'release'

@@ -32,7 +32,7 @@ export interface UpdatePlan {
 export const movesOf = ({ app, workers }: UpdatePlan): Move[] => [app, ...workers];
 
 /**
- * Decides what an update does (contract 3.1); touches nothing.
+ * Decides what an update does (docs/contract.md 3.2); touches nothing.
  * Refusals: no-target, downgrade, pin-unsupported.
  */
 export function planUpdate(installation: Installation, asked: Target | null): UpdatePlan {

@@ -54,7 +54,7 @@ export async function modelWith(
         envFiles: [...(await copies(files.envFiles, 'e')), ...moreEnvFiles],
       });
     }
-    // A link leads to a changed file: the texts must stand where the links lead to.
+    // An `include` or `extends` leads to a changed file, so the new texts must stand where those links lead to.
     const shadow = await castShadow(stage, compose.project.directory, files, changed);
     const model = await compose.under(shadow).config({
       files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],

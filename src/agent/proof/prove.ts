@@ -27,7 +27,7 @@ export interface Proof {
   alsoMoved: string[];
 }
 
-// Under another source, port or network a service would lose what it has today.
+// With another value of one of these keys a service would lose data, a port or a network that it has today.
 const holds = new Set([
   ...['volumes', 'volumes_from', 'tmpfs', 'devices', 'configs', 'secrets', 'env_file'],
   ...['ports', 'expose', 'networks', 'network_mode', 'links', 'external_links', 'extra_hosts'],
@@ -54,7 +54,7 @@ export function prove(before: Model, after: Model, planned: Expected): Proof {
     if (comesAlong && isSame && movesAlong(from, to, moves)) {
       proof.alsoMoved.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
-      // Compose itself makes nothing of an extension: it often holds the anchor of an image.
+      // An extension changes no service by itself; it may differ where it holds the anchor of a moved image.
       if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
         proof.unexpected.push(says);
       }
@@ -100,7 +100,7 @@ export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Su
 }
 
 function follows(from: string, to: string, change: Substitution): boolean {
-  // A variable that was not set until now stood for nothing.
+  // The variable was not set before: its old value is the empty text.
   return change.from === ''
     ? to.replaceAll(change.to, '') === from
     : from.replaceAll(change.from, change.to) === to;
@@ -110,7 +110,7 @@ function follows(from: string, to: string, change: Substitution): boolean {
 function movesAlong(from: string, to: string, moves: readonly Substitution[]): boolean {
   const [old, now] = [parseReference(from), parseReference(to)];
   if (!old || !now || old.repository !== now.repository) return false;
-  // A digest that stays where the tag moves is another release's.
+  // The tag moves and the digest stays: then the digest names another release than the tag.
   if (old.digest !== null && old.digest === now.digest) return false;
   return moves.some((move) => {
     const planned = parseReference(move.from);

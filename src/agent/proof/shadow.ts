@@ -26,7 +26,7 @@ export async function castShadow(
       if (!isReal) await symlink(entry, join(root, entry));
     }
   }
-  // A link by an absolute path would lead out of the shadow, to the file as it is.
+  // An `include` by an absolute path would lead out of the shadow, to the unchanged file.
   const shadowLinks = (text: string) =>
     changed.reduce((done, path) => done.replaceAll(path, `${root}${path}`), text);
   const env = new Set(allEnvFiles(files));

@@ -92,7 +92,7 @@ function reporter(meter: PullMeter, names: string, log: Log, percent: boolean): 
     if (!state || state.totalBytes < tellingBytes || Date.now() - reportedAt < progressEveryMs) return;
     const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
     const done = megabytes(state.doneBytes);
-    // While layers are still to come, nobody knows of how much.
+    // While layers are still to come, nobody knows the total.
     const sentence = `${names} ${state.percent === null ? `${done} MB so far` : `${done} of ${megabytes(state.totalBytes)} MB`}`;
     const news = `${state.percent} ${sentence}`;
     if (news === reported) return;

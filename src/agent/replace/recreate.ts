@@ -103,7 +103,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
     if (result.exitCode === 0) return;
     const messages = composeMessages(result.stderr);
     const lost = isConnectionLost(result.stderr);
-    // Where there is no way back, everything is worth another try.
+    // There is no way back once the new version has started, so every failure is worth another try then.
     const isStuck = stuck.test(result.stderr);
     force ||= isStuck;
     if (attempt < tries && (lost || isStuck || stillBusy.test(result.stderr) || !mayGoBack())) {
@@ -134,7 +134,7 @@ export async function removeLeftovers(
   log: Log,
 ): Promise<void> {
   if (containers.length === 0) return;
-  // Without --volumes: an anonymous volume may be the one of the container it was to replace.
+  // `rm` without --volumes: an anonymous volume may belong to the container that this one was to replace.
   await engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
   log.info(
     `removed what an earlier compose call left behind: ${containers.map(({ name }) => name).join(', ')}`,

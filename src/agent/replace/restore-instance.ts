@@ -114,7 +114,7 @@ type Executors = {
 };
 
 const executors: Executors = {
-  // Never with their volumes: an anonymous one is the old container's.
+  // `rm` without --volumes: the new container shares its anonymous volumes with the old one.
   'remove-new': ({ containers }, { engine }) =>
     engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]),
   'remove-orphan': ({ record }, { engine }) => engine.callOrThrow(['rm', '--force', record.id]),

@@ -40,10 +40,10 @@ export type AfterPutBack =
 
 export type EarlierStepOf<K extends EarlierStep['kind']> = Extract<EarlierStep, { kind: K }>;
 
-/** Decides what to do about a run that ended with something left to do (contract 5.3); touches nothing. */
+/** Decides what to do about a run that ended with something left to do (docs/contract.md 5.4); touches nothing. */
 export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   if (now.stranger !== null) return { kind: 'leave-alone', because: now.stranger };
-  // It has ended 'broken' and told a person so: nothing of it goes on by itself.
+  // The run ended 'broken' and told a person to look: nothing of it goes on by itself.
   if (!isHalfDone(data)) return { kind: 'begin-anew' };
   const { changeover, goingBack, started } = data;
   const exhausted = now.attempt > maxAttempts;

@@ -159,6 +159,6 @@ async function bringForward({ world, journal }: EarlierWork, changeover: Changeo
     if (!(error instanceof UpdateError)) throw error;
     for (const line of [...error.detail, error.message]) log.warn(line);
   });
-  // What is down since then is still meant to run, which a closed journal would not say.
+  // A container that went down in this attempt must run again; only the mark `started` makes the next run start it.
   await journal.note({ started: true });
 }

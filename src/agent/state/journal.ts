@@ -12,7 +12,7 @@ import type { EndingFacts } from '../log/ending-facts.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { runStamp } from './kept-runs.ts';
 
-/** What the instance must be put back to, and how far the run has come (SPEC 3.2). Plain JSON. */
+/** What the instance must be put back to, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
 export interface JournalData {
   format: 1;
   /** `20261121T104207Z`; also the name of its backups. */

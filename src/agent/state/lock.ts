@@ -43,7 +43,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
   const mine = join(state, `lock.${own.id.slice(0, 12)}`);
   const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
   const text = `${JSON.stringify(holder)}\n`;
-  // Linked into place whole: nobody ever reads a lock without its owner in it.
+  // The lock is written aside and linked into place, so that nobody ever reads one without its owner in it.
   const failed = (cause: Error) => {
     throw new UpdateError('write-failed', `the lock cannot be written: ${cause.message}`, { cause });
   };
@@ -110,7 +110,8 @@ async function removeStale({ engine, log }: Doors, lock: string, own: Container)
       `took over the lock of ${holder.name || holder.containerId.slice(0, 12)}, which no longer runs (since ${holder.since})`,
     );
   }
-  // Two that find the same stale lock must not remove each other's new one: whoever moved it looks at what it moved.
+  // Two updaters may find the same stale lock. The slower one could remove the new lock of the faster one, so each looks
+  // at what it has moved aside, and gives a lock back that is not the stale one.
   const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
   const moved = await rename(lock, aside).then(
     () => true,

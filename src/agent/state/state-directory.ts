@@ -15,10 +15,10 @@ export async function openStateDirectory(directory: string): Promise<string> {
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-    // Where a person has made it, or loosened it, the backups in it are private all the same.
+    // The mode is set even if the directory exists: a person may have made it, and its backups must be private.
     await chmod(state, 0o700);
     await writeFile(join(state, '.gitignore'), '*\n');
-    // A journal in a directory that a power cut takes back would be no journal.
+    // The directory's own name must survive a power cut, or the journal in it does not.
     await disk.sync(directory);
     return state;
   } catch (error) {

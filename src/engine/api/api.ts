@@ -58,7 +58,7 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<ApiAnsw
           { cause },
         );
       }
-      // The command line waits for an engine that went away, and tells about it.
+      // The call through the command line waits for an engine that went away, and tells about it in the log.
       await engine.callOrThrow(['version', '--format', '{{.Server.Version}}']);
     }
   }
@@ -71,7 +71,7 @@ export function refusal({ status, body }: ApiAnswer): string {
     const { message } = JSON.parse(text);
     if (typeof message === 'string') return message;
   } catch {
-    // Not the engine's JSON: a proxy's page, say.
+    // The body is not the engine's JSON; it may be a proxy's page.
   }
   return text.split('\n')[0]?.slice(0, 300) || `status ${status}`;
 }
@@ -132,15 +132,15 @@ export function openRequest(
   path: string,
   { headers, ...how }: { method?: string; signal?: AbortSignal; headers?: OutgoingHttpHeaders } = {},
 ): ClientRequest {
-  // Imported by name, all of it is loaded at every start, a client for the web with it.
+  // An import by name would load the whole module at every start, also for a plain socket.
   const { request } = process.getBuiltinModule(tls ? 'node:https' : 'node:http');
   return request({
     ...options,
     ...how,
     path: prefix + path,
-    // A connection kept open may be one to an engine that has gone.
+    // No connection is kept open: it could be one to an engine that has gone.
     agent: false,
-    // The name is of no use to an engine, and of a socket there is none.
+    // A unix socket has no host name, but HTTP/1.1 wants the header; the engine ignores its value.
     headers: { ...(options.socketPath === undefined ? {} : { Host: 'engine' }), ...headers },
   });
 }

@@ -91,11 +91,12 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
 /** What the image supplied may be given again: the engine merges it to the same. */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
   const {
-    // With the endpoint of its network, see `networksOf`.
+    // The MAC address goes with the endpoint of its network, see `networksOf`.
     MacAddress: _,
     ...kept
   } = config;
-  // The default is made from the id; and who shares a host name may not bring one along.
+  // The default host name is made from the id and would be wrong for a new one; a container that shares the host's UTS
+  // namespace may not have one.
   if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
   if (mode.startsWith('container:')) {
     delete kept.Hostname;
@@ -115,7 +116,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       .filter(({ Type, Name }) => Type === 'volume' && Name)
       .map((mount) => [clean(String(mount.Destination)), mount]),
   );
-  // A bind that is a path alone asks for an anonymous volume, too.
+  // A bind without a colon asks for an anonymous volume; those are named below.
   const binds = strings(host.Binds).filter((bind) => bind.includes(':'));
   const mounts = list(host.Mounts).map((mount) => {
     const volume = volumes.get(clean(String(mount.Target)));
@@ -128,7 +129,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       ...Object.keys(object(host.Tmpfs)),
     ].map(clean),
   );
-  // A named volume that nothing here names is another container's, by `VolumesFrom`, and comes with it again.
+  // A named volume that neither Binds nor Mounts name comes by `VolumesFrom`, which brings it again.
   const anonymous = [...volumes]
     .filter(([destination, { Name }]) => !named.has(destination) && /^[0-9a-f]{64}$/.test(String(Name)))
     .map(([destination, { Name, RW }]) => ({

@@ -25,7 +25,7 @@ export async function readContainerFile(
   const answer = await askApi(engine, {
     method: 'GET',
     path: `/containers/${id}/archive?path=${encodeURIComponent(path)}`,
-    // Headers and padding come on top; a directory or a bigger file is not read to its end.
+    // The limit leaves room for headers and padding, and ends the reading of a directory or of a file that is too big.
     limit: maxBytes + 16 * block,
     cut: true,
   });
@@ -61,7 +61,7 @@ function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFile {
             content,
           };
     }
-    // Of an extended header just the numbers matter; a long name of the older kind is of no use here.
+    // Only the numbers of an extended header are needed here; names are not.
     if (kind === 'x') extended = records(content.toString());
     at += block + Math.ceil(size / block) * block;
   }

@@ -1,4 +1,5 @@
 import type { Engine } from '../cli/engine.ts';
+import { logTiming } from '../timing.ts';
 import { apiTarget, openRequest } from './api.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
@@ -16,11 +17,14 @@ export interface EngineEvents {
  */
 export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
   const query = new URLSearchParams({ filters: JSON.stringify({ container: ids, event: kinds }) });
+  const beganAt = performance.now();
   const asked = openRequest(apiTarget(engine.address), `/events?${query}`);
   let heard = false;
+  let status: number | null = null;
   let wake = () => {};
   asked.on('error', () => {});
   asked.on('response', (answer) => {
+    status = answer.statusCode ?? null;
     answer.on('error', () => {});
     answer.on('data', () => {
       heard = true;
@@ -41,6 +45,9 @@ export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
       }
       heard = false;
     },
-    close: () => asked.destroy(),
+    close: () => {
+      logTiming('GET /events', beganAt, `status ${status}`);
+      asked.destroy();
+    },
   };
 }

@@ -48,7 +48,7 @@ export async function inspectContainers(engine: Engine, names: readonly string[]
   const found: Container[] = [];
   for (let at = 0; at < names.length; at += atATime) {
     const answers = await Promise.all(
-      // Of a container that it is removing, the engine may know too little for an answer.
+      // A 500 stands for a container that is just being removed: the engine knows too little of it for an answer.
       names
         .slice(at, at + atATime)
         .map((name) => get(engine, `/containers/${encodeURIComponent(name)}/json`, [404, 500])),

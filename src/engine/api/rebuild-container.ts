@@ -33,7 +33,7 @@ export async function rebuildContainer(
   try {
     await complete(engine, blueprint, id, image.apiVersion);
   } catch (error) {
-    // Half a container must not be taken for a whole one.
+    // A container without its networks and files must not be taken for the old one by a later run.
     await remove(engine, id).catch(() => {});
     throw error;
   }

@@ -11,7 +11,7 @@ export async function createScratch(
   const answer = await askApi(engine, {
     method: 'POST',
     path: '/containers/create',
-    // An image without a command can only be created with one.
+    // The engine creates no container without a command, and an image may have none.
     body: { Image: image, Cmd: ['-'], Labels: labels, HostConfig: { NetworkMode: 'none' } },
   });
   if (answer.status !== 201) {

@@ -58,7 +58,7 @@ export async function runCommand(
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal);
     } catch {
-      // The group has ended by itself.
+      // The process group has ended by itself.
     }
   };
   const stop = () => {

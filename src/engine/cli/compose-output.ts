@@ -10,7 +10,7 @@ export function composeMessages(stderr: string): string[] {
     const text = readLine(line.trim());
     if (text && !messages.includes(text)) messages.push(text);
   }
-  // The error that ends the call repeats one of those before it.
+  // The last error of a call repeats an earlier one with a prefix.
   const last = messages.at(-1)?.replace(/^Error response from daemon: /, '');
   return messages.filter((text, index) => index === messages.length - 1 || !last || !text.endsWith(last));
 }

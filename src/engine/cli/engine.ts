@@ -187,7 +187,7 @@ export class Engine {
       const result = await this.#run(probe, { deadlineMs: probeMs });
       if (result.aborted) throw this.abortion;
       if (result.exitCode === 0) {
-        // It may be a registry that was lost, and not the engine: then there is nothing to tell.
+        // If the engine answers at the first look, the lost connection was one to a registry: then there is nothing to tell.
         if (told) this.#options.onAway?.('the engine is back; going on');
         return;
       }

@@ -33,7 +33,7 @@ export interface ChannelStore {
   write(channel: Channel): Awaitable<void>;
 }
 
-/** What only the host knows (SPEC 4). */
+/** What only the host knows. */
 export interface InstanceOptions {
   /** The server's own version: `v1.4.2` or `v1.6.0-canary.3`. With anything else, nothing is offered. */
   version: string;

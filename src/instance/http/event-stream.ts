@@ -28,8 +28,8 @@ export function hasSeenTheEnd(record: RunRecord, lastEventId: string | null): bo
 }
 
 /**
- * The run as a stream of events (SPEC 4.3): `run` with its state, then `line` for each further line of its log and
- * `run` after whatever changed, up to the outcome; ids are `<run id>:<number of the last line>`, that of the last event
+ * The run as a stream of events (docs/contract.md 8.3): `run` with its state, then `line` for each further line of its
+ * log and `run` after whatever changed, up to the outcome; ids are `<run id>:<number of the last line>`, that of the last event
  * `<run id>:end`. Who comes back with an id of this run gets every line since. It stops without an outcome when
  * `closing` is given: the client comes back to the next server.
  *
@@ -113,7 +113,7 @@ class News {
       text += `retry: ${retry}\n\n`;
     }
     const { run, hasEnded, lineCount } = this.#record;
-    // A new server still reads what the client has read: its state is an older one.
+    // A new server may still be reading lines that the client has read already: its state is an older one.
     if (this.#cursor > lineCount && !hasEnded) return text;
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);

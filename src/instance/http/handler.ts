@@ -17,8 +17,8 @@ interface Endpoint {
 }
 
 /**
- * The endpoints of SPEC 4 below `path`, without a slash at the end. Never rejects: whatever goes wrong is answered
- * with problem+json, and what the host has to know is told to its log.
+ * The endpoints (docs/contract.md 8.6 and docs/contract.md 8.8) below `path`, without a slash at the end. Never rejects:
+ * whatever goes wrong is answered with problem+json, and what the host has to know is told to its log.
  */
 export function createHandler(
   service: UpdateService,
@@ -89,7 +89,7 @@ function endpoints(service: UpdateService, path: string): Map<string, Map<string
         headers: {
           ...commonHeaders,
           'Content-Type': 'text/event-stream',
-          // Else nginx collects events until a buffer is full.
+          // Without this header nginx collects events until a buffer is full.
           'X-Accel-Buffering': 'no',
         },
       });
@@ -105,7 +105,7 @@ function endpoints(service: UpdateService, path: string): Map<string, Map<string
     },
   };
 
-  // Maps, as a method may be called `constructor`.
+  // The routes are Maps, as a method of a request may be called `constructor`.
   return new Map([
     [
       path,

@@ -192,7 +192,7 @@ function convert(registry: z.core.$ZodRegistry<{ id: string }>, io: 'input' | 'o
     io,
     uri: (id) => `#/components/schemas/${id}`,
     override: ({ jsonSchema }) => {
-      // zod's pattern says in 300 characters what the format says.
+      // zod adds a pattern of 300 characters that says the same as the format.
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
     },
   });

@@ -29,7 +29,7 @@ async function readBytes({ body }: Request): Promise<Uint8Array> {
     if (done) return Buffer.concat(chunks);
     length += value.length;
     if (length > bodyLimit) {
-      // Not awaited: whoever sends may take its time.
+      // The cancelled body is not awaited: its sender may take its time.
       reader.cancel().catch(() => {});
       throw new Refusal(413, `The body is larger than ${bodyLimit} bytes.`);
     }

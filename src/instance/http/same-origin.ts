@@ -1,5 +1,5 @@
 /**
- * Whether a request that changes something may be one of the instance's own pages (SPEC 4.5). A request without a
+ * Whether a request that changes something may be one of the instance's own pages (docs/contract.md 8.7). A request without a
  * cookie carries nothing that another site could abuse.
  */
 export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {

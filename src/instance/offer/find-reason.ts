@@ -23,7 +23,7 @@ const jobCodes: readonly (readonly [ReasonCode, Job['kind'], Job['state'], sente
   ['job-running', 'job', 'running', 'a job is running'],
 ];
 
-/** Why an update may not start, the first reason of SPEC 4.1; null where it may. */
+/** Why an update may not start, the first reason (docs/contract.md 8.1); null where it may. */
 export function findReason({ homeless, updater, jobs, upToDate }: Hindrances): Reason | null {
   if (homeless) return homeless.reason;
   if (updater) return { code: 'update-running', ...updater };

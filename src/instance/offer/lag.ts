@@ -57,7 +57,7 @@ export class LagWatch {
     try {
       const { imageReference, imageId } = await this.#home();
       const reference = parseReference(imageReference);
-      // A release tag says itself what it names.
+      // A release tag tells its version by itself.
       if (reference === null || parseTag(reference.tag ?? 'latest').kind === 'release') return null;
       const image = await this.#engine.image(imageId);
       return {

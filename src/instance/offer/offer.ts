@@ -35,7 +35,7 @@ export interface Goal {
   to: string;
 }
 
-/** What an instance is offered (SPEC 4.4). */
+/** What an instance is offered (docs/contract.md 8.5). */
 export function offer(known: OfferFacts): Offer {
   const latest = known.releases === null ? null : newestOn(known.channel, known.releases);
   return { latest, upToDate: whyNot(latest, known) };

@@ -68,7 +68,7 @@ export class SurroundingsCache {
     const looking = this.look().finally(() => {
       this.#looking = null;
     });
-    // Whoever does not wait for it learns of its failure here.
+    // A caller may not be waiting for the look: then the log alone tells of its failure.
     looking.catch((cause) => {
       this.#settings.log({ level: 'warn', message: 'the queue or the channel cannot be read', cause });
     });

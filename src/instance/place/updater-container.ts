@@ -31,7 +31,7 @@ export interface UpdaterOrder {
   origin: RunOrigin;
 }
 
-/** The container that carries out an update (SPEC 4.7). */
+/** The container that carries out an update (docs/contract.md 8.10). */
 export function updaterContainer(
   home: Home,
   { name, image, target, services, environment, origin }: UpdaterOrder,
@@ -76,7 +76,7 @@ export function updaterContainer(
       UsernsMode: 'host',
       RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxRestarts },
       AutoRemove: false,
-      // The run is read from its log, whatever the engine does with others' by default.
+      // The run is read from the container's log, so its driver is set, whatever the engine's default is.
       LogConfig: { Type: 'json-file', Config: {} },
     },
   };

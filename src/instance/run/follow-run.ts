@@ -25,7 +25,7 @@ export async function followRun(
   let endedAt: number | null = null;
   for (let stoppedSince: number | null = null; !signal.aborted; ) {
     const container = await look(engine, containerId);
-    // All of the log of a container that has stopped is there to be read.
+    // The container has stopped, so its whole log can be read.
     if (container !== 'away') await reader.read();
     if (signal.aborted || container === null) break;
     if (container === 'away') {

@@ -50,7 +50,7 @@ export async function launch(
   try {
     await engine.start(id);
   } catch (error) {
-    // What never ran is no run's remains, and what is late must not run without its hold.
+    // A container that never ran is removed, as it is no remains of a run, and must not be started later without a hold.
     await engine.remove(id, { force: true }).catch(() => {});
     throw error;
   }
@@ -66,7 +66,7 @@ async function obtainImage(
   const reference = parseReference(updaterImage);
   if (reference === null) throw new LaunchFailure(`${updaterImage} is no image reference`);
   const { repository, tag, digest } = reference;
-  // What a digest names never changes.
+  // The image behind a digest never changes.
   if ((updaterPull === 'missing' || digest !== null) && (await engine.image(updaterImage)) !== null) return;
   record.launching(`pulling ${updaterImage}`);
   const login = await loginFor(repository, registryCredentials);

@@ -77,7 +77,7 @@ export class RunKeeper {
       // The next server of this instance goes on from here, and needs the hold.
       if (!record.hasEnded) return;
       await this.#onEnd();
-      // Another run may be on by now, that of another server: the hold is its own then.
+      // Another server's run may be on by now: then the hold belongs to that run.
       if (this.#record === record) await this.#settings.queue.release();
       if (silent(record.run)) return;
       this.#settings.log({
@@ -107,7 +107,7 @@ const describe = ({ from, to }: Run): string => `${from ?? 'an unknown version'}
 
 function sentence(error: unknown): string {
   if (error instanceof LaunchFailure) return error.message;
-  // The engine's own words name what it lacks: a directory to mount, say.
+  // The engine's own words name what is missing, such as a directory to mount.
   if (error instanceof EngineFault) return `the updater could not be started: ${error.message}`;
   return 'the updater could not be started';
 }

@@ -31,7 +31,7 @@ function install(
 
 const target = (text: string | null) => (text === null ? null : parseTarget(text));
 
-describe('planUpdate: table 2.1', () => {
+describe('planUpdate: what changes by kind of install, pin and target', () => {
   it.each<[string, Case, string, string | null, string]>([
     [
       'generated, release',
