@@ -1,6 +1,8 @@
 import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { startBadEngine } from '../rig/bad-engine.ts';
+import { dockerConfig, startBadRegistry } from '../rig/bad-registry.ts';
 import { composeText } from '../rig/compose-text.ts';
 import type { UpdaterOptions } from '../rig/updater-run.ts';
 import {
@@ -12,8 +14,6 @@ import {
   type Says,
   shareInstance,
 } from './support/attempt.ts';
-import { startBadEngine } from './support/bad-engine.ts';
-import { dockerConfig, startBadRegistry } from './support/bad-registry.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // What people and machines hand the updater: a sentence that a tired operator understands, the right code, nothing lost.

@@ -2,8 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { startBadEngine } from './support/bad-engine.ts';
-import { dockerConfig, registryFaults, startBadRegistry } from './support/bad-registry.ts';
+import { startBadEngine } from '../rig/bad-engine.ts';
+import { dockerConfig, registryFaults, startBadRegistry } from '../rig/bad-registry.ts';
 import { alone, createInstance } from './support/instance.ts';
 
 // The stand-ins that the other e2e tests put between the updater and the real engine and registry.

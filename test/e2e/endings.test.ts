@@ -2,6 +2,13 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import {
+  type BadRegistry,
+  type FaultScope,
+  type RegistryFault,
+  registryFaults,
+  startBadRegistry,
+} from '../rig/bad-registry.ts';
 import { composeText, generatedCompose } from '../rig/compose-text.ts';
 import { unpublish } from '../rig/registry.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
@@ -16,13 +23,6 @@ import {
   type Says,
   shareInstance,
 } from './support/attempt.ts';
-import {
-  type BadRegistry,
-  type FaultScope,
-  type RegistryFault,
-  registryFaults,
-  startBadRegistry,
-} from './support/bad-registry.ts';
 import { expectBroughtBack, expectUntouched, expectUpdated } from './support/expect-update.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 

@@ -5,9 +5,9 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { type ProgressEvent, phases } from '../../src/progress/event.ts';
 import { parseLine } from '../../src/progress/line.ts';
 import { callsOfTrace } from '../documents/calls.ts';
+import { startBadRegistry } from '../rig/bad-registry.ts';
 import { composeText, generatedCompose } from '../rig/compose-text.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
-import { startBadRegistry } from './support/bad-registry.ts';
 import { messages, outcome, runUpdater } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 

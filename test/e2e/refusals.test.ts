@@ -2,6 +2,8 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { type EngineClaims, startBadEngine } from '../rig/bad-engine.ts';
+import { registryFaults, startBadRegistry } from '../rig/bad-registry.ts';
 import { composeText, generatedCompose } from '../rig/compose-text.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import { type ReleaseOptions, releaseFiles } from '../rig/releases.ts';
@@ -15,8 +17,6 @@ import {
   type Says,
   shareInstance,
 } from './support/attempt.ts';
-import { type EngineClaims, startBadEngine } from './support/bad-engine.ts';
-import { registryFaults, startBadRegistry } from './support/bad-registry.ts';
 import { expectUntouched } from './support/expect-update.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 

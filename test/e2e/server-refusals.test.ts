@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { ReasonCode } from '../../src/wire/codes.ts';
+import { startBadEngine } from '../rig/bad-engine.ts';
+import { type BadRegistry, registryFaults, startBadRegistry } from '../rig/bad-registry.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { freePort } from '../rig/free-port.ts';
 import type { JobRequest } from '../rig/server/job-queue.ts';
 import { startServerInstance, updatePath } from '../rig/server/server-instance.ts';
-import { startBadEngine } from './support/bad-engine.ts';
-import { type BadRegistry, registryFaults, startBadRegistry } from './support/bad-registry.ts';
 import { alone } from './support/instance.ts';
 import {
   inspect,

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { phases } from '../../src/progress/event.ts';
 import type { Outcome } from '../../src/progress/outcome.ts';
-import { startBadEngine } from '../e2e/support/bad-engine.ts';
+import { startBadEngine } from '../rig/bad-engine.ts';
 import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';

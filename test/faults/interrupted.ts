@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startBadRegistry } from '../e2e/support/bad-registry.ts';
+import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { Instance } from '../rig/instance.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { awaitComeback, launched } from './comeback.ts';

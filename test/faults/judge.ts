@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Outcome, outcomeOf } from '../../src/progress/outcome.ts';
-import { difference } from '../e2e/support/difference.ts';
+import { difference } from '../rig/difference.ts';
 import { askEngine } from '../rig/engine-api.ts';
 import type { Instance } from '../rig/instance.ts';
 import { type ContainerState, containerStates, type FileState, fileStates } from '../rig/snapshot.ts';

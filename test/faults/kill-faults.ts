@@ -1,4 +1,4 @@
-import { startBadEngine } from '../e2e/support/bad-engine.ts';
+import { startBadEngine } from '../rig/bad-engine.ts';
 import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';

@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BadEngine } from '../e2e/support/bad-engine.ts';
+import type { BadEngine } from '../rig/bad-engine.ts';
 import { askEngine, type ContainerInspection, engineSocket } from '../rig/engine-api.ts';
 import type { Instance } from '../rig/instance.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';

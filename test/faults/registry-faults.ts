@@ -4,7 +4,7 @@ import {
   type RegistryFault,
   registryFaults,
   startBadRegistry,
-} from '../e2e/support/bad-registry.ts';
+} from '../rig/bad-registry.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
 import { judgeEnding, judgePins, nextRun } from './judge.ts';

@@ -1,4 +1,4 @@
-import { startBadRegistry } from '../e2e/support/bad-registry.ts';
+import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { Trial } from './fault.ts';
 import type { Release } from './install.ts';
 import type { Before, Subject } from './subject.ts';

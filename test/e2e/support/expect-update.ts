@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert';
+import { difference } from '../../rig/difference.ts';
 import type { ContainerState, FileState, Snapshot } from '../../rig/snapshot.ts';
-import { difference } from './difference.ts';
 
 /** The exact new text, or how it follows from the old one; null for a file that is gone. */
 type NewText = string | null | ((before: string) => string);

@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { engineSocket } from '../../rig/engine-api.ts';
+import { engineSocket } from './engine-api.ts';
 
 export interface EngineClaims {
   /** The newest version of the API that it says it speaks. */
