@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { killAt, onLine } from '../faults/kill.ts';
-import { expectNothingLeft } from './support/attempt.ts';
+import { differs } from '../judge/differs.ts';
+import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { look } from '../judge/look.ts';
 import { bump } from './support/bump.ts';
-import { expectBroughtBack, expectUntouched, expectUpdated } from './support/expect-update.ts';
 import { createInstance } from './support/instance.ts';
 
 // What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
 
 test('a run that is killed while the app stops is told of by plan, and finished by the next one', async () => {
   const instance = await createInstance({ release: { env: { STOP_DELAY: '3' } } });
-  const before = await instance.snapshot();
+  const before = await look(instance);
   const run = instance.startUpdate(['--target', 'v1.1.0']);
   await run.waitFor('recreate stopping worker');
   const worker = `${instance.project}-worker-1`;
@@ -22,7 +23,7 @@ test('a run that is killed while the app stops is told of by plan, and finished 
   await run.kill();
   const killed = await run.done;
 
-  const halfDone = await instance.snapshot();
+  const halfDone = await look(instance);
   const interrupted = /the update to v1\.1\.0 of 20\S+ \S+ UTC was interrupted in recreate/;
   const plan = await instance.update(['plan', '--target', 'v1.1.0']);
   expect(plan.log).toMatch(interrupted);
@@ -31,7 +32,7 @@ test('a run that is killed while the app stops is told of by plan, and finished 
   expect(bumped.exitCode, bumped.log).toBe(3);
   expect(bumped.log).toMatch(interrupted);
   expect(bumped.log).toContain('Run the update first: it finishes that one or puts it back.');
-  expectUntouched(halfDone, await instance.snapshot());
+  expect(differs('half done', halfDone, await look(instance))).toEqual([]);
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
   expect(exitCode, log).toBe(0);
@@ -40,19 +41,16 @@ test('a run that is killed while the app stops is told of by plan, and finished 
   expect(log).toContain('going on with it');
   // Without another pull, and without a plan: what was decided stands.
   expect(log).not.toMatch(/Z INFO {2}(plan|pull|write) /);
-  expectUpdated(before, await instance.snapshot(), {
-    version: 'v1.1.0',
-    changed: { '.env': (text) => text.replace('v1.0.0', 'v1.1.0') },
-  });
+  const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
+  expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed })).toEqual([]);
   // The whole story, that of the killed run first.
   const kept = await readFile(join(instance.directory, '.svc-updater', 'last-run.log'), 'utf8');
   expect(kept).toBe(killed.log + log);
-  await expectNothingLeft(instance);
 });
 
 test('files that a killed run has written are put back before another target is tried', async () => {
   const instance = await createInstance({ kind: 'generated' });
-  const before = await instance.snapshot();
+  const before = await look(instance);
   const { run } = await killAt(onLine('write'), instance, () => instance.startUpdate(['--target', 'v1.1.0']));
   await run.done;
   expect(JSON.parse(await instance.read('.svc-updater/journal.json'))).toMatchObject({ phase: 'write' });
@@ -63,13 +61,12 @@ test('files that a killed run has written are put back before another target is 
   expect(log).toMatch(/inspect the update to v1\.1\.0 of .* was interrupted in write/);
   expect(log).toContain('what it had changed is put back: v1.0.0 runs');
   expect(log).toContain('done failed: nothing was changed, v1.0.0 runs on');
-  expectUntouched(before, await instance.snapshot());
-  await expectNothingLeft(instance);
+  expect(judgeUntouched(before, await look(instance))).toEqual([]);
 });
 
 test('a container that is killed again and again gives up, and leaves the old version whole', async () => {
   const instance = await createInstance({ release: { env: { STOP_DELAY: '3' } } });
-  const before = await instance.snapshot();
+  const before = await look(instance);
   const run = instance.startUpdate(['--target', 'v1.1.0'], { keep: true });
   await run.waitFor('recreate stopping worker');
   await run.kill();
@@ -83,8 +80,7 @@ test('a container that is killed again and again gives up, and leaves the old ve
   expect(again.all).toContain('this updater was interrupted 4 times in recreate');
   expect(again.all).toMatch(/done failed: nothing was changed, v1\.0\.0 runs on\. Find out what ends it/);
   await execa('docker', ['rm', run.name]);
-  expectBroughtBack(before, await instance.snapshot());
-  await expectNothingLeft(instance);
+  expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
   expect(exitCode, log).toBe(0);
@@ -100,11 +96,10 @@ test('a container that is killed between its outcome and its exit says it again,
   const holder = { containerId, name: run.name, since: new Date().toISOString() };
   await instance.write('.svc-updater/lock', `${JSON.stringify(holder)}\n`);
 
-  const before = await instance.snapshot();
+  const before = await look(instance);
   const again = await execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
   expect(again.exitCode, again.all).toBe(0);
   expect(again.all).toContain(`done ${outcome.message}`);
   await execa('docker', ['rm', run.name]);
-  expectUntouched(before, await instance.snapshot());
-  await expectNothingLeft(instance);
+  expect(judgeUntouched(before, await look(instance))).toEqual([]);
 });

@@ -5,10 +5,10 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vites
 import { agentRows, callsOfTrace, covers } from '../documents/calls.ts';
 import { bump, commands, leastRights, type Proof, type RunCommand, updater } from '../documents/commands.ts';
 import { read, root } from '../documents/documents.ts';
+import { dockerConfig, startBadRegistry } from '../rig/bad-registry.ts';
 import { engineSocket, findNamed } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
-import { dockerConfig, startBadRegistry } from './support/bad-registry.ts';
 import { alone } from './support/instance.ts';
 
 // What the documents say that one can type, and what SECURITY.md says that the updater calls.

@@ -2,12 +2,14 @@ import { appendFile, chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
+import { judgeDead } from '../judge/dead.ts';
+import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { look } from '../judge/look.ts';
+import { judgePins, judgeUpDoesNothing, judgeUpKeepsVersion } from '../judge/operators-up.ts';
 import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
 import type { Kind } from '../rig/layout.ts';
 import { releaseFiles } from '../rig/releases.ts';
-import type { Snapshot } from '../rig/snapshot.ts';
 import { createInstanceFor } from './support/attempt.ts';
-import { expectBroughtBack, expectUntouched, expectUpdated } from './support/expect-update.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
@@ -49,22 +51,22 @@ describe('an update by hand is a good update in the eyes of the harness', () => 
       tag: kind === 'default-latest' ? 'latest' : 'v1.0.0',
       publish: ['v1.1.0'],
     });
-    const before = await instance.snapshot();
+    const before = await look(instance);
     expect(before).toMatchObject({ version: 'v1.0.0', workerVersion: 'v1.0.0', strays: [] });
     expect(Object.keys(before.containers)).toHaveLength(whole ? 5 : 2);
 
     await updateByHand(instance, kind);
 
-    const after = await instance.snapshot();
-    expectUpdated(before, after, { version: 'v1.1.0', changed: edits[kind] });
-    expect(() => expectUntouched(before, after)).toThrow();
+    const after = await look(instance);
+    expect(judgeUpdated(before, after, { version: 'v1.1.0', changed: edits[kind] })).toEqual([]);
+    expect(judgeUntouched(before, after)).not.toEqual([]);
     expect(await instance.boots()).toEqual(expect.arrayContaining(['app v1.1.0', 'worker v1.1.0']));
   });
 
   test('of replicas, a project with a name of its own, and a stopped worker', async () => {
     const instance = await createInstance({ project: 'prod', up: ['--scale', 'worker=2'] });
     await instance.compose('stop', 'worker');
-    const before = await instance.snapshot();
+    const before = await look(instance);
     expect(before.workerVersion).toBeNull();
     expect(Object.keys(before.containers)).toHaveLength(6);
 
@@ -74,7 +76,8 @@ describe('an update by hand is a good update in the eyes of the harness', () => 
     const app = async () => (await instance.containers())[`${instance.project}-app-1`];
     await expect.poll(async () => (await app())?.health, { timeout: 10_000 }).toBe('healthy');
 
-    expectUpdated(before, await instance.snapshot(), { version: 'v1.1.0', changed: { '.env': bumped } });
+    const expected = { version: 'v1.1.0', changed: { '.env': bumped } };
+    expect(judgeUpdated(before, await look(instance), expected)).toEqual([]);
   });
 });
 
@@ -83,72 +86,147 @@ describe('what is wrong with an update is seen', () => {
 
   test('one thing at a time', async () => {
     const instance = await createInstance();
-    const before = await instance.snapshot();
+    const before = await look(instance);
     await updateByHand(instance, 'variable');
-    const after = await instance.snapshot();
-    expectUpdated(before, after, good);
-    const check = (snapshot: Snapshot) => () => expectUpdated(before, snapshot, good);
+    const after = await look(instance);
+    expect(judgeUpdated(before, after, good)).toEqual([]);
+    /** The one fact that there is by now, after something was broken. */
+    const fact = async () => {
+      const facts = judgeUpdated(before, await look(instance), good);
+      expect(facts).toHaveLength(1);
+      return facts[0];
+    };
 
     const env = await instance.read('.env');
     await instance.write('.env', `${env} `);
-    expect(check(await instance.snapshot())).toThrow(/SVC_VERSION=v1\.1\.0\\n /);
+    expect(await fact()).toMatch(/^files: .*found .*SVC_VERSION=v1\.1\.0\\n /);
     await instance.write('.env', env);
 
     await chmod(join(instance.directory, '.env'), 0o600);
-    expect(check(await instance.snapshot())).toThrow(/"mode": "600"/);
+    expect(await fact()).toBe('files: expected {".env":{"mode":"640"}}, found {".env":{"mode":"600"}}');
     await chmod(join(instance.directory, '.env'), 0o640);
 
     await instance.write('.env.tmp-1', '');
-    expect(check(await instance.snapshot())).toThrow(/env\.tmp-1/);
+    expect(await fact()).toMatch(/^files: .*\.env\.tmp-1/);
     await rm(join(instance.directory, '.env.tmp-1'));
 
     await appendFile(join(instance.directory, 'data', 'kept.txt'), 'x');
-    expect(check(await instance.snapshot())).toThrow(/"kept"/);
+    expect(await fact()).toMatch(/^data: .*"onDisk".*"served"/);
     await instance.write('data/kept.txt', before.kept.onDisk ?? '');
-    expect(check(await instance.snapshot())).not.toThrow();
+
+    await appendFile(join(instance.directory, 'data', 'boots'), 'worker v1.0.0\n');
+    expect(await fact()).toMatch(/^the old version was started after the new one: .*, worker v1\.0\.0$/);
+    await instance.write('data/boots', `${after.boots.join('\n')}\n`);
+
+    for (const [made, told] of [
+      ['.svc-updater/lock', '.svc-updater/lock'],
+      ['.svc-updater/backup/1/x', null],
+      ['.svc-updater/backup/2/x', null],
+      ['.svc-updater/backup/3/x', null],
+      ['.svc-updater/backup/4/x', null],
+      ['.svc-updater/backup/5/x', null],
+      ['.svc-updater/backup/6/x', '6 backups, where 5 are kept'],
+    ] as const) {
+      await instance.write(made, '');
+      const facts = judgeUpdated(before, await look(instance), good);
+      expect(facts, made).toEqual(told === null ? [] : [`left over: ${told}`]);
+      if (told !== null) await rm(join(instance.directory, made), { recursive: true });
+    }
+    await rm(join(instance.directory, '.svc-updater'), { recursive: true });
 
     const leftover = `0123456789ab_${instance.name}-app-1`;
     await execa('docker', ['create', '--name', leftover, `${instance.image}:v1.0.0`]);
-    expect(check(await instance.snapshot())).toThrow(/0123456789ab_.*\(created\)/);
+    expect(await fact()).toBe(`left over: container ${leftover} (created)`);
     await execa('docker', ['rm', leftover]);
 
-    expect(() => expectUpdated(before, after, { ...good, version: 'v1.2.0' })).toThrow(/v1\.2\.0/);
-    expect(() => expectUpdated(before, after, { ...good, recreated: ['app'] })).toThrow(/worker-1/);
-    expect(() => expectUpdated(after, after, good)).toThrow(/the text that it had/);
-    expect(() => expectUpdated(after, after, { version: 'v1.1.0' })).toThrow(/"id": "not /);
+    const scratch = `${instance.name}-scratch`;
+    const label = `svc-updater.scratch=${instance.project}`;
+    await execa('docker', ['create', '--name', scratch, '--label', label, `${instance.image}:v1.0.0`]);
+    expect(judgeUpdated(before, await look(instance), good)).toContain(
+      `left over: scratch container ${scratch}`,
+    );
+    await execa('docker', ['rm', scratch]);
+
+    await execa('docker', ['tag', `${instance.image}:v1.1.0`, `${instance.image}:v1.0.0`]);
+    expect(await fact()).toMatch(/^tags: expected .*:v1\.0\.0/);
+    const old = before.tags[`${instance.image}:v1.0.0`] ?? '';
+    await execa('docker', ['tag', old, `${instance.image}:v1.0.0`]);
+    await execa('docker', ['tag', old, `${instance.image}:v1.1.0`]);
+    expect(judgeUpdated(before, await look(instance), good)).toEqual([
+      expect.stringMatching(/app-1 runs sha256:\w+, and \S+:v1\.1\.0 is sha256:/),
+      expect.stringMatching(/worker-1 runs sha256:\w+, and \S+:v1\.1\.0 is sha256:/),
+    ]);
+    await execa('docker', ['tag', after.tags[`${instance.image}:v1.1.0`] ?? '', `${instance.image}:v1.1.0`]);
+    expect(judgeUpdated(before, await look(instance), good)).toEqual([]);
 
     await instance.compose('restart', 'db');
-    expect(check(await instance.snapshot())).toThrow(/db-1/);
+    expect(await fact()).toMatch(/^other containers: .*db-1/);
   });
 
   test('a worker left behind, and an app that is gone', async () => {
-    const instance = await createInstance(alone);
-    const before = await instance.snapshot();
+    const release = { volumes: ['/cache'] };
+    const instance = await createInstance({ ...alone, release, publish: [] });
+    await instance.publish('v1.1.0', release);
+    const before = await look(instance);
+    expect(await judgePins(instance, 'v1.0.0')).toEqual([]);
+    expect(await judgeDead(instance, before, [before.files])).toEqual([]);
     await instance.write('.env', bumped(await instance.read('.env')));
     await instance.compose('up', '-d', '--no-deps', 'app');
     await instance.waitUntilHealthy();
-    const half = await instance.snapshot();
-    expect(() => expectUpdated(before, half, good)).toThrow(/"workerVersion": "v1\.0\.0"/);
+    const half = await look(instance);
+    expect(judgeUpdated(before, half, good)).toEqual([
+      'worker writes v1.0.0, not v1.1.0',
+      expect.stringMatching(/^new containers: .*worker-1/),
+      expect.stringMatching(/^app and worker run 2 images: /),
+      expect.stringMatching(/^the old image still runs: /),
+    ]);
 
-    await instance.compose('stop', 'app');
-    expect((await instance.snapshot()).version).toBeNull();
-    expect(() => expectUntouched(before, half)).toThrow();
+    expect(judgeUntouched(before, half)).not.toEqual([]);
+
+    const named = `${instance.image}:v1.1.0`;
+    expect(await judgePins(instance, 'v1.0.0')).toEqual(
+      Array(2).fill(`the files name ${named}, and v1.0.0 runs`),
+    );
+    const up = await judgeUpKeepsVersion(instance, ...alone.up);
+    expect(up).toContain("after the operator's own docker compose up -d: worker writes v1.1.0, not v1.0.0");
+    expect(await judgeUpDoesNothing(instance)).toContainEqual(
+      expect.stringMatching(/^after the operator's own docker compose up -d: containers: .*db-1/),
+    );
+
+    await instance.compose('rm', '--stop', '--force', 'app');
+    expect((await look(instance)).version).toBeNull();
+    const app = `${instance.name}-app-1`;
+    await execa('docker', ['volume', 'rm', before.containers[app]?.volumes['/cache'] ?? '']);
+    const dead = await judgeDead(instance, before, [before.files]);
+    expect(dead).toEqual([
+      expect.stringMatching(/^\.env is neither the old nor the new one: /),
+      expect.stringMatching(/^other containers: .*db-1/),
+      `the anonymous volume at /cache of ${app} is gone`,
+    ]);
   });
 
   test('going back is new containers of the old image, and nothing else', async () => {
     const instance = await createInstance();
-    const before = await instance.snapshot();
-    expectUntouched(before, await instance.snapshot());
+    const before = await look(instance);
+    expect(judgeUntouched(before, await look(instance))).toEqual([]);
 
     await instance.compose('up', '-d', '--no-deps', '--force-recreate', 'app', 'worker');
     await instance.waitUntilHealthy();
-    const back = await instance.snapshot();
-    expectBroughtBack(before, back);
-    expect(() => expectUntouched(before, back)).toThrow();
+    const back = await look(instance);
+    expect(judgeBroughtBack(before, back)).toEqual([]);
+    expect(judgeUntouched(before, back)).toEqual([
+      expect.stringMatching(/^containers: .*app-1.*worker-1/),
+      expect.stringMatching(/^something has been started: .* v1\.0\.0/),
+    ]);
 
     await updateByHand(instance, 'variable');
-    const updated = await instance.snapshot();
-    expect(() => expectBroughtBack(before, updated)).toThrow(/"image"/);
+    const facts = judgeBroughtBack(before, await look(instance), { '.env': bumped });
+    expect(facts).toEqual([
+      'app answers v1.1.0, not v1.0.0',
+      'worker writes v1.1.0, not v1.0.0',
+      expect.stringMatching(/^containers brought back: .*"image"/),
+      expect.stringMatching(/^the new version has run: /),
+    ]);
   });
 });
 

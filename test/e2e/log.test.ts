@@ -5,10 +5,11 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { type ProgressEvent, phases } from '../../src/progress/event.ts';
 import { parseLine } from '../../src/progress/line.ts';
 import { callsOfTrace } from '../documents/calls.ts';
+import { endingOf, messages } from '../judge/log.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import { composeText, generatedCompose } from '../rig/compose-text.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
-import { messages, outcome, runUpdater } from './support/good-run.ts';
+import { runUpdater } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // What an operator reads, what the server parses, and what must never be in either (docs/contract.md 6.1 to docs/contract.md 6.7).
@@ -212,7 +213,7 @@ describe('how a run ends', () => {
       expect(result.exitCode).toBe(expected.code);
       const events = parsed(result.log);
       expectForward(events);
-      expect(outcome(result)).toBe(expected.word);
+      expect(endingOf(result)).toBe(expected.word);
       for (const text of expected.says) expect(events.at(-1)?.message).toMatch(text);
       expect(await lastRun(instance)).toBe(result.log);
       return result;
@@ -262,7 +263,7 @@ describe('how a run ends', () => {
     await run.kill('SIGTERM');
     const result = await run.done;
     expect(result.exitCode).toBe(143);
-    expect(outcome(result)).toBe('cancelled');
+    expect(endingOf(result)).toBe('cancelled');
     expect(result.lines.at(-1)?.message).toMatch(
       /nothing was changed, v1\.0\.0 runs on\. Run the update again/,
     );

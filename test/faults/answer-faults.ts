@@ -5,9 +5,9 @@ import type { Outcome } from '../../src/progress/outcome.ts';
 import { startBadEngine } from '../rig/bad-engine.ts';
 import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
+import { expectEnding, expectPins, expectUpKeepsVersion, nextRun } from './expect.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import { type InstallName, releaseOf } from './install.ts';
-import { judgeEnding, judgeOperatorsUp, judgePins, nextRun } from './judge.ts';
 import { atMoment, engineSteps, onEngineStep, onLine } from './kill.ts';
 
 // The engine does what it is told and something comes of it: a container that cannot start, or is not well.
@@ -27,14 +27,15 @@ async function tryRelease(trial: Trial, { release, ends, args = [] }: Story): Pr
   const subject = await trial.subject();
   const before = await subject.look();
   const bad = await subject.publish(release);
-  const outcome = await judgeEnding(subject, before, bad, await subject.update(bad, {}, ...args));
+  const outcome = await expectEnding({ subject, before, to: bad }, await subject.update(bad, {}, ...args));
   expectThat(outcome === ends, `the run ended ${outcome}, not ${ends}`);
   // A tag that floats must not start by itself what has failed.
-  if (ends === 'failed') await judgeOperatorsUp(subject);
-  if (ends === 'updated') return judgePins(subject);
+  if (ends === 'failed') await expectUpKeepsVersion(subject);
+  if (ends === 'updated') return expectPins(subject);
   trial.note(`${outcome}, as it must be; now a newer release is good`);
-  await nextRun(subject, ends === 'failed' ? await subject.look() : before, await subject.publish());
-  await judgeOperatorsUp(subject);
+  const from = ends === 'failed' ? await subject.look() : before;
+  await nextRun({ subject, before: from, to: await subject.publish() });
+  await expectUpKeepsVersion(subject);
 }
 
 const badRelease = (name: string, tries: number, shortTries: number, story: Story): Fault => ({
@@ -72,14 +73,14 @@ async function tryShipped(
       'compose.cluster.yaml': clusterCompose(version, change),
     },
   });
-  const outcome = await judgeEnding(subject, before, bad, await subject.update(bad));
+  const outcome = await expectEnding({ subject, before, to: bad }, await subject.update(bad));
   expectThat(outcome === 'failed', `the run ended ${outcome}, not failed`);
-  await judgeOperatorsUp(subject);
+  await expectUpKeepsVersion(subject);
   const mended = releaseOf(trial.install, bad.number);
   trial.note('brought back; now the publisher mends the release');
   await subject.publishAgain(mended);
-  await nextRun(subject, await subject.look(), mended);
-  await judgeOperatorsUp(subject);
+  await nextRun({ subject, before: await subject.look(), to: mended });
+  await expectUpKeepsVersion(subject);
 }
 
 /** The operator's own edit, not applied yet. */
@@ -102,12 +103,12 @@ async function tryEdited(trial: Trial, { edit, mend }: Edit): Promise<void> {
   await instance.write(path, edit(text));
   const before = await subject.look();
   const to = await subject.publish();
-  const outcome = await judgeEnding(subject, before, to, await subject.update(to));
+  const outcome = await expectEnding({ subject, before, to }, await subject.update(to));
   expectThat(outcome === 'failed', `the run ended ${outcome}, not failed`);
   trial.note('brought back with the edit that cannot start; now it can');
   await instance.write(path, await mend(edit(text)));
-  await nextRun(subject, await subject.look(), to);
-  await judgeOperatorsUp(subject);
+  await nextRun({ subject, before: await subject.look(), to });
+  await expectUpKeepsVersion(subject);
 }
 
 /** Every connection is cut, and none is taken for some seconds. */
@@ -127,11 +128,11 @@ async function tryAway(trial: Trial): Promise<void> {
     await sleep(awayMs);
     engine.up();
   });
-  const outcome = await judgeEnding(subject, before, to, await run.done);
+  const outcome = await expectEnding({ subject, before, to }, await run.done);
   trial.note(`away for ${awayMs} ms ${why ?? `too late (${moment.name})`}: ${outcome}`);
   expectThat(outcome === 'updated', `the run ended ${outcome}`);
-  await nextRun(subject, before, to);
-  await judgePins(subject);
+  await nextRun({ subject, before, to });
+  await expectPins(subject);
 }
 
 const handwritten: readonly InstallName[] = ['variable', 'inline', 'moved', 'env-file', 'canary'];

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { parseLine } from '../../src/progress/line.ts';
 import { exitCodes } from '../../src/progress/outcome.ts';
+import { endingOf } from '../judge/log.ts';
 import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
 import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../rig/updater-run.ts';
 import { Lost } from './fault.ts';
-import { endingOf } from './judge.ts';
 import type { Subject } from './subject.ts';
 
 /** What the server's launcher gives the updater, so that it comes back by itself. */

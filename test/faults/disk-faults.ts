@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { endingOf } from '../judge/log.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
+import { type Attempt, expectEnding, expectPins, nextRun } from './expect.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import { page, type Room, type SmallDisk } from './full-disk.ts';
-import { installNames, type Release, releaseOf } from './install.ts';
-import { endingOf, judgeEnding, judgePins, nextRun } from './judge.ts';
+import { installNames, releaseOf } from './install.ts';
 import { atMoment, type Moment, onLine } from './kill.ts';
 import { ownHost } from './own-host.ts';
-import type { Before, Subject } from './subject.ts';
+import type { Subject } from './subject.ts';
 
 // Disks that are full: that of the compose directory, and that of the engine's data.
 
@@ -35,22 +36,16 @@ async function subjectOnSmallDisk(trial: Trial): Promise<Subject> {
   return trial.subject({ name, release: releaseOf(trial.install, 0).options });
 }
 
-async function judgeFull(
-  trial: Trial,
-  subject: Subject,
-  before: Before,
-  to: Release,
-  result: UpdateResult,
-): Promise<void> {
+async function expectWhole(trial: Trial, attempt: Attempt, result: UpdateResult): Promise<void> {
   const last = result.lines.at(-1)?.message ?? '';
   trial.note(`ended: ${last}`);
-  const outcome = await judgeEnding(subject, before, to, result);
+  const outcome = await expectEnding(attempt, result);
   expectThat(outcome !== 'refused' && outcome !== 'cancelled', `the run ended ${outcome}`);
   if (outcome === 'failed') {
     expectThat(/room|space/i.test(last), `the last line has no advice about room: ${last}`);
   }
-  await nextRun(subject, before, to);
-  await judgePins(subject);
+  await nextRun(attempt);
+  await expectPins(attempt.subject);
 }
 
 async function tryFromTheStart(trial: Trial, room: Room): Promise<void> {
@@ -62,7 +57,7 @@ async function tryFromTheStart(trial: Trial, room: Room): Promise<void> {
   trial.finally(() => composeDisk.makeRoom());
   const result = await subject.update(to);
   await composeDisk.makeRoom();
-  await judgeFull(trial, subject, before, to, result);
+  await expectWhole(trial, { subject, before, to }, result);
 }
 
 async function tryFrom(trial: Trial, moment: Moment, disk: SmallDisk, room: Room): Promise<void> {
@@ -78,7 +73,7 @@ async function tryFrom(trial: Trial, moment: Moment, disk: SmallDisk, room: Room
   );
   trial.note(why ?? 'the moment came too late');
   await disk.makeRoom();
-  await judgeFull(trial, subject, before, to, await run.done);
+  await expectWhole(trial, { subject, before, to }, await run.done);
 }
 
 /** A release of 8 MB where there is room for 3 MB. */
@@ -96,7 +91,7 @@ async function tryFullInThePull(trial: Trial): Promise<void> {
     result.log.includes('no space left on the disk of the engine'),
     'the log does not say whose disk is full',
   );
-  await judgeFull(trial, subject, before, to, result);
+  await expectWhole(trial, { subject, before, to }, result);
 }
 
 const phases = ['plan', 'pull', 'write', 'recreate', 'verify'] as const;

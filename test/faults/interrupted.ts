@@ -1,20 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { endingOf } from '../judge/log.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { Instance } from '../rig/instance.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { awaitComeback, launched } from './comeback.ts';
+import {
+  expectBroken,
+  expectDeadFiles,
+  expectEnding,
+  expectPins,
+  expectUpKeepsVersion,
+  nextRun,
+} from './expect.ts';
 import { type Fault, type GroupName, Lost, type Trial } from './fault.ts';
 import { installNames, releaseOf } from './install.ts';
-import {
-  endingOf,
-  judgeBroken,
-  judgeDeadFiles,
-  judgeEnding,
-  judgeOperatorsUp,
-  judgePins,
-  nextRun,
-} from './judge.ts';
 import { afterMs, atMoment, type Moment, onDiskChange, onEngineStep, onLine } from './kill.ts';
 import { type OwnHost, ownHost } from './own-host.ts';
 import type { Subject } from './subject.ts';
@@ -95,8 +95,7 @@ export function interrupted(
   group: GroupName,
   strike: Strike,
   place: Place,
-  tries: number,
-  shortTries = 0,
+  [tries, shortTries = 0]: readonly [tries: number, shortTries?: number],
 ): Fault {
   return {
     group,
@@ -112,6 +111,7 @@ async function tryInterruption(trial: Trial, strike: Strike, place: Place): Prom
   const { subject, hurry, slowDown } = await subjectFor(trial, place);
   const before = await subject.look();
   const to = await subject.publish(place.release);
+  const attempt = { subject, before, to };
   slowDown();
   const host = ownHost();
   trial.finally(async () => {
@@ -124,7 +124,7 @@ async function tryInterruption(trial: Trial, strike: Strike, place: Place): Prom
     () => subject.start(to, launched),
     async () => {
       trial.note(`now: ${strike.name}`);
-      await strike.act(host, trial, () => judgeDeadFiles(subject, before, to));
+      await strike.act(host, trial, () => expectDeadFiles(attempt));
       trial.note('the engine answers again');
       hurry();
     },
@@ -136,7 +136,7 @@ async function tryInterruption(trial: Trial, strike: Strike, place: Place): Prom
   const allowance = { restarted: true };
   if (endingOf(result) === 'broken' && portIsLost.test(result.log)) {
     trial.note('the engine has lost a port of its own: it has to be restarted');
-    await judgeBroken(subject, before, to, result, allowance);
+    await expectBroken(attempt, result, allowance);
     await host.engine.stop();
     await host.engine.start();
   } else if (!strike.long && endingOf(result) !== 'updated') {
@@ -148,11 +148,11 @@ async function tryInterruption(trial: Trial, strike: Strike, place: Place): Prom
   } else {
     // What is not the updater's comes up at its own pace.
     await subject.instance.waitUntilHealthy(60);
-    await judgeEnding(subject, before, to, result, allowance);
+    await expectEnding(attempt, result, allowance);
   }
-  await nextRun(subject, before, to, allowance);
-  if (trial.seed % 3 === 0) await judgeOperatorsUp(subject);
-  else await judgePins(subject);
+  await nextRun(attempt, allowance);
+  if (trial.seed % 3 === 0) await expectUpKeepsVersion(subject);
+  else await expectPins(subject);
 }
 
 /**

@@ -1,20 +1,21 @@
+import { endingOf } from '../judge/log.ts';
 import { startBadEngine } from '../rig/bad-engine.ts';
 import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
+import {
+  type Attempt,
+  expectBroken,
+  expectBroughtBack,
+  expectDead,
+  expectEnding,
+  expectPins,
+  expectUpdated,
+  expectUpKeepsVersion,
+  nextRun,
+} from './expect.ts';
 import { expectThat, type Fault, Lost, type Trial } from './fault.ts';
 import { installNames, type Release } from './install.ts';
-import {
-  endingOf,
-  judgeAsBefore,
-  judgeBroken,
-  judgeDead,
-  judgeEnding,
-  judgeOperatorsUp,
-  judgePins,
-  judgeUpdated,
-  nextRun,
-} from './judge.ts';
 import {
   afterMs,
   beforeEngineChange,
@@ -27,7 +28,7 @@ import {
   onLine,
 } from './kill.ts';
 import { slowPull } from './slow-pull.ts';
-import type { Before, Subject } from './subject.ts';
+import type { Subject } from './subject.ts';
 
 // `kill -9` of the updater, and what comes next.
 
@@ -71,46 +72,34 @@ const kill = (name: string, tries: number, shortTries: number, story: Story): Fa
 async function tryKill(trial: Trial, { moment, next = usualNext }: Story): Promise<void> {
   const subject = await trial.subject();
   const before = await subject.look();
-  const to = await subject.publish();
+  const attempt = { subject, before, to: await subject.publish() };
   const way = next(trial);
-  const run = await killOnce(trial, subject, before, to, moment(trial), way === 'started again');
-  const reached = await goOn(trial, subject, before, to, run, way);
+  const run = await killOnce(trial, attempt, moment(trial), way === 'started again');
+  const reached = await goOn(trial, attempt, run, way);
   trial.note(`whole at ${reached.version}`);
-  if (trial.seed % 6 === 0) await judgeOperatorsUp(subject);
-  else await judgePins(subject);
+  if (trial.seed % 6 === 0) await expectUpKeepsVersion(subject);
+  else await expectPins(subject);
 }
 
-async function killOnce(
-  trial: Trial,
-  subject: Subject,
-  before: Before,
-  to: Release,
-  moment: Moment,
-  keep = false,
-): Promise<UpdaterRun> {
+async function killOnce(trial: Trial, attempt: Attempt, moment: Moment, keep = false): Promise<UpdaterRun> {
+  const { subject, to } = attempt;
   const { run, why } = await killAt(moment, subject.instance, () => subject.start(to, { keep }));
   const { exitCode, lines } = await run.done;
   if (exitCode === 137) {
     trial.note(`killed ${why}; its last line: ${lines.at(-1)?.phase} ${lines.at(-1)?.message}`);
-    await judgeDead(subject, before, to);
+    await expectDead(attempt);
   } else {
     trial.note(`the moment (${moment.name}) came too late: exit code ${exitCode}`);
-    if (!keep) await judgeEnding(subject, before, to, await run.done);
+    if (!keep) await expectEnding(attempt, await run.done);
   }
   return run;
 }
 
 /** Gives the release that the instance has reached. */
-async function goOn(
-  trial: Trial,
-  subject: Subject,
-  before: Before,
-  to: Release,
-  run: UpdaterRun,
-  way: Next,
-): Promise<Release> {
+async function goOn(trial: Trial, attempt: Attempt, run: UpdaterRun, way: Next): Promise<Release> {
+  const { subject, to } = attempt;
   trial.note(`then: ${way}`);
-  if (way === 'killed again') await killOnce(trial, subject, before, to, anywhere(trial));
+  if (way === 'killed again') await killOnce(trial, attempt, anywhere(trial));
   if (way === 'started again') {
     const told = await outcomeOf(subject, run);
     const result = await subject.startAgain(run);
@@ -119,7 +108,7 @@ async function goOn(
     expectThat(outcome === 'updated' || outcome === 'unchanged', `started again, it ended ${outcome}`);
     expectRepeated(told, result);
     await subject.forget(run);
-    await judgeUpdated(subject, before, to);
+    await expectUpdated(attempt);
   }
   if (way === 'another target') {
     const other = await subject.publish();
@@ -128,10 +117,10 @@ async function goOn(
       const { exitCode } = await subject.update(other);
       expectThat(exitCode === 0, `the next run ended with exit code ${exitCode}`);
     }
-    await nextRun(subject, before, other);
+    await nextRun({ ...attempt, to: other });
     return other;
   }
-  await nextRun(subject, before, to);
+  await nextRun(attempt);
   return to;
 }
 
@@ -148,19 +137,20 @@ async function tryKillBad(trial: Trial, release: ReleaseOptions, ends: 'failed' 
   trial.note(
     `killed ${why ?? 'too late'}; its last line: ${first.lines.at(-1)?.phase} ${first.lines.at(-1)?.message}`,
   );
-  if (first.exitCode === 137) await judgeDead(subject, before, bad);
+  if (first.exitCode === 137) await expectDead({ subject, before, to: bad });
   const result = await subject.update(bad, {}, ...impatient);
   const outcome = endingOf(result);
   expectThat(outcome === ends, `the next run ended ${outcome}, not ${ends}`);
   if (ends === 'failed') {
-    await judgeAsBefore(subject, before, 'brought back');
-    await judgeOperatorsUp(subject);
+    await expectBroughtBack({ subject, before, to: bad });
+    await expectUpKeepsVersion(subject);
   } else {
-    await judgeBroken(subject, before, bad, result);
+    await expectBroken({ subject, before, to: bad }, result);
   }
   trial.note(`${ends} at last; now a newer release is good`);
-  await nextRun(subject, ends === 'failed' ? await subject.look() : before, await subject.publish());
-  await judgePins(subject);
+  const from = ends === 'failed' ? await subject.look() : before;
+  await nextRun({ subject, before: from, to: await subject.publish() });
+  await expectPins(subject);
 }
 
 /** With nothing of the next step begun: the engine does not hear of it any more. */
@@ -175,17 +165,17 @@ async function tryKillBetween(trial: Trial): Promise<void> {
   const { run, why } = await killAt(moment, subject.instance, start);
   const { lines } = await run.done;
   trial.note(`killed ${why ?? 'too late'}; its last line: ${lines.at(-1)?.phase} ${lines.at(-1)?.message}`);
-  await judgeDead(subject, before, to);
-  await nextRun(subject, before, to);
-  if (trial.seed % 6 === 0) await judgeOperatorsUp(subject);
-  else await judgePins(subject);
+  await expectDead({ subject, before, to });
+  await nextRun({ subject, before, to });
+  if (trial.seed % 6 === 0) await expectUpKeepsVersion(subject);
+  else await expectPins(subject);
 }
 
 async function tryKillSlowPull(trial: Trial): Promise<void> {
-  const { subject, before, to } = await slowPull(trial);
-  await killOnce(trial, subject, before, to, onLine('pull [1-9]', trial.random.below(1_500)));
-  await nextRun(subject, before, to);
-  await judgePins(subject);
+  const attempt = await slowPull(trial);
+  await killOnce(trial, attempt, onLine('pull [1-9]', trial.random.below(1_500)));
+  await nextRun(attempt);
+  await expectPins(attempt.subject);
 }
 
 /** What the journal says of how that run ended; null where it is another run's, or did not end. */

@@ -1,8 +1,8 @@
 import { execa } from 'execa';
 import { findContainers } from '../rig/engine-api.ts';
+import { expectUpKeepsVersion, nextRun } from './expect.ts';
 import type { Fault, Trial } from './fault.ts';
 import { cache, installNames, releaseOf } from './install.ts';
-import { judgeOperatorsUp, nextRun } from './judge.ts';
 import type { Subject } from './subject.ts';
 
 // What a killed `docker compose up` leaves: the container that was to take the old one's place, made but never started,
@@ -57,8 +57,8 @@ async function tryLeftover(trial: Trial, { services, oldIsGone, next }: Leftover
     trial.note(`left ${name} of ${reference}`);
   }
   const pulled = next ? await subject.look() : before;
-  await nextRun(subject, { ...before, tags: pulled.tags }, to);
-  await judgeOperatorsUp(subject);
+  await nextRun({ subject, before: { ...before, tags: pulled.tags }, to });
+  await expectUpKeepsVersion(subject);
 }
 
 async function leave(

@@ -3,20 +3,20 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { phases } from '../../src/progress/event.ts';
+import { endingOf } from '../judge/log.ts';
 import { findContainers } from '../rig/engine-api.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';
-import { expectThat, type Fault, type Trial } from './fault.ts';
-import { type InstallName, installNames, installs } from './install.ts';
 import {
   type Allowance,
-  endingOf,
-  judgeAsBefore,
-  judgeEnding,
-  judgeOperatorsUp,
-  judgePins,
-  judgeUpdated,
+  expectBroughtBack,
+  expectEnding,
+  expectPins,
+  expectUpdated,
+  expectUpKeepsVersion,
   nextRun,
-} from './judge.ts';
+} from './expect.ts';
+import { expectThat, type Fault, type Trial } from './fault.ts';
+import { type InstallName, installNames, installs } from './install.ts';
 import { atMoment, killAt, onEngineStep, onLine } from './kill.ts';
 import { slowPull } from './slow-pull.ts';
 import type { Subject } from './subject.ts';
@@ -54,11 +54,11 @@ async function tryInPhase(
     (updater) => act(subject, updater),
   );
   const result = await run.done;
-  const outcome = await judgeEnding(subject, before, to, result, allowance);
+  const outcome = await expectEnding({ subject, before, to }, result, allowance);
   trial.note(`${why ?? `the moment (${moment.name}) came too late`}: ${outcome}`);
   if (why !== null) moreFacts?.(phase, outcome, result.exitCode);
-  await nextRun(subject, before, to, allowance);
-  await judgePins(subject);
+  await nextRun({ subject, before, to }, allowance);
+  await expectPins(subject);
 }
 
 async function trySignal(
@@ -132,8 +132,8 @@ async function tryTwo(trial: Trial): Promise<void> {
       'the refusal does not say that another update is running',
     );
   }
-  await judgeUpdated(subject, before, to);
-  await nextRun(subject, before, to);
+  await expectUpdated({ subject, before, to });
+  await nextRun({ subject, before, to });
 }
 
 /** Both at the same time: one of them gets to the end, the other is refused or has nothing to do. */
@@ -146,8 +146,8 @@ async function tryTwins(trial: Trial): Promise<void> {
   trial.note(`both at once: ${ends.join(', ')}`);
   expectThat(ends.includes('updated'), `neither reached its end: ${ends.join(', ')}`);
   expectThat(ends.includes('refused') || ends.includes('unchanged'), `two at once: ${ends.join(', ')}`);
-  await judgeUpdated(subject, before, to);
-  await nextRun(subject, before, to);
+  await expectUpdated({ subject, before, to });
+  await nextRun({ subject, before, to });
 }
 
 /** `docker compose up -d` by hand while the updater pulls. */
@@ -166,10 +166,10 @@ async function tryOperatorsUp(trial: Trial): Promise<void> {
       throw error;
     trial.note('the call by hand met the update');
   });
-  const outcome = await judgeEnding(subject, before, to, await run.done);
+  const outcome = await expectEnding({ subject, before, to }, await run.done);
   trial.note(`by hand in mid-pull: ${outcome}`);
-  await nextRun(subject, before, to);
-  await judgeOperatorsUp(subject);
+  await nextRun({ subject, before, to });
+  await expectUpKeepsVersion(subject);
 }
 
 /** A killed update is mended by hand; months later another one is started. */
@@ -186,10 +186,10 @@ async function tryByHand(trial: Trial): Promise<void> {
   await run.done;
   if (why === null) {
     trial.note('the kill came too late');
-    await nextRun(subject, before, to);
+    await nextRun({ subject, before, to });
     return;
   }
-  for (const [path, { kind, text }] of Object.entries(before.snapshot.files)) {
+  for (const [path, { kind, text }] of Object.entries(before.files)) {
     if (kind === 'file') await instance.write(path, text);
   }
   if (installs[trial.install].floating !== null) {
@@ -208,13 +208,10 @@ async function tryByHand(trial: Trial): Promise<void> {
   await instance.compose('up', '-d');
   await instance.waitUntilHealthy();
   const mended = await subject.look();
-  expectThat(
-    mended.snapshot.version === before.release.version,
-    `mended by hand, ${mended.snapshot.version} answers`,
-  );
+  expectThat(mended.version === before.release.version, `mended by hand, ${mended.version} answers`);
   trial.note(`killed ${why}, and mended by hand`);
   const later = await subject.publish();
-  const result = await nextRun(subject, mended, later);
+  const result = await nextRun({ subject, before: mended, to: later });
   // A run that ended in pull or before leaves nothing to set aside.
   const killedIn = (await run.done).lines.at(-1)?.phase ?? 'inspect';
   if (['recreate', 'verify'].includes(killedIn)) {
@@ -226,7 +223,7 @@ async function tryByHand(trial: Trial): Promise<void> {
     );
     expectThat(/journal/.test(result.log), 'the log does not say that the journal was set aside');
   }
-  await judgeOperatorsUp(subject);
+  await expectUpKeepsVersion(subject);
 }
 
 /** A floating tag was pulled and the update failed: nothing of it waits for the operator's own `up`. */
@@ -236,10 +233,10 @@ async function tryFailedFloating(trial: Trial): Promise<void> {
   const bad = await subject.publish({ entrypoint: ['/bin/there-is-no-such-file'] });
   const result = await subject.update(bad);
   expectThat(endingOf(result) === 'failed', `the run ended ${endingOf(result)}, not failed`);
-  await judgeAsBefore(subject, before, 'brought back');
-  await judgeOperatorsUp(subject);
+  await expectBroughtBack({ subject, before, to: bad });
+  await expectUpKeepsVersion(subject);
   trial.note('failed, and the operator’s own up started nothing new');
-  await nextRun(subject, await subject.look(), await subject.publish());
+  await nextRun({ subject, before: await subject.look(), to: await subject.publish() });
 }
 
 const interrupt = (run: UpdaterRun) => run.kill('SIGINT');

@@ -27,11 +27,11 @@ const cutTwice: Strike = {
 };
 
 export const faults: readonly Fault[] = [
-  interrupted('power', cut, places.pull, 4),
-  interrupted('power', cut, places.write, 28),
-  interrupted('power', cut, places.stopping, 4),
-  interrupted('power', cut, places.recreate, 16, 1),
-  interrupted('power', cut, places.verify, 4),
-  interrupted('power', cut, places.anywhere, 10),
-  interrupted('power', cutTwice, places.anywhere, 6),
+  interrupted('power', cut, places.pull, [4]),
+  interrupted('power', cut, places.write, [28]),
+  interrupted('power', cut, places.stopping, [4]),
+  interrupted('power', cut, places.recreate, [16, 1]),
+  interrupted('power', cut, places.verify, [4]),
+  interrupted('power', cut, places.anywhere, [10]),
+  interrupted('power', cutTwice, places.anywhere, [6]),
 ];

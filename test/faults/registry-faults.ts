@@ -5,9 +5,9 @@ import {
   registryFaults,
   startBadRegistry,
 } from '../rig/bad-registry.ts';
+import { expectEnding, expectPins, nextRun } from './expect.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
-import { judgeEnding, judgePins, nextRun } from './judge.ts';
 
 // The registry fails, the update with it and without a trace; then the registry is well again.
 
@@ -42,17 +42,17 @@ async function tryRegistry(trial: Trial, { fail, args = [] }: Story): Promise<vo
   const subject = await trial.subject({ registry: registry.host });
   const before = await subject.look();
   // Long enough to be cut short.
-  const to = await subject.publish({ ballast: 4_000 });
+  const attempt = { subject, before, to: await subject.publish({ ballast: 4_000 }) };
   await fail(registry);
-  const outcome = await judgeEnding(subject, before, to, await subject.update(to, {}, ...args));
+  const outcome = await expectEnding(attempt, await subject.update(attempt.to, {}, ...args));
   expectThat(outcome === 'failed', `the run ended ${outcome} although the registry fails`);
   trial.note('failed without a trace; now the registry is well again');
   registry.fail(null);
   // Cut what still stalls, too: the engine goes on waiting for it, and would let the next pull wait with it.
   await registry.down();
   await registry.up();
-  await nextRun(subject, before, to);
-  await judgePins(subject);
+  await nextRun(attempt);
+  await expectPins(subject);
 }
 
 export const faults: readonly Fault[] = Object.entries(stories).map(([name, story]) => ({

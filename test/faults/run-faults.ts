@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { look } from '../judge/look.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import { type Fault, Lost, type Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
@@ -159,7 +160,7 @@ async function runTry(task: Task, host: TestHost, pool: Pool, settings: Settings
   }
   note('lost');
   const facts = failure instanceof Lost ? failure.facts : [`${(failure as Error)?.stack ?? failure}`];
-  const file = await keepLog(task, settings, facts, notes, used).catch(
+  const file = await keepLog(task, settings, { facts, notes, used }).catch(
     (error) => `no log was kept: ${error}`,
   );
   await Promise.all(used.map(({ instance }) => instance.dispose()));
@@ -167,12 +168,16 @@ async function runTry(task: Task, host: TestHost, pool: Pool, settings: Settings
   return { lost: [...facts, `log: ${file}`, `again: scripts/faults ${fault.group} ${again}`], notes };
 }
 
+interface Story {
+  facts: readonly string[];
+  notes: readonly string[];
+  used: readonly Subject[];
+}
+
 async function keepLog(
   { fault, install, seed }: Task,
   { directory }: Settings,
-  facts: readonly string[],
-  notes: readonly string[],
-  used: readonly Subject[],
+  { facts, notes, used }: Story,
 ): Promise<string> {
   await mkdir(directory, { recursive: true });
   const file = join(
@@ -185,7 +190,7 @@ async function keepLog(
   ];
   for (const { instance, runs } of used) {
     for (const { what, name, log } of runs) sections.push([`run ${name}: ${what}`, log()]);
-    sections.push([`${instance.name} in the end`, JSON.stringify(await instance.snapshot(), null, 2)]);
+    sections.push([`${instance.name} in the end`, JSON.stringify(await look(instance), null, 2)]);
     sections.push(['its journal', await instance.read('.svc-updater/journal.json').catch(() => 'none')]);
     sections.push(['what has started', (await instance.boots().catch(() => [])).join('\n')]);
     sections.push(['its containers’ own logs', await instance.compose('logs', '--tail', '20').catch(String)]);

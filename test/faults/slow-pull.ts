@@ -1,10 +1,9 @@
 import { startBadRegistry } from '../rig/bad-registry.ts';
+import type { Attempt } from './expect.ts';
 import type { Trial } from './fault.ts';
-import type { Release } from './install.ts';
-import type { Before, Subject } from './subject.ts';
 
 /** An instance whose next release takes two seconds to pull. */
-export async function slowPull(trial: Trial): Promise<{ subject: Subject; before: Before; to: Release }> {
+export async function slowPull(trial: Trial): Promise<Attempt> {
   const registry = await startBadRegistry(trial.host.registry);
   trial.finally(() => registry.close());
   const subject = await trial.subject({ registry: registry.host });

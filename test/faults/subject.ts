@@ -1,25 +1,17 @@
 import { execa } from 'execa';
 import { parseLine } from '../../src/progress/line.ts';
-import { askEngine, findContainers } from '../rig/engine-api.ts';
+import { type Look, look } from '../judge/look.ts';
+import { askEngine } from '../rig/engine-api.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';
 import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
-import type { Snapshot } from '../rig/snapshot.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../rig/updater-run.ts';
-import { cache, type InstallName, instanceOptions, type Release, releaseOf } from './install.ts';
-import { localTags } from './judge.ts';
+import { type InstallName, instanceOptions, type Release, releaseOf } from './install.ts';
 
 /** What an instance was before the fault: what must be there afterwards follows from it. */
-export interface Before {
+export interface Before extends Look {
   release: Release;
-  snapshot: Snapshot;
-  /** Image ids by reference. */
-  tags: Record<string, string>;
-  /** Names of the anonymous volumes by container name. */
-  volumes: Record<string, string>;
-  /** How often app and worker had started. */
-  boots: number;
 }
 
 /** One run of the updater, for the log of a lost try. */
@@ -100,25 +92,6 @@ export class Subject {
   }
 
   async look(): Promise<Before> {
-    const { instance, release } = this;
-    const [snapshot, tags, volumes, boots] = await Promise.all([
-      instance.snapshot(),
-      localTags(instance.image),
-      anonymousVolumes(instance.project),
-      instance.boots(),
-    ]);
-    return { release, snapshot, tags, volumes, boots: boots.length };
+    return { ...(await look(this.instance)), release: this.release };
   }
-}
-
-/** Names of the volumes at `/cache` by container name. */
-export async function anonymousVolumes(project: string): Promise<Record<string, string>> {
-  const containers = await findContainers(project);
-  return Object.fromEntries(
-    containers.flatMap(({ Name, Mounts, Config }) => {
-      const volume = Mounts.find(({ Destination }) => Destination === cache)?.Name;
-      const own = Config.Labels['com.docker.compose.project'] === project;
-      return volume === undefined || !own ? [] : [[Name.slice(1), volume] as const];
-    }),
-  );
 }

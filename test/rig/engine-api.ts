@@ -67,19 +67,23 @@ export async function findContainers(text: string): Promise<ContainerInspection[
   return found.filter((each) => each !== undefined);
 }
 
-/** Ids of all containers, running or not, that the engine's filters let through. */
+/** Names of all containers, running or not, that the engine's filters let through. */
 export async function listContainers(filters: Record<string, string[]>): Promise<string[]> {
   const found = await get<Listed[]>(`/containers/json?all=1&filters=${filter(filters)}`);
-  return (found ?? []).map(({ Id }) => Id);
+  return (found ?? []).map((each) => named(each).name);
 }
 
-/** The images of a repository, with all tags that each has, in other repositories too. */
-export async function listImages(repository: string): Promise<{ id: string; tags: string[] }[]> {
+/** The images of the repositories that a pattern such as `host/folder/*` fits, with all tags that each has. */
+export async function listImages(repositories: string): Promise<{ id: string; tags: string[] }[]> {
   const found = await get<{ Id: string; RepoTags: string[] | null }[]>(
-    `/images/json?filters=${filter({ reference: [repository] })}`,
+    `/images/json?filters=${filter({ reference: [repositories] })}`,
   );
   return (found ?? []).map(({ Id, RepoTags }) => ({ id: Id, tags: RepoTags ?? [] }));
 }
+
+/** Whether the engine has a volume of that name. */
+export const volumeExists = async (name: string): Promise<boolean> =>
+  (await get(`/volumes/${name}`)) !== undefined;
 
 export interface Named {
   containers: { id: string; name: string }[];

@@ -13,6 +13,8 @@ export interface ContainerState {
   status: string;
   health: string | undefined;
   restarts: number;
+  /** Names of the anonymous volumes by where they are mounted. */
+  volumes: Record<string, string>;
 }
 
 export interface FileState {
@@ -48,7 +50,8 @@ export async function containerStates(
 ): Promise<Pick<Snapshot, 'containers' | 'strays'>> {
   const containers: Snapshot['containers'] = {};
   const strays: string[] = [];
-  for (const found of await findContainers(name)) {
+  const all = await findContainers(name);
+  for (const found of all.sort((a, b) => a.Name.localeCompare(b.Name))) {
     const own = found.Name.slice(1);
     const service = found.Config.Labels['com.docker.compose.service'];
     const expected = `${project}-${service}-${found.Config.Labels['com.docker.compose.container-number']}`;
@@ -68,9 +71,15 @@ function containerState(found: ContainerInspection, service: string): ContainerS
     status: found.State.Status,
     health: found.State.Health?.Status,
     restarts: found.RestartCount,
+    volumes: Object.fromEntries(
+      found.Mounts.flatMap(({ Name, Destination }) =>
+        Name !== undefined && anonymous.test(Name) ? [[Destination, Name]] : [],
+      ),
+    ),
   };
 }
 
+const anonymous = /^[0-9a-f]{64}$/;
 const skipped = new Set(['data', '.svc-updater']);
 
 export async function fileStates(directory: string, under = ''): Promise<Record<string, FileState>> {

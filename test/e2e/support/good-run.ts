@@ -1,29 +1,22 @@
 import { expect, onTestFailed } from 'vitest';
-import type { Level } from '../../../src/progress/event.ts';
-import { type Outcome, outcomeOf } from '../../../src/progress/outcome.ts';
-import type { Snapshot } from '../../rig/snapshot.ts';
+import { type ExpectedUpdate, judgeUntouched, judgeUpdated } from '../../judge/judge.ts';
+import { type ExpectedLog, judgeGoodLog, judgeOutcome } from '../../judge/log.ts';
+import { type Look, look } from '../../judge/look.ts';
 import type { UpdateResult, UpdaterOptions } from '../../rig/updater-run.ts';
-import { expectNothingLeft } from './attempt.ts';
-import { type ExpectedUpdate, expectUntouched, expectUpdated } from './expect-update.ts';
 import type { Instance } from './instance.ts';
 
-/** What a good run says beside its ordinary lines. */
-export interface ExpectedLog {
-  /** Texts that stand in some line. */
-  says?: readonly (string | RegExp)[];
-  /** One for each warning, in order; there are no others. */
-  warns?: readonly (string | RegExp)[];
-}
-
-/** An update that must succeed: the instance as `expectUpdated` says, the log as expected. */
+/** An update that must succeed: the instance and the log as expected. */
 export function updateWell(
   instance: Instance,
   args: readonly string[],
   expected: ExpectedUpdate & ExpectedLog,
   options?: UpdaterOptions,
 ): Promise<UpdateResult> {
-  const judge: Judge = (before, after) => expectUpdated(before, after, expected);
-  return runWell(instance, args, 'updated', judge, expected, options);
+  return runWell(instance, args, options, (result, before, after) => [
+    ...judgeOutcome(result, ['updated']),
+    ...judgeUpdated(before, after, expected),
+    ...judgeGoodLog(result, expected),
+  ]);
 }
 
 /** A run that finds nothing to do: exit 0, `unchanged`, the very same containers and bytes. */
@@ -33,33 +26,22 @@ export function findUnchanged(
   expected: ExpectedLog = {},
   options?: UpdaterOptions,
 ): Promise<UpdateResult> {
-  return runWell(instance, args, 'unchanged', expectUntouched, expected, options);
+  return runWell(instance, args, options, (result, before, after) => [
+    ...judgeOutcome(result, ['unchanged']),
+    ...judgeUntouched(before, after),
+    ...judgeGoodLog(result, expected),
+  ]);
 }
-
-type Judge = (before: Snapshot, after: Snapshot) => void;
 
 async function runWell(
   instance: Instance,
   args: readonly string[],
-  ending: Outcome,
-  judge: Judge,
-  log: ExpectedLog,
-  options?: UpdaterOptions,
+  options: UpdaterOptions | undefined,
+  judge: (result: UpdateResult, before: Look, after: Look) => string[],
 ): Promise<UpdateResult> {
-  const before = await instance.snapshot();
+  const before = await look(instance);
   const result = await instance.update(args, options);
-  const after = await instance.snapshot();
-  try {
-    expect(result.exitCode).toBe(0);
-    expect(outcome(result)).toBe(ending);
-    judge(before, after);
-    expectLog(result, log);
-    await expectNothingLeft(instance);
-  } catch (error) {
-    // Not left to a hook: tests that run side by side have no common one.
-    console.log(textOf(result));
-    throw error;
-  }
+  expect(judge(result, before, await look(instance)), textOf(result)).toEqual([]);
   return result;
 }
 
@@ -75,22 +57,3 @@ export async function runUpdater(
 }
 
 const textOf = ({ exitCode, log }: UpdateResult) => `exit code ${exitCode}\n${log}`;
-
-export function expectLog(result: UpdateResult, { says = [], warns = [] }: ExpectedLog): void {
-  for (const text of says) expect(result.log).toMatch(text);
-  expect(messages(result, 'error')).toEqual([]);
-  const warnings = messages(result, 'warn');
-  expect(warnings).toEqual(
-    warns.map((text) =>
-      typeof text === 'string' ? expect.stringContaining(text) : expect.stringMatching(text),
-    ),
-  );
-}
-
-export function outcome({ lines }: UpdateResult): Outcome | null {
-  const last = lines.at(-1);
-  return last ? outcomeOf(last) : null;
-}
-
-export const messages = ({ lines }: UpdateResult, level: Level): string[] =>
-  lines.filter((line) => line.level === level).map(({ message }) => message);

@@ -1,0 +1,139 @@
+import type { Outcome } from '../../src/progress/outcome.ts';
+import type { Meanwhile } from '../judge/containers.ts';
+import { judgeDead, judgeDeadFiles } from '../judge/dead.ts';
+import { type Changes, changeFiles, type Files } from '../judge/files.ts';
+import { judgeBroken, judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { endingOf, judgeBrokenLog, judgeOutcome } from '../judge/log.ts';
+import { judgePins, judgeUpKeepsVersion } from '../judge/operators-up.ts';
+import type { UpdateResult } from '../rig/updater-run.ts';
+import { Lost } from './fault.ts';
+import type { Release } from './install.ts';
+import type { Before, Subject } from './subject.ts';
+
+// The verdicts of test/judge on a try. Each throws `Lost` with all that is wrong.
+
+/** An update that something goes wrong with: whose, from where, and to which release. */
+export interface Attempt {
+  subject: Subject;
+  before: Before;
+  to: Release;
+}
+
+/** What the fault itself changes, so that the updater is not blamed for it. */
+export interface Allowance extends Meanwhile {
+  /** Somebody's own edit, which stands: by path, in place of what the update makes of the file. */
+  edited?: Readonly<Record<string, (text: string) => string>>;
+}
+
+/** Everything at the new release, nothing else changed, nothing left over. */
+export async function expectUpdated(attempt: Attempt, allowance: Allowance = {}): Promise<void> {
+  const { subject, before, to } = attempt;
+  const expected = {
+    version: to.version,
+    changed: changesTo(attempt, to, allowance),
+    reference: `${subject.instance.image}:${to.tag}`,
+  };
+  survive(judgeUpdated(before, await subject.look(), expected, allowance));
+  subject.release = to;
+}
+
+/** Every byte and every tag as before; app and worker in the very same containers, never stopped. */
+export async function expectUntouched(attempt: Attempt, allowance: Allowance = {}): Promise<void> {
+  const { subject, before } = attempt;
+  const edited = changesTo(attempt, before.release, allowance);
+  survive(judgeUntouched(before, await subject.look(), edited));
+}
+
+/** Every byte and every tag as before; app and worker well on the old image. */
+export async function expectBroughtBack(attempt: Attempt, allowance: Allowance = {}): Promise<void> {
+  const { subject, before } = attempt;
+  const edited = changesTo(attempt, before.release, allowance);
+  survive(judgeBroughtBack(before, await subject.look(), edited, allowance));
+}
+
+/** The run says that a person must look, and what to type; nobody else was touched. */
+export async function expectBroken(
+  attempt: Attempt,
+  result: UpdateResult,
+  allowance: Allowance = {},
+): Promise<void> {
+  const { subject, before, to } = attempt;
+  const states = {
+    'the old ones': filesAt(attempt, before.release, allowance),
+    'the new ones': filesAt(attempt, to, allowance),
+  };
+  survive([...judgeBrokenLog(result), ...judgeBroken(before, await subject.look(), states, allowance)]);
+}
+
+const endings: readonly Outcome[] = ['updated', 'unchanged', 'refused', 'failed', 'broken', 'cancelled'];
+
+/** After a run that ended by itself: as its last line says. Gives its outcome. */
+export async function expectEnding(
+  attempt: Attempt,
+  result: UpdateResult,
+  allowance: Allowance = {},
+): Promise<Outcome> {
+  survive(judgeOutcome(result, endings));
+  const outcome = endingOf(result) as Outcome;
+  if (outcome === 'broken') await expectBroken(attempt, result, allowance);
+  else if (outcome === 'updated' || outcome === 'unchanged') await expectUpdated(attempt, allowance);
+  else {
+    const hasStopped = outcome === 'failed' && result.lines.some(({ phase }) => phase === 'recreate');
+    if (hasStopped || allowance.restarted) await expectBroughtBack(attempt, allowance);
+    else await expectUntouched(attempt, allowance);
+  }
+  return outcome;
+}
+
+/** While a killed run waits for the next one: each file whole, nobody else touched, no volume gone. */
+export async function expectDead(attempt: Attempt): Promise<void> {
+  const { subject, before, to } = attempt;
+  const states = [before.release, to].map((release) => filesAt(attempt, release));
+  survive(await judgeDead(subject.instance, before, states));
+}
+
+/** The same where no engine answers: each file whole. */
+export async function expectDeadFiles(attempt: Attempt): Promise<void> {
+  const { subject, before, to } = attempt;
+  const states = [before.release, to].map((release) => filesAt(attempt, release));
+  survive(await judgeDeadFiles(subject.instance, states));
+}
+
+/** The next run of the same target, as after every fault: it reaches the target and everything is whole. */
+export async function nextRun(attempt: Attempt, allowance: Allowance = {}): Promise<UpdateResult> {
+  const result = await attempt.subject.update(attempt.to);
+  survive(judgeOutcome(result, ['updated', 'unchanged']).map((fact) => `the next run: ${fact}`));
+  await expectUpdated(attempt, allowance);
+  return result;
+}
+
+/** The operator's own `docker compose up -d` starts nothing of another version and touches nobody else. */
+export const expectUpKeepsVersion = async ({ instance }: Subject): Promise<void> =>
+  survive(await judgeUpKeepsVersion(instance));
+
+/** The same without doing it: what its files name is what runs. */
+export const expectPins = async ({ instance, release }: Subject): Promise<void> =>
+  survive(await judgePins(instance, release.tag));
+
+function survive(facts: readonly string[]): void {
+  if (facts.length > 0) throw new Lost(facts);
+}
+
+/** The files that a good update to that release leaves. */
+const filesAt = (attempt: Attempt, to: Release, allowance: Allowance = {}): Files =>
+  changeFiles(attempt.before.files, changesTo(attempt, to, allowance));
+
+function changesTo(
+  { before: { files, release } }: Attempt,
+  to: Release,
+  { edited = {} }: Allowance,
+): Changes {
+  return Object.fromEntries(
+    Object.entries(files).flatMap(([path, { kind, text }]) => {
+      const follows = kind === 'file' && path !== 'svc.yaml' && release.tag !== to.tag;
+      const moved = follows ? text.replaceAll(release.version, to.version) : text;
+      const now = edited[path]?.(moved) ?? moved;
+      return now === text ? [] : [[path, now]];
+    }),
+  );
+}

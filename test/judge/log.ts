@@ -1,0 +1,90 @@
+import type { Level } from '../../src/progress/event.ts';
+import { exitCodes, type Outcome, outcomeOf } from '../../src/progress/outcome.ts';
+import type { UpdateResult } from '../rig/updater-run.ts';
+import { differs } from './differs.ts';
+
+/** Texts, or what they match. */
+export type Says = readonly (string | RegExp)[];
+
+/** What a run must say. */
+export interface ExpectedWords {
+  exitCode: number;
+  /** Sentences of the log, wherever they stand. */
+  says: Says;
+  /** The last line from its first word on, or parts of it. */
+  ends: Says;
+  /** Must be nowhere in the log. */
+  never?: Says;
+}
+
+/** What a good run says beside its ordinary lines. */
+export interface ExpectedLog {
+  /** Texts that stand in some line. */
+  says?: Says;
+  /** One for each warning, in order; there are no others. */
+  warns?: Says;
+}
+
+export function judgeWords({ exitCode, log, lines }: UpdateResult, expected: ExpectedWords): string[] {
+  const last = lines.at(-1);
+  const message = last?.message ?? '';
+  return [
+    ...differs('exit code', expected.exitCode, exitCode),
+    ...(last?.phase === 'done' ? [] : [`the last line is not of phase done: "${message}"`]),
+    ...missing(log, expected.says).map((text) => `the log does not say ${text}`),
+    ...missing(message, expected.ends).map((text) => `the last line does not say ${text}: "${message}"`),
+    ...(expected.never ?? []).filter((text) => matches(log, text)).map((text) => `the log says ${text}`),
+    // A stack trace is no sentence that a tired operator understands.
+    ...(/^ +at \S+ \(|node:internal|UpdateError/m.test(log) ? ['the log has a stack trace'] : []),
+  ];
+}
+
+/** A good run has no line of level error, and no warning but the expected ones. */
+export function judgeGoodLog(result: UpdateResult, { says = [], warns = [] }: ExpectedLog): string[] {
+  const warnings = messages(result, 'warn');
+  const fits =
+    warnings.length === warns.length && warns.every((text, at) => matches(warnings[at] ?? '', text));
+  return [
+    ...missing(result.log, says).map((text) => `the log does not say ${text}`),
+    ...messages(result, 'error').map((message) => `the log has an error: ${message}`),
+    ...(fits ? [] : [`warnings: expected ${warns.join('; ') || 'none'}, found ${JSON.stringify(warnings)}`]),
+  ];
+}
+
+const codesOf = (outcome: Outcome): readonly number[] =>
+  outcome === 'cancelled' ? [130, 143] : [exitCodes[outcome]];
+
+/** The run has ended with one of these outcomes, and its exit code says the same. */
+export function judgeOutcome(result: UpdateResult, wanted: readonly Outcome[]): string[] {
+  const outcome = endingOf(result);
+  if (outcome === null) return [`the run ended with exit code ${result.exitCode} and no outcome`];
+  if (!wanted.includes(outcome)) return [`the run ended ${outcome}, not ${wanted.join(' or ')}`];
+  return codesOf(outcome).includes(result.exitCode)
+    ? []
+    : [`the run ended ${outcome} with exit code ${result.exitCode}`];
+}
+
+/** A run that has left the instance broken says so, and what to type. */
+export function judgeBrokenLog(result: UpdateResult): string[] {
+  const last = result.lines.at(-1)?.message ?? '';
+  return [
+    ...judgeOutcome(result, ['broken']),
+    ...(last.startsWith('broken: ') ? [] : [`the last line says "${last}", not broken`]),
+    ...(/docker compose .*\bup -d\b/.test(last)
+      ? []
+      : [`the last line does not say what to type: "${last}"`]),
+  ];
+}
+
+export function endingOf({ lines }: Pick<UpdateResult, 'lines'>): Outcome | null {
+  const last = lines.at(-1);
+  return last ? outcomeOf(last) : null;
+}
+
+export const messages = ({ lines }: UpdateResult, level: Level): string[] =>
+  lines.filter((line) => line.level === level).map(({ message }) => message);
+
+const matches = (text: string, expected: string | RegExp): boolean =>
+  typeof expected === 'string' ? text.includes(expected) : expected.test(text);
+
+const missing = (text: string, expected: Says): Says => expected.filter((each) => !matches(text, each));
