@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { killAt, onLine } from '../faults/kill.ts';
+import { killAt, onEngineStep, onLine } from '../faults/kill.ts';
 import { differs } from '../judge/differs.ts';
 import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
@@ -11,17 +11,18 @@ import { createInstance } from './support/instance.ts';
 
 // What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
 
-test('a run that is killed while the app stops is told of by plan, and finished by the next one', async () => {
+test('a run that is killed while the worker stops is told of by plan, and finished by the next one', async () => {
   const instance = await createInstance({ release: { env: { STOP_DELAY: '3' } } });
   const before = await look(instance);
-  const run = instance.startUpdate(['--target', 'v1.1.0']);
-  await run.waitFor('recreate stopping worker');
+  const start = () => instance.startUpdate(['--target', 'v1.1.0']);
+  const { run, why } = await killAt(onEngineStep(1), instance, start);
+  expect(why).toContain('kill of');
+  const killed = await run.done;
+  // The engine goes on with the stop that it was asked for: only then does the instance stand still.
   const worker = `${instance.project}-worker-1`;
   await expect
     .poll(async () => (await instance.containers())[worker]?.status, { timeout: 20_000, interval: 50 })
     .toBe('exited');
-  await run.kill();
-  const killed = await run.done;
 
   const halfDone = await look(instance);
   const interrupted = /the update to v1\.1\.0 of 20\S+ \S+ UTC was interrupted in recreate/;
