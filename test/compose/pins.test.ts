@@ -45,24 +45,27 @@ function move(files: ProjectFiles, to: string, services = ['app'], digest?: stri
 const image = (text: string) => `services:\n  app:\n    image: ${text}\n`;
 const both = (app: string, worker: string) => `${image(app)}  worker:\n    image: ${worker}\n`;
 
+type Texts = Record<string, string>;
+const env = (text: string): Texts => ({ '.env': text });
+/** A compose file with that image of the app, and an env file beside it. */
+const one = (text: string, beside?: string): Texts => ({
+  'compose.yaml': image(text),
+  ...(beside === undefined ? {} : env(beside)),
+});
+/** The same with images of app and worker. */
+const two = (app: string, worker: string, beside?: string): Texts => ({
+  'compose.yaml': both(app, worker),
+  ...(beside === undefined ? {} : env(beside)),
+});
+
 describe('a pin', () => {
-  it.each<[string, Record<string, string>, string, string]>([
-    ['literal', { 'compose.yaml': image('svc:v1.4.2') }, 'svc:v1.4.2', 'image of app in compose.yaml line 3'],
-    [
-      'variable',
-      { 'compose.yaml': image('svc:${V}'), '.env': 'A=1\nV=v1.4.2\n' },
-      'svc:v1.4.2',
-      'V in .env line 2',
-    ],
-    [
-      'default',
-      { 'compose.yaml': image('svc:${V:-v1.4.2}') },
-      'svc:v1.4.2',
-      'the default of V in compose.yaml line 3',
-    ],
+  it.each<[string, Texts, string, string]>([
+    ['literal', one('svc:v1.4.2'), 'svc:v1.4.2', 'image of app in compose.yaml line 3'],
+    ['variable', one('svc:${V}', 'A=1\nV=v1.4.2\n'), 'svc:v1.4.2', 'V in .env line 2'],
+    ['default', one('svc:${V:-v1.4.2}'), 'svc:v1.4.2', 'the default of V in compose.yaml line 3'],
     [
       'absent',
-      { 'compose.yaml': image('ghcr.io/acme/svc') },
+      one('ghcr.io/acme/svc'),
       'ghcr.io/acme/svc',
       'image of app in compose.yaml line 3, which has no tag',
     ],
@@ -72,42 +75,12 @@ describe('a pin', () => {
       'r:5000/svc:1.4.2',
       'I in prod.env line 1',
     ],
-    [
-      'variable',
-      { 'compose.yaml': image('svc:v${V}-alpine'), '.env': 'V=1.4.2' },
-      'svc:v1.4.2-alpine',
-      'V in .env line 1',
-    ],
-    [
-      'literal',
-      { 'compose.yaml': image('svc:1.4.2${X:--alpine}') },
-      'svc:1.4.2-alpine',
-      'image of app in compose.yaml line 3',
-    ],
-    [
-      'default',
-      { 'compose.yaml': image('svc:${A:-${B:-v1.4.2}}') },
-      'svc:v1.4.2',
-      'the default of B in compose.yaml line 3',
-    ],
-    [
-      'variable',
-      { 'compose.yaml': image('svc:${A:-$B}'), '.env': 'B=v1.4.2' },
-      'svc:v1.4.2',
-      'B in .env line 1',
-    ],
-    [
-      'variable',
-      { 'compose.yaml': image('svc:$A'), '.env': 'B=v1.4.2\nA=$B' },
-      'svc:v1.4.2',
-      'B in .env line 1',
-    ],
-    [
-      'default',
-      { 'compose.yaml': image('svc:$A'), '.env': 'A=${B:-v1.4.2}' },
-      'svc:v1.4.2',
-      'the default of B in .env line 1',
-    ],
+    ['variable', one('svc:v${V}-alpine', 'V=1.4.2'), 'svc:v1.4.2-alpine', 'V in .env line 1'],
+    ['literal', one('svc:1.4.2${X:--alpine}'), 'svc:1.4.2-alpine', 'image of app in compose.yaml line 3'],
+    ['default', one('svc:${A:-${B:-v1.4.2}}'), 'svc:v1.4.2', 'the default of B in compose.yaml line 3'],
+    ['variable', one('svc:${A:-$B}', 'B=v1.4.2'), 'svc:v1.4.2', 'B in .env line 1'],
+    ['variable', one('svc:$A', 'B=v1.4.2\nA=$B'), 'svc:v1.4.2', 'B in .env line 1'],
+    ['default', one('svc:$A', 'A=${B:-v1.4.2}'), 'svc:v1.4.2', 'the default of B in .env line 1'],
     [
       'literal',
       { 'compose.yaml': `x: &i svc:v1.4.2\n${image('*i')}` },
@@ -166,10 +139,10 @@ describe('a pin', () => {
     expect(move(files, 'v1.5.0')).toEqual({ 'sub/base.yaml': 'services: {b: {image: svc:v1.5.0}}' });
   });
 
-  it.each<[string, Record<string, string>, string, string]>([
+  it.each<[string, Texts, string, string]>([
     [
       'a digest alone',
-      { 'compose.yaml': image(`svc@${digests.old}`) },
+      one(`svc@${digests.old}`),
       'pin-digest',
       'image of app in compose.yaml line 3 is pinned by a digest alone, which names no release',
     ],
@@ -187,37 +160,37 @@ describe('a pin', () => {
     ],
     [
       'a version and a variant, each in a variable',
-      { 'compose.yaml': image('svc:${V:-1.4.2}${X}'), '.env': 'X=-alpine' },
+      one('svc:${V:-1.4.2}${X}', 'X=-alpine'),
       'pin-unsupported',
       'image of app in compose.yaml line 3 makes one tag, 1.4.2-alpine, of V and X',
     ],
     [
       'two variables',
-      { 'compose.yaml': image('svc:v${A}.${B}.0'), '.env': 'A=1\nB=4' },
+      one('svc:v${A}.${B}.0', 'A=1\nB=4'),
       'pin-unsupported',
       'image of app in compose.yaml line 3 makes one tag, v1.4.0, of A and B',
     ],
     [
       'escapes',
-      { 'compose.yaml': image('"svc:\\x761.4.2"') },
+      one('"svc:\\x761.4.2"'),
       'pin-unsupported',
       'image of app in compose.yaml line 3 is written with escapes or from elsewhere: its tag has no place of its own',
     ],
     [
       'an unset variable',
-      { 'compose.yaml': image('svc:$V') },
+      one('svc:$V'),
       'compose-invalid',
       'image of app in compose.yaml line 3 resolves to "svc:", which is no image reference; V is not set',
     ],
     [
       'a line feed behind the tag',
-      { 'compose.yaml': image('|\n      svc:v1.4.2\n\n') },
+      one('|\n      svc:v1.4.2\n\n'),
       'compose-invalid',
       'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is no image reference',
     ],
     [
       'a required variable',
-      { 'compose.yaml': image('svc:${V:?set it}') },
+      one('svc:${V:?set it}'),
       'compose-invalid',
       'image of app in compose.yaml line 3: V is required and not set: set it',
     ],
@@ -253,7 +226,7 @@ describe('a pin', () => {
     ],
     [
       'a bad env file',
-      { 'compose.yaml': image('svc:$V'), '.env': 'A=1\nB!=2' },
+      one('svc:$V', 'A=1\nB!=2'),
       'compose-invalid',
       '.env line 2: unexpected "!" in the name of a variable',
     ],
@@ -263,190 +236,70 @@ describe('a pin', () => {
 });
 
 describe('moving a pin', () => {
-  it.each<[string, Record<string, string>, string, Record<string, string>]>([
-    [
-      'literal',
-      { 'compose.yaml': image('svc:v1.4.2 # v1.4.2') },
-      'v1.5.0',
-      { 'compose.yaml': image('svc:v1.5.0 # v1.4.2') },
-    ],
-    [
-      'without v',
-      { 'compose.yaml': image("'svc:1.4.2-alpine'") },
-      'v1.5.0',
-      { 'compose.yaml': image("'svc:1.5.0-alpine'") },
-    ],
+  it.each<[string, Texts, string, Texts]>([
+    ['literal', one('svc:v1.4.2 # v1.4.2'), 'v1.5.0', one('svc:v1.5.0 # v1.4.2')],
+    ['without v', one("'svc:1.4.2-alpine'"), 'v1.5.0', one("'svc:1.5.0-alpine'")],
     [
       'the name of the image says the version, too',
-      { 'compose.yaml': image('v1.4.2/svc:v1.4.2') },
+      one('v1.4.2/svc:v1.4.2'),
       'v1.5.0',
-      { 'compose.yaml': image('v1.4.2/svc:v1.5.0') },
+      one('v1.4.2/svc:v1.5.0'),
     ],
-    [
-      'to canary',
-      { 'compose.yaml': image('svc:1.4.2-alpine') },
-      'canary',
-      { 'compose.yaml': image('svc:canary') },
-    ],
-    [
-      'from canary',
-      { 'compose.yaml': image('svc:canary') },
-      'v1.5.0',
-      { 'compose.yaml': image('svc:v1.5.0') },
-    ],
-    [
-      'a variable',
-      { 'compose.yaml': image('svc:${V}'), '.env': 'V="v1.4.2" # V=v1.4.2\n' },
-      'v1.5.0',
-      { '.env': 'V="v1.5.0" # V=v1.4.2\n' },
-    ],
-    [
-      'a variable with a default',
-      { 'compose.yaml': image('svc:${V:-v1.0.0}'), '.env': 'V=v1.4.2' },
-      'v1.5.0',
-      { '.env': 'V=v1.5.0' },
-    ],
-    [
-      'the last of duplicates',
-      { 'compose.yaml': image('svc:$V'), '.env': 'V=v1.4.2\nV=v1.4.2' },
-      'v1.5.0',
-      { '.env': 'V=v1.4.2\nV=v1.5.0' },
-    ],
+    ['to canary', one('svc:1.4.2-alpine'), 'canary', one('svc:canary')],
+    ['from canary', one('svc:canary'), 'v1.5.0', one('svc:v1.5.0')],
+    ['a variable', one('svc:${V}', 'V="v1.4.2" # V=v1.4.2\n'), 'v1.5.0', env('V="v1.5.0" # V=v1.4.2\n')],
+    ['a variable with a default', one('svc:${V:-v1.0.0}', 'V=v1.4.2'), 'v1.5.0', env('V=v1.5.0')],
+    ['the last of duplicates', one('svc:$V', 'V=v1.4.2\nV=v1.4.2'), 'v1.5.0', env('V=v1.4.2\nV=v1.5.0')],
     [
       'the last of env files',
       { 'compose.yaml': image('svc:$V'), 'a.env': 'V=v1', 'b.env': 'V=v1.4.2' },
       'v1.5.0',
       { 'b.env': 'V=v1.5.0' },
     ],
-    [
-      'v before a variable',
-      { 'compose.yaml': image('svc:v$V'), '.env': 'V=1.4.2' },
-      'v1.5.0',
-      { '.env': 'V=1.5.0' },
-    ],
-    [
-      'a variant behind a variable',
-      { 'compose.yaml': image('svc:${V}-alpine'), '.env': 'V=1.4.2' },
-      'v1.5.0',
-      { '.env': 'V=1.5.0' },
-    ],
-    [
-      'a part of the version',
-      { 'compose.yaml': image('svc:v1.$V'), '.env': 'V=4.2' },
-      'v1.5.0',
-      { '.env': 'V=5.0' },
-    ],
-    [
-      'a variant in a variable',
-      { 'compose.yaml': image('svc:1.4.2${X}'), '.env': 'X=-alpine' },
-      'v1.5.0',
-      { 'compose.yaml': image('svc:1.5.0${X}') },
-    ],
-    [
-      'a whole reference',
-      { 'compose.yaml': image('${I}'), '.env': 'I=r:5000/svc:v1.4.2' },
-      'v1.5.0',
-      { '.env': 'I=r:5000/svc:v1.5.0' },
-    ],
+    ['v before a variable', one('svc:v$V', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
+    ['a variant behind a variable', one('svc:${V}-alpine', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
+    ['a part of the version', one('svc:v1.$V', 'V=4.2'), 'v1.5.0', env('V=5.0')],
+    ['a variant in a variable', one('svc:1.4.2${X}', 'X=-alpine'), 'v1.5.0', one('svc:1.5.0${X}')],
+    ['a whole reference', one('${I}', 'I=r:5000/svc:v1.4.2'), 'v1.5.0', env('I=r:5000/svc:v1.5.0')],
     [
       'a whole reference with a variable in it',
-      { 'compose.yaml': image('${I}'), '.env': 'V=v1.4.2\nI=svc:$V' },
+      one('${I}', 'V=v1.4.2\nI=svc:$V'),
       'v1.5.0',
-      { '.env': 'V=v1.5.0\nI=svc:$V' },
+      env('V=v1.5.0\nI=svc:$V'),
     ],
     [
       'digits in a variable of a variable',
-      { 'compose.yaml': image('svc:$V'), '.env': 'A=1.4.2\nV=v${A}' },
+      one('svc:$V', 'A=1.4.2\nV=v${A}'),
       'v1.5.0',
-      { '.env': 'A=1.5.0\nV=v${A}' },
+      env('A=1.5.0\nV=v${A}'),
     ],
-    [
-      'digits in a default in a variable',
-      { 'compose.yaml': image('svc:$V'), '.env': 'V=v${A:-1.4.2}' },
-      'v1.5.0',
-      { '.env': 'V=v${A:-1.5.0}' },
-    ],
-    [
-      'a default',
-      { 'compose.yaml': image('svc:${V:-v1.4.2}') },
-      'v1.5.0',
-      { 'compose.yaml': image('svc:${V:-v1.5.0}') },
-    ],
+    ['digits in a default in a variable', one('svc:$V', 'V=v${A:-1.4.2}'), 'v1.5.0', env('V=v${A:-1.5.0}')],
+    ['a default', one('svc:${V:-v1.4.2}'), 'v1.5.0', one('svc:${V:-v1.5.0}')],
     [
       'a default where the variable is empty',
-      { 'compose.yaml': image('svc:${V:-v1.4.2}'), '.env': 'V=\n' },
+      one('svc:${V:-v1.4.2}', 'V=\n'),
       'v1.5.0',
-      { 'compose.yaml': image('svc:${V:-v1.5.0}') },
+      one('svc:${V:-v1.5.0}'),
     ],
-    [
-      'a hard default',
-      { 'compose.yaml': image('svc:${V-v1.4.2}') },
-      'v1.5.0',
-      { 'compose.yaml': image('svc:${V-v1.5.0}') },
-    ],
-    [
-      'a nested default',
-      { 'compose.yaml': image('${I:-svc:${V:-1.4.2}}') },
-      'v1.5.0',
-      { 'compose.yaml': image('${I:-svc:${V:-1.5.0}}') },
-    ],
-    [
-      'a default that is canary',
-      { 'compose.yaml': image('svc:${V:-canary}'), '.env': 'A=1' },
-      'v1.5.0',
-      { '.env': 'A=1\nV=v1.5.0\n' },
-    ],
-    [
-      'a default that is latest, no env file',
-      { 'compose.yaml': image('svc:${V:-latest}') },
-      'canary',
-      { '.env': 'V=canary\n' },
-    ],
+    ['a hard default', one('svc:${V-v1.4.2}'), 'v1.5.0', one('svc:${V-v1.5.0}')],
+    ['a nested default', one('${I:-svc:${V:-1.4.2}}'), 'v1.5.0', one('${I:-svc:${V:-1.5.0}}')],
+    ['a default that is canary', one('svc:${V:-canary}', 'A=1'), 'v1.5.0', env('A=1\nV=v1.5.0\n')],
+    ['a default that is latest, no env file', one('svc:${V:-latest}'), 'canary', env('V=canary\n')],
     [
       'a floating default where the variable is empty',
-      { 'compose.yaml': image('svc:${V:-canary}'), '.env': 'V=\nA=1\n' },
+      one('svc:${V:-canary}', 'V=\nA=1\n'),
       'v1.5.0',
-      { '.env': 'V=v1.5.0\nA=1\n' },
+      env('V=v1.5.0\nA=1\n'),
     ],
-    [
-      'a floating default in an env file',
-      { 'compose.yaml': image('svc:$V'), '.env': 'V=${C:-canary}' },
-      'v1.5.0',
-      { '.env': 'V=${C:-v1.5.0}' },
-    ],
-    [
-      'a release default to canary',
-      { 'compose.yaml': image('svc:${V:-v1.4.2}') },
-      'canary',
-      { 'compose.yaml': image('svc:${V:-canary}') },
-    ],
-    [
-      'a literal latest to canary',
-      { 'compose.yaml': image('svc:latest') },
-      'canary',
-      { 'compose.yaml': image('svc:canary') },
-    ],
-    [
-      'no tag to canary',
-      { 'compose.yaml': image('r:5000/svc # c') },
-      'canary',
-      { 'compose.yaml': image('r:5000/svc:canary # c') },
-    ],
-    [
-      'no tag in quotes to canary',
-      { 'compose.yaml': image('"svc"') },
-      'canary',
-      { 'compose.yaml': image('"svc:canary"') },
-    ],
-    [
-      'no tag in a variable to canary',
-      { 'compose.yaml': image('$I'), '.env': 'I=svc # c' },
-      'canary',
-      { '.env': 'I=svc:canary # c' },
-    ],
-    ['another tag', { 'compose.yaml': image('svc:main') }, 'v1.5.0', {}],
-    ['already there', { 'compose.yaml': image('svc:v1.5.0') }, 'v1.5.0', {}],
-    ['canary to canary', { 'compose.yaml': image('svc:${V:-canary}') }, 'canary', {}],
+    ['a floating default in an env file', one('svc:$V', 'V=${C:-canary}'), 'v1.5.0', env('V=${C:-v1.5.0}')],
+    ['a release default to canary', one('svc:${V:-v1.4.2}'), 'canary', one('svc:${V:-canary}')],
+    ['a literal latest to canary', one('svc:latest'), 'canary', one('svc:canary')],
+    ['no tag to canary', one('r:5000/svc # c'), 'canary', one('r:5000/svc:canary # c')],
+    ['no tag in quotes to canary', one('"svc"'), 'canary', one('"svc:canary"')],
+    ['no tag in a variable to canary', one('$I', 'I=svc # c'), 'canary', env('I=svc:canary # c')],
+    ['another tag', one('svc:main'), 'v1.5.0', {}],
+    ['already there', one('svc:v1.5.0'), 'v1.5.0', {}],
+    ['canary to canary', one('svc:${V:-canary}'), 'canary', {}],
     [
       'an anchor',
       { 'compose.yaml': `x: &i svc:v1.4.2\n${image('*i')}` },
@@ -455,9 +308,9 @@ describe('moving a pin', () => {
     ],
     [
       'a block whose head says the same',
-      { 'compose.yaml': image('>- # svc:v1.4.2\n      svc:v1.4.2') },
+      one('>- # svc:v1.4.2\n      svc:v1.4.2'),
       'v1.5.0',
-      { 'compose.yaml': image('>- # svc:v1.4.2\n      svc:v1.5.0') },
+      one('>- # svc:v1.4.2\n      svc:v1.5.0'),
     ],
     [
       'a merge key behind the image',
@@ -517,41 +370,21 @@ describe('moving a pin', () => {
     expect(move(project(texts), to)).toEqual(after);
   });
 
-  it.each<[string, Record<string, string>, Record<string, string>]>([
-    [
-      'in two places',
-      { 'compose.yaml': both('svc:v1.4.2', 'svc-worker:1.4.2') },
-      { 'compose.yaml': both('svc:v1.5.0', 'svc-worker:1.5.0') },
-    ],
-    [
-      'in one variable',
-      { 'compose.yaml': both('svc:$V', 'svc-worker:${V}'), '.env': 'V=v1.4.2' },
-      { '.env': 'V=v1.5.0' },
-    ],
-    [
-      'in one variable, with and without v',
-      { 'compose.yaml': both('svc:$V', 'svc-worker:v${V}'), '.env': 'V=1.4.2' },
-      { '.env': 'V=1.5.0' },
-    ],
-    [
-      'in one anchor',
-      { 'compose.yaml': both('&i svc:v1.4.2', '*i') },
-      { 'compose.yaml': both('&i svc:v1.5.0', '*i') },
-    ],
+  it.each<[string, Texts, Texts]>([
+    ['in two places', two('svc:v1.4.2', 'svc-worker:1.4.2'), two('svc:v1.5.0', 'svc-worker:1.5.0')],
+    ['in one variable', two('svc:$V', 'svc-worker:${V}', 'V=v1.4.2'), env('V=v1.5.0')],
+    ['in one variable, with and without v', two('svc:$V', 'svc-worker:v${V}', 'V=1.4.2'), env('V=1.5.0')],
+    ['in one anchor', two('&i svc:v1.4.2', '*i'), two('&i svc:v1.5.0', '*i')],
     [
       'in two defaults of a variable',
-      { 'compose.yaml': both('a:${V:-v1.4.2}', 'b:${V:-v1.4.2}') },
-      { 'compose.yaml': both('a:${V:-v1.5.0}', 'b:${V:-v1.5.0}') },
+      two('a:${V:-v1.4.2}', 'b:${V:-v1.4.2}'),
+      two('a:${V:-v1.5.0}', 'b:${V:-v1.5.0}'),
     ],
-    [
-      'in two floating defaults of a variable',
-      { 'compose.yaml': both('a:${V:-canary}', 'b:${V:-canary}') },
-      { '.env': 'V=v1.5.0\n' },
-    ],
+    ['in two floating defaults of a variable', two('a:${V:-canary}', 'b:${V:-canary}'), env('V=v1.5.0\n')],
     [
       'in floating defaults of two variables',
-      { 'compose.yaml': both('a:${V:-canary}', 'b:${W:-canary}'), '.env': 'A=1' },
-      { '.env': 'A=1\nV=v1.5.0\nW=v1.5.0\n' },
+      two('a:${V:-canary}', 'b:${W:-canary}', 'A=1'),
+      env('A=1\nV=v1.5.0\nW=v1.5.0\n'),
     ],
     [
       'by extends',
@@ -562,87 +395,77 @@ describe('moving a pin', () => {
     expect(move(project(texts), 'v1.5.0', ['app', 'worker'])).toEqual(after);
   });
 
-  it.each([
-    [
-      'beside the tag',
-      { 'compose.yaml': image(`svc:v1.4.2@${digests.old}`) },
-      { 'compose.yaml': image(`svc:v1.5.0@${digests.new}`) },
-    ],
-    [
-      'in a variable',
-      { 'compose.yaml': image('svc:v1.4.2@$D'), '.env': `D=${digests.old}` },
-      { 'compose.yaml': image('svc:v1.5.0@$D'), '.env': `D=${digests.new}` },
-    ],
+  it.each<[string, Texts, Texts]>([
+    ['beside the tag', one(`svc:v1.4.2@${digests.old}`), one(`svc:v1.5.0@${digests.new}`)],
+    ['in a variable', one('svc:v1.4.2@$D', `D=${digests.old}`), one('svc:v1.5.0@$D', `D=${digests.new}`)],
     [
       'in a part of it',
-      { 'compose.yaml': image('svc:v1.4.2@sha256:$D'), '.env': `D=${'a'.repeat(64)}` },
-      { 'compose.yaml': image('svc:v1.5.0@sha256:$D'), '.env': `D=${'b'.repeat(64)}` },
+      one('svc:v1.4.2@sha256:$D', `D=${'a'.repeat(64)}`),
+      one('svc:v1.5.0@sha256:$D', `D=${'b'.repeat(64)}`),
     ],
     [
       'in the variable with the tag',
-      { 'compose.yaml': image('svc:$V'), '.env': `V=v1.4.2@${digests.old}` },
-      { '.env': `V=v1.5.0@${digests.new}` },
+      one('svc:$V', `V=v1.4.2@${digests.old}`),
+      env(`V=v1.5.0@${digests.new}`),
     ],
   ])('moves a digest %s', (_, texts, after) => {
-    expect(move(project(texts as unknown as Record<string, string>), 'v1.5.0', ['app'], digests.new)).toEqual(
-      after,
-    );
+    expect(move(project(texts), 'v1.5.0', ['app'], digests.new)).toEqual(after);
   });
 
   it('refuses to leave a stale digest behind', () => {
-    const files = project({ 'compose.yaml': image(`svc:v1.4.2@${digests.old}`) });
+    const files = project(one(`svc:v1.4.2@${digests.old}`));
     expect(() => move(files, 'v1.5.0')).toThrow(
       expect.objectContaining({ code: 'pin-digest', advice: expect.stringContaining('--digest') }),
     );
     expect(move(files, 'v1.5.0', ['app'], digests.new)).not.toEqual({});
   });
 
-  it.each<[string, Record<string, string>, string, string[], RegExp]>([
+  it.each<[string, Texts, string, string[], RegExp]>([
     [
       'written text that does not fit',
-      { 'compose.yaml': image('svc:v$V'), '.env': 'V=1.4.2' },
+      one('svc:v$V', 'V=1.4.2'),
       'canary',
       ['app'],
       /\(V in \.env line 1\) is written in parts that canary does not fit/,
     ],
     [
       'a part that does not fit',
-      { 'compose.yaml': image('svc:v$V.4.2'), '.env': 'V=1' },
+      one('svc:v$V.4.2', 'V=1'),
       'v2.0.0',
       ['app'],
       /parts that v2\.0\.0 does not fit/,
     ],
     [
       'a version of two variables, through a third',
-      { 'compose.yaml': image('svc:$V'), '.env': 'A=1\nB=4.2\nV=v${A}.${B}' },
+      one('svc:$V', 'A=1\nB=4.2\nV=v${A}.${B}'),
       'v1.5.0',
       ['app'],
       /makes one tag, v1\.4\.2, of A and V and B/,
     ],
     [
       'a variant in a variable, to canary',
-      { 'compose.yaml': image('svc:1.4.2${X}'), '.env': 'X=-alpine' },
+      one('svc:1.4.2${X}', 'X=-alpine'),
       'canary',
       ['app'],
       /\(image of app in compose\.yaml line 3\) is written in parts that canary does not fit/,
     ],
     [
       'one variable, two meanings',
-      { 'compose.yaml': both('a:$V', 'b:${V}-alpine'), '.env': 'V=v1.4.2' },
+      two('a:$V', 'b:${V}-alpine', 'V=v1.4.2'),
       'canary',
       ['app', 'worker'],
       /the version of worker \(V in \.env line 1\) is written in parts that canary does not fit/,
     ],
     [
       'a variable that also names the image',
-      { 'compose.yaml': image('svc-$V:$V'), '.env': 'V=1.4.2' },
+      one('svc-$V:$V', 'V=1.4.2'),
       'v1.5.0',
       ['app'],
       /app would run svc-1\.5\.0:1\.5\.0, not svc-1\.4\.2:1\.5\.0/,
     ],
     [
       'a variable from elsewhere',
-      { 'compose.yaml': image('svc:$H') },
+      one('svc:$H'),
       'v1.5.0',
       ['app'],
       /is written with escapes or from elsewhere/,
@@ -655,7 +478,7 @@ describe('moving a pin', () => {
   });
 
   it('refuses one place that two services need different texts in', () => {
-    const files = project({ 'compose.yaml': both('a:$V', 'b:$V'), '.env': 'V=v1.4.2' });
+    const files = project(two('a:$V', 'b:$V', 'V=v1.4.2'));
     const moves = [
       { pin: findPin(files, 'app'), tag: 'v1.5.0' },
       { pin: findPin(files, 'worker'), tag: 'v1.6.0' },
