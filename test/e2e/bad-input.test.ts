@@ -18,6 +18,7 @@ import {
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // What people and machines hand the updater: a sentence that a tired operator understands, the right code, nothing lost.
+// How single files are read is in test/agent/inspect/read-files.test.ts and test/compose.
 
 const toNext = ['--target', 'v1.1.0'];
 const refused = /^refused: nothing was changed(, v1\.0\.0 runs on)?\. /;
@@ -41,12 +42,6 @@ describe('files', () => {
       name: 'YAML that cannot be parsed, by file and line',
       prepare: (i) => yaml(i, '    command: worker', '  command: [worker\n    x: y'),
       says: () => [/compose\.prod\.yaml line \d\d: /],
-      next: mend,
-    },
-    {
-      name: 'a tab where YAML wants spaces',
-      prepare: (i) => yaml(i, '    command: app', '\tcommand: app'),
-      says: () => ['compose.prod.yaml line 5: '],
       next: mend,
     },
     {
@@ -99,34 +94,6 @@ describe('files', () => {
       next: 'Put the file back',
     },
     {
-      name: 'a compose file that is no UTF-8',
-      prepare: (i) =>
-        writeFile(path(i, 'compose.prod.yaml'), Buffer.from('# caf\xe9\nservices: {}\n', 'latin1')),
-      says: (i) => [`${path(i, 'compose.prod.yaml')} is not UTF-8 text`],
-      next: 'Save the file as UTF-8.',
-    },
-    {
-      name: 'an .env that is no UTF-8',
-      prepare: (i) => writeFile(path(i, '.env'), Buffer.from('SVC_VERSION=v1.0.0 # caf\xe9\n', 'latin1')),
-      says: (i) => [`${path(i, '.env')} is not UTF-8 text`],
-      next: 'Save the file as UTF-8.',
-    },
-    {
-      name: 'a huge compose file',
-      prepare: (i) => writeFile(path(i, 'compose.prod.yaml'), Buffer.alloc(20 * 1024 * 1024, '# no end\n')),
-      says: (i) => [`${path(i, 'compose.prod.yaml')} has 20.0 MiB: at most 5 MiB are read`],
-      next: 'That is no compose or env file',
-    },
-    {
-      name: 'a directory in place of the compose file',
-      prepare: async (i) => {
-        await rm(path(i, 'compose.prod.yaml'));
-        await mkdir(path(i, 'compose.prod.yaml'));
-      },
-      says: (i) => [`${path(i, 'compose.prod.yaml')} is not a regular file`],
-      next: 'Make it a regular file',
-    },
-    {
       name: 'an .env that may not be read',
       prepare: async (i) => {
         await chmod(path(i, '.env'), 0o600);
@@ -168,16 +135,6 @@ describe('files', () => {
       { exitCode: 3, says: says(instance()), ends: [refused, next], never: [/correct horse/] },
       options,
     );
-  });
-
-  test('an --env-file that is gone', async () => {
-    const own = await createInstance({ ...alone, kind: 'env-file' });
-    await rm(path(own, 'prod.env'));
-    await expectAttempt(own, toNext, {
-      exitCode: 3,
-      says: [`${path(own, 'prod.env')} does not exist`],
-      ends: [refused, 'Put the file back'],
-    });
   });
 });
 

@@ -15,6 +15,7 @@ import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import { push } from '../rig/registry.ts';
 import type { UpdaterOptions } from '../rig/updater-run.ts';
+import { expectAttempt } from './support/attempt.ts';
 import { findUnchanged, runUpdater, updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
@@ -68,6 +69,8 @@ describe('where the directory is mounted and how the instance was started', () =
     /** The file with the pin. Default `.env`. */
     file?: string;
     legs: Leg[];
+    /** What comes to an end there. */
+    last?: (instance: Instance) => Promise<unknown>;
   }
   const parent = (): UpdaterOptions => {
     const { directory } = inject('host');
@@ -96,7 +99,7 @@ describe('where the directory is mounted and how the instance was started', () =
       ],
     },
     {
-      name: 'several env files and a profile',
+      name: 'several env files and a profile; one of the files is gone',
       instance: {
         kind: 'env-file',
         files: (c) => ({
@@ -110,6 +113,15 @@ describe('where the directory is mounted and how the instance was started', () =
       },
       file: 'prod.env',
       legs: [{}],
+      last: async (instance) => {
+        const path = join(instance.directory, 'prod.env');
+        await rm(path);
+        await expectAttempt(instance, ['--target', 'v1.2.0'], {
+          exitCode: 3,
+          says: [`${path} does not exist`],
+          ends: [/^refused: nothing was changed\b/, 'Put the file back'],
+        });
+      },
     },
     {
       name: 'a project name and a profile in .env',
@@ -121,7 +133,7 @@ describe('where the directory is mounted and how the instance was started', () =
       legs: [{}],
     },
   ];
-  test.for(cases)('$name', async ({ instance: options, file, legs }) => {
+  test.for(cases)('$name', async ({ instance: options, file, legs, last }) => {
     const instance = await createInstance({ publish: [], ...options });
     for (const [number, { args = () => [], run, ...says }] of legs.entries()) {
       const next = await nextUpdate(instance, number, file);
@@ -132,6 +144,7 @@ describe('where the directory is mounted and how the instance was started', () =
         run?.(instance),
       );
     }
+    await last?.(instance);
     for (const path of ['/mnt/some where', `/srv/${instance.name}`]) expect(existsSync(path)).toBe(false);
   });
 

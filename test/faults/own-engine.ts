@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { open, readdir, readFile, rm } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -141,7 +142,7 @@ async function switchOn(): Promise<Machine> {
     );
   });
   output.unref?.();
-  (shell.stdin as unknown as { unref?(): void } | null)?.unref?.();
+  (shell.stdin as Socket | null)?.unref();
   const [first] = shell.pid === undefined ? [] : await childrenOf(shell.pid);
   if (first === undefined) throw new Error('the machine has no first process');
   return {
