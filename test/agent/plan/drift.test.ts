@@ -22,15 +22,15 @@ const running = (overrides: object = {}) =>
     ...overrides,
   });
 
+const data = { type: 'bind', source: '/opt/svc/data', target: '/data' };
+const db = { type: 'volume', source: 'db', target: '/var/lib/db' };
+const port = { target: 8080, published: '80', host_ip: '127.0.0.1', protocol: 'tcp' };
 const app: ModelService = {
   image: 'svc:v1',
   environment: { DB_PASSWORD: 'another' },
-  volumes: [
-    { type: 'bind', source: '/opt/svc/data', target: '/data' },
-    { type: 'volume', source: 'db', target: '/var/lib/db' },
-  ],
+  volumes: [data, db],
   secrets: [{ source: 'key', target: '/run/secrets/key' }],
-  ports: [{ target: 8080, published: '80', host_ip: '127.0.0.1', protocol: 'tcp' }],
+  ports: [port],
   networks: { internal: null },
 };
 const model = (service: ModelService): Model => ({
@@ -50,64 +50,47 @@ describe('findDrift', () => {
       drift({
         ...app,
         environment: { ...app.environment, NEW: 'x' },
-        ports: [...(app.ports ?? []), { target: 9, published: '9', protocol: 'tcp' }],
+        ports: [port, { target: 9, published: '9', protocol: 'tcp' }],
         networks: { internal: null, other: null },
-        volumes: [...(app.volumes ?? []), { type: 'bind', source: '/x', target: '/x' }],
+        volumes: [data, db, { type: 'bind', source: '/x', target: '/x' }],
       }),
     ).toEqual([]);
   });
 
+  const lostPort = 'published port 127.0.0.1:80:8080/tcp would be dropped';
+  const emptied = 'environment variable DB_PASSWORD would be emptied';
+  const elsewhere = { ...data, source: '/root/data' };
+  const otherVolume = { ...db, source: 'other' };
+
   it.each<[string, Partial<ModelService>, string]>([
     [
       'a mount that moves',
-      { volumes: [{ type: 'bind', source: '/root/data', target: '/data' }, ...(app.volumes ?? []).slice(1)] },
-      'app: the mount at /data would move from /opt/svc/data to /root/data',
+      { volumes: [elsewhere, db] },
+      'the mount at /data would move from /opt/svc/data to /root/data',
     ],
-    [
-      'a mount that goes',
-      { volumes: (app.volumes ?? []).slice(1) },
-      'app: the mount of /opt/svc/data at /data would be dropped',
-    ],
+    ['a mount that goes', { volumes: [db] }, 'the mount of /opt/svc/data at /data would be dropped'],
     [
       'a volume that changes',
-      {
-        volumes: [
-          ...(app.volumes ?? []).slice(0, 1),
-          { type: 'volume', source: 'other', target: '/var/lib/db' },
-        ],
-      },
-      'app: the mount at /var/lib/db would move from svc_db to other',
+      { volumes: [data, otherVolume] },
+      'the mount at /var/lib/db would move from svc_db to other',
     ],
     [
       'a secret that goes',
       { secrets: [] },
-      'app: the mount of /opt/svc/key.pem at /run/secrets/key would be dropped',
+      'the mount of /opt/svc/key.pem at /run/secrets/key would be dropped',
     ],
-    [
-      'another published port',
-      { ports: [{ target: 8080, published: '81', host_ip: '127.0.0.1', protocol: 'tcp' }] },
-      'app: published port 127.0.0.1:80:8080/tcp would be dropped',
-    ],
-    [
-      'another address',
-      { ports: [{ target: 8080, published: '80', protocol: 'tcp' }] },
-      'app: published port 127.0.0.1:80:8080/tcp would be dropped',
-    ],
-    ['a network that goes', { networks: { other: null } }, 'app: network svc_internal would be dropped'],
-    ['a network mode', { network_mode: 'host' }, 'app: network mode would change from svc_internal to host'],
-    ['a key that goes', { environment: {} }, 'app: environment variable DB_PASSWORD would be dropped'],
-    [
-      'a key that is emptied',
-      { environment: { DB_PASSWORD: '' } },
-      'app: environment variable DB_PASSWORD would be emptied',
-    ],
-    [
-      'a key without a value',
-      { environment: { DB_PASSWORD: null } },
-      'app: environment variable DB_PASSWORD would be emptied',
-    ],
+    ['a port that goes', { ports: [] }, lostPort],
+    ['another published port', { ports: [{ ...port, published: '81' }] }, lostPort],
+    ['another port inside', { ports: [{ ...port, target: 8081 }] }, lostPort],
+    ['another protocol', { ports: [{ ...port, protocol: 'udp' }] }, lostPort],
+    ['another address', { ports: [{ target: 8080, published: '80', protocol: 'tcp' }] }, lostPort],
+    ['a network that goes', { networks: { other: null } }, 'network svc_internal would be dropped'],
+    ['a network mode', { network_mode: 'host' }, 'network mode would change from svc_internal to host'],
+    ['a key that goes', { environment: {} }, 'environment variable DB_PASSWORD would be dropped'],
+    ['a key that is emptied', { environment: { DB_PASSWORD: '' } }, emptied],
+    ['a key without a value', { environment: { DB_PASSWORD: null } }, emptied],
   ])('names %s, and never a value', (_, change, expected) => {
-    expect(drift({ ...app, ...change })).toEqual([expected]);
+    expect(drift({ ...app, ...change })).toEqual([`app: ${expected}`]);
     expect(drift({ ...app, ...change }).join()).not.toMatch(/secret\b/);
   });
 
