@@ -103,7 +103,7 @@ async function firstEntry(
 }
 
 /** What the run has before its first byte is written. */
-interface Pulled {
+interface Preparation {
   filePlan: FilePlan;
   /** Local images by the references of the plan. */
   images: ReadonlyMap<string, Image>;
@@ -115,7 +115,7 @@ async function pullAndPrepare(
   installation: Installation,
   plan: UpdatePlan,
   journal: Journal,
-): Promise<Pulled> {
+): Promise<Preparation> {
   const { engine, options, log } = world;
   log.enter('pull');
   const deadline = Date.now() + options.pullTimeoutMs;
@@ -169,7 +169,11 @@ async function undoBeforeRecreate(
   await restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, texts });
 }
 
-function endUnchanged({ log, startedAt }: World, plan: UpdatePlan, { filePlan, images }: Pulled): Ending {
+function endUnchanged(
+  { log, startedAt }: World,
+  plan: UpdatePlan,
+  { filePlan, images }: Preparation,
+): Ending {
   log.enter('done');
   for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
   const runs = whatRuns(plan, filePlan, images);

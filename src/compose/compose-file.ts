@@ -11,7 +11,7 @@ export interface ScalarText {
   start: number;
 }
 
-export interface Extends {
+export interface ExtendsLink {
   service: string;
   /** As written; null for a service of the same file. */
   file: string | null;
@@ -24,7 +24,7 @@ export interface ServiceEntry {
   /** `image: !reset`: what earlier files say of the image does not count. */
   resetsImage: boolean;
   hasBuild: boolean;
-  extends: Extends | null;
+  extends: ExtendsLink | null;
   /** Paths of `env_file`, as written; optional ones too. */
   envFiles: Link[];
   /** `!override` or `!reset`: what earlier files say of the service does not count. */
@@ -140,7 +140,7 @@ function serviceEntry(yaml: YamlDocument, service: Node, file: TextFile): Servic
   };
 }
 
-function extendsOf(yaml: YamlDocument, node: Node | null, source: TextFile): Extends | null {
+function extendsOf(yaml: YamlDocument, node: Node | null, source: TextFile): ExtendsLink | null {
   const service = stringOf(isMap(node) ? yaml.get(node, 'service') : node);
   if (service === null) return null;
   return { service, file: stringOf(yaml.get(node, 'file')), line: lineAt(source, node?.range?.[0] ?? 0) };

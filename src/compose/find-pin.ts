@@ -6,7 +6,7 @@ import { interpolate, type Lookup } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
 import { fileOf, lineAt, nameOf, type ProjectFiles } from './project-files.ts';
 import { parseReference, type Reference } from './reference.ts';
-import { type Segment, segments, type Traced, trace } from './traced.ts';
+import { type Segment, segments, type TracedText, trace } from './traced.ts';
 
 /**
  * Where the tag of a service's image comes from.
@@ -63,7 +63,7 @@ function writtenAt({ reference, resolved }: Pin): string | null {
 }
 
 /** The variables that the tag is written with, whatever these are made of in their turn. */
-function variablesOfTag(template: Traced, lookup: Lookup, reference: Reference, where: string): string[] {
+function variablesOfTag(template: TracedText, lookup: Lookup, reference: Reference, where: string): string[] {
   const opaque: Lookup = (variable) => {
     const value = lookup(variable);
     return value && trace(value.text, '', -1, { via: 'variable', variable });
@@ -93,7 +93,7 @@ const absentPlace = ({ file, line, where }: Context): PinPlace => ({
   description: `${where}, which has no tag`,
 });
 
-function tagPlace(context: Context, tag: Tag, resolved: Traced, start: number): PinPlace {
+function tagPlace(context: Context, tag: Tag, resolved: TracedText, start: number): PinPlace {
   const main = mainPart(context, tag, resolved, start);
   if (tag.kind === 'release' && main.start < 0) {
     throw new UpdateError(
@@ -116,7 +116,7 @@ function tagPlace(context: Context, tag: Tag, resolved: Traced, start: number): 
 }
 
 /** The part of the tag that says the version: of several, a variable among written text. */
-function mainPart(context: Context, tag: Tag, resolved: Traced, start: number): Segment {
+function mainPart(context: Context, tag: Tag, resolved: TracedText, start: number): Segment {
   const parts = segments(resolved, start, start + tag.text.length);
   const [from, to] =
     tag.kind === 'release'

@@ -1,10 +1,10 @@
 import { UpdateError } from '../progress/update-error.ts';
-import type { Mark, Origin, Traced } from './traced.ts';
+import type { Mark, Origin, TracedText } from './traced.ts';
 
 /** The value of a variable and where it comes from; null where nothing sets it. */
-export type Lookup = (name: string) => Traced | null;
+export type Lookup = (name: string) => TracedText | null;
 
-export interface Interpolated extends Traced {
+export interface Interpolation extends TracedText {
   /** Variables without a value that stand for nothing. */
   unset: string[];
 }
@@ -21,7 +21,7 @@ const longest = 100_000;
  * template.go): a `$` before anything else stays. `where` begins the sentence of an error.
  * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
  */
-export function interpolate(template: Traced, lookup: Lookup, where: string): Interpolated {
+export function interpolate(template: TracedText, lookup: Lookup, where: string): Interpolation {
   const source = template.text;
   const text: string[] = [];
   const origins: Origin[] = [];
@@ -79,7 +79,7 @@ export function interpolate(template: Traced, lookup: Lookup, where: string): In
     return close + 1;
   }
 
-  function putValue(variable: string, value: Traced | null): void {
+  function putValue(variable: string, value: TracedText | null): void {
     if (muted > 0) return;
     if (!value) {
       unset.push(variable);

@@ -23,7 +23,7 @@ export interface Layer {
 }
 
 /** A file that a link leads to. */
-export interface Linked {
+export interface LinkedFile {
   path: string;
   /** `include`, `extends`, `env_file of include` */
   as: string;
@@ -66,7 +66,7 @@ export function includedLayers(files: ProjectFiles, layer: Layer, include: Inclu
 }
 
 /** Where the links of included files start, and the env files that add to the variables (compose-go, include.go). */
-function includeScope(layer: Layer, include: Include): { base: string; env: Linked[] } {
+function includeScope(layer: Layer, include: Include): { base: string; env: LinkedFile[] } {
   const [main] = include.paths;
   const { projectDirectory, envFiles } = include;
   const directory =
@@ -134,17 +134,17 @@ export interface Reach {
   /** Each file in each place it is read in; the `-f` files first. */
   layers: Layer[];
   /** Compose files that a link names, at hand or not, each once. */
-  composeFiles: Linked[];
+  composeFiles: LinkedFile[];
   /** Env files that included files have of their own, at hand or not, each once. */
-  envFiles: Linked[];
+  envFiles: LinkedFile[];
   /** What compose itself would have to fetch. */
   remote: UpdateError[];
 }
 
 /** @throws UpdateError compose-invalid where the links have no end */
 export function reachOf(files: ProjectFiles): Reach {
-  const composeFiles = new Map<string, Linked>();
-  const envFiles = new Map<string, Linked>();
+  const composeFiles = new Map<string, LinkedFile>();
+  const envFiles = new Map<string, LinkedFile>();
   const afar: UpdateError[] = [];
   const seen = new Set<string>();
   const layers: Layer[] = [];

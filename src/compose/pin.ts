@@ -1,6 +1,6 @@
 import type { Tag } from '../release/tag.ts';
 import type { Reference } from './reference.ts';
-import type { Traced } from './traced.ts';
+import type { TracedText } from './traced.ts';
 
 /** What decides the tag of a service's image today. */
 export interface Pin {
@@ -12,7 +12,7 @@ export interface Pin {
   tag: Tag;
   place: PinPlace;
   /** The reference, and where each character of it is written. */
-  resolved: Traced;
+  resolved: TracedText;
 }
 
 export interface PinPlace {

@@ -12,7 +12,7 @@ export interface Origin {
 }
 
 /** A text of which every character (UTF-16 unit) knows its origin. */
-export interface Traced {
+export interface TracedText {
   text: string;
   origins: readonly Origin[];
 }
@@ -28,7 +28,7 @@ export interface Segment extends Omit<Origin, 'offset' | 'length'> {
 export type Mark = Pick<Origin, 'via' | 'variable'>;
 
 /** A text that stands in a file as it is, or (at a negative offset) nowhere. */
-export function trace(text: string, source: string, offset: number, mark: Mark): Traced {
+export function trace(text: string, source: string, offset: number, mark: Mark): TracedText {
   return {
     text,
     origins: Array.from({ length: text.length }, (_, i) => ({
@@ -41,7 +41,7 @@ export function trace(text: string, source: string, offset: number, mark: Mark):
 }
 
 /** The range [start, end) of a resolved text as the runs it is made of. */
-export function segments({ text, origins }: Traced, start: number, end: number): Segment[] {
+export function segments({ text, origins }: TracedText, start: number, end: number): Segment[] {
   const found: Segment[] = [];
   for (let i = start; i < end; i += 1) {
     const origin = origins[i];

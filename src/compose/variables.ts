@@ -4,7 +4,7 @@ import { UpdateError } from '../progress/update-error.ts';
 import { type Assignment, findAssignments } from './env-file.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
 import { placeAt } from './project-files.ts';
-import { type Origin, type Traced, trace } from './traced.ts';
+import { type Origin, type TracedText, trace } from './traced.ts';
 
 // The limit is far beyond what people write; each step takes room on the stack.
 const deepest = 200;
@@ -23,12 +23,12 @@ interface EnvFile {
  */
 export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () => null): Lookup {
   const files = envFiles.map(readEnvFile);
-  const known = new Map<Assignment, Traced>();
+  const known = new Map<Assignment, TracedText>();
   let depth = 0;
   return (name) => before(name, files.length, 0);
 
   /** The variable as env file number `index` sees it in front of its assignment number `position`. */
-  function before(name: string, index: number, position: number): Traced | null {
+  function before(name: string, index: number, position: number): TracedText | null {
     const fixed = outer(name);
     if (fixed) return fixed;
     for (let i = index; i >= 0; i -= 1) {
@@ -38,7 +38,7 @@ export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () =>
     return null;
   }
 
-  function lastIn(index: number, name: string, position: number): Traced | null {
+  function lastIn(index: number, name: string, position: number): TracedText | null {
     const env = files[index];
     const at = env?.byKey.get(name)?.findLast((number) => number < position);
     const assignment = at === undefined ? undefined : env?.assignments[at];
@@ -79,7 +79,7 @@ export function readEnvFile(file: TextFile): EnvFile {
   return env;
 }
 
-function resolve(file: TextFile, assignment: Assignment, lookup: Lookup): Traced {
+function resolve(file: TextFile, assignment: Assignment, lookup: Lookup): TracedText {
   const template = templateOf(file, assignment);
   if (assignment.quote === "'") return template;
   return interpolate(template, lookup, `${assignment.key} in ${placeAt(file, assignment.start)}`);
@@ -100,7 +100,7 @@ const escapes: Record<string, string> = {
 };
 
 /** The value before its variables are resolved, without the escapes that its quotes know. */
-function templateOf(file: TextFile, { key, start, end, quote }: Assignment): Traced {
+function templateOf(file: TextFile, { key, start, end, quote }: Assignment): TracedText {
   const mark = { via: 'variable', variable: key } as const;
   const raw = file.text.slice(start, end);
   if (quote === '' || !raw.includes('\\')) return trace(raw, file.path, start, mark);

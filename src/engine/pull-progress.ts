@@ -1,6 +1,6 @@
 import { parseObject } from '../files/parse-object.ts';
 
-interface Layer {
+interface ImageLayer {
   /** Bytes. */
   done: number;
   /** Null until the layer begins to come in. */
@@ -33,7 +33,7 @@ export interface LayerNews {
  * that are announced and have not told their size, because a small one that is whole says nothing of the rest.
  */
 export class PullMeter {
-  readonly #layers = new Map<string, Layer>();
+  readonly #layers = new Map<string, ImageLayer>();
   #percent = 0;
 
   /**

@@ -10,7 +10,7 @@ const mostReleases = 100;
 /** Notes are long, and only the newest are shown. */
 const mostNotes = 5;
 
-export interface Answer {
+export interface FeedAnswer {
   releases: readonly Release[];
   /** Of the first page. */
   validators: Validators | null;
@@ -25,7 +25,7 @@ export async function readFeed(
   feed: FeedOptions,
   known: Validators | null,
   signal: AbortSignal,
-): Promise<Answer | null> {
+): Promise<FeedAnswer | null> {
   const contents: unknown[] = [];
   let validators: Validators | null = null;
   let url: URL | null = new URL(feed.url);

@@ -1,5 +1,5 @@
 import type { Release } from '../release/channel.ts';
-import { type Answer, readFeed } from './feed-check.ts';
+import { type FeedAnswer, readFeed } from './feed-check.ts';
 import { FeedError, reasonOf } from './feed-error.ts';
 import type { FeedOptions, LogEntry } from './feed-options.ts';
 
@@ -30,7 +30,7 @@ export function createFeed(
 ): Feed {
   const { host } = new URL(options.url);
   const closing = new AbortController();
-  let answer: Answer | null = null;
+  let answer: FeedAnswer | null = null;
   let checkedAt: Date | null = null;
   let failures = 0;
   let forbiddenUntil = 0;
@@ -39,7 +39,7 @@ export function createFeed(
   let timer: NodeJS.Timeout | undefined;
 
   async function read(): Promise<void> {
-    let fresh: Answer | null;
+    let fresh: FeedAnswer | null;
     try {
       fresh = await readFeed(options, answer?.validators ?? null, closing.signal);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
-import { type Linked, pathIn, placeOf, reachOf, resolvedText } from '../../compose/layers.ts';
+import { type LinkedFile, pathIn, placeOf, reachOf, resolvedText } from '../../compose/layers.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { exists } from '../../files/file-system.ts';
@@ -9,14 +9,14 @@ import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { readTextFile, withLinkedFiles } from './read-files.ts';
 
-type Named = Pick<Linked, 'path' | 'as'>;
+type NamedFile = Pick<LinkedFile, 'path' | 'as'>;
 
 /**
  * The project with the files that `include` and `extends` lead to.
  * @throws UpdateError outside-mounts
  */
 export async function readMountedLinks(files: ProjectFiles, paths: HostPaths): Promise<ProjectFiles> {
-  const outside: Linked[] = [];
+  const outside: LinkedFile[] = [];
   const linked = await withLinkedFiles(files, async (link) => {
     if (paths.fromHost(link.path) !== null) return (await exists(link.path)) ? readTextFile(link.path) : null;
     // A file that is not mounted is taken as needed: whether an optional one, such as the .env beside an included file,
@@ -46,7 +46,7 @@ export function checkEnvFiles(
   for (const name of closure) {
     for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
   }
-  const named: Named[] = [];
+  const named: NamedFile[] = [];
   for (const layer of reachOf(files).layers) {
     // A service that is extended may bring env files of its own, so it counts as wanted.
     const wanted = new Set(layer.follows ? closure : layer.file.services);
@@ -62,7 +62,7 @@ export function checkEnvFiles(
   refuse(named.filter(({ path }) => paths.fromHost(path) === null));
 }
 
-function refuse(outside: readonly Named[]): void {
+function refuse(outside: readonly NamedFile[]): void {
   if (outside.length === 0) return;
   throw new UpdateError(
     'outside-mounts',

@@ -1,6 +1,6 @@
 import { readFile, readlink, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { type Linked, reachOf } from '../../compose/layers.ts';
+import { type LinkedFile, reachOf } from '../../compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import { addMounts, needsRoot } from '../../progress/advice.ts';
@@ -80,7 +80,7 @@ export async function readTextFileIfThere(path: string): Promise<TextFile | null
  */
 export async function withLinkedFiles(
   files: ProjectFiles,
-  read: (linked: Linked) => Promise<TextFile | null>,
+  read: (linked: LinkedFile) => Promise<TextFile | null>,
 ): Promise<ProjectFiles> {
   const asked = new Set(allFiles(files).map(({ path }) => path));
   let linkedFiles: readonly TextFile[] = files.linkedFiles ?? [];
@@ -88,7 +88,7 @@ export async function withLinkedFiles(
   for (;;) {
     const { composeFiles, envFiles } = reachOf({ ...files, linkedFiles, linkedEnvFiles });
     const known = asked.size;
-    const readNew = async (found: readonly Linked[]) => {
+    const readNew = async (found: readonly LinkedFile[]) => {
       const fresh = found.filter(({ path }) => !asked.has(path));
       for (const { path } of fresh) asked.add(path);
       return (await Promise.all(fresh.map(read))).filter((file) => file !== null);

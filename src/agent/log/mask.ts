@@ -57,10 +57,10 @@ interface Match {
 }
 
 /** Matches in order; at each place the longest that `accepts`. */
-type Find = (text: string, accepts?: (text: string, match: Match) => boolean) => Match[];
+type Finder = (text: string, accepts?: (text: string, match: Match) => boolean) => Match[];
 
 /** Looks for thousands of texts in one pass: by their first characters, then by the few lengths that begin so. */
-function finder(texts: readonly string[]): Find {
+function finder(texts: readonly string[]): Finder {
   const all = new Set(texts);
   const lengthsByHead = new Map<string, Set<number>>();
   for (const text of all) {

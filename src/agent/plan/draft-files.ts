@@ -10,7 +10,7 @@ import { isOverride, type Move, movesOf, type UpdatePlan } from './plan-update.t
 import type { ReleaseText } from './take-release-files.ts';
 
 /** What only the pulled images can tell. */
-export interface Pulled {
+export interface PulledFacts {
   /** Local images by the references of the moves. */
   images: ReadonlyMap<string, Image>;
   /** The files that a generated install takes from the release. */
@@ -32,7 +32,7 @@ export const needsImages = (installation: Installation, plan: UpdatePlan): boole
  * Works out every byte to be written; touches nothing.
  * Refusals: release-file, pin-unsupported. Failure: proof-failed, where a pinned digest has no successor.
  */
-export function draftFiles(installation: Installation, plan: UpdatePlan, pulled: Pulled): FileDraft {
+export function draftFiles(installation: Installation, plan: UpdatePlan, pulled: PulledFacts): FileDraft {
   const { kind, files, versionVariable } = installation;
   const moves = movesOf(plan);
   const released = pulled.release.reduce(

@@ -1,7 +1,7 @@
 import type { Log } from '../log/log.ts';
 
-type Stop = 'SIGINT' | 'SIGTERM';
-const signalNumbers: Record<Stop, number> = { SIGINT: 2, SIGTERM: 15 };
+type StopSignal = 'SIGINT' | 'SIGTERM';
+const signalNumbers: Record<StopSignal, number> = { SIGINT: 2, SIGTERM: 15 };
 
 /** SIGINT and SIGTERM end a run until it has something to finish; from then on they are only acknowledged. */
 export class Cancellation {
@@ -10,10 +10,10 @@ export class Cancellation {
   /** Told of the first signal. */
   onSignal: () => void = () => {};
   /** The first signal that came. */
-  received: Stop | null = null;
+  received: StopSignal | null = null;
 
   constructor(log: Log) {
-    for (const name of Object.keys(signalNumbers) as Stop[]) {
+    for (const name of Object.keys(signalNumbers) as StopSignal[]) {
       process.on(name, () => {
         if (this.received === null) this.onSignal();
         this.received ??= name;

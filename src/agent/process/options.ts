@@ -84,7 +84,7 @@ const variables: Record<string, string> = {
 const commands = ['update', 'plan', 'bump'] as const;
 
 /** A value and where it was said, for the sentence about a mistake in it. */
-interface Said {
+interface GivenValue {
   value: string;
   where: string;
 }
@@ -163,8 +163,8 @@ function readFlags(
   args: readonly string[],
   flags: Record<string, Kind>,
   mistakes: string[],
-): Map<string, Said[]> {
-  const said = new Map<string, Said[]>();
+): Map<string, GivenValue[]> {
+  const said = new Map<string, GivenValue[]>();
   const { tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(
@@ -193,10 +193,10 @@ function readFlags(
 }
 
 class Reader {
-  readonly #said: Map<string, Said[]>;
+  readonly #said: Map<string, GivenValue[]>;
   readonly #mistakes: string[];
 
-  constructor(said: Map<string, Said[]>, mistakes: string[]) {
+  constructor(said: Map<string, GivenValue[]>, mistakes: string[]) {
     this.#said = said;
     this.#mistakes = mistakes;
   }

@@ -71,10 +71,10 @@ interface EarlierWork {
 }
 
 /** What is left to this run; null where it begins at its beginning. */
-type Left = Exclude<Inheritance, { kind: 'fresh' }> | null;
+type Remainder = Exclude<Inheritance, { kind: 'fresh' }> | null;
 
 type Executors = {
-  [K in EarlierStep['kind']]: (step: EarlierStepOf<K>, work: EarlierWork) => Promise<Left>;
+  [K in EarlierStep['kind']]: (step: EarlierStepOf<K>, work: EarlierWork) => Promise<Remainder>;
 };
 
 const executors: Executors = {
@@ -122,8 +122,8 @@ const executors: Executors = {
   },
 };
 
-const take = <K extends EarlierStep['kind']>(step: EarlierStepOf<K>, work: EarlierWork): Promise<Left> =>
-  (executors[step.kind] as (step: EarlierStepOf<K>, work: EarlierWork) => Promise<Left>)(step, work);
+const take = <K extends EarlierStep['kind']>(step: EarlierStepOf<K>, work: EarlierWork): Promise<Remainder> =>
+  (executors[step.kind] as (step: EarlierStepOf<K>, work: EarlierWork) => Promise<Remainder>)(step, work);
 
 /** Nothing of it stands any more. */
 function isOver({ handles, data }: EarlierWork): null {

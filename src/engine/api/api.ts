@@ -44,7 +44,7 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<ApiAnsw
     } catch (cause) {
       if (engine.aborted.aborted) throw engine.abortion;
       if (cause instanceof UpdateError) throw cause;
-      if (cause instanceof Late) {
+      if (cause instanceof DeadlinePassed) {
         throw new UpdateError(
           'engine-away',
           `the engine did not answer within ${deadlineMs / 1000} s (${what})`,
@@ -77,7 +77,7 @@ export function refusal({ status, body }: ApiAnswer): string {
 }
 
 /** The deadline has passed. */
-class Late extends Error {}
+class DeadlinePassed extends Error {}
 
 export interface ApiTarget {
   tls: boolean;
@@ -157,7 +157,7 @@ function send(
   return new Promise((resolve, reject) => {
     const headers = bytes && { 'Content-Type': type, 'Content-Length': bytes.length };
     const asked = openRequest(target, path, { method, signal, ...(headers && { headers }) });
-    const deadline = setTimeout(() => asked.destroy(new Late('late')), deadlineMs);
+    const deadline = setTimeout(() => asked.destroy(new DeadlinePassed('late')), deadlineMs);
     const fail = (error: Error) => {
       clearTimeout(deadline);
       reject(error);

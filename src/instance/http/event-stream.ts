@@ -41,7 +41,7 @@ export function eventStream(
   closing: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  const news = new News(record, lastEventId);
+  const unseen = new UnseenEvents(record, lastEventId);
   let isOpen = true;
   let wake = () => {};
 
@@ -54,7 +54,7 @@ export function eventStream(
         closing.addEventListener('abort', wake);
         let text: string;
         try {
-          text = await news.next(closing.aborted ? closing : waiting.signal);
+          text = await unseen.next(closing.aborted ? closing : waiting.signal);
         } finally {
           clearTimeout(timer);
           closing.removeEventListener('abort', wake);
@@ -62,10 +62,10 @@ export function eventStream(
         if (!isOpen) return;
         if (text === '' && !closing.aborted) {
           text = ': still here\n\n';
-          news.catchUp();
+          unseen.catchUp();
         }
         if (text !== '') controller.enqueue(encoder.encode(text));
-        if (news.isOver || closing.aborted) controller.close();
+        if (unseen.isOver || closing.aborted) controller.close();
       },
       cancel() {
         isOpen = false;
@@ -77,7 +77,7 @@ export function eventStream(
 }
 
 /** What one client has not been told yet. */
-class News {
+class UnseenEvents {
   /** The client has been told how the run ended. */
   isOver = false;
   readonly #record: RunRecord;
