@@ -1,3 +1,6 @@
+// The server library's door to the engine: there is no docker client beside a server, and a log has to be followed and a
+// pull reported while they go on.
+
 import { PassThrough } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import Docker from 'dockerode';

@@ -1,3 +1,7 @@
+// The agent's second door to the engine: requests over its socket. A run looks at containers dozens of times, and a
+// command takes ten times as long for a look; making an old container again, and reading a file out of an image without
+// a shell, no command can do.
+
 import { readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, RequestOptions } from 'node:http';
 import { UpdateError } from '../../progress/update-error.ts';

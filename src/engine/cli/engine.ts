@@ -1,3 +1,6 @@
+// The agent's first door to the engine: commands, docker's and compose's. Whatever compose does goes by it, because only
+// compose knows how, and so do the few rare things that a command says best.
+
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
