@@ -1,0 +1,129 @@
+// Builders for what the plan of files is made from: a project as texts, what compose makes of it, what is planned.
+import type { RequestListener } from 'node:http';
+import { join } from 'node:path';
+import type { Installation } from '../src/agent/inspect/installation.ts';
+import { type Fields, Log } from '../src/agent/log/log.ts';
+import type { FilePlan } from '../src/agent/plan/plan-files.ts';
+import { planUpdate, type UpdatePlan } from '../src/agent/plan/plan-update.ts';
+import { parseOptions, type UpdateOptions } from '../src/agent/process/options.ts';
+import { readComposeFile } from '../src/compose/compose-file.ts';
+import { findPin } from '../src/compose/find-pin.ts';
+import type { ProjectFiles } from '../src/compose/project-files.ts';
+import type { Model, ModelService } from '../src/engine/cli/compose.ts';
+import { Engine } from '../src/engine/cli/engine.ts';
+import type { Container, Image } from '../src/engine/container.ts';
+import { versionLabel } from '../src/engine/labels.ts';
+import type { ProgressEvent } from '../src/progress/event.ts';
+import { parseTarget, type Target } from '../src/release/tag.ts';
+import { container, image, installation, project } from './build.ts';
+import { startEngine } from './engine/api/http-engine.ts';
+
+/** A file of the compose directory. */
+export const at = (name: string): string => join(project.directory, name);
+
+/** Texts by names in the compose directory, in order; what ends in `env` is an env file. */
+export function projectFiles(
+  texts: Readonly<Record<string, string>>,
+  parts: Partial<ProjectFiles> = {},
+): ProjectFiles {
+  const files = Object.entries(texts).map(([name, text]) => ({ path: at(name), text }));
+  return {
+    composeFiles: files.filter(({ path }) => !path.endsWith('env')),
+    envFiles: files.filter(({ path }) => path.endsWith('env')),
+    newEnvFile: at('.env'),
+    directory: project.directory,
+    ...parts,
+  };
+}
+
+/** A compose file with these images by service. */
+export const composeText = (images: Readonly<Record<string, string>>): string =>
+  `services:\n${Object.entries(images)
+    .map(([name, reference]) => `  ${name}:\n    image: ${reference}\n`)
+    .join('')}`;
+
+export const generated = (images: Readonly<Record<string, string>>): string =>
+  `# svc:generated\n${composeText(images)}`;
+
+/** What compose makes of files that tell nothing but images; `more` is what its services have besides. */
+export function modelOf(
+  files: ProjectFiles,
+  more: Readonly<Record<string, Partial<ModelService>>> = {},
+): Model {
+  const names = [...new Set(files.composeFiles.flatMap((file) => readComposeFile(file).services))];
+  const service = (name: string) => ({ image: findPin(files, name).referenceText, ...more[name] });
+  return { name: project.name, services: Object.fromEntries(names.map((name) => [name, service(name)])) };
+}
+
+type InstallParts = NonNullable<Parameters<typeof installation>[2]>;
+
+/** An installation with these texts as its files: `app` moves, and `worker` where they have one. */
+export function installed(
+  texts: Readonly<Record<string, string>> | ProjectFiles,
+  parts: InstallParts = {},
+): Installation {
+  const files = isProject(texts) ? texts : projectFiles(texts);
+  const model = parts.model ?? modelOf(files);
+  const services: Record<string, readonly Container[]> = { app: [container('app-1')] };
+  if ('worker' in model.services) services.worker = [container('worker-1')];
+  return installation(files, model, { services, ...parts });
+}
+
+const isProject = (texts: Readonly<Record<string, string>> | ProjectFiles): texts is ProjectFiles =>
+  Array.isArray(texts.composeFiles);
+
+/** `v1.1.0`, `canary`, or null for none. */
+export function target(text: string | null): Target | null {
+  if (text === null) return null;
+  const parsed = parseTarget(text);
+  if (parsed === null) throw new Error(`${text} is no target`);
+  return parsed;
+}
+
+export const planTo = (to: string | null, from: Installation): UpdatePlan => planUpdate(from, target(to));
+
+/** One that says its version in its label, as far as one is given. */
+export const imageOf = (id: string, version?: string, changes: Partial<Image> = {}): Image =>
+  image(id, { labels: version === undefined ? {} : { [versionLabel]: version }, ...changes });
+
+/** Of an update that writes nothing. */
+export const filePlan = (changes: Partial<FilePlan> = {}): FilePlan => ({
+  changes: [],
+  model: { name: project.name, services: {} },
+  references: new Map(),
+  version: null,
+  warnings: [],
+  alsoMoved: [],
+  newServices: [],
+  ...changes,
+});
+
+/** As they come from a command line of `update`. */
+export function updateOptions(...argv: string[]): UpdateOptions {
+  const options = parseOptions(argv, {});
+  if (options.command !== 'update') throw new Error(`${argv.join(' ')} is no update`);
+  return options;
+}
+
+/** A log that only remembers; `lines` are `level: message`. */
+export function rememberingLog(): { log: Log; lines: string[]; fields: Fields[]; events: ProgressEvent[] } {
+  const [lines, fields, events]: [string[], Fields[], ProgressEvent[]] = [[], [], []];
+  const log = new Log((event, more) => {
+    lines.push(`${event.level}: ${event.message}`);
+    fields.push(more);
+    events.push(event);
+  });
+  return { log, lines, fields, events };
+}
+
+/** An engine whose API answers like this, and whose command line is not there. */
+export const engineThat = async (answer: RequestListener): Promise<Engine> =>
+  new Engine({ host: await startEngine(answer), tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+
+/** Answers with this JSON by path, query included; everything else is not there. */
+export const engineWith = (answers: Readonly<Record<string, unknown>>): Promise<Engine> =>
+  engineThat((from, to) => {
+    const path = decodeURIComponent(from.url ?? '');
+    if (path in answers) to.end(JSON.stringify(answers[path]));
+    else to.writeHead(404).end('{"message":"no such thing"}');
+  });
