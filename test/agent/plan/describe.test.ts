@@ -1,0 +1,115 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { expect, it } from 'vitest';
+import type { Installation } from '../../../src/agent/inspect/installation.ts';
+import { describePlan } from '../../../src/agent/plan/describe.ts';
+import { container } from '../../build.ts';
+import { composeText, generated, installed, planTo, rememberingLog } from '../../build-plan.ts';
+
+function lines(from: Installation, to: string | null) {
+  const { log, lines, fields } = rememberingLog();
+  describePlan(from, planTo(to, from), log);
+  return { lines, fields };
+}
+
+const both = (reference: string) => composeText({ app: reference, worker: reference });
+const variable = both('acme/svc:${V}');
+const floats = { 'compose.yaml': both('acme/svc:${V:-latest}') };
+const move = 'move V in .env line 1 to v1.1.0';
+
+it.each<[string, Record<string, string>, Installation['kind'], string | null, string]>([
+  [
+    'a place that both share, once',
+    { 'compose.yaml': variable, '.env': 'V=v1.0.0' },
+    'user-written',
+    'v1.1.0',
+    `v1.0.0 → v1.1.0: ${move}, recreate app and worker`,
+  ],
+  [
+    'two places',
+    { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:1.0.0' }) },
+    'user-written',
+    'v1.1.0',
+    'v1.0.0 → v1.1.0: move image of app in compose.yaml line 3 to v1.1.0, move image of worker in compose.yaml line 5 to 1.1.0, recreate app and worker',
+  ],
+  [
+    'no place',
+    { 'compose.yaml': both('acme/svc:latest') },
+    'user-written',
+    null,
+    'v1.0.0 → latest: pull again, recreate app and worker where the image is another',
+  ],
+  [
+    'an image without a tag',
+    { 'compose.yaml': both('acme/svc') },
+    'user-written',
+    null,
+    'v1.0.0 → latest: pull again, recreate app and worker where the image is another',
+  ],
+  [
+    'a tag that floats',
+    { 'compose.yaml': composeText({ app: 'acme/svc:canary' }) },
+    'user-written',
+    'v1.1.0',
+    'v1.0.0 → v1.1.0: move image of app in compose.yaml line 3 to v1.1.0, recreate app',
+  ],
+  [
+    'a default that floats',
+    floats,
+    'user-written',
+    'canary',
+    'v1.0.0 → canary: set V to canary in .env, recreate app and worker',
+  ],
+  [
+    'a default that does not',
+    { 'compose.yaml': both('acme/svc:${V:-v1.0.0}') },
+    'user-written',
+    'v1.1.0',
+    'v1.0.0 → v1.1.0: move the default of V in compose.yaml line 3 to v1.1.0, move the default of V in compose.yaml line 5 to v1.1.0, recreate app and worker',
+  ],
+  [
+    'a generated file',
+    { 'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}' }), '.env': 'SVC_VERSION=v1.0.0' },
+    'generated',
+    'v1.1.0',
+    'v1.0.0 → v1.1.0: take the compose file of the release, move SVC_VERSION in .env line 1 to v1.1.0, recreate app',
+  ],
+  [
+    'the version that runs already',
+    { 'compose.yaml': variable, '.env': 'V=v1.0.0' },
+    'user-written',
+    'v1.0.0',
+    'v1.0.0: pull again, recreate app and worker where the image is another',
+  ],
+])('tells of %s in one line', (_, texts, kind, to, expected) => {
+  expect(lines(installed(texts, { kind }), to).lines).toEqual([`info: ${expected}`]);
+});
+
+it('names an env file that is not called .env', () => {
+  const from = installed(floats);
+  const elsewhere = { ...from, files: { ...from.files, newEnvFile: '/opt/svc/prod.env' } };
+  expect(lines(elsewhere, 'canary').lines[0]).toContain('set V to canary in prod.env,');
+});
+
+it.each<[string[], string]>([
+  [['db-1'], '; db stays'],
+  [['proxy-1', 'db-1', 'db-2', 'app-1'], '; db and proxy stay'],
+  [[], ''],
+])('names what stays as it is: %j', (places, expected) => {
+  const containers = places.map((place) => container(place));
+  const from = installed({ 'compose.yaml': both('acme/svc:v1.0.0') }, { containers });
+  expect(lines(from, 'v1.1.0').lines[0]?.replace(/.*recreate app and worker/, '')).toBe(expected);
+});
+
+it('recreates followers, which do not stay', () => {
+  const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) };
+  const from = installed(texts, { followers: { tail: [container('tail-1')] } });
+  expect(lines(from, 'v1.1.0').lines[0]).toMatch(/, recreate app and tail$/);
+});
+
+it('gives machines where it goes, and people the warnings of the plan', () => {
+  const told = lines(installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) }), 'v2.0.0');
+  expect(told.fields[0]).toEqual({ from: 'v1.0.0', to: 'v2.0.0' });
+  expect(told.lines[1]).toBe(
+    'warn: v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back',
+  );
+});

@@ -1,0 +1,368 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Installation } from '../../../src/agent/inspect/installation.ts';
+import { draftFiles, needsImages, type Pulled } from '../../../src/agent/plan/draft-files.ts';
+import type { ReleaseText } from '../../../src/agent/plan/take-release-files.ts';
+import type { ProjectFiles } from '../../../src/compose/project-files.ts';
+import type { Image } from '../../../src/engine/container.ts';
+import { at, composeText, generated, imageOf, installed, planTo, projectFiles } from '../../build-plan.ts';
+
+const digest = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
+const nothing: Pulled = { images: new Map(), release: [] };
+type Texts = Record<string, string>;
+
+const app = (reference: string) => composeText({ app: reference });
+
+/** The changed texts by name, and what each service must end with. */
+function drafted(from: Installation, to: string | null, pulled: Pulled = nothing) {
+  const { changes, expected } = draftFiles(from, planTo(to, from), pulled);
+  const after = Object.fromEntries(changes.map(({ path, after }) => [relative(at(''), path), after]));
+  return { after, expected: Object.fromEntries(expected) };
+}
+
+describe('needsImages', () => {
+  const both = (worker: string) => composeText({ app: 'acme/svc:v1.0.0', worker });
+  it.each<[string, Installation['kind'], string, boolean]>([
+    ['tags alone', 'user-written', both('acme/svc:v1.0.0'), false],
+    ['a digest beside any tag', 'user-written', both(`acme/svc:v1.0.0@${digest.old}`), true],
+    ['a generated file', 'generated', both('acme/svc:v1.0.0'), true],
+  ])('%s: %s', (_, kind, text, expected) => {
+    const from = installed({ 'compose.yaml': text }, { kind });
+    expect(needsImages(from, planTo('v1.1.0', from))).toBe(expected);
+  });
+});
+
+describe('draftFiles of a user-written install', () => {
+  const worker = (tag: string, other: string) =>
+    composeText({ app: `acme/svc:${tag}`, worker: `acme/svc:${other}` });
+  const shared = worker('${SVC_VERSION}', '${SVC_VERSION}');
+  const image = 'acme/svc:${SVC_VERSION:-latest}';
+  it.each<[string, Texts, string | null, Texts, Texts]>([
+    [
+      'a literal tag',
+      { 'compose.yaml': app('acme/svc:v1.0.0') },
+      'v1.1.0',
+      { 'compose.yaml': app('acme/svc:v1.1.0') },
+      { app: 'acme/svc:v1.1.0' },
+    ],
+    [
+      'a variable',
+      { 'compose.yaml': app('acme/svc:${V}'), '.env': 'V=v1.0.0' },
+      'v1.1.0',
+      { '.env': 'V=v1.1.0' },
+      { app: 'acme/svc:v1.1.0' },
+    ],
+    [
+      'a part of a tag',
+      { 'compose.yaml': app('acme/svc:v${V}-alpine'), '.env': 'V=1.0.0' },
+      'v1.1.0',
+      { '.env': 'V=1.1.0' },
+      { app: 'acme/svc:v1.1.0-alpine' },
+    ],
+    [
+      'a whole reference',
+      { 'compose.yaml': app('${I}'), '.env': 'I=acme/svc:v1.0.0' },
+      'v1.1.0',
+      { '.env': 'I=acme/svc:v1.1.0' },
+      { app: 'acme/svc:v1.1.0' },
+    ],
+    [
+      'a default',
+      { 'compose.yaml': app('acme/svc:${V:-v1.0.0}') },
+      'v1.1.0',
+      { 'compose.yaml': app('acme/svc:${V:-v1.1.0}') },
+      { app: 'acme/svc:v1.1.0' },
+    ],
+    [
+      'a default that floats',
+      { 'compose.yaml': app(image) },
+      'canary',
+      { '.env': 'SVC_VERSION=canary\n' },
+      { app: 'acme/svc:canary' },
+    ],
+    [
+      'no tag',
+      { 'compose.yaml': app('acme/svc') },
+      'canary',
+      { 'compose.yaml': app('acme/svc:canary') },
+      { app: 'acme/svc:canary' },
+    ],
+    ['no tag, pulled again', { 'compose.yaml': app('acme/svc') }, null, {}, { app: 'acme/svc' }],
+    [
+      'latest, pulled again',
+      { 'compose.yaml': app('acme/svc:latest') },
+      'v1.1.0',
+      {},
+      { app: 'acme/svc:latest' },
+    ],
+    [
+      'another tag, pulled again',
+      { 'compose.yaml': app('acme/svc:edge') },
+      'v1.1.0',
+      {},
+      { app: 'acme/svc:edge' },
+    ],
+    [
+      'one place for both',
+      { 'compose.yaml': shared, '.env': 'SVC_VERSION=v1.0.0' },
+      'v1.1.0',
+      { '.env': 'SVC_VERSION=v1.1.0' },
+      { app: 'acme/svc:v1.1.0', worker: 'acme/svc:v1.1.0' },
+    ],
+    [
+      'a place each',
+      { 'compose.yaml': worker('v1.0.0', '1.0.0') },
+      'v1.1.0',
+      { 'compose.yaml': worker('v1.1.0', '1.1.0') },
+      { app: 'acme/svc:v1.1.0', worker: 'acme/svc:1.1.0' },
+    ],
+    [
+      'only one that moves',
+      { 'compose.yaml': worker('v1.0.0', 'latest') },
+      'v1.1.0',
+      { 'compose.yaml': worker('v1.1.0', 'latest') },
+      { app: 'acme/svc:v1.1.0', worker: 'acme/svc:latest' },
+    ],
+  ])('moves %s', (_, texts, to, after, expected) => {
+    expect(drafted(installed(texts), to)).toEqual({ after, expected });
+  });
+
+  it('leaves the version variable alone where it decides nothing', () => {
+    const texts = { 'compose.yaml': app('acme/svc:v1.0.0'), '.env': 'SVC_VERSION=v1.0.0' };
+    expect(drafted(installed(texts), 'v1.1.0').after).toEqual({ 'compose.yaml': app('acme/svc:v1.1.0') });
+  });
+
+  it('tells each edit beside the change of its file', () => {
+    const from = installed({ 'compose.yaml': shared, '.env': 'SVC_VERSION=v1.0.0' });
+    const { edits, changes } = draftFiles(from, planTo('v1.1.0', from), nothing);
+    expect(edits).toEqual([
+      {
+        file: at('.env'),
+        line: 1,
+        start: 12,
+        end: 18,
+        before: 'v1.0.0',
+        after: 'v1.1.0',
+        variable: 'SVC_VERSION',
+      },
+    ]);
+    expect(changes.map(({ description }) => description)).toEqual(['.env line 1: v1.0.0 → v1.1.0']);
+  });
+});
+
+describe('draftFiles of a pin with a digest', () => {
+  const pulled = (tag: string, digests: string[]): Pulled => ({
+    images: new Map<string, Image>([[`acme/svc:${tag}`, imageOf('sha256:new', '1.1.0', { digests })]]),
+    release: [],
+  });
+  it.each<[string, string, string | null, string[], string]>([
+    [
+      'of its own repository',
+      `v1.0.0@${digest.old}`,
+      'v1.1.0',
+      [`other/svc@${digest.old}`, `acme/svc@${digest.new}`],
+      `v1.1.0@${digest.new}`,
+    ],
+    [
+      'of its repository under its whole name',
+      `v1.0.0@${digest.old}`,
+      'v1.1.0',
+      [`big-acme/svc@${digest.old}`, `docker.io/acme/svc@${digest.new}`],
+      `v1.1.0@${digest.new}`,
+    ],
+    [
+      'of no repository like it',
+      `v1.0.0@${digest.old}`,
+      'v1.1.0',
+      [`mirror/svc@${digest.new}`, `x/acme-svc@${digest.old}`],
+      `v1.1.0@${digest.new}`,
+    ],
+    [
+      'of a tag that is pulled again',
+      `latest@${digest.old}`,
+      null,
+      [`acme/svc@${digest.new}`],
+      `latest@${digest.new}`,
+    ],
+  ])('takes the digest %s', (_, tag, to, digests, expected) => {
+    const from = installed({ 'compose.yaml': app(`acme/svc:${tag}`) });
+    expect(drafted(from, to, pulled(expected.split('@')[0] ?? '', digests))).toEqual({
+      after: { 'compose.yaml': app(`acme/svc:${expected}`) },
+      expected: { app: `acme/svc:${expected}` },
+    });
+  });
+
+  it('changes nothing where tag and digest are the same', () => {
+    const from = installed({ 'compose.yaml': app(`acme/svc:latest@${digest.old}`) });
+    expect(drafted(from, null, pulled('latest', [`acme/svc@${digest.old}`]))).toEqual({
+      after: {},
+      expected: { app: `acme/svc:latest@${digest.old}` },
+    });
+  });
+
+  it.each<[string, Pulled]>([
+    ['the image has none', pulled('v1.1.0', [])],
+    ['the image is not here', nothing],
+  ])('fails where %s', (_, images) => {
+    const from = installed({ 'compose.yaml': app(`acme/svc:v1.0.0@${digest.old}`) });
+    expect(() => drafted(from, 'v1.1.0', images)).toThrow(
+      expect.objectContaining({
+        code: 'proof-failed',
+        message:
+          'the registry gave no digest for acme/svc:v1.1.0, and image of app in compose.yaml line 3 pins one',
+      }),
+    );
+  });
+});
+
+describe('draftFiles of a generated install', () => {
+  const own = generated({
+    app: 'acme/svc:${SVC_VERSION:-latest}',
+    worker: 'acme/svc:${SVC_VERSION:-latest}',
+  });
+  const next = generated({ app: 'acme/svc:${SVC_VERSION:?}', worker: 'acme/next:${SVC_VERSION:?}' });
+  const ships = (text: string, name = 'compose.yaml'): ReleaseText => ({
+    path: at(name),
+    text,
+    description: `${name}: the file of the new release`,
+  });
+  const release = (...texts: ReleaseText[]): Pulled => ({ images: new Map(), release: texts });
+  const install = (files: Texts | ProjectFiles) => installed(files, { kind: 'generated' });
+  const goal = { app: 'acme/svc:v1.1.0', worker: 'acme/next:v1.1.0' };
+
+  it.each<[string, Texts, Texts]>([
+    ['where it is set', { '.env': 'A=1\nSVC_VERSION=v1.0.0\n' }, { '.env': 'A=1\nSVC_VERSION=v1.1.0\n' }],
+    [
+      'in the last env file that sets it',
+      { '.env': 'SVC_VERSION=v0.9.0', 'b.env': 'SVC_VERSION=v1.0.0', 'c.env': 'A=1' },
+      { 'b.env': 'SVC_VERSION=v1.1.0' },
+    ],
+    [
+      'in the last env file, where none sets it',
+      { '.env': 'A=1\n', 'b.env': 'B=1\n' },
+      { 'b.env': 'B=1\nSVC_VERSION=v1.1.0\n' },
+    ],
+    ['in a new .env', {}, { '.env': 'SVC_VERSION=v1.1.0\n' }],
+  ])('takes the file of the release, and sets the version %s', (_, env, after) => {
+    const from = install({ 'compose.yaml': own, ...env });
+    expect(drafted(from, 'v1.1.0', release(ships(next)))).toEqual({
+      after: { 'compose.yaml': next, ...after },
+      expected: goal,
+    });
+  });
+
+  it('sets the variable that the operator names', () => {
+    const text = (name: string) => generated({ app: `acme/svc:\${${name}:-latest}` });
+    const from = installed({ 'compose.yaml': text('TAG') }, { kind: 'generated', versionVariable: 'TAG' });
+    expect(drafted(from, 'v1.1.0').after).toEqual({ '.env': 'TAG=v1.1.0\n' });
+  });
+
+  it('tells what was done to each file', () => {
+    const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
+    const { changes, edits } = draftFiles(from, planTo('v1.1.0', from), release(ships(next)));
+    const descriptions = ['compose.yaml: the file of the new release', '.env line 1: v1.0.0 → v1.1.0'];
+    expect(changes.map(({ description }) => description)).toEqual(descriptions);
+    // These are of pins alone: the rest of what a release changes is judged in another way.
+    expect(edits).toEqual([]);
+  });
+
+  it('sets no version where there is no target', () => {
+    const from = install({ 'compose.yaml': own });
+    expect(drafted(from, null)).toEqual({
+      after: {},
+      expected: { app: 'acme/svc:latest', worker: 'acme/svc:latest' },
+    });
+  });
+
+  it('leaves a tag alone that the new file itself names', () => {
+    const named = generated({ app: 'acme/svc:v1.0.9' });
+    const from = install({
+      'compose.yaml': generated({ app: 'acme/svc:v1.0.0' }),
+      '.env': 'SVC_VERSION=v1.0.0',
+    });
+    expect(drafted(from, 'v1.1.0', release(ships(named)))).toEqual({
+      after: { 'compose.yaml': named, '.env': 'SVC_VERSION=v1.1.0' },
+      expected: { app: 'acme/svc:v1.0.9' },
+    });
+  });
+
+  it.each<[string, Texts, Texts]>([
+    [
+      'an override file',
+      { 'compose.override.yaml': app('acme/svc:1.0.0-alpine') },
+      { 'compose.override.yaml': app('acme/svc:1.1.0-alpine') },
+    ],
+    [
+      'a variable of the user',
+      { 'compose.override.yaml': app('acme/svc:${MINE}-alpine'), '.env': 'SVC_VERSION=\nMINE=1.0.0' },
+      { '.env': 'SVC_VERSION=v1.1.0\nMINE=1.1.0' },
+    ],
+  ])('moves the pin in %s, too', (_, more, after) => {
+    const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0', ...more });
+    expect(drafted(from, 'v1.1.0', release(ships(next)))).toEqual({
+      after: { 'compose.yaml': next, '.env': 'SVC_VERSION=v1.1.0', ...after },
+      expected: { ...goal, app: 'acme/svc:1.1.0-alpine' },
+    });
+  });
+
+  it('follows include to a file of the release', () => {
+    const main = '# svc:generated\ninclude: [compose.cluster.yaml]\n';
+    const files = projectFiles(
+      { 'compose.yaml': main },
+      {
+        linkedFiles: [{ path: at('compose.cluster.yaml'), text: own }],
+      },
+    );
+    const model = {
+      name: 'svc',
+      services: { app: { image: 'acme/svc:latest' }, worker: { image: 'acme/svc:latest' } },
+    };
+    const from = installed(files, { kind: 'generated', model });
+    const { files: after } = draftFiles(
+      from,
+      planTo('v1.1.0', from),
+      release(ships(next, 'compose.cluster.yaml')),
+    );
+    expect(after.linkedFiles).toEqual([{ path: at('compose.cluster.yaml'), text: next }]);
+    expect(after.composeFiles).toEqual(files.composeFiles);
+  });
+
+  it('puts a file that only the release has behind include, not among the env files', () => {
+    const main = '# svc:generated\ninclude: [compose.cluster.yaml]\n';
+    const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
+    const { files } = draftFiles(
+      from,
+      planTo('v1.1.0', from),
+      release(ships(main), ships(next, 'compose.cluster.yaml')),
+    );
+    expect(files.linkedFiles?.map(({ path }) => path)).toEqual([at('compose.cluster.yaml')]);
+    expect(files.envFiles.map(({ path }) => path)).toEqual([at('.env')]);
+  });
+
+  it.each<[string, string, string, string]>([
+    [
+      'lacks a service',
+      generated({ app: 'acme/svc:${SVC_VERSION}' }),
+      'release-file',
+      "the release's compose file has no service worker, which this install runs",
+    ],
+    [
+      'builds a service',
+      `${generated({ app: 'acme/svc:${SVC_VERSION}' })}  worker: {build: .}\n`,
+      'built-from-source',
+      'worker is built from source in compose.yaml and names no image',
+    ],
+    [
+      'is no YAML',
+      '# svc:generated\nservices: [',
+      'compose-invalid',
+      expect.stringContaining('compose.yaml line 2'),
+    ],
+  ])('refuses a new file that %s', (_, text, code, message) => {
+    const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
+    expect(() => drafted(from, 'v1.1.0', release(ships(text)))).toThrow(
+      expect.objectContaining({ code, message }),
+    );
+  });
+});

@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest';
+import { isUnchanged } from '../../../src/agent/plan/is-unchanged.ts';
+import type { Container } from '../../../src/engine/container.ts';
+import { container, image } from '../../build.ts';
+import { composeText, filePlan, installed } from '../../build-plan.ts';
+
+const reference = 'acme/svc:latest';
+const texts = { 'compose.yaml': composeText({ app: reference, worker: reference }) };
+const images = new Map([[reference, image('sha256:old')]]);
+const plan = filePlan({
+  references: new Map([
+    ['app', reference],
+    ['worker', reference],
+  ]),
+});
+const change = { path: '/opt/svc/.env', before: null, after: 'V=v1\n', description: 'added V=v1' };
+const another = { imageId: 'sha256:new' };
+
+it.each<[string, readonly Container[], readonly Container[], boolean]>([
+  ['all run the pulled image', [container('app-1')], [container('worker-1')], true],
+  ['the app runs another', [container('app-1', another)], [container('worker-1')], false],
+  ['the worker runs another', [container('app-1')], [container('worker-1', another)], false],
+  [
+    'one of several runs another',
+    [container('app-1'), container('app-2', another)],
+    [container('worker-1')],
+    false,
+  ],
+  ['the app is stopped', [container('app-1', { status: 'exited' })], [container('worker-1')], false],
+  [
+    'the worker is stopped on purpose',
+    [container('app-1')],
+    [container('worker-1', { status: 'exited' })],
+    true,
+  ],
+  [
+    'a stopped worker has another image',
+    [container('app-1')],
+    [container('worker-1', { status: 'exited', ...another })],
+    false,
+  ],
+])('%s', (_, app, worker, expected) => {
+  expect(isUnchanged(installed(texts, { services: { app, worker } }), plan, images)).toBe(expected);
+});
+
+it('is not where a container is down that is meant to run', () => {
+  const from = installed(texts);
+  const [worker] = from.workers;
+  if (worker === undefined) throw new Error('it has a worker');
+  const down = { ...worker, containers: [container('worker-1', { status: 'exited' })], running: 1 };
+  expect(isUnchanged({ ...from, workers: [down] }, plan, images)).toBe(false);
+});
+
+it('is not where a file is to be written, nor where an image is not here', () => {
+  expect(isUnchanged(installed(texts), { ...plan, changes: [change] }, images)).toBe(false);
+  expect(isUnchanged(installed(texts), plan, new Map())).toBe(false);
+  expect(isUnchanged(installed(texts), filePlan(), images)).toBe(false);
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { planChangeover } from '../../../src/agent/plan/plan-changeover.ts';
+import type { MovedService } from '../../../src/agent/state/changeover.ts';
+import type { ModelService } from '../../../src/engine/cli/compose.ts';
+import { container, record } from '../../build.ts';
+import { composeText, filePlan, imageOf, installed, planTo } from '../../build-plan.ts';
+
+const texts = {
+  'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/worker:v1.0.0', tail: 'busybox:1' }),
+};
+const from = installed(texts, { followers: { tail: [container('tail-1')] } });
+const images = new Map([
+  ['acme/svc:v1.1.0', imageOf('sha256:app', '1.1.0')],
+  ['acme/worker:v1.1.0', imageOf('sha256:worker', '1.0.9')],
+  ['busybox:2', imageOf('sha256:tail')],
+]);
+const containers = ['app-1', 'worker-1', 'tail-1', 'db-1'].map((place) => record(container(place)));
+
+function changeoverOf(references: Record<string, string>, worker: ModelService = {}) {
+  const plan = filePlan({
+    references: new Map(Object.entries(references)),
+    model: { name: 'svc', services: { app: {}, worker } },
+    alsoMoved: ['migrate'],
+    newServices: ['cache'],
+  });
+  return planChangeover(from, planTo('v1.1.0', from), plan, { images, containers, from: 'v1.0.0' });
+}
+
+const goals = { app: 'acme/svc:v1.1.0', worker: 'acme/worker:v1.1.0' };
+const moved = (
+  name: string,
+  image: MovedService['image'],
+  changes: Partial<MovedService> = {},
+): MovedService => ({ name, isApp: false, follows: false, image, awaits: [], ...changes });
+const app = moved('app', { reference: 'acme/svc:v1.1.0', id: 'sha256:app' }, { isApp: true });
+const worker = moved('worker', { reference: 'acme/worker:v1.1.0', id: 'sha256:worker' });
+const tail = moved('tail', null, { follows: true });
+
+describe('planChangeover', () => {
+  it('has the app first and followers last, all containers, and what the log says of it', () => {
+    expect(changeoverOf(goals)).toEqual({
+      moved: [app, worker, tail],
+      containers,
+      words: {
+        from: 'v1.0.0',
+        goal: 'v1.1.0',
+        reached: 'v1.1.0',
+        runs: 'app and worker run v1.1.0',
+        warnings: ['worker runs acme/worker:v1.1.0, which says it is v1.0.9, not v1.1.0'],
+        alsoMoved: ['migrate'],
+        newServices: ['cache'],
+      },
+    });
+  });
+
+  it.each<[string, Record<string, string>, MovedService['image']]>([
+    ['that shares the pin', { tail: 'busybox:2' }, { reference: 'busybox:2', id: 'sha256:tail' }],
+    ['whose new image is not here', { tail: 'busybox:3' }, null],
+    ['that keeps its image', {}, null],
+  ])('gives a follower %s its image', (_, more, image) => {
+    expect(changeoverOf({ ...goals, ...more }).moved.at(-1)).toEqual({ ...tail, image });
+  });
+
+  it.each<[string, ModelService, readonly string[]]>([
+    ['to be healthy', { depends_on: { app: { condition: 'service_healthy' } } }, ['app']],
+    ['to have started', { depends_on: { app: { condition: 'service_started' } } }, []],
+    ['not at all, but another', { depends_on: { db: { condition: 'service_healthy' } } }, []],
+    ['not at all', { depends_on: null }, []],
+  ])('lets the worker wait for the app %s', (_, service, awaits) => {
+    expect(changeoverOf(goals, service).moved[1]?.awaits).toEqual(awaits);
+  });
+});

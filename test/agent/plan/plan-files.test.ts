@@ -1,0 +1,256 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { describe, expect, it } from 'vitest';
+import type { Installation } from '../../../src/agent/inspect/installation.ts';
+import { draftFiles } from '../../../src/agent/plan/draft-files.ts';
+import { planFiles, pulledVersion } from '../../../src/agent/plan/plan-files.ts';
+import type { Model } from '../../../src/engine/cli/compose.ts';
+import { container } from '../../build.ts';
+import {
+  at,
+  composeText,
+  generated,
+  imageOf,
+  installed,
+  modelOf,
+  planTo,
+  projectFiles,
+} from '../../build-plan.ts';
+
+type Texts = Record<string, string>;
+type More = NonNullable<Parameters<typeof modelOf>[1]>;
+interface Case {
+  to?: string | null;
+  version?: string | null;
+  /** What a release ships as its compose file. */
+  ships?: string;
+  /** What compose makes of the draft, where it is another than the draft says. */
+  after?: (model: Model) => Model;
+}
+
+/** The plan of what is drafted for an installation, with compose's model of it worked out from the files. */
+function planned(
+  from: Installation,
+  { to = 'v1.1.0', version = null, ships, after = (model) => model }: Case = {},
+) {
+  const plan = planTo(to, from);
+  const text = { path: at('compose.yaml'), text: ships ?? '', description: 'the file of the new release' };
+  const draft = draftFiles(from, plan, { images: new Map(), release: ships === undefined ? [] : [text] });
+  return planFiles(from, plan, { draft, model: after(modelOf(draft.files)) }, version);
+}
+
+const shared = composeText({
+  app: 'acme/svc:${V}',
+  worker: 'acme/worker:${V}',
+  migrate: 'acme/svc:${V}',
+  db: 'postgres:17',
+});
+const env = { '.env': 'V=v1.0.0\n' };
+const apart = composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:v1.0.0', migrate: 'acme/svc:v1.0.0' });
+
+describe('planFiles', () => {
+  it('gives the changes, the model and the images of what moves', () => {
+    const from = installed({ 'compose.yaml': shared, ...env });
+    const { changes, references, model, ...rest } = planned(from, { version: '1.1.0' });
+    expect(changes).toEqual([
+      {
+        path: at('.env'),
+        before: 'V=v1.0.0\n',
+        after: 'V=v1.1.0\n',
+        description: '.env line 1: v1.0.0 → v1.1.0',
+      },
+    ]);
+    expect([...references]).toEqual([
+      ['app', 'acme/svc:v1.1.0'],
+      ['worker', 'acme/worker:v1.1.0'],
+    ]);
+    expect(model.services.db?.image).toBe('postgres:17');
+    expect(rest).toEqual({ version: '1.1.0', warnings: [], alsoMoved: ['migrate'], newServices: [] });
+  });
+
+  it.each<[string, Texts, readonly string[]]>([
+    ['by a variable', { 'compose.yaml': shared, ...env }, ['migrate']],
+    [
+      'by an anchor',
+      { 'compose.yaml': `x-i: &i acme/svc:v1.0.0\n${composeText({ app: '*i', cron: '*i' })}` },
+      ['cron'],
+    ],
+    [
+      'by extends',
+      { 'compose.yaml': `${composeText({ app: 'acme/svc:v1.0.0' })}  cron: {extends: app}\n` },
+      ['cron'],
+    ],
+    ['in no way', { 'compose.yaml': apart }, []],
+  ])('names the services that share the pin %s', (_, texts, expected) => {
+    expect(planned(installed(texts)).alsoMoved).toEqual(expected);
+  });
+
+  it.each<[string, Texts, string | null, string[]]>([
+    [
+      'that shares the pin moves with it',
+      { 'compose.yaml': shared, ...env },
+      'v1.1.0',
+      ['acme/svc:v1.1.0', 'acme/worker:v1.1.0', 'acme/svc:v1.1.0'],
+    ],
+    [
+      'with a pin of its own keeps its image',
+      { 'compose.yaml': apart },
+      'v1.1.0',
+      ['acme/svc:v1.1.0', 'acme/svc:v1.1.0'],
+    ],
+    [
+      'keeps its image where nothing moves',
+      { 'compose.yaml': apart.replaceAll('v1.0.0', 'latest') },
+      null,
+      ['acme/svc:latest', 'acme/svc:latest'],
+    ],
+  ])('a follower %s', (_, texts, to, expected) => {
+    const from = installed(texts, { followers: { migrate: [container('migrate-1')] } });
+    const { references, alsoMoved } = planned(from, { to });
+    expect([...references.values()]).toEqual(expected);
+    // It is recreated now, not with its next recreate.
+    expect(alsoMoved).toEqual([]);
+  });
+
+  it('proves nothing where nothing is written', () => {
+    const from = installed({ 'compose.yaml': composeText({ app: 'acme/svc:latest', db: 'postgres:17' }) });
+    const after = (model: Model): Model => ({
+      ...model,
+      services: { ...model.services, db: { image: 'postgres:18' } },
+    });
+    expect(planned(from, { to: null, after })).toMatchObject({ changes: [], alsoMoved: [] });
+  });
+
+  it('falls back on the planned image where compose names none', () => {
+    const from = installed({ 'compose.yaml': composeText({ app: 'acme/svc:latest' }) });
+    const { references } = planned(from, { to: null, after: (model) => ({ ...model, services: {} }) });
+    expect([...references]).toEqual([['app', 'acme/svc:latest']]);
+  });
+
+  it('names the services that a new generated file brings', () => {
+    const from = installed(
+      {
+        'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}', db: 'postgres:17' }),
+        '.env': 'SVC_VERSION=v1.0.0',
+      },
+      { kind: 'generated' },
+    );
+    const ships = generated({
+      app: 'acme/svc:${SVC_VERSION}',
+      db: 'postgres:18',
+      cache: 'valkey:8',
+      cron: 'acme/svc:${SVC_VERSION}',
+    });
+    expect(planned(from, { ships })).toMatchObject({ newServices: ['cache', 'cron'], alsoMoved: [] });
+  });
+
+  const major = 'v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back';
+  it.each<[string, string, string | null, string | null, string | null, string[]]>([
+    ['a floating tag that brings one', 'latest', null, '1.0.0', '2.0.0', [major]],
+    ['a floating tag that is moved to', 'v1.0.0', 'canary', '1.0.0', '2.0.0', [major]],
+    ['the same major version', 'latest', null, '1.0.0', '1.9.0', []],
+    ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],
+    ['an image that does not tell', 'latest', null, '1.0.0', null, []],
+    ['a running version that nobody knows', 'latest', null, null, '2.0.0', []],
+  ])('warns of a major change: %s', (_, tag, to, runningVersion, version, expected) => {
+    const from = installed({ 'compose.yaml': composeText({ app: `acme/svc:${tag}` }) }, { runningVersion });
+    expect(planned(from, { to, version }).warnings).toEqual(expected);
+  });
+});
+
+describe('planFiles refuses', () => {
+  const expected = (code: string, message: string, detail: readonly string[] = []) =>
+    expect.objectContaining({ code, message, detail });
+  const unproven = 'the edit would change more than the version: nothing was written';
+
+  it.each<[string, (model: Model) => Model, string]>([
+    [
+      'another image',
+      ({ services, ...rest }) => ({ ...rest, services: { ...services, db: { image: 'postgres:18' } } }),
+      'services.db.image: "postgres:17" → "postgres:18"',
+    ],
+    [
+      'another network',
+      (model) => ({ ...model, networks: { a: { name: 'a' } } }),
+      'networks: nothing → {"a":{"name":"a"}}',
+    ],
+    [
+      'an image that does not move',
+      ({ services, ...rest }) => ({ ...rest, services: { ...services, app: { image: 'acme/svc:v1.0.0' } } }),
+      'services.app.image: acme/svc:v1.0.0 instead of acme/svc:v1.1.0',
+    ],
+  ])('an edit after which compose sees %s', (_, after, detail) => {
+    const from = installed({ 'compose.yaml': shared, ...env });
+    expect(() => planned(from, { after })).toThrow(expected('proof-failed', unproven, [detail]));
+  });
+
+  it('an edit of a variable that decides more than the version', () => {
+    const mounts = (version: string): More => ({
+      app: { volumes: [{ type: 'bind', source: `/data/${version}`, target: '/data' }] },
+    });
+    const files = projectFiles({ 'compose.yaml': shared, ...env });
+    const from = installed(files, { model: modelOf(files, mounts('v1.0.0')) });
+    const after = (model: Model): Model => ({
+      ...model,
+      services: { ...model.services, app: { ...model.services.app, ...mounts('v1.1.0').app } },
+    });
+    const message =
+      'V in .env line 1 decides more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
+    expect(() => planned(from, { after })).toThrow(expected('pin-unsupported', message));
+  });
+
+  it('a generated file that leads to another image, and allows all else that changes', () => {
+    const from = installed(
+      {
+        'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}', db: 'postgres:17' }),
+        '.env': 'SVC_VERSION=v1.0.0',
+      },
+      { kind: 'generated' },
+    );
+    const ships = (tag: string) => generated({ app: `acme/svc:${tag}`, db: 'postgres:18' });
+    expect(planned(from, { ships: ships('${SVC_VERSION}') }).references.get('app')).toBe('acme/svc:v1.1.0');
+    expect(() => planned(from, { ships: ships('v1.0.9') })).toThrow(
+      expected('proof-failed', 'with the files of the release app would run acme/svc:v1.0.9, not v1.1.0'),
+    );
+  });
+});
+
+describe('pulledVersion', () => {
+  const from = (runningVersion: string | null) =>
+    installed(
+      { 'compose.yaml': composeText({ app: 'acme/svc:latest', worker: 'acme/worker:latest' }) },
+      { runningVersion },
+    );
+  const pulled = (running: string | null, label?: string, worker = '0.1.0') =>
+    pulledVersion(
+      from(running),
+      planTo(null, from(running)),
+      new Map([
+        ['acme/svc:latest', imageOf('1', label)],
+        ['acme/worker:latest', imageOf('2', worker)],
+      ]),
+    );
+
+  it.each<[string, string | null, string | undefined, string | null]>([
+    ['a newer one', '1.0.0', '1.1.0', '1.1.0'],
+    ['the same', '1.0.0', '1.0.0', '1.0.0'],
+    ['any, where nobody knows what runs', null, '0.0.1', '0.0.1'],
+    ['none, where there is no label', '1.0.0', undefined, null],
+    ['none, where the label is no version', '1.0.0', 'nightly', null],
+    ['the release after its canary', '1.1.0-canary.10', '1.1.0', '1.1.0'],
+  ])('is what the image of the app tells: %s', (_, running, label, expected) => {
+    expect(pulled(running, label)).toBe(expected);
+  });
+
+  it.each([
+    ['1.1.0', '1.0.9'],
+    ['1.1.0', '1.1.0-canary.3'],
+    ['1.1.0-canary.10', '1.1.0-canary.9'],
+  ])('refuses to go from %s to %s: migrations only run forward', (running, label) => {
+    const message = `acme/svc:latest is v${label}, older than v${running}, which runs`;
+    expect(() => pulled(running, label)).toThrow(expect.objectContaining({ code: 'downgrade', message }));
+  });
+
+  it('is unknown of an image that is not here', () => {
+    expect(pulledVersion(from('1.0.0'), planTo(null, from('1.0.0')), new Map())).toBeNull();
+  });
+});

@@ -1,0 +1,198 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { json } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { takeReleaseFiles } from '../../../src/agent/plan/take-release-files.ts';
+import type { ProjectFiles } from '../../../src/compose/project-files.ts';
+import type { Engine } from '../../../src/engine/cli/engine.ts';
+import { image } from '../../build.ts';
+import {
+  at,
+  composeText,
+  engineThat,
+  generated,
+  installed,
+  modelOf,
+  projectFiles,
+} from '../../build-plan.ts';
+import { type TarEntry, tar } from '../../rig/tar.ts';
+
+type Shipped = Record<string, string | Buffer | TarEntry>;
+const directory = '/usr/share/svc/release';
+
+/** An engine with images that ship files by path; `left` are the containers that were made and not removed. */
+async function shipping(images: Record<string, Shipped>): Promise<{ engine: Engine; left: Set<string> }> {
+  const left = new Set<string>();
+  const engine = await engineThat(async (from, to) => {
+    const { pathname, searchParams } = new URL(from.url ?? '', 'http://engine');
+    const [, kind, id = ''] = pathname.split('/').map(decodeURIComponent);
+    const file = images[id]?.[searchParams.get('path') ?? ''];
+    if (from.method === 'POST') {
+      const { Image } = (await json(from)) as { Image: string };
+      left.add(Image);
+      to.writeHead(201).end(JSON.stringify({ Id: Image }));
+    } else if (from.method === 'DELETE') {
+      left.delete(id);
+      to.writeHead(204).end();
+    } else if (kind === 'images' && id in images) to.end(JSON.stringify({ Id: id }));
+    else if (file === undefined) to.writeHead(404).end('{"message":"not there"}');
+    else {
+      const isText = typeof file === 'string' || Buffer.isBuffer(file);
+      to.end(tar([isText ? { name: 'x', kind: 'file', content: file } : file]));
+    }
+  });
+  return { engine, left };
+}
+
+const own = generated({ app: 'acme/svc:${SVC_VERSION:-latest}' });
+const next = generated({ app: 'acme/svc:${SVC_VERSION:-stable}' });
+const cluster = '# svc:generated\nservices: {}\n';
+const main = `${directory}/compose.yaml`;
+const other = `${directory}/compose.cluster.yaml`;
+
+async function taken(
+  texts: Record<string, string>,
+  images: Record<string, Shipped>,
+  labels = {},
+  id = 'new',
+) {
+  const { engine, left } = await shipping(images);
+  const from = installed(texts, { kind: 'generated', model: modelOf(projectFiles({ 'compose.yaml': own })) });
+  const found = takeReleaseFiles(engine, from, image(id, { labels }), '.svc-updater/backup/1');
+  // Nothing of it stays, however it ends.
+  await found.catch(() => {});
+  expect([...left]).toEqual([]);
+  const { texts: released, warnings } = await found;
+  return {
+    names: released.map(({ path, text }) => [path, text]),
+    descriptions: released.map(({ description }) => description),
+    warnings,
+  };
+}
+
+describe('takeReleaseFiles', () => {
+  it('takes what differs, with a word for the log', async () => {
+    expect(
+      await taken({ 'compose.yaml': own }, { new: { [main]: next }, 'sha256:old': { [main]: own } }),
+    ).toEqual({
+      names: [[at('compose.yaml'), next]],
+      descriptions: ['compose.yaml: the file of the new release'],
+      warnings: [],
+    });
+  });
+
+  it('takes nothing where the file is the same', async () => {
+    const found = await taken({ 'compose.yaml': own }, { new: { [main]: own } });
+    expect(found).toMatchObject({ names: [], warnings: [] });
+  });
+
+  it('reads from the directory that the image names', async () => {
+    const found = await taken(
+      { 'compose.yaml': own },
+      { new: { '/srv/files/compose.yaml': next } },
+      { 'svc.release-files': '/srv/files' },
+    );
+    expect(found.names).toEqual([[at('compose.yaml'), next]]);
+  });
+
+  const edited =
+    'compose.yaml was edited by hand: it is overwritten, and kept in .svc-updater/backup/1/compose.yaml';
+  it.each<[string, Record<string, Shipped>, string, string[]]>([
+    [
+      'says so of a file that the running release did not ship like this',
+      { new: { [main]: next }, 'sha256:old': { [main]: cluster } },
+      'new',
+      [edited],
+    ],
+    ['says so where the release runs already', { 'sha256:old': { [main]: next } }, 'sha256:old', [edited]],
+    ['cannot tell where the running image is gone', { new: { [main]: next } }, 'new', []],
+    [
+      'cannot tell where the running image ships none',
+      { new: { [main]: next }, 'sha256:old': {} },
+      'new',
+      [],
+    ],
+  ])('%s', async (_, images, id, expected) => {
+    expect((await taken({ 'compose.yaml': own }, images, {}, id)).warnings).toEqual(expected);
+  });
+
+  it('overwrites a file without the marker, and says where it is kept', async () => {
+    const texts = { 'compose.yaml': own, 'compose.cluster.yaml': 'services: {}\n' };
+    const shipped = { [main]: own, [other]: cluster };
+    expect(await taken(texts, { new: shipped, 'sha256:old': shipped })).toMatchObject({
+      names: [[at('compose.cluster.yaml'), cluster]],
+      warnings: [
+        'compose.cluster.yaml has no "# svc:generated" in its first line: it is overwritten all the same, and kept in .svc-updater/backup/1/compose.cluster.yaml',
+      ],
+    });
+  });
+
+  const includes = '# svc:generated\ninclude: [compose.cluster.yaml]\n';
+  const linkedFiles = [{ path: at('compose.cluster.yaml'), text: '# svc:generated\n' }];
+  it.each<[string, ProjectFiles, string[]]>([
+    [
+      'by -f',
+      projectFiles({ 'compose.yaml': own, 'compose.cluster.yaml': '# svc:generated\n' }),
+      ['compose.yaml', 'compose.cluster.yaml'],
+    ],
+    [
+      'by include',
+      { ...projectFiles({ 'compose.yaml': includes }), linkedFiles },
+      ['compose.yaml', 'compose.cluster.yaml'],
+    ],
+    ['alone', projectFiles({ 'compose.cluster.yaml': '# svc:generated\n' }), ['compose.cluster.yaml']],
+    [
+      'not at all',
+      projectFiles({ 'compose.yaml': own, 'compose.override.yaml': composeText({ app: 'x' }) }),
+      ['compose.yaml'],
+    ],
+    [
+      'from elsewhere',
+      projectFiles({ 'compose.yaml': own, 'more/compose.cluster.yaml': cluster }),
+      ['compose.yaml'],
+    ],
+  ])('takes the file of a cluster where the install uses it %s', async (_, files, expected) => {
+    const model = modelOf(projectFiles({ 'compose.yaml': own }));
+    const { engine } = await shipping({ new: { [main]: next, [other]: cluster } });
+    // The pin is none of this test's: there may be no app in these files.
+    const from = { ...installed({ 'compose.yaml': own }, { kind: 'generated', model }), files };
+    const { texts } = await takeReleaseFiles(engine, from, image('new'), 'backup');
+    expect(texts.map(({ path }) => path)).toEqual(expected.map(at));
+  });
+
+  it.each<[string, Shipped, string, string]>([
+    [
+      'no file',
+      {},
+      'release-file',
+      'the release has no compose.yaml in /usr/share/svc/release, which this install uses',
+    ],
+    [
+      'a link',
+      { [main]: { name: 'x', kind: 'link', target: '/etc/passwd' } },
+      'release-file',
+      "the release's compose.yaml is not a regular file",
+    ],
+    [
+      'too much',
+      { [main]: `# svc:generated\n${'#'.repeat(1024 * 1024)}` },
+      'release-file',
+      "the release's compose.yaml is larger than 1 MiB",
+    ],
+    [
+      'no text',
+      { [main]: Buffer.from([0xff, 0xfe]) },
+      'release-file',
+      "the release's compose.yaml is not UTF-8 text",
+    ],
+    [
+      'no marker',
+      { [main]: composeText({ app: 'x' }) },
+      'no-marker',
+      'the release\'s compose.yaml does not begin with "# svc:generated"',
+    ],
+  ])('refuses a release with %s', async (_, shipped, code, message) => {
+    await expect(taken({ 'compose.yaml': own }, { new: shipped })).rejects.toThrow(
+      expect.objectContaining({ code, message }),
+    );
+  });
+});
