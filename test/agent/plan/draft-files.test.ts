@@ -2,20 +2,20 @@
 import { relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
-import { draftFiles, needsImages, type Pulled } from '../../../src/agent/plan/draft-files.ts';
+import { draftFiles, needsImages, type PulledFacts } from '../../../src/agent/plan/draft-files.ts';
 import type { ReleaseText } from '../../../src/agent/plan/take-release-files.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import type { Image } from '../../../src/engine/container.ts';
 import { at, composeText, generated, imageOf, installed, planTo, projectFiles } from '../../build-plan.ts';
 
 const digest = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
-const nothing: Pulled = { images: new Map(), release: [] };
+const nothing: PulledFacts = { images: new Map(), release: [] };
 type Texts = Record<string, string>;
 
 const app = (reference: string) => composeText({ app: reference });
 
 /** The changed texts by name, and what each service must end with. */
-function drafted(from: Installation, to: string | null, pulled: Pulled = nothing) {
+function drafted(from: Installation, to: string | null, pulled: PulledFacts = nothing) {
   const { changes, expected } = draftFiles(from, planTo(to, from), pulled);
   const after = Object.fromEntries(changes.map(({ path, after }) => [relative(at(''), path), after]));
   return { after, expected: Object.fromEntries(expected) };
@@ -152,7 +152,7 @@ describe('draftFiles of a user-written install', () => {
 });
 
 describe('draftFiles of a pin with a digest', () => {
-  const pulled = (tag: string, digests: string[]): Pulled => ({
+  const pulled = (tag: string, digests: string[]): PulledFacts => ({
     images: new Map<string, Image>([[`acme/svc:${tag}`, imageOf('sha256:new', '1.1.0', { digests })]]),
     release: [],
   });
@@ -201,7 +201,7 @@ describe('draftFiles of a pin with a digest', () => {
     });
   });
 
-  it.each<[string, Pulled]>([
+  it.each<[string, PulledFacts]>([
     ['the image has none', pulled('v1.1.0', [])],
     ['the image is not here', nothing],
   ])('fails where %s', (_, images) => {
@@ -227,7 +227,7 @@ describe('draftFiles of a generated install', () => {
     text,
     description: `${name}: the file of the new release`,
   });
-  const release = (...texts: ReleaseText[]): Pulled => ({ images: new Map(), release: texts });
+  const release = (...texts: ReleaseText[]): PulledFacts => ({ images: new Map(), release: texts });
   const install = (files: Texts | ProjectFiles) => installed(files, { kind: 'generated' });
   const goal = { app: 'acme/svc:v1.1.0', worker: 'acme/next:v1.1.0' };
 
