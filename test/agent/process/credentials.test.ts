@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { prepareConfig } from '../../../src/agent/process/credentials.ts';
 
 let root = '';
 let warnings: string[] = [];
-const path = process.env.PATH;
+const { HOME, PATH: path } = process.env;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'credentials-'));
@@ -15,6 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => {
   process.env.PATH = path;
+  process.env.HOME = HOME;
   return rm(root, { recursive: true, force: true });
 });
 
@@ -68,5 +69,78 @@ describe('prepareConfig', () => {
   it('does not trip over a file that is not JSON', async () => {
     expect((await prepared('{')).made).toEqual({});
     expect(warnings[0]).toMatch(/config\.json is not JSON: pulling without credentials/);
+  });
+
+  it('keeps a credential store that exists here', async () => {
+    await writeFile(join(root, 'docker-credential-there'), '');
+    process.env.PATH = `/nonexistent:${root}`;
+    expect((await prepared({ credsStore: 'there' })).made).toEqual({ credsStore: 'there' });
+    expect(warnings).toEqual([]);
+  });
+
+  it('pulls without credentials where the file cannot be read, and says so', async () => {
+    await mkdir(join(root, 'config.json'));
+    expect((await prepared(undefined)).made).toEqual({});
+    expect(warnings).toEqual([`${root}/config.json cannot be read (EISDIR): pulling without credentials`]);
+  });
+
+  it.each<[string, unknown, string[]]>([
+    [
+      'desktop-linux',
+      'desktop-linux',
+      ['the context "desktop-linux" of config.json is not used: the engine is that of the mounted socket'],
+    ],
+    ['the default one', 'default', []],
+    ['an empty one', '', []],
+    ['one that is no text', 7, []],
+  ])('uses no context, and warns of %s as far as it is one', async (_, currentContext, expected) => {
+    expect((await prepared({ currentContext })).made).toEqual({});
+    expect(warnings).toEqual(expected);
+  });
+
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['a list', []],
+    ['a text', '"auths"'],
+    ['empty values', { auths: null, proxies: null, credsStore: '', credHelpers: {} }],
+  ])('makes an empty one of %s', async (_, config) => {
+    expect((await prepared(config)).made).toEqual({});
+    expect(warnings).toEqual([]);
+  });
+
+  it.each<[string, Record<string, unknown>, string[]]>([
+    ['a password', { password: 'hunter2' }, ['hunter2']],
+    ['a token', { username: 'me', identitytoken: 'abc' }, ['abc']],
+    ['a colon in a password', { auth: btoa('me:a:b') }, [btoa('me:a:b'), 'a:b']],
+    ['what is no text', { auth: 7, password: null }, []],
+  ])('hides %s', async (_, auth, expected) => {
+    expect((await prepared({ auths: { 'a.example': auth } })).log.alwaysHidden).toEqual(expected);
+  });
+
+  it('hides the logins of all registries', async () => {
+    const auths = {
+      'a.example': { password: 'one' },
+      'b.example': { auth: 7 },
+      'c.example': { password: 'two' },
+    };
+    expect((await prepared({ auths })).log.alwaysHidden).toEqual(['one', 'two']);
+  });
+
+  it.each([undefined, ''])(
+    'looks into the home directory where DOCKER_CONFIG is %j',
+    async (DOCKER_CONFIG) => {
+      const auths = { 'a.example': {} };
+      await mkdir(join(root, '.docker'));
+      await writeFile(join(root, '.docker/config.json'), JSON.stringify({ auths }));
+      process.env.HOME = root;
+      const directory = await prepareConfig(join(root, 'own'), { DOCKER_CONFIG }, new Log(() => {}));
+      expect(JSON.parse(await readFile(join(directory, 'config.json'), 'utf8'))).toEqual({ auths });
+    },
+  );
+
+  it('is for the owner alone', async () => {
+    await prepared({ auths: {} });
+    expect((await stat(join(root, 'own'))).mode & 0o777).toBe(0o700);
+    expect((await stat(join(root, 'own/config.json'))).mode & 0o777).toBe(0o600);
   });
 });

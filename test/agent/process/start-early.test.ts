@@ -1,0 +1,23 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { startEarly } from '../../../src/agent/process/start-early.ts';
+
+it('keeps a failure for whoever awaits it, and lets nobody else hear of it', async () => {
+  const unheard: unknown[] = [];
+  const listener = (reason: unknown) => unheard.push(reason);
+  process.on('unhandledRejection', listener);
+  onTestFinished(() => {
+    process.off('unhandledRejection', listener);
+  });
+  const early = startEarly(Promise.reject(new Error('the engine is too old')));
+  await nextTurn();
+  await nextTurn();
+  expect(unheard).toEqual([]);
+  await expect(early).rejects.toThrow('the engine is too old');
+});
+
+it('gives the work itself, with what comes of it', async () => {
+  const work = Promise.resolve('v1.4.2');
+  expect(startEarly(work)).toBe(work);
+  expect(await work).toBe('v1.4.2');
+});
