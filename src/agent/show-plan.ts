@@ -48,7 +48,7 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
   const missing = [...new Set(moves.map(({ to }) => to).filter((reference) => !images.has(reference)))];
   if (missing.length > 0) {
     log.info(
-      `${missing.join(', ')} is not on this machine yet: what only the pulled image can tell is not shown`,
+      `${missing.join(', ')} is not on this machine yet: what only the pulled image can tell is not shown, such as a release that has to come first`,
     );
     if (needsImages(installation, plan)) return finish(log);
   }

@@ -44,6 +44,7 @@ const table = {
     'refused',
     'There is no downgrade: migrations only run forward. Choose a release that is newer.',
   ],
+  'upgrade-step': ['refused', 'Go to the release that it names first, then run the update again.'],
   'no-target': ['refused', 'Name the release with --target vX.Y.Z, or --target canary.'],
   'pin-digest': ['refused', 'Write the image as repository:vX.Y.Z@sha256:… or repository:vX.Y.Z.'],
   'pin-unsupported': [
@@ -119,19 +120,28 @@ export class UpdateError extends Error {
   readonly advice: string;
   /** Lines of compose, the engine or a container that explain the error; they go to the log before the outcome. */
   readonly detail: readonly string[];
+  /** The release to go to first, `v1.5.0`, where one has to come first; else null. */
+  readonly step: string | null;
   /** The log has its message already: what was done about it came after. */
   readonly told: boolean;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { advice?: string; detail?: readonly string[]; told?: boolean; cause?: unknown } = {},
+    options: {
+      advice?: string;
+      detail?: readonly string[];
+      step?: string;
+      told?: boolean;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.outcome = table[code][0];
     this.advice = options.advice ?? table[code][1];
     this.detail = options.detail ?? [];
+    this.step = options.step ?? null;
     this.told = options.told ?? false;
   }
 }

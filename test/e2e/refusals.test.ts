@@ -435,6 +435,12 @@ describe('what the release ships', () => {
       `the release's compose.yaml does not begin with "# svc:generated"`,
       publisher,
     ],
+    [
+      'a label that another release has to come first, which is read before the files',
+      { ...releaseFiles.missing, labels: { 'svc.release-requires': 'v1.1.0' } },
+      /svc:v1\.2\.0 can only be updated to from v1\.1\.0 on, and v1\.0\.0 runs/,
+      'Run the update with --target v1.1.0 first, then again with --target v1.2.0.',
+    ],
     ['a symbolic link', releaseFiles.linked, "the release's compose.yaml is not a regular file", publisher],
     ['more than 1 MiB', releaseFiles.huge, "the release's compose.yaml is larger than 1 MiB", publisher],
     [
@@ -498,7 +504,7 @@ describe('what the release ships', () => {
 });
 
 describe('older than what runs', () => {
-  test('latest has moved back: the label of the pulled image tells', async () => {
+  test('latest has moved back, then too far ahead: labels of the pulled image tell', async () => {
     const instance = await createInstance({
       kind: 'default-latest',
       tag: 'latest',
@@ -512,6 +518,18 @@ describe('older than what runs', () => {
         `${instance.image}:latest names the image from before again`,
       ],
       ends: [untouched('v1.1.0'), 'There is no downgrade'],
+    });
+    await instance.publish('latest', { version: '2.0.0', labels: { 'svc.release-requires': 'v1.5.0' } });
+    await expectAttempt(instance, [], {
+      exitCode: 3,
+      says: [
+        `${instance.image}:latest can only be updated to from v1.5.0 on, and v1.1.0 runs`,
+        `${instance.image}:latest names the image from before again`,
+      ],
+      ends: [
+        untouched('v1.1.0'),
+        /Pin v1\.5\.0 by hand \(.*\) and run the update with --target v1\.5\.0 first/,
+      ],
     });
     expect(await judgeUpDoesNothing(instance)).toEqual([]);
   });

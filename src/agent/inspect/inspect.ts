@@ -1,14 +1,11 @@
 import { isAbsolute, join } from 'node:path';
 import { findPin } from '../../compose/find-pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
-import { parseReference } from '../../compose/reference.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
-import { composeLabels, versionLabel } from '../../engine/labels.ts';
+import { composeLabels } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { compareVersions } from '../../release/order.ts';
-import { parseTag, versionFromLabel } from '../../release/tag.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
@@ -22,6 +19,7 @@ import {
   type ServiceFacts,
 } from './installation.ts';
 import type { ProjectPlace } from './locate-project.ts';
+import { runningVersions } from './running-version.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
 /**
@@ -70,7 +68,8 @@ export async function inspectInstallation(
     app: pinned(app),
     workers: workers.map(pinned),
     followers,
-    runningVersion: runningVersion(moved.flatMap((facts) => facts.containers)),
+    // The newest of all: nothing may go below it.
+    runningVersion: runningVersions(moved.flatMap((facts) => facts.containers)).at(-1) ?? null,
     movedModel: await movedModel,
   };
 }
@@ -141,15 +140,4 @@ function findFollowers(containers: readonly Container[], moved: readonly Service
     }
   }
   return followers;
-}
-
-/** The newest release among the running images: nothing may go below it. */
-function runningVersion(containers: readonly Container[]): string | null {
-  const versions = containers.flatMap((container) => {
-    const reference = parseReference(container.imageReference);
-    const tag = parseTag(reference?.tag ?? 'latest');
-    const version = tag.kind === 'release' ? tag.version : versionFromLabel(container.labels[versionLabel]);
-    return version ? [version] : [];
-  });
-  return versions.sort(compareVersions).at(-1) ?? null;
 }

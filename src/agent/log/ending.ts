@@ -18,6 +18,8 @@ export interface Failure extends Ending {
   /** What explains it, for the log before the last line. */
   lines: readonly string[];
   code: string | null;
+  /** The release to go to first, where one has to come first. */
+  step?: string | null;
 }
 
 /** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
@@ -59,15 +61,16 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
     level: 'error',
     lines: [...error.detail, ...(error.told ? [] : [error.message + sentenceOfCause(error)])],
     code: error.code,
+    step: error.step,
   };
 }
 
 /** The end of a run that did not do what was asked, as it stands in the log. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
-  const { outcome, exitCode, message, level, lines, code } = endingOf(error, facts, cancelledBy);
+  const { outcome, exitCode, message, level, lines, code, step } = endingOf(error, facts, cancelledBy);
   for (const line of lines) log.error(line);
   log.enter('done');
-  log[level](message, { outcome, ...(code === null ? {} : { code }) });
+  log[level](message, { outcome, ...(code === null ? {} : { code }), ...(step ? { step } : {}) });
   return { outcome, exitCode, message: log.masked(message) };
 }
 

@@ -83,7 +83,8 @@ function impliedTarget(installation: Installation): Target | null {
   return canary ? { kind: 'canary', tag: 'canary' } : null;
 }
 
-function newTag(installation: Installation, pin: Pin, target: Target | null): string {
+/** The tag that a target leads to where this pin decides; the same one where the pin floats and stays. */
+export function newTag(installation: Installation, pin: Pin, target: Target | null): string {
   const { tag } = pin;
   if (target === null) return tag.text;
   if (installation.kind === 'generated' && !isOverride(installation, pin)) return target.tag;

@@ -7,6 +7,7 @@ import { modelWith } from '../proof/proposed-model.ts';
 import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
 import { type FilePlan, planFiles, pulledVersion } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
+import { checkStepping } from './stepping.ts';
 import { takeReleaseFiles } from './take-release-files.ts';
 
 /** A draft that needs no pulled image, and the model of it that compose was asked for already. */
@@ -26,7 +27,7 @@ export function askModelEarly(installation: Installation, plan: UpdatePlan): Ear
  * Drafts the files once, asks compose what it makes of them, and proves that. Nothing on the disk changes.
  * @param pulled the local images behind the plan's references; `backup` is where files will be kept, for people;
  *   `early` is what `askModelEarly` gave
- * Refusals: downgrade, release-file, no-marker, shared-definition, pin-unsupported. Failure: proof-failed.
+ * Refusals: downgrade, upgrade-step, release-file, no-marker, shared-definition, pin-unsupported. Failure: proof-failed.
  */
 export async function prepareFiles(
   engine: Engine,
@@ -36,6 +37,7 @@ export async function prepareFiles(
 ): Promise<FilePlan> {
   const { images, backup, early = null } = pulled;
   const version = pulledVersion(installation, plan, images);
+  const steps = checkStepping(installation, plan, images);
   const image = images.get(plan.app.to);
   const taken =
     installation.kind === 'generated' && image
@@ -44,7 +46,7 @@ export async function prepareFiles(
   const draft = early?.draft ?? draftFiles(installation, plan, { images, release: taken.texts });
   const model = await (early?.model ?? modelOf(installation, draft));
   const filePlan = planFiles(installation, plan, { draft, model }, version);
-  return { ...filePlan, warnings: [...taken.warnings, ...filePlan.warnings] };
+  return { ...filePlan, warnings: [...steps, ...taken.warnings, ...filePlan.warnings] };
 }
 
 /** Compose's model of the draft; that of today where it changes nothing. */

@@ -1,0 +1,64 @@
+import type { Image } from '../../engine/container.ts';
+import { versionLabel } from '../../engine/labels.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { compareVersions } from '../../release/order.ts';
+import { parseTag, parseTarget, type Target, versionFromLabel } from '../../release/tag.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { runningVersions } from '../inspect/running-version.ts';
+import { newTag, type UpdatePlan } from './plan-update.ts';
+
+/** On the image of the app: the oldest release that it can be updated from, `v1.5.0`. */
+export const requiresLabel = 'svc.release-requires';
+
+/**
+ * Whether the pulled image of the app can be reached from what runs, or another release has to come first. Gives
+ * warnings where that cannot be told. Refusal: upgrade-step, which names the release to go to first.
+ */
+export function checkStepping(
+  installation: Installation,
+  plan: UpdatePlan,
+  images: ReadonlyMap<string, Image>,
+): string[] {
+  const { app } = plan;
+  const image = images.get(app.to);
+  const label = image?.labels[requiresLabel];
+  // The containers run this very image: whatever it needs was done when it started.
+  if (!label || installation.app.containers.every(({ imageId }) => imageId === image?.id)) return [];
+  const step = parseTarget(label);
+  if (step?.kind !== 'release') {
+    return [
+      `${app.to} has ${requiresLabel}=${label}, which is no release: whether another one has to come first is not known`,
+    ];
+  }
+  // The app migrates the database, so its oldest container counts, and not a worker that is ahead.
+  const running = runningVersions(installation.app.containers).at(0) ?? installation.runningVersion;
+  if (running === null || running === undefined) {
+    return [
+      `${app.to} can only be updated to from ${step.tag} on, and what runs does not tell its version: it is not checked`,
+    ];
+  }
+  if (compareVersions(running, step.version) >= 0) return [];
+  const message = `${app.to} can only be updated to from ${step.tag} on, and v${running} runs`;
+  const reached = versionFromLabel(image?.labels[versionLabel]);
+  if (reached !== null && compareVersions(reached, step.version) <= 0) {
+    throw new UpdateError('upgrade-step', `${message}; that is no older release`, {
+      advice: 'The release is labelled wrongly: report it to its publisher.',
+    });
+  }
+  throw new UpdateError('upgrade-step', message, {
+    advice: adviceTo(installation, plan, step),
+    step: step.tag,
+  });
+}
+
+/** How to get to the stepping release, and from there on. */
+function adviceTo(installation: Installation, plan: UpdatePlan, step: Target): string {
+  const { pin } = installation.app;
+  const again = plan.target === null ? 'without a target' : `with --target ${plan.goal}`;
+  const reached = parseTag(newTag(installation, pin, step));
+  if (reached.kind === 'release') {
+    return `Run the update with --target ${step.tag} first, then again ${again}.`;
+  }
+  // A pin that floats is only pulled again, whatever the target is.
+  return `Pin ${step.tag} by hand (${pin.place.description}) and run the update with --target ${step.tag} first; then put ${pin.tag.text} back and run it again ${again}.`;
+}

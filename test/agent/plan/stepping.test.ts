@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
+import { checkStepping, requiresLabel } from '../../../src/agent/plan/stepping.ts';
+import type { ProjectFiles } from '../../../src/compose/project-files.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import { parseTarget } from '../../../src/release/tag.ts';
+import { container, image, installation } from '../../build.ts';
+
+interface Case {
+  /** Text of the app's image in the compose file, with `SVC_VERSION` of `.env`. */
+  pin?: string;
+  env?: string;
+  kind?: 'generated' | 'user-written';
+  /** The reference that the app's container was made from, and the version label of its image. */
+  runs?: string;
+  label?: string;
+  /** The reference of the worker's container. */
+  worker?: string;
+  target?: string | null;
+  /** Labels of the pulled image of the app. */
+  requires?: string;
+  version?: string;
+  /** The app's container runs the pulled image already. */
+  same?: boolean;
+}
+
+function check(given: Case): string[] {
+  const {
+    pin = 'svc:v1.4.2',
+    env = '',
+    kind = 'user-written',
+    runs = 'svc:v1.4.2',
+    target = 'v2.0.0',
+  } = given;
+  const files: ProjectFiles = {
+    composeFiles: [
+      {
+        path: '/opt/svc/compose.yaml',
+        text: `services:\n  app:\n    image: ${pin}\n  worker:\n    image: ${pin}\n`,
+      },
+    ],
+    envFiles: [{ path: '/opt/svc/.env', text: env }],
+    newEnvFile: '/opt/svc/.env',
+  };
+  const labels = given.label === undefined ? {} : { [versionLabel]: given.label };
+  const app = container('app-1', {
+    imageReference: runs,
+    labels,
+    ...(given.same ? { imageId: 'sha256:new' } : {}),
+  });
+  const worker = container('worker-1', { imageReference: given.worker ?? runs });
+  const resolved = { image: pin.replace(/\$\{.*\}/, env.replace(/.*=/, '').trim() || 'latest') };
+  const install = installation(
+    files,
+    { name: 'svc', services: { app: resolved, worker: resolved } },
+    { kind, services: { app: [app], worker: [worker] }, runningVersion: null },
+  );
+  const plan = planUpdate(install, target === null ? null : parseTarget(target));
+  const pulled = image('sha256:new', {
+    labels: {
+      ...(given.requires === undefined ? {} : { [requiresLabel]: given.requires }),
+      ...(given.version === undefined ? {} : { [versionLabel]: given.version }),
+    },
+  });
+  return checkStepping(install, plan, new Map([[plan.app.to, pulled]]));
+}
+
+const pinned = 'Run the update with --target v1.5.0 first, then again';
+const inEnv = { pin: `svc:\${SVC_VERSION}` };
+
+describe('a release that another one has to come before', () => {
+  it.each<[string, Case]>([
+    ['names none', {}],
+    ['can be reached from what runs', { requires: 'v1.4.2' }],
+    ['can be reached from a release before', { requires: 'v1.4.0' }],
+    ['can be reached from a release with a variant', { requires: 'v1.4.2', runs: 'svc:1.4.2-alpine' }],
+    [
+      'runs already, of a version that nobody knows',
+      { requires: 'v1.5.0', pin: 'svc:latest', runs: 'svc:latest', target: null, same: true },
+    ],
+  ])('goes on where the image %s', (_, given) => {
+    expect(check(given)).toEqual([]);
+  });
+
+  it.each<[string, Case, string, string]>([
+    ['a release', { requires: 'v1.5.0' }, 'v1.4.2', `${pinned} with --target v2.0.0.`],
+    [
+      'a release without the v',
+      { requires: 'v1.5.0', pin: 'svc:1.4.2', runs: 'svc:1.4.2' },
+      'v1.4.2',
+      `${pinned} with --target v2.0.0.`,
+    ],
+    [
+      'a canary of the very release',
+      { requires: 'v1.5.0', pin: 'svc:canary', runs: 'svc:canary', label: '1.5.0-canary.9' },
+      'v1.5.0-canary.9',
+      `${pinned} with --target v2.0.0.`,
+    ],
+    [
+      'an old app beside a worker that is ahead',
+      { requires: 'v1.5.0', worker: 'svc:v1.6.0' },
+      'v1.4.2',
+      `${pinned} with --target v2.0.0.`,
+    ],
+    ['to canary', { requires: 'v1.5.0', target: 'canary' }, 'v1.4.2', `${pinned} with --target canary.`],
+    [
+      'canary, pulled again',
+      { requires: 'v1.5.0', pin: 'svc:canary', runs: 'svc:canary', label: '1.4.2', target: null },
+      'v1.4.2',
+      `${pinned} without a target.`,
+    ],
+    [
+      'generated, at latest',
+      {
+        requires: 'v1.5.0',
+        kind: 'generated',
+        ...inEnv,
+        env: 'SVC_VERSION=latest\n',
+        runs: 'svc:latest',
+        label: '1.4.2',
+      },
+      'v1.4.2',
+      `${pinned} with --target v2.0.0.`,
+    ],
+    [
+      'latest, which no target moves',
+      {
+        requires: 'v1.5.0',
+        ...inEnv,
+        env: 'SVC_VERSION=latest\n',
+        runs: 'svc:latest',
+        label: '1.4.2',
+        target: null,
+      },
+      'v1.4.2',
+      'Pin v1.5.0 by hand (SVC_VERSION in .env line 1) and run the update with --target v1.5.0 first; then put latest back and run it again without a target.',
+    ],
+  ])('refuses %s, and names the way', (_, given, runs, advice) => {
+    expect(() => check(given)).toThrow(
+      expect.objectContaining({
+        code: 'upgrade-step',
+        outcome: 'refused',
+        step: 'v1.5.0',
+        message: expect.stringMatching(` can only be updated to from v1.5.0 on, and ${runs} runs$`),
+        advice,
+      }),
+    );
+  });
+
+  it('refuses a release that names itself, as a mistake of its publisher', () => {
+    expect(() => check({ requires: 'v2.0.0', version: '2.0.0' })).toThrow(
+      expect.objectContaining({
+        code: 'upgrade-step',
+        step: null,
+        advice: expect.stringContaining('publisher'),
+      }),
+    );
+  });
+
+  it.each<[string, Case, RegExp]>([
+    [
+      'an unknown running version',
+      { requires: 'v1.5.0', pin: 'svc:edge', runs: 'svc:edge' },
+      /from v1\.5\.0 on, and what runs does not tell/,
+    ],
+    ['a label without its v', { requires: '1.5.0' }, /svc\.release-requires=1\.5\.0, which is no release/],
+    ['a label of a canary', { requires: 'v1.5.0-canary.1' }, /which is no release/],
+    ['a label of words', { requires: 'the one before' }, /which is no release/],
+  ])('warns of %s', (_, given, words) => {
+    expect(check(given)).toEqual([expect.stringMatching(words)]);
+  });
+});
