@@ -95,6 +95,7 @@ export const filePlan = (changes: Partial<FilePlan> = {}): FilePlan => ({
   warnings: [],
   alsoMoved: [],
   newServices: [],
+  changedServices: [],
   ...changes,
 });
 

@@ -61,6 +61,9 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
   for (const warning of filePlan.warnings) log.warn(warning);
   for (const name of filePlan.alsoMoved)
     log.info(`${name} is pinned by the same text: its next recreate moves it, too`);
+  const { changedServices } = filePlan;
+  if (changedServices.length > 0)
+    log.info(`changed in this release: ${changedServices.join(', ')}; not recreated by the update`);
   if (filePlan.newServices.length > 0)
     log.info(`new in this release: ${filePlan.newServices.join(', ')}; not started by the update`);
   finish(log);

@@ -41,6 +41,27 @@ export interface YamlDocument {
  * @throws UpdateError compose-invalid with file and line
  */
 export function parseYaml(file: TextFile): YamlDocument[] {
+  const { documents, fail } = composed(file);
+  return documents.map((document) => follower(document, fail));
+}
+
+/**
+ * The texts of all values, keys left out; each once, however many aliases lead to it.
+ * @throws UpdateError compose-invalid with file and line
+ */
+export function scalarsOf(file: TextFile): string[] {
+  const texts: string[] = [];
+  for (const document of composed(file).documents) {
+    visit(document, {
+      Scalar(key, node) {
+        if (key !== 'key' && typeof node.value === 'string') texts.push(node.value);
+      },
+    });
+  }
+  return texts;
+}
+
+function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; fail: Fail } {
   if (file.text.length > largest) {
     const size = Math.ceil(file.text.length / 1024 / 1024);
     const message = `${basename(file.path)} has ${size} MiB: a compose file of at most 5 MiB is read`;
@@ -55,7 +76,7 @@ export function parseYaml(file: TextFile): YamlDocument[] {
     const [error] = errors;
     if (error) fail(error.pos[0], error.message);
   }
-  return documents.map((document) => follower(document, fail));
+  return { documents, fail };
 }
 
 /** What `Parser.parse` does, with an eye on the depth: composing is recursive. */

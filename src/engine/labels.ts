@@ -12,6 +12,8 @@ export const composeLabels = {
   envFiles: `${compose}.project.environment_file`,
   service: `${compose}.service`,
   number: `${compose}.container-number`,
+  /** Of the definition, also on networks and volumes that a compose of 2.31 or later has made. */
+  hash: `${compose}.config-hash`,
   /** `True` or `False`. */
   oneOff: `${compose}.oneoff`,
 } as const;

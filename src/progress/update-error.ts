@@ -70,6 +70,7 @@ const table = {
   ],
   'no-marker': ['refused', 'The release is not made for generated installs: report it to its publisher.'],
   'release-file': ['refused', 'The release lacks what this install needs: report it to its publisher.'],
+  'missing-variable': ['refused', 'Set the variable in .env, then run the update again.'],
   'not-a-file': ['refused', 'Make it a regular file in the compose directory, then run the update again.'],
   'path-taken': ['refused', 'Mount the compose directory at its own path.'],
 

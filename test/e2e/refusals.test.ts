@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
@@ -456,20 +457,32 @@ describe('what the release ships', () => {
       publisher,
     ],
     [
-      'another definition of a network in use',
-      releaseFiles.changesNetwork,
-      'the release changes the definition of network internal, which is in use',
-      wholesale,
+      'a variable that it needs and no file sets',
+      shipping({
+        'compose.yaml': generatedCompose('with a secret', { environment: { TOKEN: `\${NEW_TOKEN:?}` } }),
+      }),
+      'the release needs NEW_TOKEN, which no file sets',
+      'Add NEW_TOKEN=… to ',
     ],
     [
-      'another definition of a volume in use',
+      'a secret from a variable that no file sets',
       shipping({
-        'compose.yaml': generatedCompose('with another volume').replace(
-          /^ {2}db:$\nnetworks:/m,
-          '  db: { driver_opts: { type: tmpfs, device: tmpfs } }\nnetworks:',
-        ),
+        'compose.yaml': generatedCompose('with a secret', {
+          extra: { app: 'secrets: [token]' },
+          tail: 'secrets: { token: { environment: NEW_TOKEN } }',
+        }),
       }),
-      'the release changes the definition of volume db, which is in use',
+      'the release needs NEW_TOKEN for a secret, which no file sets',
+      'Add NEW_TOKEN=… to ',
+    ],
+    [
+      'the app in another network than the rest of it',
+      shipping({
+        'compose.yaml': generatedCompose('with another network')
+          .replace('networks: [internal]', 'networks: [inner]')
+          .replace(/^networks:$/m, 'networks:\n  inner:'),
+      }),
+      'the release takes app out of the network that it shares with db, proxy and tunnel',
       wholesale,
     ],
     [
@@ -485,6 +498,32 @@ describe('what the release ships', () => {
       exitCode: 3,
       says: [says],
       ends: [untouched('v1.0.0'), next],
+    });
+  });
+
+  test('another definition of a network that carries its hash', async () => {
+    const own = await createInstance({ ...alone, kind: 'generated' });
+    // As compose 2.31 or later would have made it.
+    await own.compose('down');
+    const name = `${own.project}_internal`;
+    const { networks } = JSON.parse(await own.compose('config', '--format', 'json'));
+    const labels = {
+      network: 'internal',
+      project: own.project,
+      'config-hash': createHash('sha256').update(JSON.stringify(networks.internal)).digest('hex'),
+    };
+    const flags = Object.entries(labels).flatMap(([key, value]) => [
+      '--label',
+      `com.docker.compose.${key}=${value}`,
+    ]);
+    await execa('docker', ['network', 'create', ...flags, name]);
+    await own.compose('up', '-d', ...alone.up);
+    await own.waitUntilHealthy();
+    await own.publish('v1.2.0', { version: '1.2.0', ...releaseFiles.changesNetwork });
+    await expectAttempt(own, ['--target', 'v1.2.0'], {
+      exitCode: 3,
+      says: ['the release changes the definition of network internal, which is in use'],
+      ends: [untouched('v1.0.0'), wholesale],
     });
   });
 

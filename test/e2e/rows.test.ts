@@ -486,6 +486,32 @@ describe('generated', () => {
     await findUnchanged(instance, ['--target', 'v1.3.0']);
   });
 
+  test('what a release changes beside app and worker is named, and so is a cluster file that up was typed without', async () => {
+    const lies = { 'compose.cluster.yaml': clusterCompose('v1.0.0') };
+    const instance = await create({ kind: 'generated', files: () => lies }, {});
+    const files = {
+      'compose.yaml': generatedCompose('v1.1.0', {
+        network: 'driver_opts: { com.docker.network.driver.mtu: "1400" }',
+        environment: { SMTP_URL: `\${SMTP_URL}` },
+        extra: { proxy: 'labels: { fresh: "yes" }' },
+      }).replace(/^ {2}db:$\nnetworks:/m, '  db: { labels: { fresh: "yes" } }\nnetworks:'),
+      'compose.cluster.yaml': clusterCompose('v1.1.0'),
+    };
+    await instance.publish('v1.1.0', { files });
+    const stays = (what: string) => new RegExp(`changes the definition of ${what}, which stays as it is`);
+    await updateWell(instance, ['--target', 'v1.1.0'], {
+      version: 'v1.1.0',
+      changed: { '.env': set('v1.0.0', 'v1.1.0'), ...files },
+      warns: [
+        /^compose\.cluster\.yaml lies in .* -f compose\.yaml -f compose\.cluster\.yaml up -d$/,
+        /the release uses SMTP_URL, which no file sets: .*Add SMTP_URL=… to .*\.env/,
+        stays('network internal'),
+        stays('volume db'),
+      ],
+      says: [/changed in this release and not recreated: proxy; docker compose -p \S+ up -d proxy does it/],
+    });
+  });
+
   test('a missing .env is created for the owner alone', async () => {
     const { parts } = inject('host');
     const compose = (image: string, port: number, release: string) =>

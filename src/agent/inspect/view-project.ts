@@ -14,6 +14,7 @@ import type { Log } from '../log/log.ts';
 import { createMask } from '../log/mask.ts';
 import { secretsOfContainers, secretsOfFiles, secretsOfModel } from '../log/secrets.ts';
 import { startEarly } from '../process/start-early.ts';
+import { clusterFile, composeFile, isGenerated } from './installation.ts';
 import { checkEnvFiles, readMountedLinks } from './linked-files.ts';
 import { readTextFile, readTextFileIfThere } from './read-files.ts';
 
@@ -96,13 +97,30 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
     project.envFiles.length > 0
       ? await Promise.all(project.envFiles.map(readTextFile))
       : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
+  const linkedFiles = await unusedClusterFile(project, composeFiles);
   return {
     composeFiles,
     envFiles,
+    linkedFiles,
     newEnvFile: project.envFiles.at(-1) ?? byDefault,
     directory: project.directory,
     given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
   };
+}
+
+/**
+ * The generated `compose.cluster.yaml` of a generated install that was started without it: the release has a new one,
+ * all the same. What cannot be read is nobody's generated file.
+ */
+async function unusedClusterFile(
+  { directory }: ComposeProject,
+  composeFiles: readonly TextFile[],
+): Promise<TextFile[]> {
+  const path = join(directory, clusterFile);
+  const main = composeFiles.find((file) => file.path === join(directory, composeFile));
+  if (!isGenerated(main?.text ?? '') || composeFiles.some((file) => file.path === path)) return [];
+  const file = await readTextFile(path).catch(() => null);
+  return file !== null && isGenerated(file.text) ? [file] : [];
 }
 
 /** Never masked: image references, the project's name and paths (docs/contract.md 6.7). */

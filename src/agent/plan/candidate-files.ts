@@ -13,7 +13,7 @@ export function candidateFiles(installation: Installation, plan: UpdatePlan): st
     candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);
   }
   if (kind === 'generated') {
-    for (const { path } of files.composeFiles) {
+    for (const { path } of [...files.composeFiles, ...(files.linkedFiles ?? [])]) {
       if (releaseFileNames.some((name) => path === join(project.directory, name))) candidates.add(path);
     }
     for (const { path } of files.envFiles) candidates.add(path);

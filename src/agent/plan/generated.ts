@@ -1,17 +1,31 @@
 import { parseReference } from '../../compose/reference.ts';
-import type { Model } from '../../engine/cli/compose.ts';
+import type { Model, ModelService } from '../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Installation } from '../inspect/installation.ts';
+import { type Installation, movedServices } from '../inspect/installation.ts';
+import { composeCommand } from '../log/ending-facts.ts';
+import { and } from '../log/words.ts';
 import type { Expected } from '../proof/prove.ts';
 import type { Move } from './plan-update.ts';
 
-/** A generated file may change anything but the services, networks and volumes that are in use. */
+/** What compose makes of the release's files, and what the engine has of the networks. */
+export interface NewDefinitions {
+  model: Model;
+  /** The engine's names of networks that compose tears down where their definition changes. */
+  hashedNetworks: ReadonlySet<string>;
+}
+
+/**
+ * A generated file may change anything that the update can carry out: replacing the moved services and their followers.
+ * Gives warnings of what stays as it is. Refusal: shared-definition. Failure: proof-failed.
+ */
 export function checkGenerated(
   installation: Installation,
-  model: Model,
+  definitions: NewDefinitions,
   expected: Expected,
   moves: readonly Move[],
-): void {
+): string[] {
+  const { model } = definitions;
   for (const { service, tag } of moves) {
     const image = model.services[service]?.image ?? 'nothing';
     if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
@@ -21,16 +35,111 @@ export function checkGenerated(
       );
     }
   }
-  const changed = (['networks', 'volumes'] as const).flatMap((kind) =>
-    Object.keys(installation.model[kind] ?? {})
-      .filter((key) => key in (model[kind] ?? {}))
-      .filter((key) => JSON.stringify(installation.model[kind]?.[key]) !== JSON.stringify(model[kind]?.[key]))
-      .map((key) => `${kind === 'networks' ? 'network' : 'volume'} ${key}`),
-  );
-  if (changed.length > 0) {
+  const changes = sharedChanges(installation, definitions);
+  const fatal = changes.filter(({ isFatal }) => isFatal).map(({ what }) => what);
+  if (fatal.length > 0) {
     throw new UpdateError(
       'shared-definition',
-      `the release changes the definition of ${changed.join(', ')}, which is in use`,
+      `the release changes the definition of ${fatal.join(', ')}, which is in use`,
     );
   }
+  const [lost] = lostNeighbours(installation, model);
+  if (lost) throw new UpdateError('shared-definition', lost);
+  return [...changes.map(({ warning }) => warning), ...goneServices(installation, model)];
+}
+
+/** Services with containers whose definition the new files change, and which the update leaves as they are. */
+export function changedServices(installation: Installation, model: Model): string[] {
+  const { model: before } = installation;
+  return stayingServices(installation).filter((name) => {
+    const [old, now] = [before.services[name], model.services[name]];
+    return old !== undefined && now !== undefined && JSON.stringify(old) !== JSON.stringify(now);
+  });
+}
+
+function stayingServices(installation: Installation): string[] {
+  const moved = new Set(recreated(installation).map(({ name }) => name));
+  const names = new Set(installation.containers.map(serviceOf));
+  return [...names].filter((name) => !moved.has(name)).sort();
+}
+
+const recreated = (installation: Installation) => [...movedServices(installation), ...installation.followers];
+
+interface SharedChange {
+  /** `network internal` */
+  what: string;
+  /** Going on would take the instance down, or its data elsewhere. */
+  isFatal: boolean;
+  warning: string;
+}
+
+function sharedChanges(
+  installation: Installation,
+  { model, hashedNetworks }: NewDefinitions,
+): SharedChange[] {
+  const command = composeCommand(installation.project);
+  const before = installation.model;
+  const changed = (kind: 'networks' | 'volumes') =>
+    Object.entries(before[kind] ?? {}).flatMap(([key, old]) => {
+      const now = model[kind]?.[key];
+      // Compose changes nothing about what it finds under `external`.
+      if (now === undefined || now?.external || JSON.stringify(old) === JSON.stringify(now)) return [];
+      return [{ key, name: old?.name ?? key, isRenamed: old?.name !== now?.name }];
+    });
+  const users = recreated(installation).map(({ name }) => name);
+  const networks = new Set(
+    users.flatMap((name) => [...networkKeys(before.services[name]), ...networkKeys(model.services[name])]),
+  );
+  const volumes = new Set(
+    users.flatMap((name) => (before.services[name]?.volumes ?? []).map(({ source }) => source ?? '')),
+  );
+  return [
+    ...changed('networks').map(({ key, name, isRenamed }) => ({
+      what: `network ${key}`,
+      // A renamed network is a new one, in which those that stay are not.
+      isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
+      warning: `the release changes the definition of network ${key}, which stays as it is: ${hashedNetworks.has(name) ? '' : `${command} down, then `}${command} up -d makes it anew`,
+    })),
+    ...changed('volumes').map(({ key, isRenamed }) => ({
+      what: `volume ${key}`,
+      // A renamed volume is a new one, and empty.
+      isFatal: volumes.has(key) && isRenamed,
+      warning: `the release changes the definition of volume ${key}, which stays as it is: ${command} up -d asks whether to make it anew, and empty`,
+    })),
+  ];
+}
+
+const networkKeys = (service: ModelService | undefined): string[] =>
+  service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
+
+/** A recreated service that would have no network any more in common with one that stays and that it shares one with today. */
+function lostNeighbours(installation: Installation, model: Model): string[] {
+  const staying = stayingServices(installation).map((name) => ({
+    name,
+    networks: [
+      ...networksOf(installation.containers.filter((each) => serviceOf(each) === name && isUp(each))),
+    ],
+  }));
+  return movedServices(installation).flatMap(({ name, containers }) => {
+    const today = networksOf(containers);
+    const then = networkKeys(model.services[name]).map((key) => model.networks?.[key]?.name ?? key);
+    const lost = staying
+      .filter(({ networks }) => networks.some((network) => today.has(network)))
+      .filter(({ networks }) => !networks.some((network) => then.includes(network)));
+    if (lost.length === 0) return [];
+    return [
+      `the release takes ${name} out of the network that it shares with ${and(lost.map((each) => each.name))}`,
+    ];
+  });
+}
+
+const networksOf = (containers: readonly Container[]): Set<string> =>
+  new Set(containers.flatMap(({ networks }) => networks));
+
+function goneServices(installation: Installation, model: Model): string[] {
+  const gone = stayingServices(installation).filter(
+    (name) => name in installation.model.services && !(name in model.services),
+  );
+  if (gone.length === 0) return [];
+  return [`the release's compose file no longer has ${and(gone)}: what runs of it stays as it is`];
 }

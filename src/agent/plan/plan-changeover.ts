@@ -48,6 +48,7 @@ export function planChangeover(
       warnings: versionWarnings(plan, filePlan, images),
       alsoMoved: filePlan.alsoMoved,
       newServices: filePlan.newServices,
+      changedServices: filePlan.changedServices,
     },
   };
 }

@@ -9,7 +9,7 @@ import { versionFromLabel } from '../../release/tag.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { type Expected, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
-import { checkGenerated } from './generated.ts';
+import { changedServices, checkGenerated, type NewDefinitions } from './generated.ts';
 import { majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** The second half of a plan: what only the pulled image can tell. */
@@ -26,12 +26,13 @@ export interface FilePlan {
   alsoMoved: readonly string[];
   /** Services that the new file brings; they are not started. */
   newServices: readonly string[];
+  /** Services whose definition the new file changes, and which are not recreated. */
+  changedServices: readonly string[];
 }
 
 /** Files as they are to be, and what compose makes of them. */
-interface Proposal {
+interface Proposal extends NewDefinitions {
   draft: FileDraft;
-  model: Model;
 }
 
 /**
@@ -58,29 +59,36 @@ export function planFiles(
       ),
   };
   const isWritten = draft.changes.length > 0;
-  const { alsoMoved } = isWritten ? proven(installation, plan, proposal, expected) : { alsoMoved: [] };
+  const proof = isWritten
+    ? proven(installation, plan, proposal, expected)
+    : { alsoMoved: [], warnings: [], changedServices: [] };
   const own = [...moved, ...installation.followers].map(({ name }) => name);
   return {
     model,
     references: imagesAfter(installation, model, expected.images),
     changes: draft.changes,
     version,
-    warnings: floatingMajorWarnings(plan, installation.runningVersion, version),
-    alsoMoved: alsoMoved.filter((name) => !own.includes(name)),
+    warnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
+    alsoMoved: proof.alsoMoved.filter((name) => !own.includes(name)),
     newServices: Object.keys(model.services).filter((name) => !(name in installation.model.services)),
+    changedServices: proof.changedServices.filter((name) => !proof.alsoMoved.includes(name)),
   };
 }
 
 function proven(
   installation: Installation,
   plan: UpdatePlan,
-  { draft, model }: Proposal,
+  { draft, ...definitions }: Proposal,
   expected: Expected,
-): { alsoMoved: readonly string[] } {
-  const proof = prove(installation.model, model, expected);
-  if (installation.kind === 'generated') checkGenerated(installation, model, expected, movesOf(plan));
-  else refuseUnproven(proof, draft.files, draft.edits);
-  return proof;
+): Pick<FilePlan, 'alsoMoved' | 'warnings' | 'changedServices'> {
+  const { model } = definitions;
+  const { alsoMoved, ...proof } = prove(installation.model, model, expected);
+  if (installation.kind === 'generated') {
+    const warnings = checkGenerated(installation, definitions, expected, movesOf(plan));
+    return { alsoMoved, warnings, changedServices: changedServices(installation, model) };
+  }
+  refuseUnproven({ alsoMoved, ...proof }, draft.files, draft.edits);
+  return { alsoMoved, warnings: [], changedServices: [] };
 }
 
 /**

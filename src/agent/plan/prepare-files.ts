@@ -1,3 +1,4 @@
+import { hashedNetworks } from '../../engine/api/networks.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
@@ -5,10 +6,11 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
+import { emptyVariables, missingVariables, refuseUnsetSecrets } from './needed-variables.ts';
 import { type FilePlan, planFiles, pulledVersion } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
 import { checkStepping } from './stepping.ts';
-import { takeReleaseFiles } from './take-release-files.ts';
+import { type ReleaseText, takeReleaseFiles } from './take-release-files.ts';
 
 /** A draft that needs no pulled image, and the model of it that compose was asked for already. */
 export interface EarlyDraft {
@@ -27,7 +29,7 @@ export function askModelEarly(installation: Installation, plan: UpdatePlan): Ear
  * Drafts the files once, asks compose what it makes of them, and proves that. Nothing on the disk changes.
  * @param pulled the local images behind the plan's references; `backup` is where files will be kept, for people;
  *   `early` is what `askModelEarly` gave
- * Refusals: downgrade, upgrade-step, release-file, no-marker, shared-definition, pin-unsupported. Failure: proof-failed.
+ * Refusals: downgrade, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported. Failure: proof-failed.
  */
 export async function prepareFiles(
   engine: Engine,
@@ -44,18 +46,40 @@ export async function prepareFiles(
       ? await takeReleaseFiles(engine, installation, image, backup)
       : { texts: [], warnings: [] };
   const draft = early?.draft ?? draftFiles(installation, plan, { images, release: taken.texts });
-  const model = await (early?.model ?? modelOf(installation, draft));
-  const filePlan = planFiles(installation, plan, { draft, model }, version);
-  return { ...filePlan, warnings: [...steps, ...taken.warnings, ...filePlan.warnings] };
+  const model = await (early?.model ?? modelOf(installation, draft, taken.texts));
+  if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
+  const unset = emptyVariables(installation, draft, taken.texts);
+  const hashed = await networksInQuestion(engine, installation, model);
+  const filePlan = planFiles(installation, plan, { draft, model, hashedNetworks: hashed }, version);
+  return { ...filePlan, warnings: [...steps, ...taken.warnings, ...unset, ...filePlan.warnings] };
+}
+
+/** Of the networks that a generated file changes, those that compose would tear down. */
+async function networksInQuestion(
+  engine: Engine,
+  { kind, model: before }: Installation,
+  after: Model,
+): Promise<ReadonlySet<string>> {
+  if (kind !== 'generated' || before === after) return new Set();
+  const names = Object.entries(before.networks ?? {})
+    .filter(([key, old]) => JSON.stringify(old) !== JSON.stringify(after.networks?.[key]))
+    .map(([key, old]) => old?.name ?? key);
+  return hashedNetworks(engine, names);
 }
 
 /** Compose's model of the draft; that of today where it changes nothing. */
-async function modelOf(installation: Installation, draft: FileDraft): Promise<Model> {
+async function modelOf(
+  installation: Installation,
+  draft: FileDraft,
+  release: readonly ReleaseText[] = [],
+): Promise<Model> {
   const { compose, kind, model } = installation;
   const paths = draft.changes.map(({ path }) => path);
   if (paths.length === 0) return model;
   return modelWith(compose, draft.files, paths).catch((error) => {
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
+    const missing = missingVariables(installation, draft, release, error);
+    if (missing) throw missing;
     throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
       detail: error.detail,
       cause: error,

@@ -22,24 +22,33 @@ export async function removeScratches(engine: Engine, project: string): Promise<
   for (const { id } of left) await removeScratch(engine, id);
 }
 
+/** A compose file that a release may ship. */
+export interface ReleaseFile {
+  name: string;
+  /** The install is started with it; else it only lies there. */
+  isUsed: boolean;
+}
+
 /**
  * Reads compose files out of an image without running it: a container that is created, copied from and removed.
- * Only regular UTF-8 files of at most 1 MiB with the marker in their first line are taken.
+ * Only regular UTF-8 files of at most 1 MiB with the marker in their first line are taken. One that is not used may be
+ * missing there.
  * Refusals: release-file, no-marker.
  */
 export async function readReleaseFiles(
   engine: Engine,
   image: { id: string; labels: Readonly<Record<string, string>> },
-  names: readonly string[],
+  files: readonly ReleaseFile[],
   project: string,
 ): Promise<Map<string, string>> {
   const from = releaseDirectory(image.labels);
   const container = await createScratch(engine, image.id, { [scratchLabel]: project });
   try {
     const texts = new Map<string, string>();
-    for (const name of names) {
+    for (const { name, isUsed } of files) {
       const file = await readContainerFile(engine, container, `${from}/${name}`, maxBytes);
       if (file === 'missing') {
+        if (!isUsed) continue;
         throw new UpdateError(
           'release-file',
           `the release has no ${name} in ${from}, which this install uses`,

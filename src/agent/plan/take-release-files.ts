@@ -6,7 +6,8 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
-import { readReleaseFiles } from './release-files.ts';
+import { composeCommand } from '../log/ending-facts.ts';
+import { type ReleaseFile, readReleaseFiles } from './release-files.ts';
 
 /** A file that the release ships, and that overwrites the one of the install. */
 export interface ReleaseText {
@@ -24,12 +25,14 @@ export async function takeReleaseFiles(
   backup: string,
 ): Promise<{ texts: readonly ReleaseText[]; warnings: readonly string[] }> {
   const { directory, name: project } = installation.project;
-  const used = usedReleaseFiles(installation);
+  const wanted = wantedReleaseFiles(installation);
   const runningId = installation.app.containers.at(-1)?.imageId;
-  const fresh = await readReleaseFiles(engine, image, used, project);
-  const shipped = runningId === image.id ? fresh : await shippedByRunning(engine, runningId, used, project);
+  const fresh = await readReleaseFiles(engine, image, wanted, project);
+  const shipped = runningId === image.id ? fresh : await shippedByRunning(engine, runningId, wanted, project);
   const texts: ReleaseText[] = [];
-  const warnings: string[] = [];
+  const warnings = wanted
+    .filter(({ isUsed }) => !isUsed)
+    .map(({ name }) => unusedWarning(installation, name));
   for (const [name, text] of fresh) {
     const path = join(directory, name);
     const before = fileOf(installation.files, path)?.text ?? null;
@@ -50,25 +53,31 @@ export async function takeReleaseFiles(
 async function shippedByRunning(
   engine: Engine,
   imageId: string | undefined,
-  names: readonly string[],
+  files: readonly ReleaseFile[],
   project: string,
 ): Promise<Map<string, string> | null> {
   const [image] = imageId ? await inspectImages(engine, [imageId]) : [];
   if (!image) return null;
-  return readReleaseFiles(engine, image, names, project).catch((error) => {
+  return readReleaseFiles(engine, image, files, project).catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;
   });
 }
 
-/** The generated files among the project's own, by `-f` or by `include`. */
-function usedReleaseFiles(installation: Installation): string[] {
-  const { directory } = installation.project;
-  const { composeFiles } = installation.files;
-  const included = composeFiles.flatMap((file) =>
+/** The generated files among the project's own, by `-f` or by `include`, and one that only lies beside them. */
+function wantedReleaseFiles({ project, files }: Installation): ReleaseFile[] {
+  const included = files.composeFiles.flatMap((file) =>
     readComposeFile(file).includes.flatMap(({ paths }) => paths.map(({ path }) => basename(path))),
   );
-  return releaseFileNames.filter(
-    (name) => composeFiles.some(({ path }) => path === join(directory, name)) || included.includes(name),
-  );
+  return releaseFileNames.flatMap((name) => {
+    const path = join(project.directory, name);
+    const isUsed = files.composeFiles.some((file) => file.path === path) || included.includes(name);
+    return isUsed || fileOf(files, path) ? [{ name, isUsed }] : [];
+  });
+}
+
+/** Whoever laid the file there meant to start the instance with it. */
+function unusedWarning({ project }: Installation, name: string): string {
+  const files = [...project.files, join(project.directory, name)];
+  return `${name} lies in ${project.directory}, and the instance was started without it: the update keeps it up to date and leaves it out, too; to start the instance with it, add -f: ${composeCommand({ ...project, files })} up -d`;
 }

@@ -134,7 +134,12 @@ function endUpdated(
   for (const name of words.alsoMoved) {
     log.info(`${name} is pinned by the same text: ${up} ${name} moves it, too`);
   }
-  const { newServices } = words;
+  const { newServices, changedServices = [] } = words;
+  if (changedServices.length > 0) {
+    log.info(
+      `changed in this release and not recreated: ${and(changedServices)}; ${up} ${changedServices.join(' ')} does it`,
+    );
+  }
   if (newServices.length > 0) {
     log.info(
       `new in this release and not started: ${and(newServices)}; ${up} ${newServices.join(' ')} starts ${newServices.length > 1 ? 'them' : 'it'}`,

@@ -54,6 +54,8 @@ export interface Changeover {
     warnings: readonly string[];
     alsoMoved: readonly string[];
     newServices: readonly string[];
+    /** Journals from before this was kept have none. */
+    changedServices?: readonly string[];
   };
 }
 

@@ -42,8 +42,9 @@ export interface Model {
   services: Record<string, ModelService>;
   networks?: Record<string, { name?: string; external?: boolean } | null>;
   volumes?: Record<string, { name?: string; external?: boolean } | null>;
-  configs?: Record<string, { file?: string } | null>;
-  secrets?: Record<string, { file?: string } | null>;
+  /** `environment` names the variable that the content comes from. */
+  configs?: Record<string, { file?: string; environment?: string } | null>;
+  secrets?: Record<string, { file?: string; environment?: string } | null>;
 }
 
 export interface ConfigOptions {

@@ -1,89 +1,179 @@
 import { describe, expect, it } from 'vitest';
-import { checkGenerated } from '../../../src/agent/plan/generated.ts';
-import { movesOf } from '../../../src/agent/plan/plan-update.ts';
-import type { Model } from '../../../src/engine/cli/compose.ts';
-import { generated, installed, modelOf, planTo, projectFiles } from '../../build-plan.ts';
+import { changedServices, checkGenerated } from '../../../src/agent/plan/generated.ts';
+import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
+import type { ProjectFiles } from '../../../src/compose/project-files.ts';
+import type { Model, ModelService } from '../../../src/engine/cli/compose.ts';
+import { parseTarget } from '../../../src/release/tag.ts';
+import { container, installation } from '../../build.ts';
 
-type Shared = Pick<Model, 'networks' | 'volumes'>;
-const texts = { 'compose.yaml': generated({ app: 'acme/svc:latest', worker: 'acme/svc:latest' }) };
+const files: ProjectFiles = {
+  composeFiles: [
+    { path: '/opt/svc/compose.yaml', text: `services:\n  app:\n    image: svc:\${SVC_VERSION}\n` },
+  ],
+  envFiles: [{ path: '/opt/svc/.env', text: 'SVC_VERSION=v1.0.0\n' }],
+  newEnvFile: '/opt/svc/.env',
+};
 
-/** Holds a model against what is expected: by default what the model has itself. */
-function check(
-  images: Record<string, string>,
-  {
-    expected = images,
-    before = {},
-    after = {},
-  }: { expected?: Record<string, string>; before?: Shared; after?: Shared } = {},
-  to: string | null = 'v1.1.0',
-) {
-  const from = installed(texts, { kind: 'generated', model: { ...modelOf(projectFiles(texts)), ...before } });
-  const services = Object.fromEntries(Object.entries(images).map(([name, image]) => [name, { image }]));
-  const proof = { images: new Map(Object.entries(expected)), substitutions: [], shares: () => false };
-  checkGenerated(from, { name: 'svc', services, ...after }, proof, movesOf(planTo(to, from)));
+interface Changes extends Partial<Omit<Model, 'services'>> {
+  services?: Record<string, Partial<ModelService> | null>;
 }
 
-const both = (reference: string) => ({ app: reference, worker: reference });
-const good = both('acme/next:v1.1.0');
+/** An app and a db on one network, a proxy and the db on another; null takes a service away. */
+function model(tag: string, { services = {}, ...rest }: Changes = {}): Model {
+  const base: Model['services'] = {
+    app: {
+      image: `svc:${tag}`,
+      networks: { inner: null },
+      volumes: [{ type: 'volume', source: 'files', target: '/f' }],
+    },
+    db: { image: 'db:1', networks: { inner: null, outer: null } },
+    proxy: { image: 'proxy:1', networks: { outer: null } },
+    idle: { image: 'idle:1' },
+  };
+  const merged = Object.entries({ ...base, ...services }).flatMap(([name, service]) =>
+    service === null ? [] : [[name, { ...base[name], ...service }] as const],
+  );
+  return {
+    name: 'svc',
+    services: Object.fromEntries(merged),
+    networks: { inner: { name: 'svc_inner' }, outer: { name: 'svc_outer' } },
+    volumes: { files: { name: 'svc_files' }, dumps: { name: 'svc_dumps' } },
+    ...rest,
+  };
+}
 
-describe('checkGenerated: images', () => {
-  it('takes those that the new files name, with the tag of the target', () => {
-    expect(() => check(good)).not.toThrow();
-    expect(() => check(both(`acme/svc:v1.1.0@sha256:${'a'.repeat(64)}`))).not.toThrow();
-    expect(() => check(both('acme/svc'), {}, null)).not.toThrow();
-  });
+const containers = {
+  app: container('app-1', { networks: ['svc_inner'] }),
+  db: container('db-1', { networks: ['svc_inner', 'svc_outer'] }),
+  proxy: container('proxy-1', { networks: ['svc_outer'] }),
+};
 
-  it.each<[string, Record<string, string>, Record<string, string>, string]>([
-    [
-      'a tag of its own',
-      both('acme/svc:v1.0.9'),
-      both('acme/svc:v1.0.9'),
-      'app would run acme/svc:v1.0.9, not v1.1.0',
-    ],
-    ['no tag', both('acme/svc'), both('acme/svc'), 'app would run acme/svc, not v1.1.0'],
-    [
-      'another image than was read from them',
-      good,
-      both('acme/svc:v1.1.0'),
-      'app would run acme/next:v1.1.0, not v1.1.0',
-    ],
-    [
-      'another image of the worker',
-      { ...good, worker: 'acme/next:v1.0.0' },
-      good,
-      'worker would run acme/next:v1.0.0, not v1.1.0',
-    ],
-    ['no worker', { app: 'acme/next:v1.1.0' }, good, 'worker would run nothing, not v1.1.0'],
-  ])('fails with files that lead to %s', (_, images, expected, message) => {
-    expect(() => check(images, { expected })).toThrow(
-      expect.objectContaining({ code: 'proof-failed', message: `with the files of the release ${message}` }),
-    );
+function check(changes: Changes, hashed: readonly string[] = []) {
+  const install = installation(files, model('v1.0.0'), {
+    kind: 'generated',
+    services: { app: [containers.app] },
+    containers: Object.values(containers),
   });
+  const plan = planUpdate(install, parseTarget('v1.1.0'));
+  const after = model('v1.1.0', changes);
+  const expected = { images: new Map([['app', 'svc:v1.1.0']]), substitutions: [], shares: () => false };
+  const warnings = checkGenerated(install, { model: after, hashedNetworks: new Set(hashed) }, expected, [
+    plan.app,
+  ]);
+  return { warnings, changed: changedServices(install, after) };
+}
+
+const networks = (inner: object, outer: object = { name: 'svc_outer' }): Changes => ({
+  networks: { inner: { name: 'svc_inner', ...inner }, outer },
 });
+const volumes = (name: object, dumps: object = { name: 'svc_dumps' }): Changes => ({
+  volumes: { files: { name: 'svc_files', ...name }, dumps },
+});
+const internal = { internal: true };
+const compose = 'docker compose -p svc';
 
-describe('checkGenerated: what several services share', () => {
-  const net = (name: string, external = false) => ({ networks: { internal: { name, external } } });
-  const data = (name: string) => ({ volumes: { data: { name } } });
-
-  it.each<[string, Shared, Shared]>([
-    ['stays', { ...net('a'), ...data('b') }, { ...net('a'), ...data('b') }],
-    ['comes', {}, { ...net('a'), ...data('b') }],
-    ['goes', { ...net('a'), ...data('b') }, {}],
-    ['has no definition', { networks: { default: null } }, { networks: { default: null } }],
-  ])('takes a network or volume that %s', (_, before, after) => {
-    expect(() => check(good, { before, after })).not.toThrow();
+describe('what a generated file may change', () => {
+  it.each<[string, Changes, string[], RegExp]>([
+    [
+      'a network of the app that carries the hash',
+      networks(internal),
+      ['svc_inner'],
+      /definition of network inner, which is in use/,
+    ],
+    ['the name of a network of the app', networks({ name: 'svc_other' }), [], /definition of network inner/],
+    ['the name of a volume of the app', volumes({ name: 'svc_other' }), [], /definition of volume files/],
+    [
+      'a network that the app is new in and that carries the hash',
+      {
+        ...networks({}, { name: 'svc_outer', ...internal }),
+        services: { app: { networks: { inner: null, outer: null } } },
+      },
+      ['svc_outer'],
+      /definition of network outer/,
+    ],
+    [
+      'the network that the app shares with the db',
+      {
+        networks: { inner: { name: 'svc_inner' }, fresh: { name: 'svc_fresh' } },
+        services: { app: { networks: { fresh: null } } },
+      },
+      [],
+      /takes app out of the network that it shares with db/,
+    ],
+    [
+      'the network of the app to that of the host',
+      { services: { app: { networks: null, network_mode: 'host' } } },
+      ['svc_inner'],
+      /takes app out of the network that it shares with db/,
+    ],
+  ])('refuses to change %s', (_, changes, hashed, message) => {
+    expect(() => check(changes, hashed)).toThrow(
+      expect.objectContaining({ code: 'shared-definition', message: expect.stringMatching(message) }),
+    );
   });
 
-  it.each<[string, Shared, Shared]>([
-    ['network internal', net('a'), net('b')],
-    ['network internal', net('a'), net('a', true)],
-    ['network default', { networks: { default: null } }, { networks: { default: { name: 'a' } } }],
-    ['volume data', data('a'), data('b')],
-    ['network internal, volume data', { ...net('a'), ...data('a') }, { ...net('b'), ...data('b') }],
-  ])('refuses another definition of %s', (what, before, after) => {
-    const message = `the release changes the definition of ${what}, which is in use`;
-    expect(() => check(good, { before, after })).toThrow(
-      expect.objectContaining({ code: 'shared-definition', message }),
+  it.each<[string, Changes, string[], (string | RegExp)[]]>([
+    ['nothing', {}, [], []],
+    [
+      'a network of the app that an older compose made',
+      networks(internal),
+      [],
+      [
+        `the release changes the definition of network inner, which stays as it is: ${compose} down, then ${compose} up -d makes it anew`,
+      ],
+    ],
+    [
+      'a network of others',
+      networks({}, { name: 'svc_outer', ...internal }),
+      ['svc_outer'],
+      [
+        `the release changes the definition of network outer, which stays as it is: ${compose} up -d makes it anew`,
+      ],
+    ],
+    [
+      'a volume of the app',
+      volumes({ driver_opts: { type: 'tmpfs' } }),
+      [],
+      [/definition of volume files.* asks whether to make it anew, and empty/],
+    ],
+    [
+      'the name of a volume of nobody that moves',
+      volumes({}, { name: 'svc_other' }),
+      [],
+      [/definition of volume dumps/],
+    ],
+    ['a network to one that is made elsewhere', networks({ external: true, ...internal }), ['svc_inner'], []],
+    [
+      'which networks the app is in beside the one it shares',
+      { services: { app: { networks: { inner: null, outer: null } } } },
+      [],
+      [],
+    ],
+    [
+      'that a service is no longer there',
+      { services: { proxy: null } },
+      [],
+      ["the release's compose file no longer has proxy: what runs of it stays as it is"],
+    ],
+  ])('goes on where it changes %s', (_, changes, hashed, warnings) => {
+    expect(check(changes, hashed).warnings).toEqual(
+      warnings.map((text) => (typeof text === 'string' ? text : expect.stringMatching(text))),
     );
+  });
+
+  it.each<[string, Changes, string[]]>([
+    ['nothing where the app alone changes', { services: { app: { environment: { A: '1' } } } }, []],
+    [
+      'services with containers',
+      { services: { db: { image: 'db:2' }, proxy: { environment: { A: '1' } } } },
+      ['db', 'proxy'],
+    ],
+    [
+      'no service without a container, no new one and none that is gone',
+      { services: { idle: { image: 'idle:2' }, fresh: { image: 'fresh:1' }, proxy: null } },
+      [],
+    ],
+  ])('names %s', (_, changes, names) => {
+    expect(check(changes).changed).toEqual(names);
   });
 });

@@ -22,6 +22,7 @@ function changeoverOf(references: Record<string, string>, worker: ModelService =
     model: { name: 'svc', services: { app: {}, worker } },
     alsoMoved: ['migrate'],
     newServices: ['cache'],
+    changedServices: [],
   });
   return planChangeover(from, planTo('v1.1.0', from), plan, { images, containers, from: 'v1.0.0' });
 }
@@ -49,6 +50,7 @@ describe('planChangeover', () => {
         warnings: ['worker runs acme/worker:v1.1.0, which says it is v1.0.9, not v1.1.0'],
         alsoMoved: ['migrate'],
         newServices: ['cache'],
+        changedServices: [],
       },
     });
   });

@@ -35,7 +35,8 @@ function planned(
   const plan = planTo(to, from);
   const text = { path: at('compose.yaml'), text: ships ?? '', description: 'the file of the new release' };
   const draft = draftFiles(from, plan, { images: new Map(), release: ships === undefined ? [] : [text] });
-  return planFiles(from, plan, { draft, model: after(modelOf(draft.files)) }, version);
+  const model = after(modelOf(draft.files));
+  return planFiles(from, plan, { draft, model, hashedNetworks: new Set() }, version);
 }
 
 const shared = composeText({
@@ -64,7 +65,13 @@ describe('planFiles', () => {
       ['worker', 'acme/worker:v1.1.0'],
     ]);
     expect(model.services.db?.image).toBe('postgres:17');
-    expect(rest).toEqual({ version: '1.1.0', warnings: [], alsoMoved: ['migrate'], newServices: [] });
+    expect(rest).toEqual({
+      version: '1.1.0',
+      warnings: [],
+      alsoMoved: ['migrate'],
+      newServices: [],
+      changedServices: [],
+    });
   });
 
   it.each<[string, Texts, readonly string[]]>([

@@ -1,0 +1,77 @@
+import { reachOf } from '../../compose/layers.ts';
+import type { ProjectFiles } from '../../compose/project-files.ts';
+import { unsetVariables } from '../../compose/variable-uses.ts';
+import { variablesOf } from '../../compose/variables.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { type Installation, movedServices } from '../inspect/installation.ts';
+import { and } from '../log/words.ts';
+import type { FileDraft } from './draft-files.ts';
+import type { ReleaseText } from './take-release-files.ts';
+
+/**
+ * What compose's rejection of the release's files means: variables that they need and that no file sets. Null where it
+ * means something else. Gives a missing-variable, with the lines to add.
+ */
+export function missingVariables(
+  installation: Installation,
+  draft: FileDraft,
+  release: readonly ReleaseText[],
+  cause: UpdateError,
+): UpdateError | null {
+  const names = unsetIn(draft.files, release, 'required');
+  if (names.length === 0 || !/required variable/.test(cause.message)) return null;
+  return new UpdateError('missing-variable', `the release needs ${and(names)}, which no file sets`, {
+    advice: `${linesToAdd(installation, names)}, then run the update again.`,
+    detail: [...cause.detail, cause.message],
+    cause,
+  });
+}
+
+/**
+ * Secrets and configs of recreated services that come from a variable. Compose takes the files without it, removes the
+ * old container and only then fails. Refusal: missing-variable.
+ */
+export function refuseUnsetSecrets(installation: Installation, draft: FileDraft, model: Model): void {
+  const variables = variablesOf(draft.files.envFiles);
+  const services = [...movedServices(installation), ...installation.followers];
+  const names = services.flatMap(({ name }) =>
+    (['secrets', 'configs'] as const).flatMap((kind) =>
+      (model.services[name]?.[kind] ?? []).flatMap(({ source }) => model[kind]?.[source]?.environment ?? []),
+    ),
+  );
+  const unset = [...new Set(names)].filter((name) => variables(name) === null);
+  if (unset.length === 0) return;
+  throw new UpdateError(
+    'missing-variable',
+    `the release needs ${and(unset)} for a secret, which no file sets`,
+    {
+      advice: `${linesToAdd(installation, unset)}, then run the update again.`,
+    },
+  );
+}
+
+/** Variables that the release's files use for the first time, without a default, and that no file sets. */
+export function emptyVariables(
+  installation: Installation,
+  draft: FileDraft,
+  release: readonly ReleaseText[],
+): string[] {
+  const today = new Set(unsetIn(installation.files, release, 'empty'));
+  const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
+  if (names.length === 0) return [];
+  return [
+    `the release uses ${and(names)}, which no file sets: ${names.length > 1 ? 'they stand' : 'it stands'} for nothing. ${linesToAdd(installation, names)}, or leave it empty`,
+  ];
+}
+
+function unsetIn(files: ProjectFiles, release: readonly ReleaseText[], kind: 'required' | 'empty'): string[] {
+  const paths = new Set(release.map(({ path }) => path));
+  const layers = reachOf(files).layers.filter(({ file }) => paths.has(file.file.path));
+  return [...new Set(layers.flatMap((layer) => unsetVariables(layer)[kind]))].filter(
+    (name) => name !== 'PATH',
+  );
+}
+
+const linesToAdd = ({ files }: Installation, names: readonly string[]): string =>
+  `Add ${and(names.map((name) => `${name}=…`))} to ${files.envFiles.at(-1)?.path ?? files.newEnvFile}`;

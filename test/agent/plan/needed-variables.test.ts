@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import type { FileDraft } from '../../../src/agent/plan/draft-files.ts';
+import {
+  emptyVariables,
+  missingVariables,
+  refuseUnsetSecrets,
+} from '../../../src/agent/plan/needed-variables.ts';
+import { withFile } from '../../../src/compose/project-files.ts';
+import { UpdateError } from '../../../src/progress/update-error.ts';
+import { installation } from '../../build.ts';
+
+const path = '/opt/svc/compose.yaml';
+const head = 'services:\n  app:\n    image: svc:v1\n  worker:\n    image: svc:v1\n';
+const rejected = new UpdateError(
+  'compose-invalid',
+  'compose rejects the project: required variable NEW_TOKEN is missing a value',
+);
+
+/** An install with this `.env`, and what a release makes of its compose file. */
+function given(text: string, env = 'SET=1\nNOTHING=\n', before = '') {
+  const files = {
+    composeFiles: [{ path, text: `${head}${before}` }],
+    envFiles: [{ path: '/opt/svc/.env', text: env }],
+    newEnvFile: '/opt/svc/.env',
+  };
+  const fresh = { path, text: `${head}${text}` };
+  const draft: FileDraft = { files: withFile(files, fresh), changes: [], edits: [], expected: new Map() };
+  const install = installation(files, { name: 'svc', services: {} }, { kind: 'generated' });
+  return { install, draft, release: [{ ...fresh, description: '' }] };
+}
+
+const uses = (...texts: string[]) => texts.map((text, at) => `x-${at}: "${text}"\n`).join('');
+
+describe('variables that a release needs and no file sets', () => {
+  it('are named all at once, with the line to add', () => {
+    const { install, draft, release } = given(
+      `# \${COMMENTED:?}\n${uses(`\${SET:?}`, `\${NEW_TOKEN:?say it}`, `\${SET:-\${INNER?}}`, `\${NOTHING?}`, `\${NOTHING:?}`, `$\${NOT_ONE:?}`)}`,
+    );
+    expect(missingVariables(install, draft, release, rejected)).toMatchObject({
+      code: 'missing-variable',
+      outcome: 'refused',
+      message: 'the release needs NEW_TOKEN, INNER and NOTHING, which no file sets',
+      advice: 'Add NEW_TOKEN=…, INNER=… and NOTHING=… to /opt/svc/.env, then run the update again.',
+    });
+  });
+
+  it('are not what compose means with another rejection', () => {
+    const { install, draft, release } = given(uses(`\${NEW_TOKEN:?}`));
+    const other = new UpdateError('compose-invalid', 'compose rejects the project: no such key');
+    expect(missingVariables(install, draft, release, other)).toBeNull();
+    const set = given(uses(`\${SET:?}`));
+    expect(missingVariables(set.install, set.draft, set.release, rejected)).toBeNull();
+  });
+
+  it.each<[string, string, string, string | null]>([
+    ['without a default', uses(`\${FRESH}`, '$PLAIN'), '', 'FRESH and PLAIN'],
+    ['in a default that is taken', uses(`\${UNSET:-\${FRESH}}`), '', 'FRESH'],
+    ['in a default that is not taken', uses(`\${SET:-\${FRESH}}`), '', null],
+    ['with a default, or set to nothing', uses(`\${FRESH:-x}`, `\${NOTHING}`), '', null],
+    ['that stood for nothing already', uses(`\${OLD}`), uses(`\${OLD}`), null],
+    ['as the key of a mapping', `x-map: { "\${FRESH}": 1 }\n`, '', null],
+  ])('are a warning %s', (_, text, before, names) => {
+    const { install, draft, release } = given(text, undefined, before);
+    const warnings = emptyVariables(install, draft, release);
+    expect(warnings).toEqual(
+      names === null ? [] : [expect.stringContaining(`the release uses ${names}, which no file sets`)],
+    );
+  });
+
+  it('are refused where a secret comes from one, which compose finds out too late', () => {
+    const { install, draft } = given('');
+    const model = (environment: string) => ({
+      name: 'svc',
+      services: { app: { secrets: [{ source: 'token' }] } },
+      secrets: { token: { environment } },
+    });
+    expect(() => refuseUnsetSecrets(install, draft, model('TOKEN'))).toThrow(
+      expect.objectContaining({
+        code: 'missing-variable',
+        advice: expect.stringContaining('Add TOKEN=… to'),
+      }),
+    );
+    expect(() => refuseUnsetSecrets(install, draft, model('SET'))).not.toThrow();
+  });
+});
