@@ -118,7 +118,7 @@ async function pullAndPrepare(
 ): Promise<Preparation> {
   const { engine, options, log } = world;
   log.enter('pull');
-  const deadline = Date.now() + options.pullTimeoutMs;
+  const deadline = performance.now() + options.pullTimeoutMs;
   const early = askModelEarly(installation, plan);
   // A failed pull is told before a rejected model: the person has to mend the pull first.
   if (early !== null) startEarly(early.model);
@@ -169,14 +169,10 @@ async function undoBeforeRecreate(
   await restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, texts });
 }
 
-function endUnchanged(
-  { log, startedAt }: World,
-  plan: UpdatePlan,
-  { filePlan, images }: Preparation,
-): Ending {
+function endUnchanged({ log, beganAt }: World, plan: UpdatePlan, { filePlan, images }: Preparation): Ending {
   log.enter('done');
   for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
   const runs = whatRuns(plan, filePlan, images);
-  const took = seconds(Date.now() - startedAt);
+  const took = seconds(performance.now() - beganAt);
   return endWell(log, 'unchanged', `unchanged: ${runs} already; nothing to do (${took})`, { to: plan.goal });
 }

@@ -52,7 +52,8 @@ async function main(argv: readonly string[]): Promise<number> {
       { home: homedir(), signal: cancellation.signal, onAway: (sentence) => log.warn(sentence) },
     );
     cancellation.onSignal = () => void engine.watchShutdown();
-    const world = { engine, options, log, cancellation, startedAt: Date.now() };
+    const times = { startedAt: Date.now(), beganAt: performance.now() };
+    const world = { engine, options, log, cancellation, ...times };
     if (options.command === 'update') return await update(world);
     await showPlan(world, handles);
     return 0;

@@ -33,6 +33,8 @@ export interface Container {
   error: string;
   restartCount: number;
   restartPolicy: string;
+  /** Seconds between the polite and the hard end of a stop; Infinity where it is never ended hard. */
+  stopTimeout: number;
   /** `healthy`, `unhealthy`, `starting`, or null without a health check. */
   health: string | null;
   lastHealthOutput: string;
@@ -86,6 +88,15 @@ const environment = (list: readonly string[] | null | undefined): Map<string, st
 
 const anonymous = /^[0-9a-f]{64}$/;
 
+/** The engine's own, where a container says nothing. */
+const defaultStopTimeout = 10;
+
+/** Negative stands for "wait for ever". */
+const stopTimeoutOf = (config: Raw): number => {
+  const given = Number(config.StopTimeout ?? defaultStopTimeout);
+  return given < 0 ? Number.POSITIVE_INFINITY : given;
+};
+
 function requestedMounts(host: Raw): Mount[] {
   const binds = ((host.Binds ?? []) as string[]).map((bind) => {
     const [source = '', destination = '', mode = ''] = bind.split(':');
@@ -126,6 +137,7 @@ export function readContainer(raw: Raw): Container {
     error: String(state.Error ?? ''),
     restartCount: Number(raw.RestartCount ?? 0),
     restartPolicy: String(host.RestartPolicy?.Name || 'no'),
+    stopTimeout: stopTimeoutOf(config),
     health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
     lastHealthOutput: String(log.at(-1)?.Output ?? ''),
     mounts: ((raw.Mounts ?? []) as Raw[]).map((mount) => ({

@@ -11,4 +11,6 @@ export interface World {
   cancellation: Cancellation;
   /** Milliseconds since the epoch. */
   startedAt: number;
+  /** The same moment by `performance.now()`, a clock that nobody sets: every duration is reckoned from it. */
+  beganAt: number;
 }

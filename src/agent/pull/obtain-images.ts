@@ -8,7 +8,7 @@ import type { Journal } from '../state/journal.ts';
 import { pullImages } from './pull-images.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
-/** The images of the plan by reference, all of them local. `deadline` is in milliseconds since the epoch. */
+/** The images of the plan by reference, all of them local. `deadline` is by `performance.now()`. */
 export async function pullMoves(
   world: World,
   { compose, platform }: Installation,

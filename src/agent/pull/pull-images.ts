@@ -46,7 +46,7 @@ export async function pullImages(
     const meter = new PullMeter();
     for (let attempt = 0; ; attempt++) {
       const report = reporter(meter, names, log, options.percent ?? true);
-      const deadlineMs = options.deadline - Date.now();
+      const deadlineMs = options.deadline - performance.now();
       if (deadlineMs <= 0) throw tooSlow(names);
       const result = await compose.pull([...references.keys()], override, {
         deadlineMs,
@@ -57,7 +57,7 @@ export async function pullImages(
       const messages = composeMessages(result.stderr);
       const failure = classifyPullFailure(messages.join('\n'));
       const pause = pausesMs[attempt];
-      if (!failure.transient || pause === undefined || Date.now() + pause > options.deadline) {
+      if (!failure.transient || pause === undefined || performance.now() + pause > options.deadline) {
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
         throw new UpdateError(failure.code, `${names}: ${failure.sentence}${again}`, {
           detail: messages,
@@ -85,18 +85,18 @@ const tooSlow = (names: string) =>
 
 /** At most a line a second, and only when there is news. */
 function reporter(meter: PullMeter, names: string, log: Log, percent: boolean): (line: string) => void {
-  let reportedAt = 0;
+  let reportedAt = Number.NEGATIVE_INFINITY;
   let reported = '';
   return (line) => {
     const state = meter.read(line);
-    if (!state || state.totalBytes < tellingBytes || Date.now() - reportedAt < progressEveryMs) return;
+    if (!state || state.totalBytes < tellingBytes || performance.now() - reportedAt < progressEveryMs) return;
     const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
     const done = megabytes(state.doneBytes);
     // While layers are still to come, nobody knows the total.
     const sentence = `${names} ${state.percent === null ? `${done} MB so far` : `${done} of ${megabytes(state.totalBytes)} MB`}`;
     const news = `${state.percent} ${sentence}`;
     if (news === reported) return;
-    reportedAt = Date.now();
+    reportedAt = performance.now();
     reported = news;
     if (percent && state.percent !== null) log.progress(state.percent, sentence);
     else log.info(sentence);

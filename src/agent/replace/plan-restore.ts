@@ -1,3 +1,4 @@
+import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../state/changeover.ts';
 
@@ -58,11 +59,29 @@ export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreS
   return steps;
 }
 
-/** What runs of the containers that were to be replaced, and may have been told to stop. A paused one was told nothing. */
-export const mayBeStopping = (changeover: Changeover, now: readonly Container[]): Container[] =>
-  now.filter(
+/**
+ * What runs of the containers that were to be replaced, and may have been told to stop: it ends any moment, and no engine
+ * tells of that. After a kill that is everything; else the workers, which are stopped before all else, and a service of
+ * which compose has replaced a part. A paused one was told nothing.
+ */
+export function mayBeStopping(
+  changeover: Changeover,
+  { containers, leftovers }: ProjectContainers,
+  wasKilled: boolean,
+): Container[] {
+  const all = [...containers, ...leftovers];
+  const hasBegun = (service: string) =>
+    all.some((container) => serviceOf(container) === service && !isBefore(changeover, container)) ||
+    recordsOf(changeover, service).some(
+      ({ id, down }) => !down && !all.some((container) => container.id === id && isUp(container)),
+    );
+  const told = changeover.moved
+    .filter(({ name, isApp, follows }) => wasKilled || (!isApp && !follows) || hasBegun(name))
+    .map(({ name }) => name);
+  return containers.filter(
     (container) =>
       container.status === 'running' &&
-      changeover.moved.some(({ name }) => name === serviceOf(container)) &&
+      told.includes(serviceOf(container)) &&
       isBefore(changeover, container),
   );
+}

@@ -4,16 +4,16 @@ import { stopContainers } from '../../engine/api/query.ts';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
 import { type Engine, isConnectionLost } from '../../engine/cli/engine.ts';
-import { type Container, numberOf, serviceOf } from '../../engine/container.ts';
+import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { type Changeover, idsToRun } from '../state/changeover.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
 
-/** Stopping honours each container's own grace period; this comes on top. */
+/** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
 const upDeadlineMs = 900_000;
-export const stopDeadlineMs = 900_000;
 const tries = 4;
 const pauseMs = 500;
 
@@ -41,7 +41,7 @@ const executors: Executors = {
         log.info(`${container.name} is ${name} now: a compose call was killed before it named it`);
     }
   },
-  stop: async ({ containers }, { engine }) => stop(engine, containers),
+  stop: async ({ containers }, { engine, log }) => stop(engine, containers, log),
   up: (step, context) => bringUp(step, context),
   'await-healthy': async (
     { service: name, dependent },
@@ -52,11 +52,12 @@ const executors: Executors = {
     const ids = idsToRun(changeover, containers).get(name) ?? [];
     await awaitHealthy({ engine, log }, new Map([[name, ids]]), waitTimeoutMs);
   },
-  'stop-again': async ({ service: name, numbers }, { engine, compose }) => {
+  'stop-again': async ({ service: name, numbers }, { engine, compose, log }) => {
     const { containers } = await listProject(engine, compose.project.name);
     await stop(
       engine,
       containers.filter((each) => serviceOf(each) === name && numbers.includes(numberOf(each))),
+      log,
     );
   },
 };
@@ -74,12 +75,13 @@ export async function recreate(context: RecreateContext): Promise<readonly Conta
 const run = <K extends Step['kind']>(step: StepOf<K>, context: RecreateContext): Promise<void> =>
   (executors[step.kind] as (step: StepOf<K>, context: RecreateContext) => Promise<void>)(step, context);
 
-async function stop(engine: Engine, containers: readonly Container[]): Promise<void> {
-  await stopContainers(
+async function stop(engine: Engine, containers: readonly Container[], log: Log): Promise<void> {
+  const names = containers.map(({ name }) => name).join(', ');
+  const stopped = stopContainers(
     engine,
     containers.map(({ id }) => id),
-    stopDeadlineMs,
   );
+  await withHeartbeat(log, `waiting for ${names} to stop`, stopped);
 }
 
 /** What the engine says while it is still busy with what a killed compose call, or a killed engine, had begun. */
@@ -93,12 +95,14 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
   const { engine, compose, log, afterUp, mayGoBack } = context;
   let { force } = step;
   for (let attempt = 1; ; attempt++) {
-    const result = await compose.up(step.service, {
+    const deadlineMs = upDeadlineMs + (await stopTimeOf(step.service, context));
+    const up = compose.up(step.service, {
       scale: step.scale,
       start: step.start,
       forceRecreate: force,
-      deadlineMs: upDeadlineMs,
+      deadlineMs,
     });
+    const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up);
     await afterUp();
     if (result.exitCode === 0) return;
     const messages = composeMessages(result.stderr);
@@ -120,11 +124,19 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
     throw new UpdateError(
       'recreate-failed',
       result.timedOut
-        ? `compose did not replace ${step.service} within ${upDeadlineMs / 60_000} minutes`
+        ? `compose did not replace ${step.service} within ${deadlineMs / 60_000} minutes`
         : `compose could not replace ${step.service}: ${messages.at(-1) ?? 'no reason given'}`,
       { detail: messages.slice(0, -1) },
     );
   }
+}
+
+/** How long the containers of a service may take to stop, one after another, in milliseconds. */
+async function stopTimeOf(service: string, { engine, compose }: RecreateContext): Promise<number> {
+  const { containers } = await listProject(engine, compose.project.name);
+  return containers
+    .filter((container) => serviceOf(container) === service && isUp(container))
+    .reduce((sum, { stopTimeout }) => sum + stopTimeout * 1000, 0);
 }
 
 /** It would block the next `up` with a name that is taken. */

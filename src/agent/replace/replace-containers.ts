@@ -124,7 +124,7 @@ async function freeable(
 }
 
 function endUpdated(
-  { log, startedAt }: World,
+  { log, beganAt }: World,
   project: ComposeProject,
   { words, moved }: Changeover,
   freed: { reference: string; size: number } | null,
@@ -149,7 +149,7 @@ function endUpdated(
     ? `to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
     : `docker compose -p ${project.name} ps shows it`;
   const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
-  const took = seconds(Date.now() - startedAt);
+  const took = seconds(performance.now() - beganAt);
   return endWell(log, 'updated', `updated ${words.from} → ${words.reached} in ${took}; ${next}`, {
     from: words.from,
     to: words.goal,

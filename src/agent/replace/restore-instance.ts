@@ -6,13 +6,16 @@ import { restoreFiles } from '../../files/restore-files.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
+import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { restoreTags } from '../pull/tags.ts';
 import type { Changeover, ContainerRecord } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
-import { stopDeadlineMs } from './recreate.ts';
+
+/** An engine that is busy takes its time. */
+const startDeadlineMs = 900_000;
 
 export interface RestoreContext {
   engine: Engine;
@@ -21,7 +24,7 @@ export interface RestoreContext {
   /** Old texts of the written files, where this process has them still. */
   texts?: ReadonlyMap<string, string>;
   /**
-   * The run that is put back was killed: it may have told a container to stop that still runs, and will end any moment.
+   * The run that is put back was killed: it may have told any container to stop that still runs, and will end any moment.
    * No engine tells of that.
    */
   wasKilled?: boolean;
@@ -74,14 +77,13 @@ async function restoreContainers(
   const { engine, wasKilled = false } = context;
   const { project, blueprints } = journal.data;
   const list = () => listProject(engine, project.name);
-  if (wasKilled) {
-    const stopping = mayBeStopping(changeover, (await list()).containers);
-    await stopContainers(
-      engine,
-      stopping.map(({ id }) => id),
-      stopDeadlineMs,
-    );
-  }
+  const stopping = mayBeStopping(changeover, await list(), wasKilled);
+  const stopped = stopContainers(
+    engine,
+    stopping.map(({ id }) => id),
+  );
+  const names = stopping.map(({ name }) => name).join(', ');
+  await withHeartbeat(context.log, `waiting for ${names} to stop, as it was told to`, stopped);
   const { containers, leftovers } = await list();
   const work = { ...context, journal, successors: new Map<string, string>() };
   const steps = planRestore(changeover, {
@@ -128,7 +130,7 @@ const executors: Executors = {
     throw unknown(record);
   },
   start: ({ record }, { engine, successors }) =>
-    engine.callOrThrow(['start', successors.get(record.id) ?? record.id], { deadlineMs: stopDeadlineMs }),
+    engine.callOrThrow(['start', successors.get(record.id) ?? record.id], { deadlineMs: startDeadlineMs }),
   'await-healthy': ({ records }, { engine, log, waitTimeoutMs, successors }) => {
     const ids = [...records].map(
       ([service, list]) => [service, list.map(({ id }) => successors.get(id) ?? id)] as const,

@@ -14,6 +14,7 @@ export interface ApiRequest {
   path: string;
   /** Sent as JSON, bytes as a tar archive. */
   body?: unknown;
+  /** Infinity for none. */
   deadlineMs?: number;
   /** Bytes of an answer beyond which it is not read any further: an error, or cut off there. */
   limit?: number;
@@ -161,7 +162,9 @@ function send(
   return new Promise((resolve, reject) => {
     const headers = bytes && { 'Content-Type': type, 'Content-Length': bytes.length };
     const asked = openRequest(target, path, { method, signal, ...(headers && { headers }) });
-    const deadline = setTimeout(() => asked.destroy(new DeadlinePassed('late')), deadlineMs);
+    const deadline = Number.isFinite(deadlineMs)
+      ? setTimeout(() => asked.destroy(new DeadlinePassed('late')), deadlineMs)
+      : undefined;
     const fail = (error: Error) => {
       clearTimeout(deadline);
       reject(error);

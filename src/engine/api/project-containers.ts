@@ -1,5 +1,5 @@
 import type { Engine } from '../cli/engine.ts';
-import { byNumber, type Container } from '../container.ts';
+import { byNumber, type Container, isUp } from '../container.ts';
 import { composeLabels } from '../labels.ts';
 import { inspectContainers, listContainers } from './query.ts';
 
@@ -11,7 +11,13 @@ export const hasTemporaryName = ({ name }: Container): boolean => temporaryName.
 /** The name that it was to get. */
 export const finalName = ({ name }: Container): string => temporaryName.exec(name)?.[2] ?? name;
 
-/** A killed `up` had made it and was about to start it. */
+/** Whether compose made the one to take the other's place. */
+export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {
+  const prefix = temporaryName.exec(name)?.[1];
+  return prefix !== undefined && id.startsWith(prefix);
+};
+
+/** A compose call had made it, under its temporary name, and has not started it. */
 export const wasToBeStarted = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
 
@@ -19,9 +25,16 @@ export const wasToBeStarted = (container: Container): boolean =>
 export interface ProjectContainers {
   /** By their numbers. Among them those that never got their final name and whose predecessor is gone. */
   containers: readonly Container[];
-  /** What a killed `up` left beside the container that it was to replace: created under a temporary name, never started. */
+  /**
+   * Made under a temporary name, not started, and beside the container that it is to replace: by a compose call that is
+   * under way, or by one that was killed there.
+   */
   leftovers: readonly Container[];
 }
+
+/** A compose call has stopped it to replace it, and has not come to removing it: it was up, and so must its successor be. */
+export const wasBeingReplaced = (container: Container, leftovers: readonly Container[]): boolean =>
+  !isUp(container) && leftovers.some((leftover) => isMadeFor(leftover, container));
 
 export async function listProject(engine: Engine, project: string): Promise<ProjectContainers> {
   const listed = await listContainers(engine, { label: [`${composeLabels.project}=${project}`] });
@@ -30,10 +43,13 @@ export async function listProject(engine: Engine, project: string): Promise<Proj
     engine,
     own.map(({ id }) => id),
   );
-  const isLeftover = ({ name, status }: Container) => {
-    const prefix = temporaryName.exec(name)?.[1];
-    return status === 'created' && prefix !== undefined && all.some(({ id }) => id.startsWith(prefix));
-  };
+  return sortOut(all);
+}
+
+/** Tells compose's leftovers apart from the others. */
+export function sortOut(all: readonly Container[]): ProjectContainers {
+  const isLeftover = (container: Container) =>
+    wasToBeStarted(container) && all.some((other) => isMadeFor(container, other));
   return {
     containers: all.filter((container) => !isLeftover(container)).sort(byNumber),
     leftovers: all.filter(isLeftover),

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
-import { askApi, refusal } from './api.ts';
+import { type ApiAnswer, askApi, refusal } from './api.ts';
 
 /** What the engine says of itself. */
 export interface EngineFacts {
@@ -43,19 +44,30 @@ export async function listContainers(
   return list.map(({ Id, Labels }) => ({ id: Id, labels: Labels ?? {} }));
 }
 
-/** Containers by id or name; unknown ones, and those that are just being removed, are left out. @throws UpdateError engine-away */
+/** The engine answers 500 for a container that is just being removed, until it is gone. */
+const maxInspections = 20;
+const inspectionPauseMs = 250;
+
+/**
+ * Containers by id or name; those that are gone are left out. An engine that fails to tell of one is asked again for five
+ * seconds: a failure is no absence. @throws UpdateError engine-away
+ */
 export async function inspectContainers(engine: Engine, names: readonly string[]): Promise<Container[]> {
   const found: Container[] = [];
   for (let at = 0; at < names.length; at += atATime) {
-    const answers = await Promise.all(
-      // A 500 stands for a container that is just being removed: the engine knows too little of it for an answer.
-      names
-        .slice(at, at + atATime)
-        .map((name) => get(engine, `/containers/${encodeURIComponent(name)}/json`, [404, 500])),
-    );
+    const answers = await Promise.all(names.slice(at, at + atATime).map((name) => inspect(engine, name)));
     found.push(...answers.filter((raw) => raw !== null).map(readContainer));
   }
   return found;
+}
+
+async function inspect(engine: Engine, name: string): Promise<unknown> {
+  const path = `/containers/${encodeURIComponent(name)}/json`;
+  for (let asked = 1; ; asked++) {
+    const answer = await askApi(engine, { method: 'GET', path });
+    if (answer.status < 500 || asked >= maxInspections) return read(answer, path);
+    await sleep(inspectionPauseMs);
+  }
 }
 
 /** Local images by reference or id, in the order asked for; null for one that is not here. @throws UpdateError engine-away */
@@ -70,8 +82,10 @@ export async function inspectImages(
 }
 
 /** What the engine answers; null where it has no such thing. */
-async function get(engine: Engine, path: string, none: readonly number[] = [404]): Promise<unknown> {
-  const answer = await askApi(engine, { method: 'GET', path });
+const get = async (engine: Engine, path: string, none: readonly number[] = [404]): Promise<unknown> =>
+  read(await askApi(engine, { method: 'GET', path }), path, none);
+
+function read(answer: ApiAnswer, path: string, none: readonly number[] = [404]): unknown {
   if (answer.status === 200) return JSON.parse(answer.body.toString());
   if (none.includes(answer.status)) return null;
   throw new UpdateError(
@@ -80,15 +94,18 @@ async function get(engine: Engine, path: string, none: readonly number[] = [404]
   );
 }
 
-/** Stops containers, all at a time, each with its own grace period. One that is gone is stopped. @throws UpdateError engine-away */
-export async function stopContainers(
-  engine: Engine,
-  ids: readonly string[],
-  deadlineMs: number,
-): Promise<void> {
+/**
+ * Stops containers, all at a time, and waits as long as their own grace periods ask: no deadline cuts a stop off. One that
+ * is gone is stopped. @throws UpdateError engine-away
+ */
+export async function stopContainers(engine: Engine, ids: readonly string[]): Promise<void> {
   await Promise.all(
     ids.map(async (id) => {
-      const answer = await askApi(engine, { method: 'POST', path: `/containers/${id}/stop`, deadlineMs });
+      const answer = await askApi(engine, {
+        method: 'POST',
+        path: `/containers/${id}/stop`,
+        deadlineMs: Number.POSITIVE_INFINITY,
+      });
       if (answer.status >= 400 && answer.status !== 404) {
         throw new UpdateError(
           'engine-away',

@@ -16,6 +16,7 @@ export interface CommandResult {
 export interface CommandOptions {
   /** The whole environment of the command; nothing is inherited. */
   env: Readonly<Record<string, string>>;
+  /** Infinity for none. */
   deadlineMs: number;
   signal?: AbortSignal | undefined;
   cwd?: string | undefined;
@@ -26,6 +27,8 @@ export interface CommandOptions {
 const graceMs = 5_000;
 /** What is kept of a standard error that is read line by line. */
 const tailLines = 200;
+/** Of Node: a longer one goes off at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Runs a command to its end: no shell, stdin closed, own process group. The group matters twice: Ctrl-C on the
@@ -69,10 +72,11 @@ export async function runCommand(
     aborted = true;
     stop();
   };
-  const deadline = setTimeout(() => {
+  const pass = () => {
     timedOut = true;
     stop();
-  }, options.deadlineMs);
+  };
+  const deadline = options.deadlineMs <= longestTimerMs ? setTimeout(pass, options.deadlineMs) : undefined;
   if (options.signal?.aborted) onAbort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
   if (options.onStderrLine && child.stderr) {

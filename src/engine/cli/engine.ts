@@ -185,8 +185,8 @@ export class Engine {
 
   /** Waits until an engine that answered before answers again: it is restarted or upgraded now and then. */
   async #awaitReturn(): Promise<void> {
-    const end = Date.now() + awayMs;
-    for (let told = false; Date.now() < end; ) {
+    const end = performance.now() + awayMs;
+    for (let told = false; performance.now() < end; ) {
       const result = await this.#run(probe, { deadlineMs: probeMs });
       if (result.aborted) throw this.abortion;
       if (result.exitCode === 0) {

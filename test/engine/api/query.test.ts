@@ -51,10 +51,15 @@ describe('listContainers', () => {
 
 describe('inspectContainers', () => {
   it('keeps the order, and leaves out what is gone or just going', async () => {
-    const engine = await engineWith({
-      '/containers/c/json': [200, { Id: 'c', Name: '/third' }],
-      '/containers/going/json': [500, { message: 'RWLayer is unexpectedly nil' }],
-      '/containers/a/json': [200, { Id: 'a', Name: '/first' }],
+    let asked = 0;
+    const engine = await engineThat((from, to) => {
+      const [, , id = ''] = (from.url ?? '').split('/');
+      const going = id === 'going' && ++asked < 3;
+      const names: Record<string, string> = { c: '/third', a: '/first' };
+      to.writeHead(going ? 500 : id in names ? 200 : 404);
+      to.end(
+        JSON.stringify(going ? { message: 'RWLayer is unexpectedly nil' } : { Id: id, Name: names[id] }),
+      );
     });
     const found = await inspectContainers(engine, ['c', 'gone', 'going', 'a']);
     expect(found.map(({ name }) => name)).toEqual(['third', 'first']);
@@ -73,6 +78,13 @@ describe('inspectContainers', () => {
     const ids = Array.from({ length: 100 }, (_, number) => `id${number}`);
     expect((await inspectContainers(engine, ids)).map(({ id }) => id)).toEqual(ids);
     expect(most).toBeLessThanOrEqual(32);
+  });
+
+  it.concurrent('takes a failure that stays for no absence', { timeout: 15_000 }, async () => {
+    const engine = await engineWith({ '/containers/a/json': [500, { message: 'disk' }] });
+    await expect(inspectContainers(engine, ['a'])).rejects.toThrow(
+      away('the engine does not answer (GET /containers/a/json): disk'),
+    );
   });
 
   it('takes a refusal for no absence', async () => {
@@ -101,14 +113,21 @@ describe('inspectImages', () => {
 });
 
 describe('stopContainers', () => {
+  it('waits as long as a stop takes', async () => {
+    const engine = await engineThat((_, to) => setTimeout(() => to.writeHead(204).end(), 200));
+    const beganAt = performance.now();
+    await stopContainers(engine, ['a']);
+    expect(performance.now() - beganAt).toBeGreaterThan(190);
+  });
+
   it('is content with what is stopped or gone, and not with a refusal', async () => {
     const engine = await engineWith({
       '/containers/a/stop': [204, null],
       '/containers/b/stop': [304, null],
       '/containers/c/stop': [500, { message: 'cannot stop container: busy' }],
     });
-    await stopContainers(engine, ['a', 'b', 'gone'], 1000);
-    await expect(stopContainers(engine, ['a', 'c'], 1000)).rejects.toThrow(
+    await stopContainers(engine, ['a', 'b', 'gone']);
+    await expect(stopContainers(engine, ['a', 'c'])).rejects.toThrow(
       away('the engine does not stop c: cannot stop container: busy'),
     );
   });

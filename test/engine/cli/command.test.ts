@@ -34,6 +34,16 @@ describe('runCommand', () => {
     expect(result.stderr).toContain('ENOENT');
   });
 
+  it.each([Number.POSITIVE_INFINITY, 2 ** 32])(
+    'is not cut off by a deadline of %d ms',
+    async (deadlineMs) => {
+      expect(await sh('sleep 0.2; echo done', { deadlineMs })).toMatchObject({
+        stdout: 'done\n',
+        timedOut: false,
+      });
+    },
+  );
+
   it('passes on nothing of its own environment', async () => {
     process.env.SVC_VERSION = 'v9.9.9';
     const { stdout } = await sh('env', { env: { ...env, PWD: '/' } });
