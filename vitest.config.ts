@@ -9,6 +9,7 @@ const longest = [
   'faults',
   'endings',
   'refusals',
+  'networks',
   'faults-own-engine',
   'bad-input',
   'documents',

@@ -11,6 +11,7 @@ import { type Installation, movedServices } from './inspect/installation.ts';
 import { type Ending, endingOf, endWell } from './log/ending.ts';
 import { seconds } from './log/words.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
+import { checkDefinitions } from './plan/check-definitions.ts';
 import { checkDrift } from './plan/check-drift.ts';
 import { describePlan } from './plan/describe.ts';
 import { isUnchanged } from './plan/is-unchanged.ts';
@@ -50,6 +51,7 @@ export async function freshRun(
 
   log.enter('plan');
   const plan = planUpdate(installation, options.target);
+  await checkDefinitions(world, installation);
   await checkDrift(world, installation, options.acceptDrift);
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);

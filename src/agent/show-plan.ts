@@ -7,6 +7,7 @@ import { findInstance } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import type { Log } from './log/log.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
+import { checkDefinitions } from './plan/check-definitions.ts';
 import { checkDrift } from './plan/check-drift.ts';
 import { describePlan } from './plan/describe.ts';
 import { needsImages } from './plan/draft-files.ts';
@@ -34,6 +35,7 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
   log.enter('plan');
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
   const plan = planUpdate(installation, options.target);
+  await checkDefinitions(world, installation);
   await checkDrift(world, installation, options.acceptDrift);
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);

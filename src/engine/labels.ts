@@ -12,10 +12,10 @@ export const composeLabels = {
   envFiles: `${compose}.project.environment_file`,
   service: `${compose}.service`,
   number: `${compose}.container-number`,
-  /** Of the definition, also on networks and volumes that a compose of 2.31 or later has made. */
-  hash: `${compose}.config-hash`,
   /** `True` or `False`. */
   oneOff: `${compose}.oneoff`,
+  /** Of the definition that it was made from: on networks and volumes, too. */
+  configHash: `${compose}.config-hash`,
 } as const;
 
 /** The version that an image says it is, with or without a `v`. */

@@ -68,6 +68,7 @@ const table = {
     'refused',
     'Take the new file and run docker compose up -d for the whole project in a quiet hour.',
   ],
+  'network-edited': ['refused', 'Apply the edit with docker compose up -d, then run the update again.'],
   'no-marker': ['refused', 'The release is not made for generated installs: report it to its publisher.'],
   'release-file': ['refused', 'The release lacks what this install needs: report it to its publisher.'],
   'missing-variable': ['refused', 'Set the variable in .env, then run the update again.'],

@@ -30,6 +30,8 @@ export interface InstanceOptions {
   env?: string;
   /** The environment of the shell that starts it, beside PATH and HOME. */
   shell?: Record<string, string>;
+  /** Typed where the updater's image has its compose, in place of the machine's. */
+  byImage?: boolean;
   /** A registry in front of the run's own. */
   registry?: string;
   /** Do not wait until everything is healthy. */

@@ -1,4 +1,4 @@
-import { hashedNetworks } from '../../engine/api/networks.ts';
+import { listNetworks } from '../../engine/api/query.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
@@ -64,7 +64,8 @@ async function networksInQuestion(
   const names = Object.entries(before.networks ?? {})
     .filter(([key, old]) => JSON.stringify(old) !== JSON.stringify(after.networks?.[key]))
     .map(([key, old]) => old?.name ?? key);
-  return hashedNetworks(engine, names);
+  const made = await listNetworks(engine, names);
+  return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 
 /** Compose's model of the draft; that of today where it changes nothing. */

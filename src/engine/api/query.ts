@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
+import { composeLabels } from '../labels.ts';
 import { type ApiAnswer, askApi, refusal } from './api.ts';
 
 /** What the engine says of itself. */
@@ -16,6 +17,13 @@ export interface ListedContainer {
   /** 64 hex digits. */
   id: string;
   labels: Readonly<Record<string, string>>;
+}
+
+/** A network or a volume, and the hash of the definition that compose made it from. */
+export interface MadeDefinition {
+  name: string;
+  /** Null where whoever made it gave it none. */
+  hash: string | null;
 }
 
 /** A project may have hundreds of containers, and a socket takes so many connections at a time. */
@@ -43,6 +51,28 @@ export async function listContainers(
   }[];
   return list.map(({ Id, Labels }) => ({ id: Id, labels: Labels ?? {} }));
 }
+
+/** Networks by name; two may have the same one. @throws UpdateError engine-away */
+export async function listNetworks(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
+  if (names.length === 0) return [];
+  return madeOf(await get(engine, `/networks?${byName(names)}`, []), names);
+}
+
+/** Volumes by name. @throws UpdateError engine-away */
+export async function listVolumes(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
+  if (names.length === 0) return [];
+  const { Volumes } = (await get(engine, `/volumes?${byName(names)}`, [])) as { Volumes: unknown };
+  return madeOf(Volumes ?? [], names);
+}
+
+const byName = (names: readonly string[]): string =>
+  `${new URLSearchParams({ filters: JSON.stringify({ name: names }) })}`;
+
+/** The engine's filter lets every name through that has one of these in it. */
+const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
+  (listed as { Name: string; Labels?: Record<string, string> | null }[])
+    .filter(({ Name }) => names.includes(Name))
+    .map(({ Name, Labels }) => ({ name: Name, hash: Labels?.[composeLabels.configHash] || null }));
 
 /** The engine answers 500 for a container that is just being removed, until it is gone. */
 const maxInspections = 20;

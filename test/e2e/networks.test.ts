@@ -1,0 +1,115 @@
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import { networkHash, volumeHash } from '../../src/engine/definition-hash.ts';
+import { judgeUpdated } from '../judge/judge.ts';
+import { judgeOutcome } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
+import { composeText } from '../rig/compose-text.ts';
+import { expectAttempt } from './support/attempt.ts';
+import { updateWell } from './support/good-run.ts';
+import { alone, createInstance } from './support/instance.ts';
+
+// docs/contract.md 4.7: a network that was edited since it was made, which compose takes containers off.
+
+const toNext = ['--target', 'v1.1.0'];
+const good = { version: 'v1.1.0', changed: { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') } };
+const label = 'com.docker.compose.config-hash';
+
+const inspect = async (kind: 'network' | 'volume', name: string) =>
+  JSON.parse((await execa('docker', [kind, 'inspect', name])).stdout)[0];
+
+/** With definitions whose text compose and JavaScript write each in their own way, and one with nothing in it. */
+function odd(port: number): (text: string) => string {
+  const [high, low] = [port >> 8, port & 255];
+  const definitions = `networks:
+  internal:
+    driver_opts: { com.docker.network.driver.mtu: "1400" }
+    attachable: true
+    labels: { "10": a, "2": b, "007": c, z: "<&> caf\u00e9 \\u2028 \\t\\"", a$$b: "$$$$ $$x", empty: "" }
+    ipam:
+      driver: default
+      options: { svc.test: "1" }
+      config: [{ subnet: 10.${high}.${low}.0/24, ip_range: 10.${high}.${low}.128/25, gateway: 10.${high}.${low}.1, aux_addresses: { a: 10.${high}.${low}.2 } }]
+  plain:
+`;
+  return (text) =>
+    text
+      .replace(/networks:\n {2}internal:\n/, () => definitions)
+      .replace(
+        'volumes:\n  db:\n',
+        () => 'volumes:\n  db:\n  odd: { labels: { "10": a, "9": "<$$>" }, driver_opts: {} }\n  bare:\n',
+      )
+      .replace('networks: [internal]', 'networks: [internal, plain]')
+      .replace("volumes: ['./data:/data'", "volumes: ['odd:/odd', 'bare:/bare', './data:/data'");
+}
+
+test('a network that compose has given a hash', async () => {
+  const instance = await createInstance({
+    byImage: true,
+    release: { env: { STOP_DELAY: '2' } },
+    publish: [],
+    layout: (c) => ({
+      files: {
+        'compose.yaml': odd(c.port)(composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts })),
+        '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
+      },
+      flags: [],
+    }),
+  });
+  const release = { env: { STOP_DELAY: '2' } };
+  await instance.publish('v1.1.0', release);
+  const text = await instance.read('compose.yaml');
+
+  // What compose has labelled is what is reckoned here.
+  const model = JSON.parse(await instance.compose('config', '--format', 'json'));
+  for (const definition of Object.values<{ name: string }>(model.networks)) {
+    const { Labels } = await inspect('network', definition.name);
+    expect(Labels[label], definition.name).toBe(networkHash({ ...definition }));
+  }
+  for (const key of ['odd', 'bare']) {
+    const definition = model.volumes[key];
+    const { Labels } = await inspect('volume', definition.name);
+    expect(Labels[label], key).toBe(volumeHash(definition));
+  }
+
+  // Edited: nothing is stopped, and no option accepts it.
+  const refused = {
+    exitCode: 3,
+    says: [
+      /network \S+_internal was edited in the files since the instance was started: replacing app and worker would/,
+    ],
+    ends: ['refused: nothing was changed, v1.0.0 runs on. Apply the edit with docker compose -p'],
+  };
+  const edited = text.replace('  internal:\n', '  internal:\n    enable_ipv6: false\n');
+  await instance.write('compose.yaml', edited);
+  await expectAttempt(instance, [...toNext, '--accept-drift'], refused);
+  await expectAttempt(instance, ['plan', ...toNext], refused);
+  await instance.write('compose.yaml', text);
+
+  // Another definition of a volume is a warning; of a network that only others are in, it is nothing.
+  await instance.write(
+    'compose.yaml',
+    text
+      .replace('  bare:\n', '  bare: { labels: { a: b } }\n')
+      .replace('  db:\n  odd', '  db: { labels: { a: b } }\n  odd'),
+  );
+  const last = await look(instance);
+  const updated = await instance.update(toNext);
+  expect([...judgeOutcome(updated, ['updated']), ...judgeUpdated(last, await look(instance), good)]).toEqual(
+    [],
+  );
+  expect(updated.log).toContain(`volume ${instance.project}_bare was made from another definition`);
+  expect(updated.log).not.toContain(`volume ${instance.project}_db`);
+});
+
+test('a network that an older compose has made is no reason to refuse', async (context) => {
+  const instance = await createInstance(alone);
+  const { Labels } = await inspect('network', `${instance.project}_internal`);
+  if (Labels[label] !== undefined) return context.skip('the compose of this machine gives networks a hash');
+  const text = await instance.read('compose.prod.yaml');
+  await instance.write(
+    'compose.prod.yaml',
+    text.replace('  internal:\n', '  internal: { labels: { a: b } }\n'),
+  );
+  await updateWell(instance, toNext, good);
+});
