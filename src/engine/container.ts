@@ -43,6 +43,8 @@ export interface Container {
   /** What its creator asked for, without anonymous volumes. */
   requestedMounts: readonly Mount[];
   ports: readonly PortBinding[];
+  /** Of those the ones that it has on the host now, `8080/tcp`. */
+  published: readonly string[];
   networks: readonly string[];
   networkMode: string;
   pidMode: string;
@@ -155,12 +157,19 @@ export function readContainer(raw: Raw): Container {
           hostPort: String(binding.HostPort ?? ''),
         })),
     ),
+    published: publishedPorts(network.Ports ?? {}),
     networks: Object.keys(network.Networks ?? {}),
     networkMode: String(host.NetworkMode ?? ''),
     pidMode: String(host.PidMode ?? ''),
     ipcMode: String(host.IpcMode ?? ''),
   };
 }
+
+/** @param ports `NetworkSettings.Ports` of an inspection; a port that is only exposed has no bindings */
+export const publishedPorts = (ports: Raw): string[] =>
+  Object.entries(ports as Record<string, Raw[] | null>).flatMap(([target, bindings]) =>
+    bindings && bindings.length > 0 ? [target] : [],
+  );
 
 export function readImage(raw: Raw): Image {
   return {

@@ -1,15 +1,17 @@
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { networkHash, volumeHash } from '../../src/engine/definition-hash.ts';
-import { judgeUpdated } from '../judge/judge.ts';
+import { judgeBroughtBack, judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { composeText } from '../rig/compose-text.ts';
-import { expectAttempt } from './support/attempt.ts';
+import { findContainers } from '../rig/engine-api.ts';
+import { expectAttempt, expectWords } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
-import { alone, createInstance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 4.7: a network that was edited since it was made, which compose takes containers off.
+// docs/contract.md 4.7 and 5.16: a network that was edited since it was made, which compose takes containers off; and
+// what a container that was brought back has of what it had.
 
 const toNext = ['--target', 'v1.1.0'];
 const good = { version: 'v1.1.0', changed: { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') } };
@@ -17,6 +19,20 @@ const label = 'com.docker.compose.config-hash';
 
 const inspect = async (kind: 'network' | 'volume', name: string) =>
   JSON.parse((await execa('docker', [kind, 'inspect', name])).stdout)[0];
+
+/** Of app and worker. */
+async function networks(instance: Instance): Promise<Record<string, string[]>> {
+  const found = await findContainers(instance.project);
+  const moved = found.filter(({ Name }) => /-(app|worker)-\d+$/.test(Name));
+  return Object.fromEntries(
+    await Promise.all(
+      moved.map(async ({ Id, Name }) => {
+        const { stdout } = await execa('docker', ['inspect', Id]);
+        return [Name, Object.keys(JSON.parse(stdout)[0].NetworkSettings.Networks)];
+      }),
+    ),
+  );
+}
 
 /** With definitions whose text compose and JavaScript write each in their own way, and one with nothing in it. */
 function odd(port: number): (text: string) => string {
@@ -58,7 +74,10 @@ test('a network that compose has given a hash', async () => {
   });
   const release = { env: { STOP_DELAY: '2' } };
   await instance.publish('v1.1.0', release);
+  await instance.publish('v1.1.3', { entrypoint: ['/bin/there-is-no-such-file'] });
   const text = await instance.read('compose.yaml');
+  const before = await look(instance);
+  const inside = await networks(instance);
 
   // What compose has labelled is what is reckoned here.
   const model = JSON.parse(await instance.compose('config', '--format', 'json'));
@@ -86,6 +105,33 @@ test('a network that compose has given a hash', async () => {
   await expectAttempt(instance, ['plan', ...toNext], refused);
   await instance.write('compose.yaml', text);
 
+  // Edited while the worker stops: compose stops the app, takes it off the network, and fails.
+  const run = instance.startUpdate(toNext);
+  await run.waitFor('recreate stopping worker');
+  await instance.write('compose.yaml', edited);
+  const failed = await run.done;
+  await instance.write('compose.yaml', text);
+  expectWords(failed, {
+    exitCode: 4,
+    says: ['compose could not replace app', /\S+-app-1 is in network \S+_internal again/],
+    ends: ['failed: the files are as they were and v1.0.0 runs again.'],
+  });
+  expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
+  expect(await networks(instance)).toEqual(inside);
+
+  // Somebody takes the old worker off its network while the new app cannot start.
+  const worker = `${instance.project}-worker-1`;
+  const bad = instance.startUpdate(['--target', 'v1.1.3']);
+  await bad.waitFor('recreate stopping worker');
+  await execa('docker', ['network', 'disconnect', `${instance.project}_internal`, worker]);
+  expectWords(await bad.done, {
+    exitCode: 4,
+    says: [`${worker} is in network ${instance.project}_internal again`],
+    ends: ['failed: the files are as they were and v1.0.0 runs again.'],
+  });
+  expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
+  expect(await networks(instance)).toEqual(inside);
+
   // Another definition of a volume is a warning; of a network that only others are in, it is nothing.
   await instance.write(
     'compose.yaml',
@@ -100,6 +146,7 @@ test('a network that compose has given a hash', async () => {
   );
   expect(updated.log).toContain(`volume ${instance.project}_bare was made from another definition`);
   expect(updated.log).not.toContain(`volume ${instance.project}_db`);
+  expect(await networks(instance)).toEqual(inside);
 });
 
 test('a network that an older compose has made is no reason to refuse', async (context) => {

@@ -1,3 +1,4 @@
+import type { Blueprint } from '../../engine/api/blueprint.ts';
 import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../state/changeover.ts';
@@ -11,9 +12,15 @@ export type RestoreStep =
   | { kind: 'rebuild'; service: string; record: ContainerRecord }
   /** It is gone, and the journal does not tell what it was made of. */
   | { kind: 'give-up'; service: string; record: ContainerRecord }
+  /** It is there, and no longer in these networks. */
+  | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
+  /** It was down before, and somebody's `up` has started it. */
+  | { kind: 'stop'; service: string; record: ContainerRecord }
   /** Those that ran and were well, by service. */
-  | { kind: 'await-healthy'; records: ReadonlyMap<string, readonly ContainerRecord[]> };
+  | { kind: 'await-healthy'; records: ReadonlyMap<string, readonly ContainerRecord[]> }
+  /** All of them are held against what they were. */
+  | { kind: 'compare'; records: readonly ContainerRecord[] };
 
 export type RestoreStepOf<K extends RestoreStep['kind']> = Extract<RestoreStep, { kind: K }>;
 
@@ -21,13 +28,13 @@ export type RestoreStepOf<K extends RestoreStep['kind']> = Extract<RestoreStep, 
 export interface RestoreFacts {
   /** Compose's leftovers among them. */
   containers: readonly Container[];
-  /** Ids of the containers that the journal has a blueprint of. */
-  blueprints: ReadonlySet<string>;
+  blueprints: readonly Blueprint[];
 }
 
-/** Decides how the containers from before come back: as they are, started, or made again; touches nothing. */
+/** Decides how the containers from before come back: as they are, mended, started, or made again; touches nothing. */
 export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreStep[] {
   const there = new Map(now.containers.map((container) => [container.id, container] as const));
+  const blueprints = new Map(now.blueprints.map((blueprint) => [blueprint.id, blueprint] as const));
   const steps: RestoreStep[] = [];
   const fresh = now.containers.filter(
     (container) =>
@@ -37,37 +44,50 @@ export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreS
 
   let isAnyRebuilt = false;
   const well = new Map<string, ContainerRecord[]>();
+  const all: ContainerRecord[] = [];
   for (const { name: service, follows } of changeover.moved) {
     for (const record of recordsOf(changeover, service)) {
       const container = there.get(record.id);
+      const blueprint = blueprints.get(record.id);
       const isOrphan: boolean = container !== undefined && follows && isAnyRebuilt;
       const isRebuilt: boolean = container === undefined || isOrphan;
-      if (isRebuilt && !now.blueprints.has(record.id)) {
+      if (isRebuilt && blueprint === undefined) {
         steps.push({ kind: 'give-up', service, record });
         break;
       }
+      all.push(record);
       if (isOrphan) steps.push({ kind: 'remove-orphan', service, record });
       if (isRebuilt) steps.push({ kind: 'rebuild', service, record });
       isAnyRebuilt ||= isRebuilt;
-      if (!record.runs) continue;
-      if (isRebuilt || container === undefined || !isUp(container))
-        steps.push({ kind: 'start', service, record });
+      const networks = isRebuilt ? [] : missingNetworks(blueprint, container);
+      if (networks.length > 0) steps.push({ kind: 'connect', service, record, networks });
+      const isRunning = !isRebuilt && container !== undefined && isUp(container);
+      if (!record.runs) {
+        if (isRunning) steps.push({ kind: 'stop', service, record });
+        continue;
+      }
+      // One that cannot be connected is made again, and does not run then.
+      if (!isRunning || networks.length > 0) steps.push({ kind: 'start', service, record });
       if (record.well) well.set(service, [...(well.get(service) ?? []), record]);
     }
   }
   if (well.size > 0) steps.push({ kind: 'await-healthy', records: well });
+  if (all.length > 0) steps.push({ kind: 'compare', records: all });
   return steps;
 }
 
+const missingNetworks = (blueprint: Blueprint | undefined, container: Container | undefined): string[] =>
+  Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
+
 /**
- * What runs of the containers that were to be replaced, and may have been told to stop: it ends any moment, and no engine
- * tells of that. After a kill that is everything; else the workers, which are stopped before all else, and a service of
- * which compose has replaced a part. A paused one was told nothing.
+ * What runs of the containers that were to be replaced, and may have been told to stop: it ends any moment, and inspecting
+ * it does not tell of that. After a kill that is everything; else the workers, which are stopped before all else, and a service of
+ * which compose has replaced a part, and what the engine was heard to stop (`heard`, ids). A paused one was told nothing.
  */
 export function mayBeStopping(
   changeover: Changeover,
   { containers, leftovers }: ProjectContainers,
-  wasKilled: boolean,
+  { wasKilled = false, heard = [] }: { wasKilled?: boolean; heard?: readonly string[] } = {},
 ): Container[] {
   const all = [...containers, ...leftovers];
   const hasBegun = (service: string) =>
@@ -81,7 +101,7 @@ export function mayBeStopping(
   return containers.filter(
     (container) =>
       container.status === 'running' &&
-      told.includes(serviceOf(container)) &&
+      (told.includes(serviceOf(container)) || heard.includes(container.id)) &&
       isBefore(changeover, container),
   );
 }

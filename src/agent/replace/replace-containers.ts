@@ -1,5 +1,6 @@
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectImages, listContainers } from '../../engine/api/query.ts';
+import { watchStops } from '../../engine/api/stops.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { Interrupted } from '../../progress/stops.ts';
@@ -29,6 +30,10 @@ export async function replaceContainers(
   const world = { ...given, engine: given.engine.uncancellable() };
   const { engine, options, log } = world;
   const { project, phase } = journal.data;
+  const stops = watchStops(
+    engine,
+    changeover.containers.map(({ id }) => id),
+  );
   try {
     if (phase === 'verify') log.enter('verify');
     else announce(log, changeover);
@@ -43,7 +48,10 @@ export async function replaceContainers(
     });
     await verify(world, journal, changeover, containers);
   } catch (error) {
-    await failOrRestore(world, journal, error, { changeover, ...(texts && { texts }) });
+    const stopping = stops.underWay();
+    await failOrRestore(world, journal, error, { changeover, stopping, ...(texts && { texts }) });
+  } finally {
+    stops.close();
   }
   return endUpdated(world, project, changeover, await freeable(engine, changeover).catch(() => null));
 }
@@ -71,7 +79,10 @@ async function failOrRestore(
   { engine, log, options }: World,
   journal: Journal,
   error: unknown,
-  { changeover, texts }: { changeover: Changeover; texts?: ReadonlyMap<string, string> },
+  {
+    changeover,
+    ...back
+  }: { changeover: Changeover; stopping: readonly string[]; texts?: ReadonlyMap<string, string> },
 ): Promise<never> {
   if (error instanceof Interrupted) throw error;
   const now = await listProject(engine, journal.data.project.name).catch((cause) => {
@@ -95,7 +106,7 @@ async function failOrRestore(
     engine,
     log,
     waitTimeoutMs: options.waitTimeoutMs,
-    ...(texts ? { texts } : {}),
+    ...back,
   });
   if (!(failure instanceof UpdateError)) throw failure;
   throw new UpdateError(failure.code, failure.message, {

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
+import { publishedPorts } from '../container.ts';
 import { askApi, refusal } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
@@ -25,6 +26,8 @@ export interface Blueprint {
   hostConfig: Json;
   /** By network name; empty in somebody else's network. */
   networks: Record<string, Json>;
+  /** Ports that it had on the host when the blueprint was taken, `8080/tcp`; unknown to journals of earlier versions. */
+  published?: readonly string[];
   /** What compose has copied into the container's own file system. */
   copied: CopiedFile[];
   /** Paths of such files that could not be kept. */
@@ -83,6 +86,7 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
       mode,
       mac: tellsChosenMac(apiVersion) ? String(config.MacAddress ?? '') : null,
     }),
+    published: publishedPorts(object(object(NetworkSettings).Ports)),
     copied: [],
     lost: [],
   };

@@ -2,6 +2,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ApiAnswer, askApi, refusal } from './api.ts';
 import type { Blueprint, Json } from './blueprint.ts';
+import { connectNetwork } from './connect-network.ts';
 import { copiedArchive } from './copied-files.ts';
 
 /** An image's content may have to be copied into a volume. */
@@ -89,11 +90,7 @@ async function complete(engine: Engine, blueprint: Blueprint, id: string, apiVer
     const first = firstNetwork(networks, hostConfig);
     for (const [name, endpoint] of Object.entries(networks)) {
       if (name === first) continue;
-      const answer = await askApi(engine, {
-        method: 'POST',
-        path: `/networks/${encodeURIComponent(name)}/connect`,
-        body: { Container: id, EndpointConfig: endpoint },
-      });
+      const answer = await connectNetwork(engine, name, id, endpoint);
       if (answer.status !== 200) throw refused(blueprint, answer);
     }
   }

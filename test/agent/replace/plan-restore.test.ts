@@ -1,40 +1,109 @@
-import { describe, expect, it } from 'vitest';
-import { mayBeStopping } from '../../../src/agent/replace/plan-restore.ts';
-import { sortOut } from '../../../src/engine/api/project-containers.ts';
+import { expect, it } from 'vitest';
+import { planRestore } from '../../../src/agent/replace/plan-restore.ts';
+import type { ContainerRecord, MovedService } from '../../../src/agent/state/changeover.ts';
 import type { Container } from '../../../src/engine/container.ts';
-import { changeover, container, movedService, record } from '../../build.ts';
+import { blueprint, changeover, container, movedService, record } from '../../build.ts';
 
-const app = container('app-1', { id: '0123456789abcdef' });
-const app2 = container('app-2');
-const worker = container('worker-1');
-const sidecar = container('sidecar-1');
-const made = container('app-1', { id: 'made', status: 'created', name: '0123456789ab_svc-app-1' });
-const moved = [movedService('app'), movedService('worker'), movedService('sidecar', { follows: true })];
+const inside = (place: string, changes: Partial<Container> = {}): Container =>
+  container(place, { networks: ['svc_internal'], ...changes });
+const fresh = (place: string): Container => inside(place, { id: `${place}-new`, imageId: 'sha256:new' });
+const down = (place: string, changes: Partial<Container> = {}) =>
+  inside(place, { status: 'exited', ...changes });
 
-function stopping(before: Container[], now: Container[], wasKilled = false): string[] {
-  const plan = changeover({ moved, containers: before.map((each) => record(each)) });
-  return mayBeStopping(plan, sortOut(now), wasKilled).map(({ id }) => id);
+interface Case {
+  moved?: MovedService[];
+  before?: ContainerRecord[];
+  now: Container[];
+  /** Ids without a blueprint. */
+  unknown?: string[];
 }
 
-describe('containers that still run and may have been told to stop', () => {
-  const all = [app, worker, sidecar];
-
-  it('are the workers, which are stopped before all else, and no app that nobody has touched', () => {
-    expect(stopping(all, all)).toEqual([worker.id]);
-    expect(stopping(all, [app, { ...worker, status: 'exited' }, sidecar])).toEqual([]);
-    expect(stopping(all, [app, { ...worker, status: 'paused' }, sidecar])).toEqual([]);
+function steps({ moved, before, now, unknown = [] }: Case): string[] {
+  const containers = before ?? [record(inside('app-1')), record(inside('worker-1'))];
+  const blueprints = containers
+    .filter(({ id }) => !unknown.includes(id))
+    .map(({ id }) => blueprint(id, { networks: { svc_internal: {} } }));
+  const plan = planRestore(changeover({ containers, ...(moved && { moved }) }), {
+    containers: now,
+    blueprints,
   });
-
-  it('are those of a service that compose has begun to replace', () => {
-    expect(stopping(all, [app, made, sidecar])).toEqual([app.id]);
-    expect(stopping([app, app2], [{ ...app, status: 'exited' }, app2])).toEqual([app2.id]);
-    expect(stopping([app, app2], [app2])).toEqual([app2.id]);
-    // It was down before.
-    const down: Container = { ...app, status: 'exited' };
-    expect(stopping([down, app2], [down, app2])).toEqual([]);
+  return plan.map((step) => {
+    switch (step.kind) {
+      case 'remove-new':
+        return `remove ${step.containers.map(({ id }) => id).join(' ')}`;
+      case 'await-healthy':
+        return `await ${[...step.records.values()].flatMap((list) => list.map(({ id }) => id)).join(' ')}`;
+      case 'compare':
+        return `compare ${step.records.map(({ id }) => id).join(' ')}`;
+      case 'connect':
+        return `connect ${step.record.id} to ${step.networks.join(' ')}`;
+      default:
+        return `${step.kind} ${step.record.id}`;
+    }
   });
+}
 
-  it('are all after a kill', () => {
-    expect(stopping(all, all, true)).toEqual([app.id, worker.id, sidecar.id]);
-  });
+const toTheEnd = ['await app-1 worker-1', 'compare app-1 worker-1'];
+const sidecar = movedService('sidecar', { follows: true, image: null });
+
+it.each<[why: string, state: Case, expected: string[]]>([
+  ['nothing was replaced yet', { now: [inside('app-1'), inside('worker-1')] }, toTheEnd],
+  ['the worker was stopped', { now: [inside('app-1'), down('worker-1')] }, ['start worker-1', ...toTheEnd]],
+  [
+    'the app is gone, and its successor holds the name',
+    { now: [fresh('app-1'), down('worker-1')] },
+    ['remove app-1-new', 'rebuild app-1', 'start app-1', 'start worker-1', ...toTheEnd],
+  ],
+  [
+    'the app was taken off its network',
+    { now: [down('app-1', { networks: [] }), inside('worker-1')] },
+    ['connect app-1 to svc_internal', 'start app-1', ...toTheEnd],
+  ],
+  [
+    'one that runs was taken off its network: it may have to be made again, and started then',
+    { now: [inside('app-1', { networks: ['bridge'] }), inside('worker-1')] },
+    ['connect app-1 to svc_internal', 'start app-1', ...toTheEnd],
+  ],
+  [
+    'nobody knows what the app was made of',
+    { now: [down('worker-1')], unknown: ['app-1'] },
+    ['give-up app-1', 'start worker-1', 'await worker-1', 'compare worker-1'],
+  ],
+  [
+    'what is there needs no blueprint',
+    { now: [down('app-1'), inside('worker-1')], unknown: ['app-1', 'worker-1'] },
+    ['start app-1', ...toTheEnd],
+  ],
+  [
+    'one that was stopped before stays so',
+    { before: [record(inside('app-1')), record(down('worker-1'))], now: [inside('app-1'), down('worker-1')] },
+    ['await app-1', 'compare app-1 worker-1'],
+  ],
+  [
+    'one that was stopped before was started',
+    {
+      before: [record(inside('app-1')), record(down('worker-1'))],
+      now: [inside('app-1'), inside('worker-1')],
+    },
+    ['stop worker-1', 'await app-1', 'compare app-1 worker-1'],
+  ],
+  [
+    'one that was unwell before is not waited for',
+    { before: [record(inside('app-1'), { well: false })], now: [down('app-1')] },
+    ['start app-1', 'compare app-1'],
+  ],
+  [
+    'a follower of a container that is gone',
+    {
+      moved: [movedService('app'), sidecar],
+      before: [record(inside('app-1')), record(inside('sidecar-1'))],
+      now: [inside('sidecar-1')],
+    },
+    [
+      ...['rebuild app-1', 'start app-1', 'remove-orphan sidecar-1', 'rebuild sidecar-1', 'start sidecar-1'],
+      ...['await app-1 sidecar-1', 'compare app-1 sidecar-1'],
+    ],
+  ],
+])('%s', (_, state, expected) => {
+  expect(steps(state)).toEqual(expected);
 });

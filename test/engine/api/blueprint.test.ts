@@ -37,7 +37,7 @@ describe('blueprintOf', () => {
       ...{ id, name: 'svc-app-1', imageId: 'sha256:abc', imageReference: 'svc:v1', platform: null },
       config: { Image: 'svc:v1', Labels: { a: 'b' } },
       hostConfig: { NetworkMode: 'svc_default', Binds: null, Mounts: null },
-      ...{ networks: {}, copied: [], lost: [] },
+      ...{ networks: {}, published: [], copied: [], lost: [] },
     });
     expect(JSON.parse(JSON.stringify(made))).toEqual(made);
   });

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { listen } from '../../../src/engine/api/events.ts';
+import { watchStops } from '../../../src/engine/api/stops.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { startEngine } from './http-engine.ts';
 
@@ -64,4 +65,21 @@ it('is content where no engine answers', async () => {
   const news = listen(new Engine(address, { home: '/' }), ['a1']);
   await news.next(50);
   news.close();
+});
+
+it('knows which containers were told to stop and have not ended', async () => {
+  const { engine, stream, asked } = await streams();
+  const stops = watchStops(engine, ['a1', 'b2', 'c3']);
+  const to = await stream;
+  const event = (Action: string, ID: string) => `${JSON.stringify({ Action, Actor: { ID } })}\n`;
+  // Events come as the network cuts them.
+  const text = ['a1', 'b2', 'c3'].map((id) => event('kill', id)).join('') + event('die', 'b2');
+  for (const part of [text.slice(0, 30), text.slice(30), '<html>\n']) {
+    to.write(part);
+    await sleep(20);
+  }
+  await expect.poll(() => stops.underWay()).toEqual(['a1', 'c3']);
+  stops.close();
+  const filters = JSON.parse(asked().searchParams.get('filters') ?? '');
+  expect(filters).toEqual({ container: ['a1', 'b2', 'c3'], event: ['kill', 'die'] });
 });

@@ -1,0 +1,54 @@
+import { posix } from 'node:path';
+import type { Blueprint, Json } from '../../engine/api/blueprint.ts';
+import { type Container, isUp } from '../../engine/container.ts';
+import type { ContainerRecord } from '../state/changeover.ts';
+
+/**
+ * What a container that was brought back lacks of what it was (docs/contract.md 5.16), as ends of sentences that begin
+ * with its name; none where it is what it was. Touches nothing.
+ * @param blueprint of the container from before; unknown of one that the journal cannot make again
+ */
+export function findLosses(
+  record: ContainerRecord,
+  blueprint: Blueprint | undefined,
+  now: Container | undefined,
+): string[] {
+  if (now === undefined) return ['is gone'];
+  const losses: string[] = [];
+  if (now.imageId !== record.imageId) losses.push('runs another image');
+  for (const network of Object.keys(blueprint?.networks ?? {})) {
+    if (!now.networks.includes(network)) losses.push(`is not in network ${network}`);
+  }
+  for (const { source, target } of mountsAsked(blueprint?.hostConfig ?? {})) {
+    if (!hasMount(now, source, target)) losses.push(`has no mount of ${source} at ${target}`);
+  }
+  if (record.runs && !isUp(now)) losses.push(`is ${now.status}`);
+  if (!record.runs && isUp(now)) losses.push('runs, and was stopped before');
+  if (record.well && now.health === 'unhealthy') losses.push('is unhealthy');
+  if (now.status === 'running') {
+    for (const port of blueprint?.published ?? []) {
+      if (!now.published.includes(port)) losses.push(`does not publish port ${port}`);
+    }
+  }
+  return losses;
+}
+
+/** Those with a source: binds, and volumes that have a name. */
+function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string }[] {
+  const binds = ((Binds ?? []) as string[]).map((bind) => bind.split(':'));
+  return [
+    ...binds.map(([source = '', target = '']) => ({ source, target })),
+    ...((Mounts ?? []) as Json[]).map(({ Source, Target }) => ({
+      source: String(Source ?? ''),
+      target: String(Target ?? ''),
+    })),
+  ].filter(({ source, target }) => source !== '' && target !== '');
+}
+
+/** A bind is known by the path that was asked for, a volume by its name, which its mount has. */
+const hasMount = ({ mounts, requestedMounts }: Container, source: string, target: string): boolean =>
+  [...mounts, ...requestedMounts].some(
+    (mount) => mount.source === source && clean(mount.destination) === clean(target),
+  );
+
+const clean = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');

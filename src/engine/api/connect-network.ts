@@ -1,0 +1,16 @@
+import type { Engine } from '../cli/engine.ts';
+import { type ApiAnswer, askApi } from './api.ts';
+import type { Json } from './blueprint.ts';
+
+/** Puts a container, running or not, on a network; `endpoint` as in `Blueprint.networks`. Status 200 where it is done. */
+export const connectNetwork = (
+  engine: Engine,
+  network: string,
+  id: string,
+  endpoint: Json,
+): Promise<ApiAnswer> =>
+  askApi(engine, {
+    method: 'POST',
+    path: `/networks/${encodeURIComponent(network)}/connect`,
+    body: { Container: id, EndpointConfig: endpoint },
+  });

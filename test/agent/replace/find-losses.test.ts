@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { findLosses } from '../../../src/agent/replace/find-losses.ts';
+import type { Mount } from '../../../src/engine/container.ts';
+import { blueprint, container, record } from '../../build.ts';
+
+const volume = 'f'.repeat(64);
+const before = blueprint('app-1', {
+  networks: { svc_internal: {}, svc_proxy: {} },
+  published: ['8080/tcp'],
+  hostConfig: {
+    Binds: ['/opt/svc/data:/data:rw', 'db:/db'],
+    Mounts: [
+      { Type: 'volume', Source: volume, Target: '/cache/' },
+      { Type: 'tmpfs', Target: '/tmp' },
+    ],
+  },
+});
+const mount = (type: string, source: string, destination: string): Mount => ({
+  ...{ type, source, destination, writable: true },
+});
+const whole = container('app-1', {
+  networks: ['svc_internal', 'svc_proxy', 'joined-by-hand'],
+  published: ['8080/tcp', '9090/tcp'],
+  requestedMounts: [mount('bind', '/opt/svc/data', '/data'), mount('volume', 'db', '/db')],
+  // Some engines show a bind by another path than the one that was asked for.
+  mounts: [
+    ...[mount('bind', '/host_mnt/opt/svc/data', '/data'), mount('volume', 'db', '/db')],
+    mount('volume', volume, '/cache'),
+  ],
+});
+
+describe('findLosses', () => {
+  it('finds none where all is as it was', () => {
+    expect(findLosses(record(whole), before, whole)).toEqual([]);
+    const stopped = { ...whole, status: 'exited', published: [] };
+    expect(findLosses(record(stopped), before, stopped)).toEqual([]);
+    expect(findLosses(record(whole), undefined, whole)).toEqual([]);
+    const { published: _, ...older } = before;
+    expect(findLosses(record(whole), older, { ...whole, published: [] })).toEqual([]);
+  });
+
+  it.each<[change: Parameters<typeof container>[1] | null, loss: string]>([
+    [null, 'is gone'],
+    [{ imageId: 'sha256:new' }, 'runs another image'],
+    [{ networks: ['svc_proxy'] }, 'is not in network svc_internal'],
+    [{ published: [] }, 'does not publish port 8080/tcp'],
+    [{ requestedMounts: [] }, 'has no mount of /opt/svc/data at /data'],
+    [{ mounts: whole.mounts.slice(0, 2) }, `has no mount of ${volume} at /cache/`],
+    [{ status: 'exited' }, 'is exited'],
+    [{ status: 'created' }, 'is created'],
+    [{ health: 'unhealthy' }, 'is unhealthy'],
+  ])('%j', (change, loss) => {
+    expect(findLosses(record(whole), before, change === null ? undefined : { ...whole, ...change })).toEqual([
+      loss,
+    ]);
+  });
+
+  it('does not ask for more than there was', () => {
+    const unwell = { ...whole, health: 'unhealthy' };
+    expect(findLosses(record(whole, { well: false }), before, unwell)).toEqual([]);
+    const loops = { ...whole, status: 'restarting', published: [] };
+    expect(findLosses(record(whole, { well: false }), before, loops)).toEqual([]);
+    expect(findLosses(record(whole, { runs: false, well: false }), before, whole)).toEqual([
+      'runs, and was stopped before',
+    ]);
+  });
+});
