@@ -22,7 +22,7 @@ export type Target =
 const number = '(?:0|[1-9]\\d*)';
 const stable = `${number}\\.${number}\\.${number}`;
 const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
-const labelForm = new RegExp(`^${stable}(?:-canary\\.${number})?$`);
+const labelForm = new RegExp(`^v?(${stable}(?:-canary\\.${number})?)$`);
 const targetForm = new RegExp(`^v(${stable})$`);
 
 // Somebody's own pre-release is no variant of a release: moved "in its own style" it would name a tag nobody publishes.
@@ -49,9 +49,13 @@ export function retag(tag: Tag, target: Target): string {
   return tag.kind === 'release' ? `${tag.prefix}${target.version}${tag.suffix}` : target.tag;
 }
 
-/** The version an image's label states, where it is strictly `X.Y.Z` or `X.Y.Z-canary.N`. */
+/**
+ * The version an image's label states, `1.2.3` or `1.2.3-canary.4`; null for one of another shape. Publishers write the
+ * label with a `v` about as often as without: it is the same version, and the check against a downgrade needs it.
+ */
 export function versionFromLabel(label: string | undefined): string | null {
-  return label !== undefined && labelForm.test(label) && isVersion(label) ? label : null;
+  const version = labelForm.exec(label ?? '')?.[1] ?? '';
+  return isVersion(version) ? version : null;
 }
 
 /** The forms are matched above; semver rejects numbers that cannot be compared exactly. */

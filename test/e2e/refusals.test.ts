@@ -549,7 +549,7 @@ describe('older than what runs', () => {
       tag: 'latest',
       release: { version: '1.1.0' },
     });
-    await instance.publish('latest', { version: '1.0.9' });
+    await instance.publish('latest', { version: '1.0.9', versionLabel: 'v1.0.9' });
     await expectAttempt(instance, [], {
       exitCode: 3,
       says: [
@@ -576,7 +576,8 @@ describe('older than what runs', () => {
   test('canary builds count by number, and come before their release', async () => {
     const instance = await createInstance({
       tag: 'canary',
-      release: { version: '1.1.0-canary.10' },
+      // With a v in the label of what runs, and without one in the label of what comes.
+      release: { version: '1.1.0-canary.10', versionLabel: 'v1.1.0-canary.10' },
       publish: ['v1.0.0'],
     });
     await instance.publish('canary', { version: '1.1.0-canary.9' });

@@ -135,11 +135,26 @@ describe('retag', () => {
 });
 
 describe('versionFromLabel', () => {
-  it.each(['1.2.3', '0.10.0', '1.6.0-canary.10'])('%s', (label) =>
-    expect(versionFromLabel(label)).toBe(label),
-  );
-  it.each([undefined, '', 'v1.2.3', '1.2', '1.2.3-alpine', '1.2.3-rc.1', '01.2.3', '1.2.3 ', 'latest'])(
-    '%s is unknown',
-    (label) => expect(versionFromLabel(label)).toBeNull(),
-  );
+  it.each(['1.2.3', '0.10.0', '1.6.0-canary.10'])('%s, with a v or without', (version) => {
+    expect(versionFromLabel(version)).toBe(version);
+    expect(versionFromLabel(`v${version}`)).toBe(version);
+  });
+  it.each([
+    undefined,
+    '',
+    'v',
+    'vv1.2.3',
+    'V1.2.3',
+    'v 1.2.3',
+    '1.2',
+    'v1.2',
+    '1.2.3-alpine',
+    'v1.2.3-alpine',
+    '1.2.3-rc.1',
+    '01.2.3',
+    '1.2.3 ',
+    'v1.2.3\n',
+    'v99999999999999999999.0.0',
+    'latest',
+  ])('%j is unknown', (label) => expect(versionFromLabel(label)).toBeNull());
 });
