@@ -126,7 +126,7 @@ async function pullAndPrepare(
   if (early !== null) startEarly(early.model);
   const images = await pullMoves(world, installation, plan, deadline);
   const backup = `${stateName}/backup/${journal.data.run}`;
-  const filePlan = await prepareFiles(engine, installation, plan, { images, backup, early });
+  const filePlan = await prepareFiles(engine, installation, plan, { images, backup, early, log });
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
   const more = await pullAdded(world, installation, added, { journal, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);

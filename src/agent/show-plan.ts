@@ -1,10 +1,10 @@
 import { relative } from 'node:path';
 import { checkTargets } from '../files/check-targets.ts';
-import { unifiedDiff } from '../files/unified-diff.ts';
 import { stateName } from '../progress/state-name.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
+import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDefinitions } from './plan/check-definitions.ts';
@@ -54,10 +54,14 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
     );
     if (needsImages(installation, plan)) return finish(log);
   }
-  const filePlan = await prepareFiles(engine, installation, plan, { images, backup: `${stateName}/backup` });
-  for (const { path, before, after } of filePlan.changes) {
-    for (const line of unifiedDiff(relative(installation.project.directory, path), before, after))
-      log.info(line);
+  const filePlan = await prepareFiles(engine, installation, plan, {
+    images,
+    backup: `${stateName}/backup`,
+    log,
+  });
+  for (const change of filePlan.changes) {
+    const name = relative(installation.project.directory, change.path);
+    for (const line of difference(name, change, installation.files)) log.info(line);
   }
   if (filePlan.changes.length === 0) log.info('no file changes');
   for (const warning of filePlan.warnings) log.warn(warning);

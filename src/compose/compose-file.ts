@@ -50,6 +50,7 @@ export interface Include {
 
 export interface ComposeFile {
   file: TextFile;
+  documents: readonly YamlDocument[];
   services: string[];
   includes: Include[];
   /** Files that `extends` of any service names. */
@@ -82,6 +83,7 @@ export function parseComposeFile(file: TextFile): ComposeFile {
   const names = [...new Set(sections.flatMap(({ yaml, services }) => yaml.keys(services)))];
   return {
     file,
+    documents,
     services: names,
     includes: documents.flatMap((yaml) => includesOf(yaml, file)),
     extends: names.flatMap((name) => {

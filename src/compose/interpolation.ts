@@ -18,10 +18,16 @@ const longest = 100_000;
 
 /**
  * Resolves `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`, nested, and `$$` as compose does (compose-go,
- * template.go): a `$` before anything else stays. `where` begins the sentence of an error.
+ * template.go): a `$` before anything else stays. `where` begins the sentence of an error, which quotes the template
+ * unless it must not.
  * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
  */
-export function interpolate(template: TracedText, lookup: Lookup, where: string): Interpolation {
+export function interpolate(
+  template: TracedText,
+  lookup: Lookup,
+  where: string,
+  mayQuote = true,
+): Interpolation {
   const source = template.text;
   const text: string[] = [];
   const origins: Origin[] = [];
@@ -61,7 +67,8 @@ export function interpolate(template: TracedText, lookup: Lookup, where: string)
     const sign = match(operator, afterName, end);
     if (close < 0 || variable === '' || (sign === '' && afterName !== close)) {
       const shown = source.slice(start, close < 0 ? end : close + 1);
-      throw invalid(`${shown.length > 40 ? `${shown.slice(0, 40)}…` : shown} is no valid substitution`);
+      const quoted = shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
+      throw invalid(`${mayQuote ? quoted : 'what stands behind a $'} is no valid substitution`);
     }
     const value = lookup(variable);
     const rest = afterName + sign.length;
@@ -72,7 +79,7 @@ export function interpolate(template: TracedText, lookup: Lookup, where: string)
     if (sign !== '') expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (!isTaken) muted -= 1;
     if (sign.endsWith('?') && !has) {
-      const reason = source.slice(rest, close);
+      const reason = mayQuote ? source.slice(rest, close) : '';
       throw invalid(`${variable} is required and not set${reason ? `: ${reason}` : ''}`);
     }
     if (!isTaken && !sign.endsWith('+')) putValue(variable, value);

@@ -22,10 +22,36 @@ interface EnvFile {
  * the earlier file first). What `outer` knows wins over all of them. Values are resolved when asked for.
  */
 export function variablesOf(envFiles: readonly TextFile[], outer: Lookup = () => null): Lookup {
+  const { before } = assignmentsOf(envFiles, outer);
+  return (name) => before(name, envFiles.length, 0);
+}
+
+/**
+ * Everything that compose could read there, also where a later assignment wins: the value as it is written between its
+ * quotes, without their escapes, and with its variables resolved, where they can be.
+ * @throws UpdateError compose-invalid
+ */
+export function writtenValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
+  const { files, before } = assignmentsOf(envFiles, () => null);
+  return files.flatMap(({ file, assignments }, index) =>
+    assignments.flatMap((assignment, at) => {
+      const { key, start, end } = assignment;
+      const values = [file.text.slice(start, end), templateOf(file, assignment).text];
+      try {
+        values.push(resolve(file, assignment, (name) => before(name, index, at)).text);
+      } catch (error) {
+        if (!(error instanceof UpdateError)) throw error;
+      }
+      return [...new Set(values)].map((value) => ({ key, value }));
+    }),
+  );
+}
+
+function assignmentsOf(envFiles: readonly TextFile[], outer: Lookup) {
   const files = envFiles.map(readEnvFile);
   const known = new Map<Assignment, TracedText>();
   let depth = 0;
-  return (name) => before(name, files.length, 0);
+  return { files, before };
 
   /** The variable as env file number `index` sees it in front of its assignment number `position`. */
   function before(name: string, index: number, position: number): TracedText | null {
@@ -82,7 +108,8 @@ export function readEnvFile(file: TextFile): EnvFile {
 function resolve(file: TextFile, assignment: Assignment, lookup: Lookup): TracedText {
   const template = templateOf(file, assignment);
   if (assignment.quote === "'") return template;
-  return interpolate(template, lookup, `${assignment.key} in ${placeAt(file, assignment.start)}`);
+  // What is written there may be a password, and an error must not quote a part of it.
+  return interpolate(template, lookup, `${assignment.key} in ${placeAt(file, assignment.start)}`, false);
 }
 
 // What an escape in double quotes stands for; `\$` becomes `$$`, the dollar that begins no variable.

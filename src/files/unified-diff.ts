@@ -1,4 +1,3 @@
-const contextLines = 3;
 // Beyond this many differing lines the shortest diff is worth neither its time nor its memory.
 const mostDifferences = 400;
 
@@ -8,15 +7,23 @@ interface Line {
   text: string;
 }
 
-/** A unified diff, line by line; empty where nothing differs. A text of null is a file that is not there. */
-export function unifiedDiff(path: string, before: string | null, after: string | null): string[] {
+/**
+ * A unified diff, line by line, with so many unchanged lines round each change; empty where nothing differs. A text of
+ * null is a file that is not there.
+ */
+export function unifiedDiff(
+  path: string,
+  before: string | null,
+  after: string | null,
+  contextLines = 3,
+): string[] {
   if (before === after) return [];
   const lines = compare(splitLines(before ?? ''), splitLines(after ?? ''));
   const [removed, added] = [linesUpTo(lines, '+'), linesUpTo(lines, '-')];
   return [
     `--- ${before === null ? '/dev/null' : `a/${path}`}`,
     `+++ ${after === null ? '/dev/null' : `b/${path}`}`,
-    ...hunks(lines).flatMap(({ from, to }) => {
+    ...hunks(lines, contextLines).flatMap(({ from, to }) => {
       const head = `@@ -${range(removed, from, to)} +${range(added, from, to)} @@`;
       return [head, ...lines.slice(from, to).flatMap(shown)];
     }),
@@ -26,7 +33,7 @@ export function unifiedDiff(path: string, before: string | null, after: string |
 const splitLines = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
 /** Runs of changed lines with their context, as ranges; those that touch are one. */
-function hunks(lines: readonly Line[]): { from: number; to: number }[] {
+function hunks(lines: readonly Line[], contextLines: number): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = [];
   for (const [index, { sign }] of lines.entries()) {
     if (sign === ' ') continue;

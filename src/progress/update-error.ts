@@ -112,6 +112,7 @@ const table = {
 } as const satisfies Record<string, readonly [FailureOutcome, string]>;
 
 export type ErrorCode = keyof typeof table;
+export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
 /** The one error of this product: an end of the run that a person can do something about. */
 export class UpdateError extends Error {

@@ -12,7 +12,7 @@ import type { UpdateResult } from '../rig/updater-run.ts';
 import { runUpdater } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// What an operator reads, what the server parses, and what must never be in either (docs/contract.md 6.1 to docs/contract.md 6.7).
+// What an operator reads, what the server parses, and what must never be in either (docs/contract.md 6.1 to docs/contract.md 6.10).
 
 const lastRun = (instance: Instance) => instance.read('.svc-updater/last-run.log');
 const lines = (text: string) => text.split('\n').filter((line) => line !== '');
@@ -60,7 +60,20 @@ const secrets = {
   QUOTED: 'two\\nlines of it',
   FROM_FILE: 'only-in-a-file-of-its-own',
   LITERAL: 'written-in-the-compose-file',
+  HASHED: 'Xk9#mQ7w2',
+  AFTER: '#begins-so',
+  NESTED: 'outer-eightlet',
+  TWICE: 'the-older-of-two',
+  LATER: 'put-there-since-the-start',
+  COMMENT: 'out-of-use-since-may',
+  TRAILING: 'said-behind-the-version',
+  PEM: 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC',
+  MAIL: 'behind-a-colon',
+  NGINX: 'basic c3ZjOnB3',
+  INLINE: 'behind-an-equals-sign',
 };
+/** Shown all the same: the name of a service, and a key that only sounds secret. */
+const shown = { POSTGRES_DB: 'tunnel', MONKEY: 'george' };
 
 function expectNoSecrets(text: string): void {
   const forms = Object.values(secrets).flatMap((value) => [
@@ -77,6 +90,27 @@ API_TOKEN=tok4
 PLAIN=eightlet
 QUOTED="two\\nlines of it"
 DATABASE_URL=postgres://svc:url-password@db/svc
+HASHED=${secrets.HASHED}
+AFTER=${secrets.AFTER}
+NESTED=outer-\${PLAIN}
+TWICE=${secrets.TWICE}
+TWICE=2
+MONKEY=${shown.MONKEY}
+POSTGRES_DB=${shown.POSTGRES_DB}
+`;
+
+const app = `env_file: [app.env, .env]
+secrets: [key, mail]
+configs: [{source: nginx, target: /etc/nginx.conf}]`;
+const stores = `
+secrets:
+  key: { file: ./keys/key.pem }
+  mail: { file: ./keys/mail.yaml }
+configs:
+  nginx:
+    content: |
+      auth ${secrets.NGINX}
+      token=${secrets.INLINE}
 `;
 
 /** Prints its password and ends. */
@@ -84,7 +118,7 @@ const talkative = {
   entrypoint: [
     '/bin/sh',
     '-c',
-    'echo "connecting as svc:$DB_PASSWORD with $API_TOKEN"; echo "$LITERAL" >&2; exit 1',
+    'echo "connecting as svc:$DB_PASSWORD with $API_TOKEN, $MONKEY at $POSTGRES_DB"; echo "$LITERAL" >&2; env; cat /run/secrets/* /etc/nginx.conf; exit 1',
   ],
 };
 
@@ -95,9 +129,16 @@ async function withSecrets(registry?: string): Promise<Instance> {
         'compose.yaml': composeText({
           app: `${c.image}:\${SVC_VERSION}`,
           parts: c.parts,
-          extra: { app: 'env_file: app.env', worker: 'env_file: [.env]' },
+          extra: { app, worker: 'env_file: [.env]' },
+          tail: stores,
         }).replaceAll('      SVC_HOST:', `      LITERAL: ${secrets.LITERAL}\n      SVC_HOST:`),
-        '.env': `SVC_PORT=${c.port}\nDB_PASSWORD='${secrets.DB_PASSWORD}'\nSVC_VERSION=${c.tag}\n${env}`,
+        '.env': `SVC_PORT=${c.port}
+DB_PASSWORD='${secrets.DB_PASSWORD}'
+# SMTP_PASS=${secrets.COMMENT}
+SVC_VERSION=${c.tag} # ${secrets.TRAILING}
+${env}`,
+        'keys/key.pem': `-----BEGIN PRIVATE KEY-----\n${secrets.PEM}\n-----END PRIVATE KEY-----\n`,
+        'keys/mail.yaml': `host: mail\npassword: "${secrets.MAIL}"\n`,
         'app.env': `FROM_FILE=${secrets.FROM_FILE}\nAPI_TOKEN=tok4\n`,
       },
       flags: [],
@@ -121,15 +162,20 @@ function expectTrace(log: string): void {
 test('no secret is in any line of any run, image references and paths are', async () => {
   const instance = await withSecrets();
   await instance.publish('v1.3.0', talkative);
+  await instance.write('app.env', `${await instance.read('app.env')}LATER=${secrets.LATER}\n`);
   const runs: [UpdateResult, string][] = [];
   for (const format of ['line', 'json']) {
     const log = ['--log', format];
     const target = format === 'line' ? 'v1.1.0' : 'v1.2.0';
     const plan = await runUpdater(instance, ['plan', '--target', target, ...log]);
-    // The neighbours of the changed line are in the difference that it shows.
-    expect(plan.log).toMatch(/API_TOKEN=\*\*\*/);
-    expect(plan.log).toContain(`+SVC_VERSION=${target}`);
+    expect(plan.log).toContain(`+SVC_VERSION=${target} # …`);
+    expect(plan.log).not.toMatch(/API_TOKEN|SMTP_PASS/);
     runs.push([plan, format]);
+    const bump = ['bump', '--dry-run', '--to', target, '--dir', instance.directory];
+    const bumped = await runUpdater(instance, [...bump, '--service', 'app', ...log], { socket: null });
+    expect(bumped.log).toContain(`+SVC_VERSION=${target} # …`);
+    runs.push([bumped, format]);
+    runs.push([await runUpdater(instance, log), format]);
     for (const release of ['v9.9.9', target]) {
       const isTraced = release === 'v1.1.0';
       const result = await runUpdater(instance, ['--target', release, ...log], {
@@ -144,11 +190,18 @@ test('no secret is in any line of any run, image references and paths are', asyn
       runs.push([result, format]);
     }
   }
+  runs.push([await runUpdater(instance, ['--target', 'v1.2.0']), 'line']);
   const broken = await runUpdater(instance, ['--target', 'v1.3.0', '--wait-timeout', '3']);
   expect(broken.exitCode).toBe(5);
-  expect(broken.log).toContain('connecting as svc:*** with ***');
+  expect(broken.log).toContain('connecting as svc:*** with ***, george at tunnel');
   runs.push([broken, 'line']);
-  expect(runs.map(([{ exitCode }]) => exitCode)).toEqual([0, 4, 0, 0, 4, 0, 5]);
+  // Compose, and what reads for it, quote what they do not understand.
+  await instance.write('app.env', `${await instance.read('app.env')}${secrets.PEM}+/\n`);
+  runs.push([await runUpdater(instance, ['--target', 'v1.3.0']), 'line']);
+  await instance.write('.env', `${await instance.read('.env')}BAD="${secrets.DB_PASSWORD}\n`);
+  runs.push([await runUpdater(instance, ['--target', 'v1.3.0']), 'line']);
+  const good = [0, 0, 3, 4, 0];
+  expect(runs.map(([{ exitCode }]) => exitCode)).toEqual([...good, ...good, 0, 5, 3, 3]);
   for (const [{ log }, format] of runs) {
     expectNoSecrets(log);
     const story = lines(log)

@@ -6,15 +6,15 @@ import { describeEdit } from '../../compose/draft.ts';
 import { allFiles, directoryOf, nameOf } from '../../compose/project-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
 import { replaceFiles } from '../../files/replace-files.ts';
-import { unifiedDiff } from '../../files/unified-diff.ts';
 import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { difference } from '../log/difference.ts';
 import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
 import { isHalfDone, pendingJournal, pendingSentence } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 import { readBumpProject } from './find-files.ts';
-import { hideSecrets, planBump } from './plan-bump.ts';
+import { planBump } from './plan-bump.ts';
 
 /** Edits version pins in files and proves the edit by compose's own model; needs no engine. */
 export async function bump(
@@ -23,9 +23,8 @@ export async function bump(
   signal: AbortSignal,
 ): Promise<'updated' | 'unchanged'> {
   log.enter('plan');
-  const project = await readBumpProject(options);
+  const project = await readBumpProject(options, log);
   await refuseHalfAnUpdate(directoryOf(project));
-  hideSecrets(log, project, []);
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
     // The directory in which people install the compose plugin for themselves.
@@ -42,8 +41,8 @@ export async function bump(
       return 'unchanged';
     }
     if (options.dryRun) {
-      for (const { path, before, after } of draft.changes) {
-        for (const line of unifiedDiff(nameOf(project, path), before, after)) log.info(line);
+      for (const change of draft.changes) {
+        for (const line of difference(nameOf(project, change.path), change, project)) log.info(line);
       }
       log.enter('done');
       log.info('planned: nothing was changed', { outcome: 'unchanged' });

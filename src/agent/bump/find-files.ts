@@ -5,7 +5,10 @@ import type { ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { learnFiles } from '../inspect/learn-files.ts';
+import { onlyLinked } from '../inspect/linked-files.ts';
 import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../inspect/read-files.ts';
+import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
 
 /** In compose's own order of preference; any override goes with any of the others (compose-go, cli/options.go; tried). */
@@ -18,10 +21,10 @@ const overrideNames = [
 ];
 
 /**
- * The files that compose itself would read there.
+ * The files that compose itself would read there; what they hold is hidden before they are parsed.
  * @throws UpdateError compose-invalid
  */
-export async function readBumpProject(options: BumpOptions): Promise<ProjectFiles> {
+export async function readBumpProject(options: BumpOptions, log: Log): Promise<ProjectFiles> {
   const [first] = options.files;
   const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const byDefault = join(asked, '.env');
@@ -29,6 +32,8 @@ export async function readBumpProject(options: BumpOptions): Promise<ProjectFile
     options.envFiles.length > 0
       ? await Promise.all((await given(options.envFiles, options.dir)).map(readTextFile))
       : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
+  const nothing = { composeFiles: [], envFiles, newEnvFile: byDefault };
+  await learnFiles(log, nothing);
   const paths =
     first === undefined ? await defaultPaths(asked, envFiles) : await given(options.files, options.dir);
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
@@ -38,11 +43,15 @@ export async function readBumpProject(options: BumpOptions): Promise<ProjectFile
     newEnvFile: envFiles.at(-1)?.path ?? byDefault,
     directory,
   };
-  return withLinkedFiles(files, async ({ path, as, where, optional }) => {
-    const file = await readTextFileIfThere(path);
-    if (file === null && !optional) throw missing(path, as, where);
+  await learnFiles(log, files);
+  const linked = await withLinkedFiles(files, async (link) => {
+    const file = await readTextFileIfThere(link.path);
+    if (file === null && !link.optional) throw missing(link.path, link.as, link.where);
+    if (file !== null) await learnFiles(log, onlyLinked(files, link, file));
     return file;
   });
+  if ((linked.linkedFiles ?? []).length > 0) await learnFiles(log, linked);
+  return linked;
 }
 
 /** Paths start from `--dir` where it is given and has the file; else, as compose has it, from the working directory. */

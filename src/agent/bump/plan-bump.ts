@@ -1,19 +1,17 @@
 import { homedir } from 'node:os';
-import { basename } from 'node:path';
 import { draftOf, withEdits } from '../../compose/draft.ts';
 import { checkAgainstModel, findPin, sharesPin } from '../../compose/find-pin.ts';
 import { reachOf } from '../../compose/layers.ts';
 import type { Pin } from '../../compose/pin.ts';
 import { movedReference, type PinMove, pinEdits } from '../../compose/pin-edits.ts';
-import { allEnvFiles, allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
+import { allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { Compose, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions } from '../../release/order.ts';
 import { retag } from '../../release/tag.ts';
 import type { Log } from '../log/log.ts';
-import { createMask } from '../log/mask.ts';
-import { secretsOfFiles } from '../log/secrets.ts';
+import { confidencesOfModel } from '../log/secrets.ts';
 import type { BumpOptions } from '../process/options.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
@@ -28,8 +26,11 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
     envFiles: project.envFiles.map(({ path }) => path),
   });
   const lacking = await standIns(project);
-  const model = (files: ProjectFiles, changed: readonly string[]) =>
-    modelWith(compose, files, changed, lacking);
+  const model = async (files: ProjectFiles, changed: readonly string[]) => {
+    const found = await modelWith(compose, files, changed, lacking);
+    log.learn(() => confidencesOfModel(found));
+    return found;
+  };
   const before = model(project, []).catch((error) => {
     throw reachOf(project).remote[0] ?? error;
   });
@@ -69,7 +70,9 @@ async function proposeEdits(
   log: Log,
 ) {
   const pins = options.services.map((service) => findPin(files, service));
-  hideSecrets(log, files, pins);
+  log.learn(() => ({
+    keep: pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]),
+  }));
   const moves = bumpMoves(pins, options, log);
   const edits = pinEdits(files, moves);
   const draft = withEdits(draftOf(files), edits);
@@ -114,17 +117,4 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
     log.warn(`${target.tag} is older than v${newest}: migrations only run forward`);
   }
   return moves;
-}
-
-export function hideSecrets(log: Log, files: ProjectFiles, pins: readonly Pin[]): void {
-  const images = pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]);
-  let mask: ((text: string) => string) | undefined;
-  // The mask is made at the first line, not before: an env file may be long, and many runs print nothing of it.
-  log.hide((text) => {
-    mask ??= createMask({
-      secrets: secretsOfFiles(allEnvFiles(files)),
-      keep: [directoryOf(files), ...allFiles(files).flatMap(({ path }) => [path, basename(path)]), ...images],
-    });
-    return mask(text);
-  });
 }

@@ -6,6 +6,7 @@ import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { confidencesOfModel } from '../log/secrets.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
@@ -54,6 +55,9 @@ export async function inspectInstallation(
       });
     }
   }
+  // From compose 5 on only this model has the values of env files.
+  const whole = await movedModel;
+  log.learn(() => confidencesOfModel(whole));
   const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
   return {
     project,
@@ -70,7 +74,7 @@ export async function inspectInstallation(
     followers,
     // The newest of all: nothing may go below it.
     runningVersion: runningVersions(moved.flatMap((facts) => facts.containers)).at(-1) ?? null,
-    movedModel: await movedModel,
+    movedModel: whole,
   };
 }
 

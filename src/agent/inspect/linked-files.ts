@@ -5,20 +5,39 @@ import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
+import type { TextFile } from '../../files/text-file.ts';
 import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { readTextFile, withLinkedFiles } from './read-files.ts';
 
+/** A file that a link leads to as a project of its own, in which it can be looked at before it is known to be sound. */
+export const onlyLinked = (files: ProjectFiles, { as }: LinkedFile, file: TextFile): ProjectFiles => ({
+  ...files,
+  composeFiles: as === 'include' || as === 'extends' ? [file] : [],
+  envFiles: as === 'include' || as === 'extends' ? [] : [file],
+  linkedFiles: [],
+  linkedEnvFiles: [],
+});
+
 type NamedFile = Pick<LinkedFile, 'path' | 'as'>;
 
 /**
- * The project with the files that `include` and `extends` lead to.
+ * The project with the files that `include` and `extends` lead to; `learn` is told of each before it is parsed.
  * @throws UpdateError outside-mounts
  */
-export async function readMountedLinks(files: ProjectFiles, paths: HostPaths): Promise<ProjectFiles> {
+export async function readMountedLinks(
+  files: ProjectFiles,
+  paths: HostPaths,
+  learn: (files: ProjectFiles) => Promise<void>,
+): Promise<ProjectFiles> {
   const outside: LinkedFile[] = [];
   const linked = await withLinkedFiles(files, async (link) => {
-    if (paths.fromHost(link.path) !== null) return (await exists(link.path)) ? readTextFile(link.path) : null;
+    if (paths.fromHost(link.path) !== null) {
+      if (!(await exists(link.path))) return null;
+      const file = await readTextFile(link.path);
+      await learn(onlyLinked(files, link, file));
+      return file;
+    }
     // A file that is not mounted is taken as needed: whether an optional one, such as the .env beside an included file,
     // exists cannot be seen from here.
     outside.push(link);

@@ -1,9 +1,8 @@
 import { homedir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
 import { reachOf } from '../../compose/layers.ts';
-import { allEnvFiles, type ProjectFiles } from '../../compose/project-files.ts';
-import { parseReference } from '../../compose/reference.ts';
+import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
@@ -11,10 +10,10 @@ import type { TextFile } from '../../files/text-file.ts';
 import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { createMask } from '../log/mask.ts';
-import { secretsOfContainers, secretsOfFiles, secretsOfModel } from '../log/secrets.ts';
+import { confidencesOfContainers, confidencesOfModel } from '../log/secrets.ts';
 import { startEarly } from '../process/start-early.ts';
 import { clusterFile, composeFile, isGenerated } from './installation.ts';
+import { learnFiles } from './learn-files.ts';
 import { checkEnvFiles, readMountedLinks } from './linked-files.ts';
 import { readTextFile, readTextFileIfThere } from './read-files.ts';
 
@@ -42,30 +41,24 @@ export async function viewProject(
   log: Log,
 ): Promise<ProjectView> {
   const { project } = compose;
-  const hide = (files: ProjectFiles | null, model?: Model) =>
-    log.hide(
-      createMask({
-        secrets: [
-          ...(files ? secretsOfFiles(allEnvFiles(files)) : []),
-          ...secretsOfContainers(containers),
-          ...(model ? secretsOfModel(model) : []),
-        ],
-        keep: keptTexts(project, containers, model),
-        extra: log.alwaysHidden,
-      }),
-    );
-  hide(null);
+  log.learn(() => confidencesOfContainers(containers));
+  log.learn(() => ({ keep: [project.name, project.directory] }));
+  const learn = (files: ProjectFiles) => learnFiles(log, files, (path) => paths.fromHost(path));
   // A mistake in the files is told before compose's answer, which only follows from it.
   const asked = startEarly(compose.config());
-  const files = await readMountedLinks(await readFiles(project), paths);
-  hide(files);
+  const own = await readFiles(project);
+  // An error of the parser may quote what it does not understand, and so may compose's: the values are hidden first.
+  await learn(own);
+  for (const file of own.composeFiles) readComposeFile(file);
+  const files = await readMountedLinks(own, paths, learn);
+  await learn(files);
   const checkEnv = (known: Model | null) => checkEnvFiles(files, known, services, paths);
   const model = await asked.catch((error) => {
     // Compose says of an unmounted file that it does not exist; the check for mounts says it better, so it comes first.
     checkEnv(null);
     throw reachOf(files).remote[0] ?? error;
   });
-  hide(files, model);
+  log.learn(() => confidencesOfModel(model));
   checkEnv(model);
   return { files, model };
 }
@@ -91,7 +84,6 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
 
 async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
   const composeFiles = await Promise.all(project.files.map(readTextFile));
-  for (const file of composeFiles) readComposeFile(file);
   const byDefault = join(project.directory, '.env');
   const envFiles =
     project.envFiles.length > 0
@@ -121,21 +113,4 @@ async function unusedClusterFile(
   if (!isGenerated(main?.text ?? '') || composeFiles.some((file) => file.path === path)) return [];
   const file = await readTextFile(path).catch(() => null);
   return file !== null && isGenerated(file.text) ? [file] : [];
-}
-
-/** Never masked: image references, the project's name and paths (docs/contract.md 6.7). */
-function keptTexts(project: ComposeProject, containers: readonly Container[], model?: Model): string[] {
-  const images = [
-    ...containers.map(({ imageReference }) => imageReference),
-    ...Object.values(model?.services ?? {}).flatMap(({ image }) => (image ? [image] : [])),
-  ];
-  return [
-    project.name,
-    project.directory,
-    ...[...project.files, ...project.envFiles].flatMap((file) => [file, basename(file)]),
-    ...containers.map(({ imageId }) => imageId),
-    ...containers.flatMap(({ mounts }) => mounts.flatMap(({ source, destination }) => [source, destination])),
-    // The repository alone is kept, too: the new release is another tag of it.
-    ...images.flatMap((image) => [image, parseReference(image)?.repository ?? image]),
-  ];
 }

@@ -4,18 +4,18 @@ import pino from 'pino';
 import type { Level, Phase, ProgressEvent } from '../../progress/event.ts';
 import { formatLine } from '../../progress/line.ts';
 import { createMask } from './mask.ts';
+import { type Confidences, Secrets } from './secrets.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 export type Sink = (event: ProgressEvent, fields: Fields) => void;
-export type Mask = (text: string) => string;
+type Mask = (text: string) => string;
 
 /** The story of a run, one event a line. Everything that leaves goes through the mask. */
 export class Log {
   #phase: Phase = 'inspect';
-  /** Hidden whatever the mask is made of: passwords of registries. */
-  alwaysHidden: readonly string[] = [];
+  readonly #secrets = new Secrets();
   /** Logins in addresses are hidden from the first line on. */
-  #mask: Mask = createMask({ secrets: [], keep: [] });
+  #mask: Mask = createMask(this.#secrets);
   readonly #sinks: Sink[];
   /** Lines so far, for a copy that begins in mid-run. */
   readonly #lines: string[] = [];
@@ -24,9 +24,9 @@ export class Log {
     this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
   }
 
-  /** From here on these values never leave. */
-  hide(mask: Mask): void {
-    this.#mask = mask;
+  /** From here on these values never leave, whatever is learnt later. `tell` is asked at the next line: many runs print little. */
+  learn(tell: () => Confidences): void {
+    this.#secrets.learn(tell);
   }
 
   /** The lines from here on are of this phase. Only the log knows it: it prints the phase, and nothing is decided by it. */
@@ -52,6 +52,7 @@ export class Log {
 
   /** What stands in the log for it. */
   masked(text: string): string {
+    if (this.#secrets.hasGrown()) this.#mask = createMask(this.#secrets);
     return this.#mask(text);
   }
 
@@ -84,8 +85,9 @@ export class Log {
 
   #emit(level: Level, message: string, fields: Fields, percent?: number): void {
     const time = new Date().toISOString();
-    const shown = maskDeep(fields, this.#mask) as Fields;
-    for (const line of this.#mask(message).split(/\r?\n/)) {
+    const mask = (text: string) => this.masked(text);
+    const shown = maskDeep(fields, mask) as Fields;
+    for (const line of mask(message).split(/\r?\n/)) {
       const event: ProgressEvent = {
         time,
         level,

@@ -1,10 +1,13 @@
+import { looksSecret, type Secret } from '../../compose/secret-texts.ts';
+import { phases } from '../../progress/event.ts';
 import { outcomes } from '../../progress/outcome.ts';
+import { errorCodes } from '../../progress/update-error.ts';
 import { parseTag } from '../../release/tag.ts';
 
 export interface MaskOptions {
   /** Everything that may hold a secret: env files, environments of services. */
-  secrets: Iterable<{ key: string; value: string }>;
-  /** Image references, the project's name, paths: a value that lies wholly inside one of them is shown there. */
+  secrets: Iterable<Secret>;
+  /** Image references, names of the project and of services, paths: a value that lies wholly inside one is shown there. */
   keep: Iterable<string>;
   /** Masked whatever they are, such as the passwords of registries. */
   extra?: Iterable<string>;
@@ -12,7 +15,6 @@ export interface MaskOptions {
 
 const hidden = '***';
 const headLength = 4;
-const secretKey = /PASS|SECRET|TOKEN|KEY|AUTH|CREDENTIAL/i;
 // The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
 const urlCredentials = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@:]*:[^\s/?#]*@/gi;
 
@@ -24,7 +26,7 @@ export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: s
   const kept = new Set([...keep].filter((text) => text !== ''));
   const values = new Set<string>();
   for (const { key, value } of secrets) {
-    const shortest = secretKey.test(key) ? 4 : 8;
+    const shortest = looksSecret(key) ? 4 : 8;
     for (const text of [value, ...value.split('\n')].map((line) => line.trim())) {
       if (text.length >= shortest && !kept.has(text) && !isWord(text)) values.add(text);
     }
@@ -37,15 +39,18 @@ export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: s
     hideSecrets(text, findSecrets(text), findKept(text, isWhole)).replace(urlCredentials, `$1${hidden}@`);
 }
 
-/** Words that the log is made of, and that the server reads back from it, are no secrets. */
-const isWord = (text: string): boolean =>
-  parseTag(text).kind !== 'other' || outcomes.some((outcome) => outcome === text);
+const words = new Set<string>([...outcomes, ...phases, ...errorCodes]);
 
-/** How a value is printed by this program, by compose and by the engine. */
+/** Words that the log is made of, and that the server reads back from it, are no secrets. */
+const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
+
+/** How a value is printed by this program, by compose and by the engine; compose doubles each `$` first. */
 function forms(value: string): string[] {
-  const json = JSON.stringify(value).slice(1, -1);
-  const goJson = json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
-  const printed = [value, json, goJson, value.replaceAll('$', '$$$$'), value.replaceAll("'", "''")];
+  const printed = [value, value.replaceAll('$', '$$$$')].flatMap((text) => {
+    const json = JSON.stringify(text).slice(1, -1);
+    const goJson = json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
+    return [text, json, goJson, text.replaceAll("'", "''")];
+  });
   // encodeURIComponent throws at a lone surrogate.
   if (!/\p{Cs}/u.test(value)) printed.push(encodeURIComponent(value), encodeURI(value));
   return [...new Set(printed)];

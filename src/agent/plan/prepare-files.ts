@@ -4,6 +4,9 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
+import { learnFiles } from '../inspect/learn-files.ts';
+import type { Log } from '../log/log.ts';
+import { confidencesOfModel } from '../log/secrets.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from './needed-variables.ts';
@@ -28,16 +31,22 @@ export function askModelEarly(installation: Installation, plan: UpdatePlan): Ear
 /**
  * Drafts the files once, asks compose what it makes of them, and proves that. Nothing on the disk changes.
  * @param pulled the local images behind the plan's references; `backup` is where files will be kept, for people;
- *   `early` is what `askModelEarly` gave
- * Refusals: downgrade, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported. Failure: proof-failed.
+ *   `early` is what `askModelEarly` gave; `log` is told what must not be printed of the files that will be
+ * Refusals: downgrade, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
+ * Failure: proof-failed.
  */
 export async function prepareFiles(
   engine: Engine,
   installation: Installation,
   plan: UpdatePlan,
-  pulled: { images: ReadonlyMap<string, Image>; backup: string; early?: EarlyDraft | null },
+  pulled: {
+    images: ReadonlyMap<string, Image>;
+    backup: string;
+    early?: EarlyDraft | null;
+    log: Pick<Log, 'learn'>;
+  },
 ): Promise<FilePlan> {
-  const { images, backup, early = null } = pulled;
+  const { images, backup, early = null, log } = pulled;
   const version = pulledVersion(installation, plan, images);
   const steps = checkStepping(installation, plan, images);
   const image = images.get(plan.app.to);
@@ -46,7 +55,11 @@ export async function prepareFiles(
       ? await takeReleaseFiles(engine, installation, image, backup)
       : { texts: [], warnings: [] };
   const draft = early?.draft ?? draftFiles(installation, plan, { images, release: taken.texts });
+  if (draft.changes.length > 0) {
+    await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
+  }
   const model = await (early?.model ?? modelOf(installation, draft, taken.texts));
+  log.learn(() => confidencesOfModel(model));
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);

@@ -21,7 +21,8 @@ export async function prepareConfig(
   });
   const config: Record<string, unknown> = {};
   if (text !== null) {
-    log.alwaysHidden = credentialSecrets(text);
+    const extra = credentialSecrets(text);
+    log.learn(() => ({ extra }));
     await adopt(text, source, config, log);
   }
   await mkdir(directory, { recursive: true, mode: 0o700 });

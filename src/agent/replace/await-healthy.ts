@@ -4,6 +4,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
+import { confidencesOfContainers } from '../log/secrets.ts';
 import { type HealthReport, HealthWatch } from './health.ts';
 
 /** Events come as they happen; this is for what no event tells, and for those that are lost with the engine. */
@@ -27,7 +28,7 @@ export async function awaitHealthy(
   let nextBeat = Date.now() + heartbeatMs;
   try {
     for (;;) {
-      const verdict = watch.look(await inspectContainers(engine, all), Date.now());
+      const verdict = watch.look(await look(), Date.now());
       if (verdict.kind === 'well') return verdict.reports;
       if (verdict.kind === 'unwell') {
         const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
@@ -41,6 +42,17 @@ export async function awaitHealthy(
     }
   } finally {
     events.close();
+  }
+
+  /** What they print may quote a value that was put into a file after this run had read it. */
+  async function look(): Promise<Container[]> {
+    const containers = await inspectContainers(engine, all);
+    log.learn(() => confidencesOfContainers(containers));
+    // Only the beginning of a health check's output is shown: cut first, half a password would be.
+    return containers.map((container) => ({
+      ...container,
+      lastHealthOutput: log.masked(container.lastHealthOutput),
+    }));
   }
 }
 

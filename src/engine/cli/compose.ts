@@ -43,8 +43,8 @@ export interface Model {
   networks?: Record<string, { name?: string; external?: boolean } | null>;
   volumes?: Record<string, { name?: string; external?: boolean } | null>;
   /** `environment` names the variable that the content comes from. */
-  configs?: Record<string, { file?: string; environment?: string } | null>;
-  secrets?: Record<string, { file?: string; environment?: string } | null>;
+  configs?: Record<string, { file?: string; content?: string; environment?: string } | null>;
+  secrets?: Record<string, { file?: string; content?: string; environment?: string } | null>;
 }
 
 export interface ConfigOptions {

@@ -2,11 +2,8 @@ import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createMask } from '../../../src/agent/log/mask.ts';
 import { parseLine } from '../../../src/progress/line.ts';
 import { rememberingLog } from '../../build-plan.ts';
-
-const hide = (...secrets: string[]) => createMask({ secrets: [], keep: [], extra: secrets });
 
 describe('Log', () => {
   it('says each line with its level, the phase it is in, and the percent where one is given', () => {
@@ -44,7 +41,7 @@ describe('Log', () => {
   it('hides what it is told to from then on, in sentences and in fields however deep', () => {
     const { log, lines, fields } = rememberingLog();
     log.info('hunter2', { a: 'hunter2' });
-    log.hide(hide('hunter2'));
+    log.learn(() => ({ extra: ['hunter2'] }));
     log.warn('is hunter2', {
       a: 'xhunter2',
       b: ['hunter2', 7],
@@ -62,7 +59,7 @@ describe('Log', () => {
 
   it('hides a secret of several lines before it is cut into lines', () => {
     const { log, lines } = rememberingLog();
-    log.hide(hide('ab\ncd'));
+    log.learn(() => ({ extra: ['ab\ncd'] }));
     log.info('key ab\ncd.');
     expect(lines).toEqual(['info: key ***.']);
   });
@@ -87,7 +84,7 @@ describe('copyTo', () => {
 
   it('has the log from its first line on, masked, for the owner alone', async () => {
     const { log } = rememberingLog();
-    log.hide(hide('hunter2'));
+    log.learn(() => ({ extra: ['hunter2'] }));
     log.info('before hunter2');
     log.copyTo(path);
     log.progress(10, 'after\nhunter2');

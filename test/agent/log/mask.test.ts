@@ -13,6 +13,7 @@ describe('createMask', () => {
     ['every time', { NOTE: 'longvalue' }, 'longvalue,longvalue', '***,***'],
     ['inside a word', { NOTE: 'longvalue' }, 'xlongvaluey', 'x***y'],
     ['a short value of a secret key', { DB_PASSWORD: 'hunt' }, 'pw hunt', 'pw ***'],
+    ['a key that says so in a word of its own', { API_KEY: 'abcd', auth: 'efgh' }, 'abcd efgh', '*** ***'],
     ['a secret key in small letters', { apiToken: 'abcd' }, 'abcd', '***'],
     ['the longest first', { A: 'abcdefgh', B: 'abcdefghij' }, 'abcdefghijk', '***k'],
     ['values that overlap', { A: 'abcdefgh', B: 'efghijkl' }, '<abcdefghijkl>', '<***>'],
@@ -20,6 +21,7 @@ describe('createMask', () => {
     ['a value in JSON as Go writes it', { A: 'a<b>&c-long' }, '"a\\u003cb\\u003e\\u0026c-long"', '"***"'],
     ['a value in a URL', { A: 'p@ss w/rd' }, 'x=p%40ss%20w%2Frd', 'x=***'],
     ['a value as compose config writes it', { A: 'pa$$w$ord' }, 'A: pa$$$$w$$ord', 'A: ***'],
+    ['a value in JSON as compose config writes it', { A: 'pa$s"word' }, '"pa$$s\\"word"', '"***"'],
     ['a value in single quotes', { A: "it's long" }, "'it''s long'", "'***'"],
     ['the lines of a value', { KEY: '-----BEGIN-----\nabcd1234\nxyz\n' }, 'abcd1234 and xyz', '*** and xyz'],
     ['a value of several lines', { KEY: 'abcd1234\nxyz' }, 'abcd1234\nxyz', '***'],
@@ -33,6 +35,13 @@ describe('createMask', () => {
 
   it.each<[string, Record<string, string>, string, string[]]>([
     ['a short value', { NOTE: 'seven77' }, 'seven77', []],
+    [
+      'a short value of a key that only sounds so',
+      { KEYBOARD: 'qwertz', AUTHOR: 'kim b', MY_KEYS: 'abcd' },
+      'qwertz kim b abcd',
+      [],
+    ],
+    ['a phase and a code', { MODE: 'recreate', A_TOKEN: 'pull-unknown' }, 'recreate (pull-unknown)', []],
     ['a very short value of a secret key', { PASS: 'abc' }, 'abc', []],
     [
       'a release tag',

@@ -1,0 +1,57 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
+import {
+  secretFilesOf,
+  secretsOfContent,
+  secretsOfEnvFiles,
+  secretsOfProject,
+  secretsOfRawEnvFile,
+} from '../../compose/secret-texts.ts';
+import type { TextFile } from '../../files/text-file.ts';
+import type { Log } from '../log/log.ts';
+
+const maxBytes = 5 * 1024 * 1024;
+
+/**
+ * Hides what a project's files hold, and those that they lead to: env files of services, files of secrets. `find` says
+ * where a host path is here, null where it is not mounted. Never throws: compose says what is wrong with a file.
+ */
+export async function learnFiles(
+  log: Pick<Log, 'learn'>,
+  files: ProjectFiles,
+  find: (path: string) => string | null = (path) => path,
+): Promise<void> {
+  const { envFiles, secretFiles } = secretFilesOf(files);
+  const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles];
+  log.learn(() => ({
+    secrets: secretsOfProject(files),
+    keep: [directoryOf(files), ...paths.flatMap((path) => [path, basename(path)])],
+  }));
+  const [env, secret] = await Promise.all([readAll(envFiles, find), readAll(secretFiles, find)]);
+  log.learn(() => ({
+    secrets: [
+      // Compose resolves their variables by the project's own, and one after the other.
+      ...secretsOfEnvFiles([...files.envFiles, ...env]),
+      ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
+      ...secret.flatMap(({ text }) => secretsOfContent(text)),
+    ],
+  }));
+}
+
+async function readAll(paths: readonly string[], find: (path: string) => string | null): Promise<TextFile[]> {
+  const files = await Promise.all(
+    paths.map(async (path): Promise<TextFile[]> => {
+      const here = find(path);
+      const text = here === null ? null : await readTolerantly(here).catch(() => null);
+      return text === null ? [] : [{ path, text }];
+    }),
+  );
+  return files.flat();
+}
+
+/** What is no UTF-8 is read as far as it is. Reading a pipe would wait for ever. */
+async function readTolerantly(path: string): Promise<string | null> {
+  const found = await stat(path);
+  return found.isFile() && found.size <= maxBytes ? await readFile(path, 'utf8') : null;
+}

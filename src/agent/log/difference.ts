@@ -1,0 +1,37 @@
+import type { Change } from '../../compose/draft.ts';
+import { findAssignments } from '../../compose/env-file.ts';
+import { allEnvFiles, type ProjectFiles } from '../../compose/project-files.ts';
+import { unifiedDiff } from '../../files/unified-diff.ts';
+
+/**
+ * What changes in a file, for people. Of an env file only the lines that change: what stands beside them, or behind
+ * them as a comment, may be a password that somebody has put out of use.
+ */
+export function difference(
+  name: string,
+  { path, before, after }: Pick<Change, 'path' | 'before' | 'after'>,
+  files: ProjectFiles,
+): string[] {
+  const isEnvFile = path === files.newEnvFile || allEnvFiles(files).some((file) => file.path === path);
+  if (!isEnvFile) return unifiedDiff(name, before, after);
+  return unifiedDiff(name, before, after, 0).map((line, index) => (index < 2 ? line : withoutComment(line)));
+}
+
+/** `+SVC_VERSION=v1.5.0 # …` */
+function withoutComment(line: string): string {
+  const sign = line.charAt(0);
+  if (sign !== '+' && sign !== '-') return line;
+  const text = line.slice(1);
+  const [assignment] = assignmentsIn(text);
+  if (!assignment) return `${sign}…`;
+  const valueEnd = assignment.end + assignment.quote.length;
+  return `${sign}${text.slice(0, valueEnd)}${text.slice(valueEnd).replace(/#.*?(\r?)$/, '# …$1')}`;
+}
+
+function assignmentsIn(line: string) {
+  try {
+    return findAssignments(line);
+  } catch {
+    return [];
+  }
+}

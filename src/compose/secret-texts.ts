@@ -1,0 +1,211 @@
+import { dirname } from 'node:path';
+import { isMap, isScalar, isSeq, type Node } from 'yaml';
+import type { TextFile } from '../files/text-file.ts';
+import { type ComposeFile, readComposeFile } from './compose-file.ts';
+import { type Layer, pathIn, reachOf, resolvedText } from './layers.ts';
+import { allEnvFiles, directoryOf, type ProjectFiles } from './project-files.ts';
+import { writtenValues } from './variables.ts';
+import type { YamlDocument } from './yaml-document.ts';
+
+// What of a project's files nobody else is to read (docs/contract.md 6.6). Nothing here throws: a file that compose
+// rejects may hold a password as well, and compose quotes what it rejects.
+
+/** A text that must not be printed; what its key looks like decides from which length on. */
+export interface Secret {
+  key: string;
+  value: string;
+}
+
+const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
+// As a part of a word they say nothing: KEYBOARD, MONKEY, AUTHOR.
+const wholeWord = /(?:^|_)(?:KEY|AUTH)(?:_|$)/i;
+
+export const looksSecret = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
+
+/** The values of env files as compose reads them; of one that compose rejects, line by line. */
+export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
+  const readable = files.filter((file) => valuesOf([file]) !== null);
+  const unreadable = files.filter((file) => !readable.includes(file));
+  return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => secretsOfLines(text))];
+}
+
+function valuesOf(files: readonly TextFile[]): Secret[] | null {
+  try {
+    return writtenValues(files);
+  } catch {
+    return null;
+  }
+}
+
+/** Of a text that cannot be read: each line whole, and what stands behind each `=` or `:`, commented out or not. */
+export function secretsOfLines(text: string): Secret[] {
+  return linesOf(text).flatMap((line) => {
+    const bare = line.replace(/^#+\s*/, '');
+    const { key, value } = split(bare);
+    const inside = [...bare.matchAll(/([\w.-]*)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)/g)];
+    return [
+      ...[line, bare].map((whole) => ({ key: '', value: whole })),
+      ...value.map((each) => ({ key, value: each })),
+      ...inside.map(([, name = '', each = '']) => ({
+        key: name,
+        value: each.replace(/^(["'])(.*)\1$/, '$2'),
+      })),
+    ];
+  });
+}
+
+/** Of an env file that is read without quotes and comments (`format: raw`): what stands behind each first `=`. */
+export const secretsOfRawEnvFile = (text: string): Secret[] =>
+  linesOf(text).flatMap((line) => {
+    const at = line.indexOf('=');
+    return at < 0 ? [] : [{ key: line.slice(0, at).trim(), value: line.slice(at + 1) }];
+  });
+
+/** Of a file of a secret, or of an inline config: each line, and what stands behind its first `=` or `:`. */
+export const secretsOfContent = (text: string): Secret[] =>
+  linesOf(text).flatMap((line) => [line, ...split(line).value].map((value) => ({ key: '', value })));
+
+const linesOf = (text: string): string[] =>
+  text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+/** The value also without its quotes, a comma of JSON and an inline comment. */
+function split(line: string): { key: string; value: string[] } {
+  const at = line.search(/[=:]/);
+  if (at < 0) return { key: '', value: [] };
+  const key = line
+    .slice(0, at)
+    .replace(/^(?:-|export)\s+/, '')
+    .replaceAll(/["'\s]/g, '');
+  const value = line.slice(at + 1).trim();
+  const bare = value.replace(/\s+#.*$/, '').replace(/,$/, '');
+  return { key, value: [...new Set([value, bare, bare.replace(/^(["'])(.*)\1$/s, '$2')])] };
+}
+
+/** Paths of what must be read for its secrets: env files of services, and files of secrets. */
+export function secretFilesOf(files: ProjectFiles): { envFiles: string[]; secretFiles: string[] } {
+  const envFiles = new Set<string>();
+  const secretFiles = new Set<string>();
+  for (const layer of layersOf(files)) {
+    for (const name of layer.file.services) {
+      for (const link of tolerantly(() => layer.file.service(name)?.envFiles) ?? []) {
+        tolerantly(() => envFiles.add(pathIn(layer, link)));
+      }
+    }
+    for (const path of tolerantly(() => filesOfSecrets(layer.file)) ?? []) {
+      tolerantly(() => secretFiles.add(pathIn(layer, { path, line: 1 })));
+    }
+  }
+  for (const { path } of allEnvFiles(files)) envFiles.delete(path);
+  return { envFiles: [...envFiles], secretFiles: [...secretFiles] };
+}
+
+const filesOfSecrets = (file: ComposeFile): string[] =>
+  entriesOf(file, 'secrets')
+    .map(({ yaml, entry }) => textOf(yaml.get(entry, 'file')))
+    .filter((path) => path !== null);
+
+/** What the files themselves hold: values of env files and of environments, inline configs and secrets. */
+export function secretsOfProject(files: ProjectFiles): Secret[] {
+  const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
+  return [
+    ...secretsOfEnvFiles(allEnvFiles(files)),
+    ...layersOf(files).flatMap((layer) => [
+      ...(tolerantly(() => environments(layer)) ?? []),
+      ...(tolerantly(() => contents(layer)) ?? []),
+    ]),
+    ...composeFiles.flatMap((file) => {
+      const isReadable = tolerantly(() => readComposeFile(file)) !== null;
+      return isReadable ? commentedOut(file.text) : secretsOfLines(file.text);
+    }),
+  ];
+}
+
+function environments(layer: Layer): Secret[] {
+  return entriesOf(layer.file, 'services').flatMap(({ yaml, entry }) => {
+    const environment = yaml.get(entry, 'environment');
+    if (isSeq(environment)) {
+      return environment.items.flatMap((item) => {
+        const text = textOf(yaml.follow(item)) ?? '';
+        const at = text.indexOf('=');
+        return at < 0 ? [] : written(layer, text.slice(0, at), text.slice(at + 1));
+      });
+    }
+    return yaml.keys(environment).flatMap((key) => {
+      const node = yaml.get(environment, key);
+      const text = textOf(node);
+      if (text === null) return [];
+      // Folded over several lines, it stands otherwise in the file than compose reads it.
+      const [from = 0, to = 0] = node?.range ?? [];
+      const source = layer.file.file.text.slice(from, to);
+      return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
+    });
+  });
+}
+
+function contents(layer: Layer): Secret[] {
+  const entries = [...entriesOf(layer.file, 'configs'), ...entriesOf(layer.file, 'secrets')];
+  return entries.flatMap(({ yaml, entry }) => {
+    const content = textOf(yaml.get(entry, 'content'));
+    const variable = textOf(yaml.get(entry, 'environment'));
+    const value = variable === null ? null : tolerantly(() => layer.variables(variable));
+    return [
+      ...(content === null ? [] : written(layer, '', content)),
+      ...(value === null ? [] : [{ key: '', value: value.text }]),
+    ].flatMap((secret) => secretsOfContent(secret.value));
+  });
+}
+
+/** Somebody's old password beside the line that changes would stand in the difference. */
+const commentedOut = (text: string): Secret[] =>
+  linesOf(text)
+    .filter((line) => line.startsWith('#'))
+    .flatMap((line) => {
+      const { key, value } = split(line.replace(/^[#\s]+/, ''));
+      return looksSecret(key) ? value.map((each) => ({ key, value: each })) : [];
+    });
+
+/** A value as it is written, and with its variables resolved, where they can be. */
+function written(layer: Layer, key: string, text: string): Secret[] {
+  const resolved = tolerantly(() => resolvedText(layer, text, key));
+  return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
+}
+
+/** Each file in each place; where the files do not fit together, each by itself. */
+function layersOf(files: ProjectFiles): Layer[] {
+  const reached = tolerantly(() => reachOf(files).layers);
+  if (reached !== null) return reached;
+  return [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap((file): Layer[] => {
+    const read = tolerantly(() => readComposeFile(file));
+    if (read === null) return [];
+    const base = files.composeFiles.includes(file) ? directoryOf(files) : dirname(file.path);
+    return [{ file: read, name: file.path, base, variables: () => null, follows: true }];
+  });
+}
+
+interface Entry {
+  yaml: YamlDocument;
+  entry: Node | null;
+}
+
+/** The entries of a section (`services`, `configs`, `secrets`) in all documents of a file. */
+function entriesOf({ documents }: ComposeFile, section: string): Entry[] {
+  return documents.flatMap((yaml) => {
+    const map = yaml.get(yaml.contents, section);
+    if (!isMap(map)) return [];
+    return yaml.keys(map).map((name) => ({ yaml, entry: yaml.get(map, name) }));
+  });
+}
+
+const textOf = (node: Node | null): string | null =>
+  isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : null;
+
+function tolerantly<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
