@@ -1,0 +1,118 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Cancellation } from '../../../src/agent/process/cancellation.ts';
+import type { World } from '../../../src/agent/process/world.ts';
+import { pullAdded, pullMoves } from '../../../src/agent/pull/obtain-images.ts';
+import { Journal } from '../../../src/agent/state/journal.ts';
+import type { Engine } from '../../../src/engine/cli/engine.ts';
+import { journalData } from '../../build.ts';
+import {
+  composeText,
+  engineWith,
+  installed,
+  modelOf,
+  planTo,
+  projectFiles,
+  rememberingLog,
+  updateOptions,
+} from '../../build-plan.ts';
+
+afterEach(() => {
+  for (const name of ['SIGINT', 'SIGTERM']) process.removeAllListeners(name);
+});
+
+const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/worker:v1.0.0' }) };
+const local = (...references: string[]): Promise<Engine> =>
+  engineWith(
+    Object.fromEntries(
+      references.map((reference) => [`/images/${reference}/json`, { Id: `sha256:${reference}` }]),
+    ),
+  );
+
+function world(engine: Engine): { world: World; lines: string[] } {
+  const { log, lines } = rememberingLog();
+  return {
+    world: { engine, options: updateOptions(), log, cancellation: new Cancellation(log), startedAt: 0 },
+    lines,
+  };
+}
+
+/** An installation, the plan for v1.1.0, and what is said; the services in `kept` have pull_policy never. */
+async function pullFor(kept: readonly string[], here: readonly string[]) {
+  const more = Object.fromEntries(kept.map((name) => [name, { pull_policy: 'never' }]));
+  const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
+  const { world: doors, lines } = world(await local(...here));
+  // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
+  const images = await pullMoves(doors, from, planTo('v1.1.0', from), 0).then(
+    (found) => [...found].map(([reference, { id }]) => [reference, id]),
+    (error: Error) => error.message,
+  );
+  return { images, lines };
+}
+
+describe('pullMoves', () => {
+  const [app, worker] = ['acme/svc:v1.1.0', 'acme/worker:v1.1.0'];
+  const left = (name: string, reference: string) =>
+    `info: ${name} has pull_policy never: the local ${reference} counts`;
+  const late = (references: string) => `${references}: not pulled within the time allowed`;
+
+  it.each<[string, string[], string[], unknown, string[]]>([
+    [
+      'takes what is local, where nothing is to be pulled',
+      ['app', 'worker'],
+      [app, worker],
+      [
+        [app, `sha256:${app}`],
+        [worker, `sha256:${worker}`],
+      ],
+      [left('app', app), left('worker', worker)],
+    ],
+    [
+      'fails where that is not there',
+      ['app', 'worker'],
+      [app],
+      `${worker} is not on this machine`,
+      [left('app', app), left('worker', worker)],
+    ],
+    ['pulls the others', ['app'], [app, worker], late(worker), [left('app', app)]],
+    ['pulls all, though they are local', [], [app, worker], late(`${app}, ${worker}`), []],
+  ])('%s', async (_, kept, here, images, lines) => {
+    expect(await pullFor(kept, here)).toEqual({ images, lines });
+  });
+});
+
+describe('pullAdded', () => {
+  let state = '';
+  beforeEach(async () => {
+    state = await mkdtemp(join(tmpdir(), 'obtain-'));
+  });
+  afterEach(() => rm(state, { recursive: true, force: true }));
+  const noted = [{ reference: 'acme/svc:v1.1.0', imageId: 'sha256:0' }];
+  const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
+
+  it('does nothing for none', async () => {
+    const journal = begun();
+    const { world: doors, lines } = world(await local());
+    expect(await pullAdded(doors, installed(texts), new Map(), { journal, deadline: 0 })).toEqual(new Map());
+    expect([journal.data.tags, lines]).toEqual([noted, []]);
+  });
+
+  it('notes what the tags name before it pulls', async () => {
+    const journal = begun();
+    const added = new Map([
+      ['cron', 'acme/cron:v2'],
+      ['app', 'acme/next:v1.1.0'],
+    ]);
+    const { world: doors } = world(await local('acme/cron:v2'));
+    const pulled = pullAdded(doors, installed(texts), added, { journal, deadline: 0 });
+    await expect(pulled).rejects.toThrow(
+      'acme/cron:v2, acme/next:v1.1.0: not pulled within the time allowed',
+    );
+    expect(journal.data.tags).toEqual([
+      ...noted,
+      { reference: 'acme/cron:v2', imageId: 'sha256:acme/cron:v2' },
+    ]);
+  });
+});
