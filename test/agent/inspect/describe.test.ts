@@ -1,0 +1,135 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { describe, expect, it } from 'vitest';
+import { describeInstallation, fromWord } from '../../../src/agent/inspect/describe.ts';
+import type { Installation } from '../../../src/agent/inspect/installation.ts';
+import type { Container } from '../../../src/engine/container.ts';
+import { container } from '../../build.ts';
+import { composeText, installed, rememberingLog } from '../../build-plan.ts';
+
+function lines(from: Installation): string[] {
+  const { log, lines } = rememberingLog();
+  describeInstallation(from, log);
+  return lines;
+}
+
+const both = {
+  'compose.yaml': composeText({ app: 'acme/svc:${V}', worker: 'acme/svc:${V}' }),
+  '.env': 'V=v1.0.0',
+};
+const down = { status: 'exited' };
+const [app, worker] = [[container('app-1')], [container('worker-1')]];
+
+describe('describeInstallation', () => {
+  it.each<[Record<string, string>, Installation['kind'], string]>([
+    [
+      both,
+      'user-written',
+      'app and worker run v1.0.0; compose.yaml is user-written, pinned by V in .env line 1',
+    ],
+    [both, 'generated', 'app and worker run v1.0.0; compose.yaml is generated, pinned by V in .env line 1'],
+    [
+      { 'parts/svc.json': '{"services": {"app": {"image": "acme/svc:v1.0.0"}}}' },
+      'user-written',
+      'app runs v1.0.0; svc.json is user-written, pinned by image of app in parts/svc.json line 1',
+    ],
+    [
+      { 'compose.yaml': composeText({ app: 'svc:v1.0.0', worker: 'svc:v1.0.0' }) },
+      'user-written',
+      'app and worker run v1.0.0; compose.yaml is user-written, pinned by image of app in compose.yaml line 3 and image of worker in compose.yaml line 5',
+    ],
+  ])('says what runs and what pins it: %j, %s', (texts, kind, expected) => {
+    expect(lines(installed(texts, { kind }))).toEqual([`info: ${expected}`]);
+  });
+
+  it('tells machines the version and the kind', () => {
+    const { log, fields } = rememberingLog();
+    describeInstallation(installed(both, { kind: 'generated' }), log);
+    expect(fields).toEqual([{ from: 'v1.0.0', kind: 'generated' }]);
+  });
+
+  it('says that nothing guards against a downgrade where no version is known', () => {
+    const services = { app: [container('app-1', { imageReference: 'acme/svc:edge' })], worker };
+    expect(lines(installed(both, { services, runningVersion: null }))).toEqual([
+      'info: app and worker run edge; compose.yaml is user-written, pinned by V in .env line 1',
+      'info: the running images do not tell their version: there is no check against a downgrade',
+    ]);
+  });
+
+  it.each<[string, Container[], Container[], string[]]>([
+    ['all runs', app, worker, []],
+    [
+      'the app is down',
+      [container('app-1', down)],
+      worker,
+      ['info: app is stopped: it is updated and started'],
+    ],
+    ['the app has several', [container('app-1'), container('app-2')], worker, ['info: app has 2 containers']],
+    [
+      'the app has several, all down',
+      [container('app-1', down), container('app-2', down)],
+      worker,
+      ['info: app is stopped: it is updated and started'],
+    ],
+    [
+      'the worker is down',
+      app,
+      [container('worker-1', down)],
+      ['info: worker is stopped: it is updated and left stopped'],
+    ],
+    ['the worker is paused', app, [container('worker-1', { status: 'paused' })], []],
+    [
+      'the worker has several',
+      app,
+      [container('worker-1'), container('worker-2'), container('worker-3')],
+      ['info: worker has 3 containers'],
+    ],
+    [
+      'one of the worker is down',
+      app,
+      [container('worker-1'), container('worker-2', down)],
+      ['info: worker has 2 containers, svc-worker-2 is stopped and left stopped'],
+    ],
+    [
+      'two of the worker are down',
+      app,
+      [container('worker-1', down), container('worker-2', down), container('worker-3')],
+      [
+        'info: worker has 3 containers, svc-worker-1 is stopped and left stopped, svc-worker-2 is stopped and left stopped',
+      ],
+    ],
+  ])('says so where %s', (_, app, worker, expected) => {
+    expect(lines(installed(both, { services: { app, worker } })).slice(1)).toEqual(expected);
+  });
+
+  it('warns of a worker that something interrupted has left down', () => {
+    const from = installed(both);
+    const [facts] = from.workers;
+    if (facts === undefined) throw new Error('it has a worker');
+    const interrupted = { ...facts, containers: [container('worker-1', down)], running: 1 };
+    expect(lines({ ...from, workers: [interrupted] }).slice(1)).toEqual([
+      'warn: worker is stopped since something was interrupted that replaced it: it is started again',
+    ]);
+  });
+
+  it('names what is recreated because it lives in a namespace', () => {
+    const from = installed(both, { followers: { tail: [container('tail-1')] } });
+    expect(lines(from).slice(1)).toEqual([
+      'info: tail shares a namespace with app and worker: it is recreated with it',
+    ]);
+  });
+});
+
+it.each<[string | null, string, string]>([
+  ['1.0.0', 'acme/svc:latest', 'v1.0.0'],
+  [null, 'acme/svc:edge', 'edge'],
+  [null, 'registry:5000/acme/svc:edge', 'edge'],
+  [null, '', 'an unknown version'],
+])('fromWord of version %s and %j is %s', (runningVersion, imageReference, expected) => {
+  const services = { app: [container('app-1', { imageReference })], worker };
+  expect(fromWord(installed(both, { services, runningVersion }))).toBe(expected);
+});
+
+it('fromWord of an app without a container is an unknown version', () => {
+  const from = installed(both, { services: { app: [], worker }, runningVersion: null });
+  expect(fromWord(from)).toBe('an unknown version');
+});

@@ -1,0 +1,313 @@
+import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { inspectInstallation } from '../../../src/agent/inspect/inspect.ts';
+import type { Installation } from '../../../src/agent/inspect/installation.ts';
+import { Cancellation } from '../../../src/agent/process/cancellation.ts';
+import type { WasInterrupted } from '../../../src/agent/state/changeover.ts';
+import { composeLabels, versionLabel } from '../../../src/engine/labels.ts';
+import { HostPaths } from '../../../src/files/host-paths.ts';
+import { container as built } from '../../build.ts';
+import { composeText, engineThat, rememberingLog, updateOptions } from '../../build-plan.ts';
+
+let root = '';
+const { PATH } = process.env;
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'inspect-')));
+  await mkdir(join(root, 'svc'));
+});
+afterEach(async () => {
+  process.env.PATH = PATH;
+  for (const name of ['SIGINT', 'SIGTERM']) process.removeAllListeners(name);
+  await rm(root, { recursive: true, force: true });
+});
+
+const at = (name: string) => join(root, 'svc', name);
+
+/** What the engine tells of a container; labels beside those of compose. */
+interface Told {
+  status?: string;
+  image?: string;
+  /** What it was started from; `compose.yaml` by default. */
+  files?: string[];
+  labels?: Record<string, string>;
+  network?: string;
+  pid?: string;
+  ipc?: string;
+}
+
+/** `app-1` as the engine tells of it. */
+function container(
+  place: string,
+  { status, image = 'svc:v1.0.0', files = ['compose.yaml'], labels = {}, network, pid, ipc }: Told = {},
+) {
+  const { id, name, labels: numbered } = built(place);
+  const startedFrom = { [composeLabels.files]: files.map(at).join() };
+  return {
+    Id: id,
+    Name: `/${name}`,
+    Image: 'sha256:old',
+    State: { Status: status ?? 'running' },
+    Config: { Image: image, Labels: { ...numbered, ...startedFrom, ...labels } },
+    HostConfig: { NetworkMode: network, PidMode: pid, IpcMode: ipc },
+  };
+}
+
+interface Case {
+  /** By place and number: `app-1`. */
+  containers?: Record<string, Told>;
+  /** Beside a `compose.yaml` with the services that are asked for. */
+  files?: Record<string, string>;
+  argv?: string[];
+  wasInterrupted?: WasInterrupted;
+  outside?: boolean;
+}
+
+/** Inspects a directory with these files, of which compose makes what the default file says. */
+async function inspect({
+  containers = { 'app-1': {}, 'worker-1': {} },
+  files = {},
+  argv = [],
+  wasInterrupted = () => false,
+  outside = false,
+}: Case = {}): Promise<{ found: Installation; lines: string[] }> {
+  const images = { app: 'svc:v1.0.0', worker: 'svc:v1.0.0', db: 'postgres:17' };
+  const texts = { 'compose.yaml': composeText(images), ...files };
+  for (const [name, text] of Object.entries(texts)) await writeFile(join(root, 'svc', name), text);
+  const services = Object.fromEntries(Object.entries(images).map(([name, image]) => [name, { image }]));
+  // Stands in for compose: it gives its model of the project, whatever it is asked.
+  await writeFile(join(root, 'docker'), `#!/bin/sh\necho '${JSON.stringify({ name: 'svc', services })}'\n`);
+  await chmod(join(root, 'docker'), 0o755);
+  process.env.PATH = `${root}:${PATH}`;
+
+  const told = Object.entries(containers).map(([place, how]) => container(place, how));
+  const engine = await engineThat((from, to) => {
+    const id = /^\/containers\/([^/]+)\/json$/.exec(from.url ?? '')?.[1];
+    const list = told.map(({ Id, Config }) => ({ Id, Labels: Config.Labels }));
+    to.end(JSON.stringify(id === undefined ? list : told.find(({ Id }) => Id === id)));
+  });
+  const directory = join(root, 'svc');
+  const mounted = outside ? join(root, 'elsewhere') : root;
+  const paths = new HostPaths([{ type: 'bind', source: mounted, destination: mounted, writable: true }]);
+  const { log, lines } = rememberingLog();
+  const world = {
+    engine,
+    options: updateOptions(...argv),
+    log,
+    cancellation: new Cancellation(log),
+    startedAt: 0,
+  };
+  const own = built('updater-1');
+  const place = { name: 'svc', directory, mountedAt: directory };
+  const found = await inspectInstallation(
+    world,
+    { own, paths, place, platform: 'linux/amd64' },
+    wasInterrupted,
+  );
+  return { found, lines };
+}
+
+const names = (list: readonly { name: string }[]) => list.map(({ name }) => name);
+
+describe('inspectInstallation: the project', () => {
+  it('reads files and env files from the labels of the app', async () => {
+    const told = { files: ['a.yaml', 'b.yaml'], labels: { [composeLabels.envFiles]: at('prod.env') } };
+    const files = {
+      'a.yaml': composeText({ app: 'svc:v1.0.0' }),
+      'b.yaml': 'services: {}',
+      'prod.env': 'A=1',
+    };
+    const { found } = await inspect({ containers: { 'app-1': told }, files });
+    expect(found.project).toEqual({
+      name: 'svc',
+      directory: join(root, 'svc'),
+      files: [at('a.yaml'), at('b.yaml')],
+      envFiles: [at('prod.env')],
+    });
+    expect(found.files.composeFiles.map(({ path }) => path)).toEqual([at('a.yaml'), at('b.yaml')]);
+    expect(found.files.envFiles).toEqual([{ path: at('prod.env'), text: 'A=1' }]);
+    expect(found.files.newEnvFile).toBe(at('prod.env'));
+  });
+
+  it.each<[string, Told, Told, string]>([
+    ['that runs, of several', { files: ['a.yaml'] }, { files: ['b.yaml'], status: 'exited' }, 'a.yaml'],
+    ['with the highest number, of several that run', { files: ['a.yaml'] }, { files: ['b.yaml'] }, 'b.yaml'],
+    [
+      'with the highest number, of several that do not',
+      { files: ['a.yaml'], status: 'exited' },
+      { files: ['b.yaml'], status: 'exited' },
+      'b.yaml',
+    ],
+  ])('asks the container %s', async (_, first, second, expected) => {
+    const app = composeText({ app: 'svc:v1.0.0' });
+    const { found } = await inspect({
+      containers: { 'app-1': first, 'app-2': second },
+      files: { 'a.yaml': app, 'b.yaml': app },
+    });
+    expect(found.project.files).toEqual([at(expected)]);
+  });
+
+  const own = '# svc:generated\nservices: {app: {image: svc:v1.0.0}}\n';
+  const user = composeText({ app: 'svc:v1.0.0' });
+  it.each<[string, Record<string, string>, Installation['kind']]>([
+    ['compose.yaml with the marker', { 'compose.yaml': own }, 'generated'],
+    ['compose.yaml without it', { 'compose.yaml': user }, 'user-written'],
+    ['compose.yaml with the marker among others', { 'first.yaml': user, 'compose.yaml': own }, 'generated'],
+    ['compose.cluster.yaml alone', { 'compose.cluster.yaml': own }, 'generated'],
+    [
+      'compose.cluster.yaml beside a file of the user',
+      { 'compose.yaml': user, 'compose.cluster.yaml': own },
+      'user-written',
+    ],
+    [
+      'compose.cluster.yaml beside a file of another name',
+      { 'compose.cluster.yaml': own, 'mine.yaml': user },
+      'user-written',
+    ],
+    ['the marker in a file of another name', { 'svc.yaml': own }, 'user-written'],
+  ])('is generated or not by %s', async (_, files, expected) => {
+    const { found } = await inspect({ containers: { 'app-1': { files: Object.keys(files) } }, files });
+    expect(found.kind).toBe(expected);
+  });
+});
+
+describe('inspectInstallation: services', () => {
+  const interrupted: WasInterrupted = ({ name }) => name === 'svc-worker-2';
+  const down = { status: 'exited' };
+
+  it.each<[string, Record<string, Told>, WasInterrupted, [number, number[]], [number, number[]]]>([
+    [
+      'all run',
+      { 'app-1': {}, 'worker-1': {}, 'worker-2': { status: 'paused' } },
+      () => false,
+      [1, []],
+      [2, []],
+    ],
+    [
+      'some are stopped',
+      { 'app-1': down, 'worker-1': down, 'worker-2': down, 'worker-3': {} },
+      () => false,
+      [0, [1]],
+      [1, [1, 2]],
+    ],
+    [
+      'one was interrupted',
+      { 'app-1': {}, 'worker-1': down, 'worker-2': down },
+      interrupted,
+      [1, []],
+      [1, [1]],
+    ],
+  ])('counts what is meant to run where %s', async (_, containers, wasInterrupted, app, worker) => {
+    const { found } = await inspect({ containers, wasInterrupted });
+    expect([found.app, ...found.workers].map(({ running, stopped }) => [running, stopped])).toEqual([
+      app,
+      worker,
+    ]);
+    expect(found.app.pin.referenceText).toBe('svc:v1.0.0');
+  });
+
+  it.each<[string, string[], string[], string[]]>([
+    ['a worker that has no container', [], [], ['info: worker has no container: it is left that way']],
+    [
+      'one that is named',
+      ['--service', 'app', '--service', 'worker'],
+      [],
+      ['info: worker has no container: it is left that way'],
+    ],
+    ['none, where only the app is named', ['--service', 'app'], [], []],
+  ])('leaves alone %s', async (_, argv, workers, expected) => {
+    const { found, lines } = await inspect({ containers: { 'app-1': {}, 'db-1': {} }, argv });
+    expect(names(found.workers)).toEqual(workers);
+    expect(lines).toEqual(expected);
+  });
+
+  it('takes the names that are given, the app first', async () => {
+    const { found } = await inspect({
+      containers: { 'worker-1': {}, 'app-1': {} },
+      argv: ['--service', 'worker', '--service', 'app'],
+    });
+    expect([found.app.name, ...names(found.workers)]).toEqual(['worker', 'app']);
+  });
+
+  it.each<[string, Record<string, Told>, string[]]>([
+    ['network', { 'tail-1': { network: 'container:app-1' } }, ['tail']],
+    ['process ids', { 'tail-1': { pid: 'container:worker-1' } }, ['tail']],
+    ['ipc', { 'tail-1': { ipc: 'container:app-1' } }, ['tail']],
+    [
+      'network, by another one',
+      { 'last-1': { network: 'container:tail-1' }, 'tail-1': { network: 'container:app-1' } },
+      ['tail', 'last'],
+    ],
+    ['nothing', { 'tail-1': { network: 'container:db-1' }, 'last-1': { network: 'host' } }, []],
+    [
+      'network, several times',
+      { 'tail-1': { network: 'container:app-1' }, 'tail-2': { network: 'container:app-1' } },
+      ['tail'],
+    ],
+    ['network of another of its own', { 'app-2': { network: 'container:app-1' } }, []],
+  ])('finds what follows by its %s', async (_, more, expected) => {
+    const { found } = await inspect({ containers: { 'app-1': {}, 'worker-1': {}, 'db-1': {}, ...more } });
+    expect(names(found.followers)).toEqual(expected);
+  });
+
+  const label = (version: string): Told => ({ image: 'svc:latest', labels: { [versionLabel]: version } });
+  it.each<[string, Told, Told, string | null]>([
+    ['the newest tag', { image: 'svc:v1.9.0' }, { image: 'svc:1.10.0-alpine' }, '1.10.0'],
+    ['the newest, whichever service has it', { image: 'svc:v1.10.0' }, { image: 'svc:v1.9.0' }, '1.10.0'],
+    ['a label beside a floating tag', label('1.4.2'), { image: 'svc' }, '1.4.2'],
+    [
+      'the tag where a label says something else',
+      { ...label('2.0.0'), image: 'svc:v1.4.2' },
+      { image: 'svc:edge' },
+      '1.4.2',
+    ],
+    ['a release after its canaries', label('1.6.0-canary.10'), label('1.6.0'), '1.6.0'],
+    ['none that is known', { image: 'svc:edge' }, { image: 'sha256:0123' }, null],
+    ['none where a label is no version', label('nightly'), label('v1'), null],
+  ])('takes for what runs %s', async (_, app, worker, expected) => {
+    const { found } = await inspect({
+      containers: { 'app-1': app, 'worker-1': worker, 'db-1': { image: 'postgres:v99.0.0' } },
+    });
+    expect(found.runningVersion).toBe(expected);
+  });
+});
+
+describe('inspectInstallation refuses', () => {
+  it.each<[string, Record<string, Told>, string]>([
+    ['other containers alone', { 'db-1': {}, 'cron-1': {}, 'db-2': {} }, 'Its containers are of cron, db.'],
+    ['none', {}, 'Its containers are of no service.'],
+  ])('a project without an app: %s', async (_, containers, said) => {
+    const advice = `${said} Start the instance once with docker compose up -d, or name the app service with --service.`;
+    const message = `project svc in ${join(root, 'svc')} has no container of service app`;
+    await expect(inspect({ containers })).rejects.toThrow(
+      expect.objectContaining({ code: 'no-app', message, advice }),
+    );
+  });
+
+  it('a service that is named and does not exist', async () => {
+    const told = inspect({ argv: ['--service', 'app', '--service', 'mailer'] });
+    const advice = 'Its services are app, db, worker: name them with --service.';
+    await expect(told).rejects.toThrow(
+      expect.objectContaining({ code: 'no-app', message: 'no service mailer in project svc', advice }),
+    );
+  });
+
+  it.each([
+    ['', 'no file'],
+    ['-', '-'],
+    ['/opt/svc/compose.yaml,oci://registry/svc', 'oci://registry/svc'],
+  ])('an instance that was started from %j', async (files, what) => {
+    const told = inspect({ containers: { 'app-1': { labels: { [composeLabels.files]: files } } } });
+    const message = `the instance was started from ${what}, which is no file on this host`;
+    await expect(told).rejects.toThrow(expect.objectContaining({ code: 'compose-invalid', message }));
+  });
+
+  it('files that are not mounted', async () => {
+    const message = `the instance was started with ${at('compose.yaml')}, which is not mounted here`;
+    const advice = `Add -v ${join(root, 'svc')}:${join(root, 'svc')} to the docker run command.`;
+    await expect(inspect({ outside: true })).rejects.toThrow(
+      expect.objectContaining({ code: 'outside-mounts', message, advice }),
+    );
+  });
+});

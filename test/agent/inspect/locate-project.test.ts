@@ -1,0 +1,404 @@
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type KnownProject, listProjects, locateProject } from '../../../src/agent/inspect/locate-project.ts';
+import { Journal, type JournalData } from '../../../src/agent/state/journal.ts';
+import { stateDirectory } from '../../../src/agent/state/state-directory.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
+import { HostPaths } from '../../../src/files/host-paths.ts';
+import { journalData } from '../../build.ts';
+import { engineThat, updateOptions } from '../../build-plan.ts';
+
+let root = '';
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'locate-')));
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+/** Of the host, by the places in `root` where they are mounted. */
+type Mounts = Record<string, string>;
+const hostPaths = (mounts: Mounts): HostPaths =>
+  new HostPaths(
+    Object.entries(mounts).map(([here, source]) => ({
+      type: 'bind',
+      source,
+      destination: join(root, here),
+      writable: true,
+    })),
+  );
+
+const known = (name: string, directory: string, ...services: string[]): KnownProject => ({
+  name,
+  directory,
+  services: new Set(services),
+});
+const svc = known('svc', '/opt/svc', 'app', 'worker', 'db');
+const blog = known('blog', '/opt/blog', 'web', 'db');
+
+/** With these files, and every mount as a directory. */
+async function locate(mounts: Mounts, files: string[], projects: KnownProject[], ...argv: string[]) {
+  for (const name of Object.keys(mounts)) await mkdir(join(root, name), { recursive: true });
+  for (const name of files) {
+    await mkdir(dirname(join(root, name)), { recursive: true });
+    await writeFile(join(root, name), '');
+  }
+  const paths = hostPaths(mounts);
+  const options = updateOptions(...argv.map((word) => word.replace('ROOT', root)));
+  const place = await locateProject(projects, paths, options);
+  return { paths, found: { ...place, mountedAt: place.mountedAt.replace(`${root}/`, '') } };
+}
+
+const refusal = (code: string, message: string, advice: unknown = expect.any(String)) =>
+  expect.objectContaining({ code, message, advice });
+const at = (mountedAt: string, name = 'svc', directory = '/opt/svc') => ({ name, directory, mountedAt });
+const one = { compose: '/opt/svc' };
+const engineHas = 'this engine has svc (/opt/svc), blog (/opt/blog)';
+
+describe('locateProject by the mounted directory', () => {
+  it.each<[string, Mounts, string[], KnownProject[], string[], ReturnType<typeof at>]>([
+    [
+      'the one that holds a compose file',
+      { compose: '/opt/svc', data: '/opt/blog' },
+      ['compose/compose.yaml'],
+      [svc, blog],
+      [],
+      at('compose'),
+    ],
+    [
+      'of several, the one with the app',
+      { a: '/opt/svc', b: '/opt/blog' },
+      ['a/compose.yaml', 'b/compose.yaml'],
+      [blog, svc],
+      [],
+      at('a'),
+    ],
+    [
+      'of several in one directory, the one with the app',
+      one,
+      ['compose/compose.yaml'],
+      [known('tools', '/opt/svc', 'cron'), svc],
+      [],
+      at('compose'),
+    ],
+    [
+      'one alone, though it has no app',
+      { b: '/opt/blog' },
+      ['b/compose.yaml'],
+      [svc, blog],
+      [],
+      at('b', 'blog', '/opt/blog'),
+    ],
+    [
+      'the one with the app that is named',
+      { a: '/opt/svc', b: '/opt/blog' },
+      ['a/compose.yaml', 'b/compose.yaml'],
+      [svc, blog],
+      ['--service', 'web'],
+      at('b', 'blog', '/opt/blog'),
+    ],
+    ['a directory below a mount', { opt: '/opt' }, ['opt/readme.md'], [svc], [], at('opt/svc')],
+    ['below a mount, the one with the app', { opt: '/opt' }, [], [blog, svc], [], at('opt/svc')],
+    [
+      'the one that --dir names',
+      { a: '/opt/svc', b: '/opt/blog' },
+      ['a/compose.yaml', 'b/compose.yaml'],
+      [svc, blog],
+      ['--dir', 'ROOT/b'],
+      at('b', 'blog', '/opt/blog'),
+    ],
+    ['the one that --dir names, with a slash', one, [], [svc], ['--dir', 'ROOT/./compose/'], at('compose')],
+    [
+      'a directory below a mount by --dir',
+      { opt: '/opt' },
+      [],
+      [svc, blog],
+      ['--dir', 'ROOT/opt/svc'],
+      at('opt/svc'),
+    ],
+  ])('takes %s', async (_, mounts, files, projects, argv, expected) => {
+    expect((await locate(mounts, files, projects, ...argv)).found).toEqual(expected);
+  });
+
+  it.each<[string, Mounts, string[], KnownProject[], string[], ReturnType<typeof refusal>]>([
+    [
+      'several with the app',
+      { a: '/opt/svc', b: '/opt/two' },
+      ['a/compose.yaml', 'b/compose.yaml'],
+      [svc, known('two', '/opt/two', 'app')],
+      [],
+      refusal('several-projects', 'several projects match: svc (/opt/svc), two (/opt/two)'),
+    ],
+    [
+      'several without the app',
+      one,
+      ['compose/compose.yaml'],
+      [known('a', '/opt/svc', 'x'), known('b', '/opt/svc', 'y')],
+      [],
+      refusal('several-projects', 'several projects match: a (/opt/svc), b (/opt/svc)'),
+    ],
+    [
+      'several below a mount',
+      { opt: '/opt' },
+      [],
+      [svc, known('two', '/opt/two', 'app')],
+      [],
+      refusal('several-projects', 'several projects match: svc (/opt/svc), two (/opt/two)'),
+    ],
+    [
+      'no mount',
+      {},
+      [],
+      [svc, blog],
+      [],
+      refusal('not-mounted', `no mounted directory holds a compose file; ${engineHas}`),
+    ],
+    [
+      'no compose file in a mount',
+      { data: '/srv' },
+      ['data/compose.txt', 'data/.env'],
+      [svc, blog],
+      [],
+      refusal('not-mounted', `no mounted directory holds a compose file; ${engineHas}`),
+    ],
+    [
+      'no project at all',
+      { data: '/srv' },
+      [],
+      [],
+      [],
+      refusal('not-mounted', 'no mounted directory holds a compose file; this engine has no compose project'),
+    ],
+    [
+      'an old copy, though the true one is mounted as well',
+      { copy: '/srv/copy', opt: '/opt' },
+      ['copy/compose.yaml'],
+      [svc, blog],
+      [],
+      refusal(
+        'not-compose',
+        `no compose project was started from /srv/copy; ${engineHas}`,
+        'If one of these is the same directory by another path, name it with --project.',
+      ),
+    ],
+    [
+      'two copies',
+      { a: '/srv/a', b: '/srv/b' },
+      ['a/compose.yaml', 'b/compose.yaml'],
+      [svc, blog],
+      [],
+      refusal('not-compose', `no compose project was started from /srv/a or /srv/b; ${engineHas}`),
+    ],
+    [
+      'a directory above the only project',
+      { opt: '/opt' },
+      ['opt/compose.yaml'],
+      [svc],
+      [],
+      refusal(
+        'not-compose',
+        'no compose project was started from /opt; this engine has svc (/opt/svc)',
+        expect.stringContaining('Update by hand'),
+      ),
+    ],
+    [
+      'a project below --dir',
+      { opt: '/opt' },
+      [],
+      [svc],
+      ['--dir', 'ROOT/opt'],
+      refusal('not-compose', 'no compose project was started from /opt; this engine has svc (/opt/svc)'),
+    ],
+  ])('refuses %s', async (_, mounts, files, projects, argv, expected) => {
+    await expect(locate(mounts, files, projects, ...argv)).rejects.toThrow(expected);
+  });
+
+  it('refuses a --dir that is not mounted', async () => {
+    const expected = refusal('not-mounted', '--dir /elsewhere is not mounted from the host');
+    await expect(locate(one, ['compose/compose.yaml'], [svc], '--dir', '/elsewhere')).rejects.toThrow(
+      expected,
+    );
+  });
+
+  it.each([
+    ['compose.yml', true],
+    ['docker-compose.yaml', true],
+    ['my-Compose.prod.YAML', true],
+    ['compose.json', true],
+    ['compose.yaml.bak', false],
+    ['compose.toml', false],
+    ['svc.yaml', false],
+    ['.env', false],
+  ])('takes %s for a compose file: %s', async (name, expected) => {
+    const told = locate({ data: '/srv' }, [`data/${name}`], [svc]);
+    await expect(told).rejects.toThrow(
+      expect.objectContaining({ code: expected ? 'not-compose' : 'not-mounted' }),
+    );
+  });
+
+  it('is not disturbed by a mount that is no directory, such as the socket', async () => {
+    await writeFile(join(root, 'docker.sock'), '');
+    await mkdir(join(root, 'compose'));
+    await writeFile(join(root, 'compose/compose.yaml'), '');
+    const paths = hostPaths({ 'docker.sock': '/var/run/docker.sock', compose: '/opt/svc' });
+    const { mountedAt } = await locateProject([svc], paths, updateOptions());
+    expect(mountedAt).toBe(join(root, 'compose'));
+  });
+
+  it('looks at bind mounts alone', async () => {
+    const paths = new HostPaths([{ type: 'volume', source: 'svc', destination: root, writable: true }]);
+    await writeFile(join(root, 'compose.yaml'), '');
+    await expect(locateProject([svc], paths, updateOptions())).rejects.toThrow(
+      expect.objectContaining({ code: 'not-mounted' }),
+    );
+  });
+});
+
+describe('locateProject by --project', () => {
+  const two = { a: '/opt/svc', b: '/opt/blog' };
+  it.each<[string, Mounts, string[], string[], ReturnType<typeof at>]>([
+    ['where it is mounted', two, ['a/compose.yaml', 'b/compose.yaml'], [], at('a')],
+    ['below a mount', { opt: '/opt' }, [], [], at('opt/svc')],
+    ['where it is mounted, by --dir', two, [], ['--dir', 'ROOT/a'], at('a')],
+    [
+      'where another spelling of it is mounted',
+      { compose: '/data/svc' },
+      ['compose/compose.yaml'],
+      [],
+      at('compose'),
+    ],
+    [
+      'where another spelling of it is mounted, by --dir',
+      { a: '/data/svc', b: '/opt/blog' },
+      ['a/compose.yaml', 'b/compose.yaml'],
+      ['--dir', 'ROOT/a'],
+      at('a'),
+    ],
+    ['in the directory that --dir says is the same', two, [], ['--dir', 'ROOT/b'], at('b')],
+  ])('finds it %s', async (_, mounts, files, argv, expected) => {
+    const { found, paths } = await locate(mounts, files, [blog, svc], '--project', 'svc', ...argv);
+    expect(found).toEqual(expected);
+    expect(paths.fromHost('/opt/svc')).not.toBeNull();
+  });
+
+  it('gives files of another spelling where they are mounted', async () => {
+    const { paths } = await locate(
+      { compose: '/data/svc' },
+      ['compose/compose.yaml'],
+      [svc],
+      '--project',
+      'svc',
+    );
+    expect(paths.fromHost('/opt/svc/.env')).toBe(join(root, 'compose/.env'));
+    expect(paths.isWritable(join(root, 'compose'))).toBe(true);
+  });
+
+  it('refuses a project that has no container', async () => {
+    const expected = refusal(
+      'not-compose',
+      `no container of a compose project named mine exists; ${engineHas}`,
+    );
+    await expect(locate(one, ['compose/compose.yaml'], [svc, blog], '--project', 'mine')).rejects.toThrow(
+      expected,
+    );
+  });
+
+  it.each<[string, Mounts, string[], string[]]>([
+    ['nothing is', {}, [], []],
+    ['no mount has a compose file', { data: '/srv' }, [], []],
+    ['several mounts could be it', { a: '/srv/a', b: '/srv/b' }, ['a/compose.yaml', 'b/compose.yaml'], []],
+    ['--dir is not', { a: '/srv/a' }, ['a/compose.yaml'], ['--dir', '/elsewhere']],
+  ])('refuses one that is not mounted where %s', async (_, mounts, files, argv) => {
+    const advice = 'Add -v /opt/svc:/opt/svc to the docker run command.';
+    const expected = refusal(
+      'not-mounted',
+      'the directory of project svc, /opt/svc, is not mounted here',
+      advice,
+    );
+    await expect(locate(mounts, files, [svc], '--project', 'svc', ...argv)).rejects.toThrow(expected);
+  });
+});
+
+describe('locateProject where an update was interrupted', () => {
+  async function interrupted(here: string, changes: Partial<JournalData> = {}): Promise<void> {
+    const state = stateDirectory(join(root, here));
+    await mkdir(state, { recursive: true });
+    await new Journal({ state, restore: async () => {} }, journalData(changes)).write();
+  }
+  const rest = known('svc', '/opt/svc', 'db');
+  const tools = known('tools', '/opt/svc', 'cron');
+  const several = refusal('several-projects', 'several projects match: tools (/opt/svc), svc (/opt/svc)');
+
+  it('counts the services of the journal, for the app may have no container just then', async () => {
+    await interrupted('compose');
+    const { found } = await locate(
+      one,
+      ['compose/compose.yaml'],
+      [tools, { ...rest, services: new Set(['db']) }],
+    );
+    expect(found).toEqual(at('compose'));
+  });
+
+  it.each<[string, string[], string[]]>([
+    ['in a directory with a compose file', ['compose/compose.yaml'], []],
+    ['in a directory that compose files were taken out of', [], []],
+    ['by its name', ['compose/compose.yaml'], ['--project', 'svc']],
+    ['by --dir', [], ['--dir', 'ROOT/compose']],
+  ])('finds one that has no container left: %s', async (_, files, argv) => {
+    await interrupted('compose');
+    expect((await locate(one, files, [blog], ...argv)).found).toEqual(at('compose'));
+  });
+
+  it.each<[string, Partial<JournalData>]>([
+    ['that was settled', { phase: 'done', outcome: { outcome: 'updated', exitCode: 0, message: 'updated' } }],
+    ['of another project', { project: { name: 'other', directory: '/opt/other', files: [], envFiles: [] } }],
+    [
+      'of a project of that name elsewhere',
+      { project: { name: 'svc', directory: '/opt/other', files: [], envFiles: [] } },
+    ],
+  ])('does not count the journal of an update %s', async (_, changes) => {
+    await interrupted('compose', changes);
+    const projects = [tools, known('svc', '/opt/svc', 'db')];
+    await expect(locate(one, ['compose/compose.yaml'], projects)).rejects.toThrow(several);
+  });
+
+  it('does not look at the journals of other directories than --dir', async () => {
+    await interrupted('compose');
+    const mounts = { ...one, b: '/opt/blog' };
+    const expected = refusal(
+      'not-compose',
+      'no compose project was started from /opt/blog; this engine has no compose project',
+    );
+    await expect(locate(mounts, [], [], '--dir', 'ROOT/b')).rejects.toThrow(expected);
+  });
+});
+
+it('listProjects has each directory of each project, with its services', async () => {
+  let asked = '';
+  const row = (name: string, directory: string, service: string) => ({
+    Id: service,
+    Labels: {
+      [composeLabels.project]: name,
+      [composeLabels.directory]: directory,
+      [composeLabels.service]: service,
+    },
+  });
+  const engine = await engineThat((from, to) => {
+    asked = decodeURIComponent(from.url ?? '');
+    to.end(
+      JSON.stringify([
+        row('svc', '/opt/svc', 'app'),
+        row('svc', '/srv/svc', 'app'),
+        row('svc', '/opt/svc', 'db'),
+        row('svc', '/opt/svc', 'db'),
+        row('tools', '/opt/svc', 'cron'),
+      ]),
+    );
+  });
+  expect(await listProjects(engine)).toEqual([
+    known('svc', '/opt/svc', 'app', 'db'),
+    known('svc', '/srv/svc', 'app'),
+    known('tools', '/opt/svc', 'cron'),
+  ]);
+  expect(asked).toContain(`{"label":["${composeLabels.project}"]}`);
+});
