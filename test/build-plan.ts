@@ -5,7 +5,7 @@ import type { Installation } from '../src/agent/inspect/installation.ts';
 import { type Fields, Log } from '../src/agent/log/log.ts';
 import type { FilePlan } from '../src/agent/plan/plan-files.ts';
 import { planUpdate, type UpdatePlan } from '../src/agent/plan/plan-update.ts';
-import { parseOptions, type UpdateOptions } from '../src/agent/process/options.ts';
+import { type BumpOptions, parseOptions, type UpdateOptions } from '../src/agent/process/options.ts';
 import { readComposeFile } from '../src/compose/compose-file.ts';
 import { findPin } from '../src/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/compose/project-files.ts';
@@ -103,6 +103,15 @@ export const filePlan = (changes: Partial<FilePlan> = {}): FilePlan => ({
 export function updateOptions(...argv: string[]): UpdateOptions {
   const options = parseOptions(argv, {});
   if (options.command !== 'update') throw new Error(`${argv.join(' ')} is no update`);
+  return options;
+}
+
+/** As they come from a command line of `bump`; of app to v1.1.0 where it does not say. */
+export function bumpOptions(...argv: string[]): BumpOptions {
+  const to = argv.includes('--to') ? [] : ['--to', 'v1.1.0'];
+  const service = argv.includes('--service') ? [] : ['--service', 'app'];
+  const options = parseOptions(['bump', ...argv, ...to, ...service], {});
+  if (options.command !== 'bump') throw new Error(`${argv.join(' ')} is no bump`);
   return options;
 }
 

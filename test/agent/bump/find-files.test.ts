@@ -1,0 +1,241 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readBumpProject } from '../../../src/agent/bump/find-files.ts';
+import { bumpOptions } from '../../build-plan.ts';
+
+let root = '';
+const working = process.cwd();
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'find-')));
+});
+afterEach(() => {
+  process.chdir(working);
+  return rm(root, { recursive: true, force: true });
+});
+
+type Texts = Record<string, string>;
+
+/** What is read of these files, by paths from `root`; typed in the directory `from`. */
+async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
+  const texts: Texts = Array.isArray(files) ? Object.fromEntries(files.map((name) => [name, ''])) : files;
+  for (const [name, text] of Object.entries(texts)) {
+    await mkdir(dirname(join(root, name)), { recursive: true });
+    await writeFile(join(root, name), text);
+  }
+  await mkdir(join(root, from), { recursive: true });
+  process.chdir(join(root, from));
+  const {
+    composeFiles,
+    envFiles,
+    linkedFiles = [],
+    linkedEnvFiles = [],
+    newEnvFile,
+    directory = '',
+  } = await readBumpProject(bumpOptions(...argv.map((word) => word.replace('ROOT', root))));
+  const names = (list: readonly { path: string }[]) => list.map(({ path }) => relative(root, path));
+  return {
+    files: names(composeFiles),
+    env: names(envFiles),
+    linked: names([...linkedFiles, ...linkedEnvFiles]),
+    newEnvFile: relative(root, newEnvFile),
+    directory: relative(root, directory),
+  };
+}
+
+describe('the files that compose finds by itself', () => {
+  it.each<[string[], string[]]>([
+    [['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yaml']],
+    [['compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yml']],
+    [['docker-compose.yaml', 'docker-compose.yml'], ['docker-compose.yml']],
+    [['docker-compose.yaml'], ['docker-compose.yaml']],
+    [
+      ['compose.yaml', 'compose.override.yaml'],
+      ['compose.yaml', 'compose.override.yaml'],
+    ],
+    [
+      ['compose.yaml', 'compose.override.yaml', 'compose.override.yml'],
+      ['compose.yaml', 'compose.override.yml'],
+    ],
+    [
+      ['compose.yaml', 'docker-compose.override.yaml', 'docker-compose.override.yml'],
+      ['compose.yaml', 'docker-compose.override.yml'],
+    ],
+    [
+      ['docker-compose.yml', 'compose.override.yaml', 'docker-compose.override.yml'],
+      ['docker-compose.yml', 'compose.override.yaml'],
+    ],
+    [['compose.yaml', 'compose.prod.yaml', 'compose.json'], ['compose.yaml']],
+    [['compose.yaml/readme.md', 'compose.yml'], ['compose.yml']],
+  ])('of %j are %j', async (files, expected) => {
+    expect((await read(files)).files).toEqual(expected);
+  });
+
+  it.each<[string, string[], string[], string]>([
+    ['there is none', ['svc.yaml'], [], ''],
+    ['there is only an override', ['compose.override.yaml'], [], ''],
+    ['there is none in --dir', ['compose.yaml', 'empty/readme.md'], ['--dir', 'empty'], '/empty'],
+  ])('are asked for where %s', async (_, files, argv, directory) => {
+    const message = `no compose file in ${root}${directory}`;
+    const advice = 'Name it with --file, or its directory with --dir.';
+    await expect(read(files, argv)).rejects.toThrow(
+      expect.objectContaining({ code: 'compose-invalid', message, advice }),
+    );
+  });
+});
+
+describe('COMPOSE_FILE', () => {
+  const files = { 'compose.yaml': '', 'a.yaml': '', 'parts/b.yaml': '', 'c;d.yaml': '' };
+  it.each<[string, string, string[], string]>([
+    ['one file', 'COMPOSE_FILE=a.yaml', ['a.yaml'], ''],
+    ['several, in order', 'COMPOSE_FILE=a.yaml:compose.yaml', ['a.yaml', 'compose.yaml'], ''],
+    [
+      'a file below, which makes its directory that of the project',
+      'COMPOSE_FILE=parts/b.yaml:a.yaml',
+      ['parts/b.yaml', 'a.yaml'],
+      'parts',
+    ],
+    [
+      'another separator',
+      'COMPOSE_PATH_SEPARATOR=;\nCOMPOSE_FILE=a.yaml;compose.yaml',
+      ['a.yaml', 'compose.yaml'],
+      '',
+    ],
+    [
+      'no separator',
+      'COMPOSE_PATH_SEPARATOR=\nCOMPOSE_FILE=a.yaml:compose.yaml',
+      ['a.yaml', 'compose.yaml'],
+      '',
+    ],
+    ['a variable', 'WHICH=a\nCOMPOSE_FILE=${WHICH}.yaml', ['a.yaml'], ''],
+    ['nothing', 'COMPOSE_FILE=', ['compose.yaml'], ''],
+  ])('in .env may name %s', async (_, env, expected, directory) => {
+    expect(await read({ ...files, '.env': env })).toMatchObject({
+      files: expected,
+      env: ['.env'],
+      directory,
+    });
+  });
+
+  it('counts in a file that --env-file names, and not where --file names another', async () => {
+    const texts = { ...files, 'prod.env': 'COMPOSE_FILE=a.yaml' };
+    expect((await read(texts, ['--env-file', 'prod.env'])).files).toEqual(['a.yaml']);
+    expect((await read(texts, ['--env-file', 'prod.env', '--file', 'parts/b.yaml'])).files).toEqual([
+      'parts/b.yaml',
+    ]);
+  });
+});
+
+describe('paths', () => {
+  const texts = ['svc/compose.yaml', 'svc/more.yaml', 'svc/.env', 'svc/prod.env', 'more.yaml', 'top.env'];
+  it.each<[string, string, string[], string[], string[], string]>([
+    ['the working directory', 'svc', [], ['svc/compose.yaml'], ['svc/.env'], 'svc'],
+    ['--dir', '.', ['--dir', 'svc'], ['svc/compose.yaml'], ['svc/.env'], 'svc'],
+    ['an absolute --dir', 'elsewhere', ['--dir', 'ROOT/svc'], ['svc/compose.yaml'], ['svc/.env'], 'svc'],
+    [
+      'the directory of the first --file',
+      '.',
+      ['--file', 'svc/more.yaml', '--file', 'more.yaml'],
+      ['svc/more.yaml', 'more.yaml'],
+      ['svc/.env'],
+      'svc',
+    ],
+    [
+      '--dir, where it has the --file',
+      '.',
+      ['--dir', 'svc', '--file', 'more.yaml'],
+      ['svc/more.yaml'],
+      ['svc/.env'],
+      'svc',
+    ],
+    [
+      'the working directory, where --dir has no such --file',
+      '.',
+      ['--dir', 'svc', '--file', 'svc/more.yaml'],
+      ['svc/more.yaml'],
+      ['svc/.env'],
+      'svc',
+    ],
+    [
+      '--dir, where it has the --env-file',
+      '.',
+      ['--dir', 'svc', '--env-file', 'prod.env'],
+      ['svc/compose.yaml'],
+      ['svc/prod.env'],
+      'svc',
+    ],
+    [
+      'the working directory, where --dir has no such --env-file',
+      '.',
+      ['--dir', 'svc', '--env-file', 'prod.env', '--env-file', 'top.env'],
+      ['svc/compose.yaml'],
+      ['svc/prod.env', 'top.env'],
+      'svc',
+    ],
+    [
+      'an absolute --file',
+      'elsewhere',
+      ['--dir', 'ROOT/svc', '--file', 'ROOT/more.yaml'],
+      ['more.yaml'],
+      ['svc/.env'],
+      'svc',
+    ],
+  ])('start from %s', async (_, from, argv, files, env, directory) => {
+    expect(await read(texts, argv, from)).toMatchObject({ files, env, directory, newEnvFile: env.at(-1) });
+  });
+
+  it('name .env beside the compose file as the env file to create', async () => {
+    expect(await read(['svc/compose.yaml'], ['--dir', 'svc'])).toMatchObject({
+      env: [],
+      newEnvFile: 'svc/.env',
+    });
+  });
+
+  it.each([
+    ['--file', 'gone.yaml', 'svc/gone.yaml'],
+    ['--env-file', 'gone.env', 'svc/gone.env'],
+  ])('of a missing %s are told where --dir would have it', async (flag, name, path) => {
+    const told = read(texts, ['--dir', 'svc', flag, name]);
+    await expect(told).rejects.toThrow(
+      expect.objectContaining({ code: 'compose-invalid', message: `${root}/${path} does not exist` }),
+    );
+  });
+});
+
+describe('linked files', () => {
+  it('are read, by include and extends, and theirs in turn', async () => {
+    const texts = {
+      'compose.yaml':
+        'include: [parts/a.yaml]\nservices: {app: {extends: {file: base.yaml, service: app}}}\n',
+      'parts/a.yaml': 'include: [b.yaml]\n',
+      'parts/b.yaml': '',
+      'parts/.env': '',
+      'base.yaml': '',
+    };
+    expect((await read(texts)).linked.toSorted()).toEqual([
+      'base.yaml',
+      'parts/.env',
+      'parts/a.yaml',
+      'parts/b.yaml',
+    ]);
+  });
+
+  it('need no .env of their own', async () => {
+    expect((await read({ 'compose.yaml': 'include: [parts/a.yaml]\n', 'parts/a.yaml': '' })).linked).toEqual([
+      'parts/a.yaml',
+    ]);
+  });
+
+  it.each([
+    ['include', 'include: [gone.yaml]\n', 'gone.yaml'],
+    ['extends', 'services: {app: {extends: {file: gone.yaml, service: app}}}\n', 'gone.yaml'],
+    ['env_file of include', 'include: [{path: a.yaml, env_file: gone.env}]\n', 'gone.env'],
+  ])('that %s names must be there', async (as, text, name) => {
+    const message = `compose.yaml line 1: ${as} ${root}/${name} does not exist`;
+    await expect(read({ 'compose.yaml': text, 'a.yaml': '' })).rejects.toThrow(
+      expect.objectContaining({ code: 'compose-invalid', message }),
+    );
+  });
+});

@@ -1,0 +1,260 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hideSecrets, planBump } from '../../../src/agent/bump/plan-bump.ts';
+import { findPin } from '../../../src/compose/find-pin.ts';
+import { Engine } from '../../../src/engine/cli/engine.ts';
+import { at, bumpOptions, composeText, projectFiles, rememberingLog } from '../../build-plan.ts';
+
+/**
+ * Stands in for `docker compose config`: it makes a model of one file of the plainest kind, without variables but for
+ * the project's name, and rejects a file that says so. What stands in `other` is done to the model, by sed.
+ */
+const fakeCompose = String.raw`#!/bin/sh
+for word; do
+  [ "$before" = --file ] && file=$word
+  before=$word
+done
+if grep -q '# reject' "$file"; then
+  echo 'it is rejected' >&2
+  exit 1
+fi
+awk '
+  { gsub(/\$\{COMPOSE_PROJECT_NAME\}/, "acme"); key = substr($1, 1, length($1) - 1) }
+  /^x-/ { anchor = $3 }
+  /^  [a-z]+:$/ { out = out (out ? "}," : "") "\"" key "\":{"; comma = "" }
+  /^    [a-z]+: / { out = out comma "\"" key "\":\"" ($2 == "*i" ? anchor : $2) "\""; comma = "," }
+  END { print "{\"name\":\"acme\",\"services\":{" out "}}}" }
+' "$file" | sed "$(cat "$(dirname "$0")/other")"
+`;
+
+let root = '';
+const { PATH } = process.env;
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), 'plan-bump-')));
+  await mkdir(join(root, 'svc'));
+  await writeFile(join(root, 'other'), '');
+  await writeFile(join(root, 'docker'), fakeCompose);
+  await chmod(join(root, 'docker'), 0o755);
+  process.env.PATH = `${root}:${PATH}`;
+});
+afterEach(() => {
+  process.env.PATH = PATH;
+  return rm(root, { recursive: true, force: true });
+});
+
+/** The new text where there is one, and what the log says. */
+async function planned(text: string, argv: string[], to = 'v1.1.0') {
+  const engine = new Engine({ host: 'unix:///nonexistent', tls: [], configDirectory: root }, { home: root });
+  const directory = join(root, 'svc');
+  const path = join(directory, 'compose.yaml');
+  const files = projectFiles(
+    {},
+    { composeFiles: [{ path, text }], newEnvFile: join(directory, '.env'), directory },
+  );
+  const { log, lines } = rememberingLog();
+  const { draft, edits } = await planBump(files, engine, bumpOptions('--to', to, ...argv), log);
+  return { text: draft.changes[0]?.after ?? null, edits: edits.length, lines };
+}
+
+const digest = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
+const app = (reference: string) => composeText({ app: reference });
+const both = (one: string, other = one) => composeText({ app: one, worker: other });
+const services = (...names: string[]) => names.flatMap((name) => ['--service', name]);
+
+describe('planBump', () => {
+  it.each<[string, string, string[], string | null, string[]]>([
+    ['one service', both('acme/svc:v1.0.0'), services('app'), both('acme/svc:v1.1.0', 'acme/svc:v1.0.0'), []],
+    [
+      'several',
+      both('acme/svc:v1.0.0', 'acme/worker:1.0.0-alpine'),
+      services('app', 'worker'),
+      both('acme/svc:v1.1.0', 'acme/worker:1.1.0-alpine'),
+      [],
+    ],
+    ['to where it is already', app('acme/svc:v1.1.0'), services('app'), null, []],
+    [
+      'what floats',
+      both('acme/svc:latest', 'acme/svc:v1.0.0'),
+      services('app', 'worker'),
+      both('acme/svc:latest', 'acme/svc:v1.1.0'),
+      ['info: app floats at latest (image of app in compose.yaml line 3): nothing to bump'],
+    ],
+    [
+      'what floats alone',
+      app('acme/svc'),
+      services('app'),
+      null,
+      ['info: app floats at latest (image of app in compose.yaml line 3, which has no tag): nothing to bump'],
+    ],
+    [
+      'a digest',
+      app(`acme/svc:v1.0.0@${digest.old}`),
+      ['--digest', digest.new, ...services('app')],
+      app(`acme/svc:v1.1.0@${digest.new}`),
+      [],
+    ],
+    [
+      'one pin with a digest beside one without',
+      both(`acme/svc:v1.0.0@${digest.old}`, 'acme/worker:v1.0.0'),
+      ['--digest', digest.new, ...services('app', 'worker')],
+      both(`acme/svc:v1.1.0@${digest.new}`, 'acme/worker:v1.1.0'),
+      [],
+    ],
+    [
+      'no digest, though one is given',
+      app('acme/svc:v1.0.0'),
+      ['--digest', digest.new, ...services('app')],
+      app('acme/svc:v1.1.0'),
+      ['warn: --digest is not used: no pin carries one'],
+    ],
+    [
+      'what shares the text',
+      `x-i: &i acme/svc:v1.0.0\n${composeText({ app: '*i', cron: '*i' })}`,
+      services('app'),
+      `x-i: &i acme/svc:v1.1.0\n${composeText({ app: '*i', cron: '*i' })}`,
+      ['info: cron is pinned by the same text and moves, too'],
+    ],
+    [
+      "the project's own name, which compose tells",
+      app('${COMPOSE_PROJECT_NAME}/svc:v1.0.0'),
+      services('app'),
+      app('${COMPOSE_PROJECT_NAME}/svc:v1.1.0'),
+      [],
+    ],
+  ])('moves %s', async (_, text, argv, after, lines) => {
+    expect(await planned(text, argv)).toEqual({
+      text: after,
+      edits: after === null ? 0 : expect.any(Number),
+      lines,
+    });
+  });
+
+  it('makes an edit for each place', async () => {
+    expect((await planned(both('acme/svc:v1.0.0'), services('app', 'worker'))).edits).toBe(2);
+  });
+
+  it.each<[string, string, string, string[]]>([
+    [
+      'an older release than the newest',
+      both('acme/svc:v1.9.0', 'acme/svc:v1.10.0'),
+      'v1.9.5',
+      ['warn: v1.9.5 is older than v1.10.0: migrations only run forward'],
+    ],
+    ['the newest', both('acme/svc:v1.9.0', 'acme/svc:v1.10.0'), 'v1.10.0', []],
+    ['canary, of which nobody knows', both('acme/svc:v1.9.0'), 'canary', []],
+    [
+      'anything, where nothing says what is newest',
+      both('acme/svc:latest'),
+      'v0.0.1',
+      [expect.stringContaining('app floats'), expect.stringContaining('worker floats')],
+    ],
+  ])('warns of %s', async (_, text, to, expected) => {
+    expect((await planned(text, services('app', 'worker'), to)).lines).toEqual(expected);
+  });
+});
+
+describe('planBump refuses', () => {
+  const refusal = (code: string, message: string, advice: unknown = expect.any(String)) =>
+    expect.objectContaining({ code, message, advice });
+
+  it.each<[string, string, string[], ReturnType<typeof refusal>]>([
+    [
+      'a tag of another kind',
+      app('acme/svc:edge'),
+      services('app'),
+      refusal(
+        'pin-unsupported',
+        'app is at edge (image of app in compose.yaml line 3), which is no release tag',
+        'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.',
+      ),
+    ],
+    [
+      'a digest without a new one',
+      app(`acme/svc:v1.0.0@${digest.old}`),
+      services('app'),
+      refusal(
+        'pin-digest',
+        'image of app in compose.yaml line 3 also pins the digest, and the new one is not known',
+      ),
+    ],
+    [
+      'one digest for two images',
+      both(`acme/svc:v1.0.0@${digest.old}`, `acme/worker:v1.0.0@${digest.old}`),
+      ['--digest', digest.new, ...services('app', 'worker')],
+      refusal(
+        'pin-digest',
+        'acme/svc and acme/worker cannot have one digest',
+        'Bump the services of each image by themselves, with the digest of its new release.',
+      ),
+    ],
+    [
+      'a service that is not there',
+      app('acme/svc:v1.0.0'),
+      services('mailer'),
+      refusal(
+        'no-app',
+        'no service mailer in compose.yaml',
+        'Its services are app: name them with --service.',
+      ),
+    ],
+    [
+      'what compose rejects, before anything else',
+      `${app('acme/svc:edge')}# reject\n`,
+      services('mailer'),
+      refusal('compose-invalid', 'compose rejects the project: it is rejected'),
+    ],
+    [
+      'a file that compose would have to fetch',
+      `include: [https://acme.example/svc.git]\n${app('acme/svc:v1.0.0')}# reject\n`,
+      services('app'),
+      refusal(
+        'pin-unsupported',
+        'compose.yaml line 1: include https://acme.example/svc.git is not a file on this host',
+      ),
+    ],
+  ])('%s', async (_, text, argv, expected) => {
+    await expect(planned(text, argv)).rejects.toThrow(expected);
+  });
+
+  it('what compose reads in another way than the updater', async () => {
+    await writeFile(join(root, 'other'), 's/v1.0.0/v1.0.1/');
+    const expected = refusal(
+      'pin-unsupported',
+      'compose resolves the image of app to acme/svc:v1.0.1, image of app in compose.yaml line 3 says acme/svc:v1.0.0',
+    );
+    await expect(planned(app('acme/svc:v1.0.0'), services('app'))).rejects.toThrow(expected);
+  });
+
+  it('an edit that would change more than the version', async () => {
+    const text = 'x-i: &i acme/svc:v1.0.0\nservices:\n  app:\n    image: *i\n    hostname: *i\n';
+    const expected = {
+      code: 'proof-failed',
+      detail: ['services.app.hostname: "acme/svc:v1.0.0" → "acme/svc:v1.1.0"'],
+    };
+    await expect(planned(text, services('app'))).rejects.toMatchObject(expected);
+  });
+});
+
+it('hideSecrets hides the values of env files, and shows paths and images', () => {
+  const env = 'PASSWORD=hunter2!\nREPOSITORY=acme/longname\nFOLDER=/opt/svc\nNAME_KEY=compose.yaml\nTHEIRS=';
+  const files = projectFiles(
+    { 'compose.yaml': app('acme/longname:v1.0.0'), '.env': env },
+    {
+      linkedEnvFiles: [{ path: at('parts/.env'), text: 'TOKEN=abcd' }],
+    },
+  );
+  const { log, lines } = rememberingLog();
+  hideSecrets(log, files, [findPin(files, 'app')]);
+  log.info('hunter2! and abcd in /opt/svc/compose.yaml: acme/longname:v1.0.0');
+  log.info('acme/longname and /opt/svc, compose.yaml');
+  hideSecrets(log, files, []);
+  log.info('acme/longname:v1.0.0');
+  expect(lines).toEqual([
+    'info: *** and *** in /opt/svc/compose.yaml: acme/longname:v1.0.0',
+    'info: acme/longname and /opt/svc, compose.yaml',
+    'info: ***:v1.0.0',
+  ]);
+});
