@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readBumpProject } from '../../../src/agent/bump/find-files.ts';
-import { bumpOptions } from '../../build-plan.ts';
+import { bumpOptions, rememberingLog } from '../../build-plan.ts';
 
 let root = '';
 const working = process.cwd();
@@ -34,7 +34,10 @@ async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
     linkedEnvFiles = [],
     newEnvFile,
     directory = '',
-  } = await readBumpProject(bumpOptions(...argv.map((word) => word.replace('ROOT', root))));
+  } = await readBumpProject(
+    bumpOptions(...argv.map((word) => word.replace('ROOT', root))),
+    rememberingLog().log,
+  );
   const names = (list: readonly { path: string }[]) => list.map(({ path }) => relative(root, path));
   return {
     files: names(composeFiles),

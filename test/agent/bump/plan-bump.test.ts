@@ -3,10 +3,9 @@ import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hideSecrets, planBump } from '../../../src/agent/bump/plan-bump.ts';
-import { findPin } from '../../../src/compose/find-pin.ts';
+import { planBump } from '../../../src/agent/bump/plan-bump.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { at, bumpOptions, composeText, projectFiles, rememberingLog } from '../../build-plan.ts';
+import { bumpOptions, composeText, projectFiles, rememberingLog } from '../../build-plan.ts';
 
 /**
  * Stands in for `docker compose config`: it makes a model of one file of the plainest kind, without variables but for
@@ -236,25 +235,4 @@ describe('planBump refuses', () => {
     };
     await expect(planned(text, services('app'))).rejects.toMatchObject(expected);
   });
-});
-
-it('hideSecrets hides the values of env files, and shows paths and images', () => {
-  const env = 'PASSWORD=hunter2!\nREPOSITORY=acme/longname\nFOLDER=/opt/svc\nNAME_KEY=compose.yaml\nTHEIRS=';
-  const files = projectFiles(
-    { 'compose.yaml': app('acme/longname:v1.0.0'), '.env': env },
-    {
-      linkedEnvFiles: [{ path: at('parts/.env'), text: 'TOKEN=abcd' }],
-    },
-  );
-  const { log, lines } = rememberingLog();
-  hideSecrets(log, files, [findPin(files, 'app')]);
-  log.info('hunter2! and abcd in /opt/svc/compose.yaml: acme/longname:v1.0.0');
-  log.info('acme/longname and /opt/svc, compose.yaml');
-  hideSecrets(log, files, []);
-  log.info('acme/longname:v1.0.0');
-  expect(lines).toEqual([
-    'info: *** and *** in /opt/svc/compose.yaml: acme/longname:v1.0.0',
-    'info: acme/longname and /opt/svc, compose.yaml',
-    'info: ***:v1.0.0',
-  ]);
 });

@@ -97,6 +97,7 @@ async function inspect({
     log,
     cancellation: new Cancellation(log),
     startedAt: 0,
+    beganAt: 0,
   };
   const own = built('updater-1');
   const place = { name: 'svc', directory, mountedAt: directory };

@@ -34,7 +34,14 @@ const local = (...references: string[]): Promise<Engine> =>
 function world(engine: Engine): { world: World; lines: string[] } {
   const { log, lines } = rememberingLog();
   return {
-    world: { engine, options: updateOptions(), log, cancellation: new Cancellation(log), startedAt: 0 },
+    world: {
+      engine,
+      options: updateOptions(),
+      log,
+      cancellation: new Cancellation(log),
+      startedAt: 0,
+      beganAt: 0,
+    },
     lines,
   };
 }
