@@ -1,7 +1,10 @@
 // Builders for the states that plans are made from: each gives a whole one, of which a test names what it is about.
+import type { FoundInstance } from '../src/agent/inspect/find-instance.ts';
 import type { Installation, PinnedService, ServiceFacts } from '../src/agent/inspect/installation.ts';
+import type { Ending } from '../src/agent/log/ending.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../src/agent/state/changeover.ts';
 import { emptyJournal, type JournalData } from '../src/agent/state/journal.ts';
+import type { Lock } from '../src/agent/state/lock.ts';
 import { findPin } from '../src/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/compose/project-files.ts';
 import type { Blueprint } from '../src/engine/api/blueprint.ts';
@@ -17,6 +20,7 @@ import {
 } from '../src/engine/container.ts';
 import { composeLabels } from '../src/engine/labels.ts';
 import { HostPaths } from '../src/files/host-paths.ts';
+import { exitCodes, type Outcome } from '../src/progress/outcome.ts';
 
 export const began = '2026-11-21T10:00:00Z';
 /** The engine's word for "never". */
@@ -45,6 +49,20 @@ export function container(place: string, changes: Partial<Container> = {}): Cont
   });
   return { ...base, ...changes };
 }
+
+/**
+ * Several by their places: `app-1` runs, `app-1!` has ended. With a plus it was made since, of `sha256:new`: `app-1+`
+ * runs, `app-1+!` has ended, `app-1+_` was never started.
+ */
+export const containers = (places: string): Container[] =>
+  places
+    .split(' ')
+    .filter(Boolean)
+    .map((word) => {
+      const place = word.replace(/[!_]$/, '');
+      const status = word.endsWith('!') ? 'exited' : word.endsWith('_') ? 'created' : 'running';
+      return container(place, { status, ...(place.endsWith('+') ? { imageId: 'sha256:new' } : {}) });
+    });
 
 export const image = (id: string, changes: Partial<Image> = {}): Image => ({
   ...readImage({ Id: id }),
@@ -115,6 +133,33 @@ export const blueprint = (id: string, changes: Partial<Blueprint> = {}): Bluepri
   ...changes,
 });
 
+export const ending = (outcome: Outcome, message = `${outcome}: so it is`): Ending => ({
+  outcome,
+  exitCode: outcome === 'cancelled' ? 143 : exitCodes[outcome],
+  message,
+});
+
+/** Nobody answers there, unless a test has started something that does. */
+export const engine = (host = 'unix:///nonexistent'): Engine =>
+  new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/root' });
+
+export const foundInstance = (changes: Partial<FoundInstance> = {}): FoundInstance => ({
+  own: container('updater-1'),
+  paths: new HostPaths([]),
+  place: { name: project.name, directory: project.directory, mountedAt: project.directory },
+  platform: 'linux/amd64',
+  ...changes,
+});
+
+/** One that is held, and nowhere on the disk. */
+export const heldLock = (changes: Partial<Lock> = {}): Lock => ({
+  state: '/opt/svc/.svc-updater',
+  takenOver: false,
+  restore: async () => {},
+  release: async () => {},
+  ...changes,
+});
+
 interface InstallationParts extends Partial<Omit<Installation, 'app' | 'workers' | 'followers'>> {
   /** By service, the app first; default: one of `app` and one of `worker`. */
   services?: Readonly<Record<string, readonly Container[]>>;
@@ -129,14 +174,10 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     ([name, list]): PinnedService => ({ ...facts(name, list), pin: findPin(files, name) }),
   );
   if (app === undefined) throw new Error('an install has an app');
-  const engine = new Engine(
-    { host: 'unix:///nonexistent', tls: [], configDirectory: '/nonexistent' },
-    { home: '/root' },
-  );
   const { services: _, followers: __, ...rest } = parts;
   return {
     project,
-    compose: new Compose(engine, project),
+    compose: new Compose(engine(), project),
     paths: new HostPaths([]),
     platform: 'linux/amd64',
     kind: 'user-written',

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { findStranger, type Remains } from '../../../src/agent/resume/stranger.ts';
+import type { Changeover } from '../../../src/agent/state/changeover.ts';
+import type { JournalData } from '../../../src/agent/state/journal.ts';
+import type { Container } from '../../../src/engine/container.ts';
+import type { FileState } from '../../../src/files/file-record.ts';
+import { changeover, container, ending, journalData, movedService, record } from '../../build.ts';
+
+const app = container('app-1');
+const worker = container('worker-1', { imageId: 'sha256:old-worker' });
+const sidecar = container('sidecar-1', { imageId: 'sha256:sidecar' });
+const database = container('database-1', { imageId: 'sha256:database' });
+const before = [app, worker, sidecar, database];
+
+/** Made since, in place of `sidecar-1` or another, or beside it. */
+const made = (place: string, image = 'new'): Container =>
+  container(`${place}-made`, { imageId: `sha256:${image}` });
+
+const replacing = changeover({
+  moved: [
+    movedService('app'),
+    movedService('worker'),
+    movedService('sidecar', { follows: true, image: null }),
+  ],
+  containers: before.map((each) => record(each)),
+});
+const goingBack = { ending: ending('failed') };
+
+interface Found {
+  files?: FileState[];
+  now?: readonly Container[];
+  /** What the reference that is moved to stands for. */
+  image?: string | null;
+}
+
+function stranger(
+  changes: Partial<JournalData>,
+  { files = ['after'], now = before, image = 'sha256:new' }: Found,
+) {
+  const data = journalData({ containers: before.map((each) => record(each)), ...changes });
+  const remains: Remains = {
+    files: files.map((state, at) => ({ path: ['/opt/svc/.env', '/opt/svc/compose.yaml'][at] ?? '', state })),
+    containers: now,
+    imageIds: new Map(image === null ? [] : [['acme/svc:v1.1.0', image]]),
+  };
+  return findStranger(data, remains);
+}
+
+type Row = [situation: string, Found, stranger: string | null];
+const appMade = 'svc-app-1 was made by somebody else';
+const workerMade = 'svc-worker-1 was made by somebody else';
+const sidecarMade = 'svc-sidecar-1 was made by somebody else';
+const envChanged = '/opt/svc/.env is neither as it was before nor as it was written';
+const envBefore = '/opt/svc/.env is as it was before';
+const fileChanged = '/opt/svc/compose.yaml is neither as it was before nor as it was written';
+
+describe('findStranger, after a run that was killed', () => {
+  it.each<Row>([
+    ['left everything alone', { files: [] }, null],
+    ['whose containers are gone: it was about none yet', { files: [], now: [] }, null],
+    ['beside which somebody made a container', { now: [...before, made('app-2', 'any')] }, null],
+    ['in whose files somebody has been', { files: ['other'] }, envChanged],
+  ])('in the pull, and %s', (_, found, expected) => {
+    expect(stranger({ phase: 'pull' }, found)).toBe(expected);
+  });
+
+  it.each<Row>([
+    ['had written nothing yet', { files: ['before', 'before'] }, null],
+    ['had written a part', { files: ['after', 'before'] }, null],
+    ['had written all', { files: ['after', 'after'] }, null],
+    ['whose second file was changed since', { files: ['after', 'other'] }, fileChanged],
+    ['of whose containers one is gone', { now: [app] }, null],
+    ['beside which a worker was made', { now: [...before, made('worker-1')] }, workerMade],
+    ['beside which another service was made', { now: [...before, made('cache-1', 'any')] }, null],
+    ['beside which a follower was made', { now: [made('sidecar-1', 'x')] }, null],
+    ['since when the tag has moved', { image: 'sha256:newer' }, null],
+  ])('in writing, and %s', (_, found, expected) => {
+    expect(stranger({ phase: 'write' }, found)).toBe(expected);
+  });
+
+  it.each<Row>([
+    ['had replaced nothing yet', {}, null],
+    ['had removed the old app', { now: [worker, sidecar, database] }, null],
+    ['had replaced the app', { now: [made('app-1'), worker, sidecar, database] }, null],
+    ['had scaled the app', { now: [...before, made('app-2')] }, null],
+    ['whose app runs an image of neither', { now: [made('app-1', 'other'), worker] }, appMade],
+    ['whose app was made anew from the old image', { now: [made('app-1', 'old')] }, appMade],
+    ['whose worker runs the old image of the app', { now: [made('worker-1', 'old')] }, workerMade],
+    ['had made the follower anew', { now: [app, made('sidecar-1', 'sidecar')] }, null],
+    ['whose follower got another image', { now: [app, made('sidecar-1')] }, sidecarMade],
+    ['beside which the database was replaced', { now: [app, made('database-1', 'any')] }, null],
+    ['beside which another service was made', { now: [...before, made('cache-1', 'any')] }, null],
+    ['whose file was changed', { files: ['after', 'other'] }, fileChanged],
+    ['whose file somebody has put back', { files: ['before', 'after'] }, envBefore],
+    ['whose tag has moved since', { image: 'sha256:newer' }, 'acme/svc:v1.1.0 is another image by now'],
+    ['whose image is gone', { image: null }, 'acme/svc:v1.1.0 is another image by now'],
+    [
+      'all of that: the changed file is told',
+      { files: ['other'], now: [made('app-1', 'x')], image: null },
+      envChanged,
+    ],
+    [
+      'the rest of it: the container is told',
+      { files: ['before'], now: [made('app-1', 'x')], image: null },
+      appMade,
+    ],
+    ['where the file and the tag are back', { files: ['before'], image: null }, envBefore],
+  ])('in replacing, and %s', (_, found, expected) => {
+    for (const phase of ['recreate', 'verify'] as const)
+      expect(stranger({ phase, changeover: replacing }, found)).toBe(expected);
+  });
+
+  it.each<Row>([
+    ['had put nothing back yet', {}, null],
+    ['had put a file back', { files: ['before', 'after'] }, null],
+    ['had put a file back that somebody changed then', { files: ['before', 'other'] }, fileChanged],
+    ['had made the app again', { now: [made('app-1', 'old'), worker] }, null],
+    ['had not removed the new app yet', { now: [made('app-1'), worker] }, null],
+    ['had made the follower again', { now: [app, made('sidecar-1', 'sidecar')] }, null],
+    ['whose app runs an image of neither', { now: [made('app-1', 'other')] }, appMade],
+    ['whose worker runs the old image of the app', { now: [made('worker-1', 'old')] }, workerMade],
+    ['whose tag is back', { image: 'sha256:old' }, null],
+    ['whose new image is gone', { image: null }, null],
+  ])('in going back, and %s', (_, found, expected) => {
+    expect(stranger({ phase: 'recreate', changeover: replacing, goingBack }, found)).toBe(expected);
+  });
+
+  it('looks at the image of every service, and not at one that a follower keeps', () => {
+    const moved = [
+      movedService('sidecar', { follows: true, image: null }),
+      movedService('app'),
+      movedService('worker', { image: { reference: 'acme/worker:v1.1.0', id: 'sha256:new-worker' } }),
+    ];
+    const data = journalData({ phase: 'verify', changeover: { ...replacing, moved } satisfies Changeover });
+    const images = (worker: string) =>
+      new Map([
+        ['acme/svc:v1.1.0', 'sha256:new'],
+        ['acme/worker:v1.1.0', worker],
+      ]);
+    const remains = { files: [], containers: before };
+    expect(findStranger(data, { ...remains, imageIds: images('sha256:new-worker') })).toBeNull();
+    expect(findStranger(data, { ...remains, imageIds: images('sha256:newer') })).toBe(
+      'acme/worker:v1.1.0 is another image by now',
+    );
+  });
+});
