@@ -2,19 +2,21 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Ending } from '../../../src/agent/log/ending.ts';
+import type { EndingFacts } from '../../../src/agent/log/ending-facts.ts';
 import {
   emptyJournal,
+  endingFactsOf,
   isHalfDone,
   isPending,
   Journal,
   type JournalData,
+  pendingJournal,
   pendingSentence,
   readJournal,
   setAside,
 } from '../../../src/agent/state/journal.ts';
 import type { Outcome } from '../../../src/progress/outcome.ts';
-import { blueprint } from '../../build.ts';
+import { blueprint, changeover, ending as ended, movedService, project } from '../../build.ts';
 
 let state = '';
 let restored = 0;
@@ -25,14 +27,13 @@ const data: JournalData = {
   run: '20261121T104207Z',
   containerId: 'c0ffee',
   attempt: 1,
-  project: { name: 'svc', directory: '/opt/svc', files: ['/opt/svc/compose.yaml'], envFiles: [] },
+  project,
   target: 'v1.5.0',
   services: ['app', 'worker'],
   from: 'v1.4.2',
   tags: [{ reference: 'acme/svc:latest', imageId: 'sha256:1' }],
   containers: [],
 };
-const ended = (outcome: Outcome): Ending => ({ outcome, exitCode: 0, message: `${outcome}: so it is` });
 
 function open(changes: Partial<JournalData> = {}): Journal {
   const restore = async () => {
@@ -101,18 +102,116 @@ describe('Journal', () => {
   );
 });
 
-it('a run that a later one has settled is over, and no container takes its end for its own', async () => {
-  const journal = open({ blueprints, goingBack: { ending: null } });
-  await journal.closeForLaterRun('cancelled', 'put back');
-  const read = (await readJournal(state)) as JournalData;
-  expect(isPending(read)).toBe(false);
-  expect(read).toMatchObject({ containerId: '', goingBack: null, blueprints: [] });
+describe('Journal.note', () => {
+  it('is a write where the disk lets it', async () => {
+    expect(await open().note({ phase: 'verify' })).toBeNull();
+    expect(await readJournal(state)).toEqual({ ...data, phase: 'verify' });
+  });
+
+  it('goes on without the disk, tells why, and has it written by the next that can', async () => {
+    const journal = open();
+    await rm(state, { recursive: true });
+    await writeFile(state, 'a file in its way');
+    expect(await journal.note({ started: true })).toMatch(/^the journal cannot be written: .*ENOTDIR/);
+    expect(journal.data.started).toBe(true);
+    await rm(state);
+    await journal.write({ phase: 'verify' });
+    expect(await readJournal(state)).toEqual({ ...data, started: true, phase: 'verify' });
+  });
+});
+
+describe('Journal.end', () => {
+  const goingBack = { goingBack: { ending: ended('failed') }, phase: 'recreate', blueprints } as const;
+  const started = { started: true, phase: 'verify', blueprints } as const;
+  const over = { phase: 'done', goingBack: null, blueprints: [] } as const;
+  it.each<[Outcome, situation: string, Partial<JournalData>, left: Partial<JournalData>]>([
+    ['updated', 'once the new version runs', started, { ...over, started: true }],
+    ['unchanged', 'after the pull', {}, over],
+    ['failed', 'once all is back', goingBack, over],
+    ['refused', 'once all is back', goingBack, over],
+    ['cancelled', 'once all is back', goingBack, over],
+    ['broken', 'where not all is back', goingBack, goingBack],
+    ['crashed', 'where not all is back', goingBack, goingBack],
+    ['broken', 'once the new version has started', started, { ...started, blueprints: [] }],
+    ['crashed', 'once the new version has started', started, { ...started, blueprints: [] }],
+  ])('%s, %s', async (outcome, _, changes, left) => {
+    await open(changes).end(ended(outcome));
+    expect(await readJournal(state)).toEqual({ ...data, ...left, outcome: ended(outcome) });
+  });
+});
+
+describe('Journal.closeForLaterRun', () => {
+  const goingBack = { goingBack: { ending: null }, phase: 'recreate', blueprints } as const;
+  const started = { started: true, phase: 'verify' } as const;
+  const over = { phase: 'done', goingBack: null, blueprints: [] } as const;
+  const message = 'another update came first';
+  it.each<[Outcome, situation: string, Partial<JournalData>, left: Partial<JournalData>, pending: boolean]>([
+    ['cancelled', 'once all is back', goingBack, over, false],
+    ['cancelled', 'of one that crashed', { ...goingBack, outcome: ended('crashed') }, over, false],
+    ['broken', 'once the new version has started', { ...started, blueprints }, started, true],
+  ])('%s, %s: no container takes that end for its own', async (outcome, _, changes, left, pending) => {
+    await open(changes).closeForLaterRun(outcome, message);
+    const said = { outcome, exitCode: 0, message: `${outcome}: ${message}` };
+    const closed = { ...data, containerId: '', ...left, outcome: said };
+    expect(await readJournal(state)).toEqual(closed);
+    expect([isPending(closed), isHalfDone(closed)]).toEqual([pending, false]);
+  });
+
+  it('fails where it cannot be written', async () => {
+    const journal = open();
+    await rm(state, { recursive: true });
+    await writeFile(state, 'a file in its way');
+    await expect(journal.closeForLaterRun('cancelled', message)).rejects.toMatchObject({
+      code: 'write-failed',
+    });
+  });
+});
+
+describe('endingFactsOf', () => {
+  const moved = [
+    movedService('app'),
+    movedService('jobs'),
+    movedService('sidecar', { follows: true, image: null }),
+  ];
+  const onlyApp = changeover({ moved: [movedService('app')] });
+  const ofApps = { services: ['app', 'jobs'], touched: true };
+  const facts = { version: 'v1.4.2', project, services: ['app', 'worker'], halfDone: null, touched: false };
+  it.each<[string, Partial<JournalData>, changes: Partial<EndingFacts>]>([
+    ['has what was asked for before any container is replaced', {}, {}],
+    ['has what is replaced, and no follower', { changeover: changeover({ moved }) }, ofApps],
+    ['has no worker that is not there', { changeover: onlyApp }, { services: ['app'], touched: true }],
+  ])('%s', (_, changes, expected) => {
+    const said = { ...facts, ...expected };
+    expect(endingFactsOf({ ...data, ...changes })).toEqual(said);
+    expect(endingFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
+  });
+});
+
+describe('pendingJournal', () => {
+  it.each<[string, text: string | null, isPending: boolean]>([
+    ['there is none', null, false],
+    ['it cannot be read', '{', false],
+    ['its run is over', JSON.stringify({ ...data, outcome: ended('updated') }), false],
+    ['its run was killed', JSON.stringify(data), true],
+    ['its run ended broken', JSON.stringify({ ...data, outcome: ended('broken') }), true],
+  ])('where %s', async (_, text, isPending) => {
+    if (text !== null) await writeFile(join(state, 'journal.json'), text);
+    expect(await pendingJournal(state)).toEqual(isPending && text !== null ? JSON.parse(text) : null);
+  });
+
+  it('is null where it may not be read', async () => {
+    await mkdir(join(state, 'journal.json'));
+    await expect(readJournal(state)).rejects.toMatchObject({ code: 'EISDIR' });
+    expect(await pendingJournal(state)).toBeNull();
+  });
 });
 
 describe('readJournal', () => {
   it('gives null where there is none', async () => {
     expect(await readJournal(state)).toBeNull();
     expect(await readJournal(join(state, 'no', 'directory'))).toBeNull();
+    await writeFile(join(state, 'file'), '');
+    expect(await readJournal(join(state, 'file'))).toBeNull();
   });
 
   it.each([
@@ -172,5 +271,25 @@ describe('what is left to do', () => {
     const journal = { ...data, ...changes };
     expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);
     expect(pendingSentence(journal)).toContain(`the update to v1.5.0 of 2026-11-21 10:42:07 UTC ${says}`);
+  });
+
+  const half = 'app and worker may be half replaced';
+  const of = 'the update to v1.5.0 of 2026-11-21 10:42:07 UTC';
+  const replaced = { phase: 'recreate', changeover: changeover() } as const;
+  it.each<[sentence: string, Partial<JournalData>]>([
+    [`${of} was interrupted in pull`, {}],
+    [`${of} was interrupted in write`, { phase: 'write' }],
+    ['the update of 2026-11-21 10:42:07 UTC was interrupted in pull', { target: null }],
+    ['the update to canary of 2026-11-21 10:42:07 UTC was interrupted in pull', { target: 'canary' }],
+    ['the update to v1.5.0 of by_hand was interrupted in pull', { run: 'by_hand' }],
+    [`${of} was interrupted in recreate: ${half}`, replaced],
+    [`${of} was interrupted in verify: ${half}`, { ...replaced, phase: 'verify' }],
+    [`${of} ended broken`, { ...replaced, outcome: ended('broken') }],
+    [
+      `${of} was putting everything back when it was interrupted`,
+      { ...replaced, goingBack: { ending: null } },
+    ],
+  ])('%s', (sentence, changes) => {
+    expect(pendingSentence({ ...data, ...changes })).toBe(sentence);
   });
 });

@@ -1,47 +1,139 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openStateDirectory, stateDirectory } from '../../../src/agent/state/state-directory.ts';
+import { needsRoot } from '../../../src/progress/advice.ts';
+import { UpdateError } from '../../../src/progress/update-error.ts';
 
 let directory = '';
+const at = (...names: string[]): string => join(directory, '.svc-updater', ...names);
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'state-'));
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
+afterEach(async () => {
+  await chmod(directory, 0o700);
+  await rm(directory, { recursive: true, force: true });
+});
+
+const isRoot = process.getuid?.() === 0;
+/** Root may do everything: what others may not is tried as one of them. */
+async function asAnother<T>(work: () => Promise<T>): Promise<T> {
+  if (!isRoot) return work();
+  process.seteuid?.(65_534);
+  try {
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+/** A directory of a file system that is mounted read-only; undefined where this machine has none. */
+function findReadOnly(): string | undefined {
+  try {
+    const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
+    return mounts.map((line) => line.split(' ')[1]).find((path) => path !== undefined && isReadOnly(path));
+  } catch {
+    return undefined;
+  }
+}
+
+function isReadOnly(path: string): boolean {
+  try {
+    if (statSync(path).isDirectory()) accessSync(path, constants.W_OK);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EROFS';
+  }
+}
+const readOnly = findReadOnly();
 
 describe('openStateDirectory', () => {
-  it.each<[string, (path: string) => Promise<unknown>]>([
-    ['that is not there', async () => {}],
-    ['that somebody has loosened', (path) => mkdir(path).then(() => chmod(path, 0o755))],
-  ])('gives one %s, private and kept out of repositories', async (_, make) => {
-    await make(stateDirectory(directory));
-    const state = await openStateDirectory(directory);
-    expect(state).toBe(join(directory, '.svc-updater'));
-    expect((await stat(state)).mode & 0o777).toBe(0o700);
-    expect(await readFile(join(state, '.gitignore'), 'utf8')).toBe('*\n');
+  it('makes one for the owner alone, which no repository takes in', async () => {
+    expect(await openStateDirectory(directory)).toBe(at());
+    expect(stateDirectory(directory)).toBe(at());
+    expect(await modeOf(at())).toBe(0o700);
+    expect(await readdir(at())).toEqual(['.gitignore']);
+    expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
   });
 
-  it.each<[string, (path: string) => Promise<unknown>]>([
-    ['a file', (path) => writeFile(path, 'mine\n')],
-    ['a link to a file', (path) => writeFile(`${path}.mine`, '').then(() => symlink(`${path}.mine`, path))],
+  it('makes it private whatever the umask of the process', async () => {
+    const before = process.umask(0o777);
+    try {
+      await openStateDirectory(directory);
+    } finally {
+      process.umask(before);
+    }
+    expect(await modeOf(at())).toBe(0o700);
+  });
+
+  it('keeps what is in one that is there, and makes it private again', async () => {
+    await mkdir(at());
+    await chmod(at(), 0o777);
+    await writeFile(at('journal.json'), 'a journal');
+    await writeFile(at('.gitignore'), '');
+    await openStateDirectory(directory);
+    expect(await modeOf(at())).toBe(0o700);
+    expect(await readFile(at('journal.json'), 'utf8')).toBe('a journal');
+    expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  it.each<[what: string, make: () => Promise<unknown>]>([
+    ['a file', () => writeFile(at(), '')],
+    ['a link to a file', () => symlink('compose.yaml', at())],
+    ['a directory whose .gitignore is one, too', () => mkdir(at('.gitignore'), { recursive: true })],
   ])('refuses %s in its place', async (_, make) => {
-    const path = stateDirectory(directory);
-    await make(path);
+    await writeFile(join(directory, 'compose.yaml'), 'services: {}\n');
+    await make();
     await expect(openStateDirectory(directory)).rejects.toMatchObject({
       code: 'not-a-file',
-      outcome: 'refused',
-      message: `${path} is not the directory that the updater keeps its files in`,
-      advice: `Move ${path} away, then run the update again.`,
+      message: `${at()} is not the directory that the updater keeps its files in`,
+      advice: `Move ${at()} away, then run the update again.`,
     });
   });
 
-  it('says that it cannot be made where the directory is gone', async () => {
+  it.each<[what: string, code: string, make: () => Promise<unknown>]>([
+    ['may not be written', 'EACCES', () => chmod(directory, 0o555)],
+    ['may not be entered', 'EACCES', () => chmod(directory, isRoot ? 0o700 : 0o000)],
+  ])('refuses a compose directory that %s: root is missing', async (_, code, make) => {
+    await make();
+    await expect(asAnother(() => openStateDirectory(directory))).rejects.toMatchObject({
+      code: 'read-only',
+      message: `${directory} cannot be written here (${code})`,
+      advice: needsRoot,
+    });
+  });
+
+  it.runIf(isRoot)('refuses one that is of somebody else', async () => {
+    await chmod(directory, 0o755);
+    await mkdir(at(), { mode: 0o755 });
+    await expect(asAnother(() => openStateDirectory(directory))).rejects.toMatchObject({
+      code: 'read-only',
+      message: `${directory} cannot be written here (EPERM)`,
+      advice: needsRoot,
+    });
+  });
+
+  it.runIf(readOnly !== undefined)(
+    'refuses one that is mounted read-only, which root can do nothing about',
+    async () => {
+      await expect(openStateDirectory(readOnly ?? '')).rejects.toMatchObject({
+        code: 'read-only',
+        message: `${readOnly} cannot be written here (EROFS)`,
+        advice: new UpdateError('read-only', '').advice,
+      });
+    },
+  );
+
+  it('fails where the compose directory is gone', async () => {
     await rm(directory, { recursive: true });
     await expect(openStateDirectory(directory)).rejects.toMatchObject({
       code: 'write-failed',
-      message: expect.stringContaining(`${stateDirectory(directory)} cannot be created: ENOENT`),
+      message: expect.stringMatching(/^\/.*\/\.svc-updater cannot be created: ENOENT/),
     });
+    await mkdir(directory);
   });
 });
