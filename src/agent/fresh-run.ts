@@ -1,5 +1,3 @@
-import { listProject } from '../engine/api/project-containers.ts';
-import type { Engine } from '../engine/cli/engine.ts';
 import { type Container, type Image, serviceOf } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
@@ -25,6 +23,7 @@ import { startEarly } from './process/start-early.ts';
 import type { World } from './process/world.ts';
 import { pullAdded, pullMoves } from './pull/obtain-images.ts';
 import { tagsBefore } from './pull/tags.ts';
+import { awaitOthers } from './replace/await-others.ts';
 import { keepWayBack } from './replace/keep-way-back.ts';
 import { replaceContainers } from './replace/replace-containers.ts';
 import { markGoingBack, restoreInstance } from './replace/restore-instance.ts';
@@ -44,7 +43,9 @@ export async function freshRun(
   const { engine, options, log } = world;
   const { instance, lock } = begun(handles);
   if (lock.takenOver) await removeScratches(engine, instance.place.name);
-  const interrupted = wasInterrupted(earlier);
+  const services = [options.app, ...options.workers];
+  const { leftovers } = await awaitOthers(world, instance.place.name, services);
+  const interrupted = wasInterrupted(earlier, leftovers);
   const installation = await inspectInstallation(world, instance, interrupted);
   handles.installation = installation;
   describeInstallation(installation, log);
@@ -56,7 +57,10 @@ export async function freshRun(
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
 
-  const journal = new Journal(lock, await firstEntry(world, handles, { installation, plan, earlier }));
+  const journal = new Journal(
+    lock,
+    await firstEntry(world, handles, { installation, plan, earlier, interrupted }),
+  );
   handles.journal = journal;
   await journal.write();
   const texts = new Map<string, string>();
@@ -65,7 +69,7 @@ export async function freshRun(
     const pulled = await pullAndPrepare(world, installation, plan, journal);
     if (isUnchanged(installation, pulled.filePlan, pulled.images)) return endUnchanged(world, plan, pulled);
     for (const { path, before } of pulled.filePlan.changes) if (before !== null) texts.set(path, before);
-    const containers = await sameContainers(engine, installation, interrupted);
+    const containers = await sameContainers(world, installation, earlier);
     const { from } = journal.data;
     changeover = planChangeover(installation, plan, pulled.filePlan, { ...pulled, containers, from });
     await writeFiles(world, installation, pulled.filePlan, journal);
@@ -85,7 +89,13 @@ async function firstEntry(
     installation,
     plan,
     earlier,
-  }: { installation: Installation; plan: UpdatePlan; earlier: JournalData | null },
+    interrupted,
+  }: {
+    installation: Installation;
+    plan: UpdatePlan;
+    earlier: JournalData | null;
+    interrupted: WasInterrupted;
+  },
 ): Promise<JournalData> {
   const { own } = begun(handles).instance;
   const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
@@ -100,7 +110,7 @@ async function firstEntry(
     services: [options.app, ...options.workers],
     from: fromWord(installation),
     tags: await tagsBefore(engine, references),
-    containers: installation.containers.map((container) => recordOf(container, wasInterrupted(earlier))),
+    containers: installation.containers.map((container) => recordOf(container, interrupted)),
   };
 }
 
@@ -133,14 +143,16 @@ async function pullAndPrepare(
   return { filePlan, images: new Map([...images, ...more]) };
 }
 
-/** The containers right before the first byte changes. @throws UpdateError containers-changed */
+/** The containers right before the first byte changes. @throws UpdateError containers-changed, compose-busy */
 async function sameContainers(
-  engine: Engine,
+  world: World,
   installation: Installation,
-  interrupted: WasInterrupted,
+  earlier: JournalData | null,
 ): Promise<ContainerRecord[]> {
-  const { containers } = await listProject(engine, installation.project.name);
-  for (const { name, containers: before } of [...movedServices(installation), ...installation.followers]) {
+  const moved = [...movedServices(installation), ...installation.followers];
+  const names = moved.map(({ name }) => name);
+  const { containers, leftovers } = await awaitOthers(world, installation.project.name, names);
+  for (const { name, containers: before } of moved) {
     const ids = (list: readonly Container[]) =>
       list
         .filter((container) => serviceOf(container) === name)
@@ -150,6 +162,7 @@ async function sameContainers(
     if (ids(before) === ids(containers)) continue;
     throw new UpdateError('containers-changed', `${name} was replaced by somebody else during the update`);
   }
+  const interrupted = wasInterrupted(earlier, leftovers);
   return containers.map((container) => recordOf(container, interrupted));
 }
 

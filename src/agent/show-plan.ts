@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { listProject } from '../engine/api/project-containers.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
 import { describeInstallation } from './inspect/describe.ts';
@@ -29,7 +30,9 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
   const holder = await lockHolder(mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
   if (pending) log.warn(`${pendingSentence(pending)}; update settles that first`);
-  const installation = await inspectInstallation(world, instance, wasInterrupted(pending));
+  const { leftovers } = await listProject(engine, instance.place.name);
+  const interrupted = wasInterrupted(pending, leftovers);
+  const installation = await inspectInstallation(world, instance, interrupted);
   handles.installation = installation;
   describeInstallation(installation, log);
   log.enter('plan');

@@ -39,6 +39,7 @@ const table = {
     'Start the instance once with docker compose up -d, or name the app service with --service.',
   ],
   'update-running': ['refused', 'Wait until it ends: docker logs -f svc-updater.'],
+  'compose-busy': ['refused', 'Let the other compose call end, then run the update again.'],
   'journal-pending': ['refused', 'Run the update first: it finishes that one or puts it back.'],
   downgrade: [
     'refused',

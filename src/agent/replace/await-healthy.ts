@@ -3,38 +3,71 @@ import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { heartbeatMs } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfContainers } from '../log/secrets.ts';
-import { type HealthReport, HealthWatch } from './health.ts';
+import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 
 /** Events come as they happen; this is for what no event tells, and for those that are lost with the engine. */
 const lookEveryMs = 250;
-const heartbeatMs = 10_000;
 const logLines = 50;
 
 /**
- * Waits until every running container of these services is well: healthy where it has a health check, else without a
- * restart for 5 s.
+ * Waits until these containers, by service, are all well: healthy where they have a health check, else without a restart
+ * for 5 s, or 15 s those of `app`.
  * @throws UpdateError broken, with the last lines of what the unwell containers printed
  */
 export async function awaitHealthy(
-  { engine, log }: { engine: Engine; log: Log },
+  doors: Doors,
   ids: ReadonlyMap<string, readonly string[]>,
   timeoutMs: number,
+  app = '',
 ): Promise<HealthReport[]> {
   const all = [...ids.values()].flat();
-  const events = listen(engine, all);
-  const watch = new HealthWatch(ids, timeoutMs, Date.now());
-  let nextBeat = Date.now() + heartbeatMs;
+  const look = async () => {
+    const found = await inspectContainers(doors.engine, all);
+    return [...ids].map(([name, list]) => {
+      const containers = found.filter(({ id }) => list.includes(id));
+      return { name, containers, has: containers.length, needs: list.length };
+    });
+  };
+  return (await awaitWell(doors, look, { app, timeoutMs, missingMs: 0 })).reports;
+}
+
+interface Doors {
+  engine: Engine;
+  log: Log;
+}
+
+/**
+ * Waits until the services that each look gives are well; gives the last look, too.
+ * @throws UpdateError broken, with the last lines of what the unwell containers printed
+ */
+export async function awaitWell(
+  { engine, log }: Doors,
+  look: () => Promise<WatchedService[]>,
+  rules: HealthRules,
+): Promise<{ reports: HealthReport[]; services: readonly WatchedService[] }> {
+  const beganAt = performance.now();
+  const watch = new HealthWatch(rules, beganAt);
+  const first = await look();
+  const events = listen(
+    engine,
+    first.flatMap(({ containers }) => containers.map(({ id }) => id)),
+  );
+  let nextBeat = beganAt + heartbeatMs;
   try {
-    for (;;) {
-      const verdict = watch.look(await look(), Date.now());
-      if (verdict.kind === 'well') return verdict.reports;
+    for (let services = first; ; services = await look()) {
+      const now = performance.now();
+      // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
+      log.learn(() => confidencesOfContainers(services.flatMap(({ containers }) => containers)));
+      const verdict = watch.look(services.map(shown), { now, wall: Date.now() });
+      if (verdict.kind === 'well') return { reports: verdict.reports, services };
       if (verdict.kind === 'unwell') {
         const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
         throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
       }
-      if (Date.now() >= nextBeat) {
+      if (now >= nextBeat) {
         nextBeat += heartbeatMs;
         log.info(verdict.sentence);
       }
@@ -44,15 +77,15 @@ export async function awaitHealthy(
     events.close();
   }
 
-  /** What they print may quote a value that was put into a file after this run had read it. */
-  async function look(): Promise<Container[]> {
-    const containers = await inspectContainers(engine, all);
-    log.learn(() => confidencesOfContainers(containers));
-    // Only the beginning of a health check's output is shown: cut first, half a password would be.
-    return containers.map((container) => ({
-      ...container,
-      lastHealthOutput: log.masked(container.lastHealthOutput),
-    }));
+  /** Only the beginning of a health check's output is shown: cut before it is masked, it would show half a password. */
+  function shown({ containers, ...service }: WatchedService): WatchedService {
+    return {
+      ...service,
+      containers: containers.map((container) => ({
+        ...container,
+        lastHealthOutput: log.masked(container.lastHealthOutput),
+      })),
+    };
   }
 }
 

@@ -1,8 +1,37 @@
 import type { Container } from '../../engine/container.ts';
 import { seconds } from '../log/words.ts';
 
-/** Without a health check, this long without a restart counts as well. */
+/** Without a health check, this long without a restart counts as well; an app takes longer to find out that it cannot. */
 const steadyMs = 5_000;
+const appSteadyMs = 15_000;
+/** Restarted so often, one that is down again is not waited for any longer. */
+const maxRestarts = 5;
+
+/** A service whose containers must be well. */
+export interface WatchedService {
+  name: string;
+  /** What the engine has of those that must run. */
+  containers: readonly Container[];
+  /** How many there are, and how many there must be. */
+  has: number;
+  needs: number;
+}
+
+export interface HealthRules {
+  /** The service that has to run for longer before it counts as well. */
+  app: string;
+  timeoutMs: number;
+  /** So long may containers be missing: somebody else's call may be about to make them. */
+  missingMs: number;
+}
+
+/** When a look was taken. */
+export interface LookedAt {
+  /** Milliseconds by a clock that nobody sets: all waiting goes by it. */
+  now: number;
+  /** Milliseconds since the epoch, as containers say when they started. */
+  wall: number;
+}
 
 /** How long a service took, for the log: `app healthy after 1.9 s`. */
 export interface HealthReport {
@@ -19,63 +48,68 @@ export type HealthVerdict =
 
 /** Judges containers by what the engine says of them, look after look; asks nobody and knows no clock of its own. */
 export class HealthWatch {
-  readonly #ids: ReadonlyMap<string, readonly string[]>;
-  readonly #timeoutMs: number;
+  readonly #rules: HealthRules;
   readonly #beganAt: number;
   readonly #steady = new Map<string, { startedAt: string; since: number }>();
   readonly #wellAt = new Map<string, { afterMs: number; healthy: boolean }>();
   /** A container that runs has no exit code: between two crashes, the last one seen tells the story. */
   readonly #lastCode = new Map<string, number>();
+  #completeAt: number;
 
-  /**
-   * @param ids of the containers that must be well, by service
-   * @param beganAt and every other time in milliseconds since the epoch, as containers say when they started
-   */
-  constructor(ids: ReadonlyMap<string, readonly string[]>, timeoutMs: number, beganAt: number) {
-    this.#ids = ids;
-    this.#timeoutMs = timeoutMs;
+  /** @param beganAt by the clock of `LookedAt.now` */
+  constructor(rules: HealthRules, beganAt: number) {
+    this.#rules = rules;
     this.#beganAt = beganAt;
+    this.#completeAt = beganAt;
   }
 
-  /** @param containers what the engine has of those that are watched */
-  look(containers: readonly Container[], now: number): HealthVerdict {
-    const states = containers.map((container) => ({ container, why: this.#whyUnhealthy(container, now) }));
-    for (const { container, why } of states) this.#note(container, why, now);
+  look(services: readonly WatchedService[], at: LookedAt): HealthVerdict {
+    const { now } = at;
+    const states = services.flatMap(({ name, containers }) => {
+      const steady = name === this.#rules.app ? appSteadyMs : steadyMs;
+      return containers.map((container) => ({ container, why: this.#whyUnhealthy(container, now, steady) }));
+    });
+    for (const { container, why } of states) this.#note(container, why, at.wall);
     const pending = states.filter(({ why }) => why !== null);
-    const gone = [...this.#ids.values()].flat().filter((id) => !containers.some((each) => each.id === id));
-    if (pending.length === 0 && gone.length === 0) return { kind: 'well', reports: this.#reports() };
-    const dead = pending.filter(({ container }) => hasEnded(container));
-    const isLate = now - this.#beganAt > this.#timeoutMs;
-    if (dead.length > 0 || gone.length > 0 || isLate) {
+    const missing = services
+      .filter(({ has, needs }) => has < needs)
+      .map(({ name, has, needs }) => `${name} has ${has} of its ${needs} containers`);
+    if (missing.length === 0) this.#completeAt = now;
+    if (pending.length === 0 && missing.length === 0) {
+      return { kind: 'well', reports: this.#reports(services) };
+    }
+    const dead = pending.filter(({ container }) => hasEnded(container) || isCrashing(container));
+    const isGone = missing.length > 0 && now - this.#completeAt >= this.#rules.missingMs;
+    const isLate = now - this.#beganAt > this.#rules.timeoutMs;
+    if (dead.length > 0 || isGone || isLate) {
       const worst = dead.length > 0 ? dead : pending;
       const sentences = worst.map(
         ({ container, why }) => `${container.name} ${why}${this.#restarts(container)}`,
       );
-      const lost = gone.length > 0 ? [`${gone.length} container(s) vanished`] : [];
-      const waited = dead.length > 0 || gone.length > 0 ? '' : ` after ${seconds(this.#timeoutMs)}`;
+      const waited = dead.length > 0 || isGone ? '' : ` after ${seconds(this.#rules.timeoutMs)}`;
       return {
         kind: 'unwell',
-        sentence: `${[...sentences, ...lost].join(', ')}${waited}`,
+        sentence: `${[...sentences, ...missing].join(', ')}${waited}`,
         worst: worst.map(({ container }) => container),
       };
     }
     const waited = seconds(now - this.#beganAt);
-    const names = pending.map(({ container, why }) => `${container.name}: ${why}`).join(', ');
-    return { kind: 'waiting', sentence: `waiting for ${names} (${waited})` };
+    const names = [...pending.map(({ container, why }) => `${container.name}: ${why}`), ...missing];
+    return { kind: 'waiting', sentence: `waiting for ${names.join(', ')} (${waited})` };
   }
 
-  #note(container: Container, why: string | null, now: number): void {
+  #note(container: Container, why: string | null, wall: number): void {
     const { id, health, startedAt, exitCode } = container;
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
-      const afterMs = Math.max(0, now - Date.parse(startedAt));
+      const afterMs = Math.max(0, wall - Date.parse(startedAt));
       this.#wellAt.set(id, { afterMs, healthy: health !== null });
     }
   }
 
   /** Why a container does not count as well yet, or null. */
-  #whyUnhealthy(container: Container, now: number): string | null {
+  #whyUnhealthy(container: Container, now: number, steady: number): string | null {
     const { id, status, health, startedAt, exitCode, error } = container;
     if (status !== 'running') {
       const code = isDown(container) ? ` (exit code ${exitCode})` : '';
@@ -91,7 +125,7 @@ export class HealthWatch {
       this.#steady.set(id, { startedAt, since: now });
       return 'has just started';
     }
-    return now - known.since >= steadyMs ? null : 'has just started';
+    return now - known.since >= steady ? null : 'has just started';
   }
 
   /** Between two crashes a container may look as if it were just starting. */
@@ -101,10 +135,10 @@ export class HealthWatch {
     return `, restarted ${container.restartCount} times${code === undefined ? '' : ` (last exit code ${code})`}`;
   }
 
-  #reports(): HealthReport[] {
-    return [...this.#ids].flatMap(([service, list]) => {
-      const last = list
-        .map((id) => this.#wellAt.get(id))
+  #reports(services: readonly WatchedService[]): HealthReport[] {
+    return services.flatMap(({ name: service, containers }) => {
+      const last = containers
+        .map(({ id }) => this.#wellAt.get(id))
         .sort((a, b) => (a?.afterMs ?? 0) - (b?.afterMs ?? 0))
         .at(-1);
       if (!last) return [];
@@ -123,3 +157,7 @@ const hasEnded = (container: Container): boolean =>
   ['exited', 'dead'].includes(container.status) &&
   (container.restartPolicy === 'no' ||
     (container.restartPolicy === 'on-failure' && container.exitCode === 0));
+
+/** Between two of many crashes. */
+const isCrashing = (container: Container): boolean =>
+  isDown(container) && container.restartCount >= maxRestarts;

@@ -33,7 +33,10 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
   const steps: Step[] = [];
-  if (now.leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: now.leftovers });
+  // Only where compose is still to be called for the service: what is made beside a container that is new already, and
+  // whatever is made for other services, is some other call's, which is about to remove the old one.
+  const leftovers = now.leftovers.filter((container) => names.has(serviceOf(container)));
+  if (leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: leftovers });
   const nameless = own.filter(hasTemporaryName);
   if (nameless.length > 0) steps.push({ kind: 'give-name', containers: nameless });
 

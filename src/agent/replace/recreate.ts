@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { finalName, listProject } from '../../engine/api/project-containers.ts';
+import { listProject } from '../../engine/api/project-containers.ts';
 import { stopContainers } from '../../engine/api/query.ts';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
@@ -10,6 +10,7 @@ import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { type Changeover, idsToRun } from '../state/changeover.ts';
 import { awaitHealthy } from './await-healthy.ts';
+import { giveNames, removeLeftovers } from './leftovers.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
 
 /** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
@@ -33,14 +34,7 @@ type Executors = { [K in Step['kind']]: (step: StepOf<K>, context: RecreateConte
 
 const executors: Executors = {
   'remove-leftovers': ({ containers }, { engine, log }) => removeLeftovers(engine, containers, log),
-  'give-name': async ({ containers }, { engine, log }) => {
-    for (const container of containers) {
-      const name = finalName(container);
-      const { exitCode } = await engine.call(['rename', container.id, name]);
-      if (exitCode === 0)
-        log.info(`${container.name} is ${name} now: a compose call was killed before it named it`);
-    }
-  },
+  'give-name': ({ containers }, { engine, log }) => giveNames(engine, containers, log),
   stop: async ({ containers }, { engine, log }) => stop(engine, containers, log),
   up: (step, context) => bringUp(step, context),
   'await-healthy': async (
@@ -50,7 +44,7 @@ const executors: Executors = {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
     const { containers } = await listProject(engine, compose.project.name);
     const ids = idsToRun(changeover, containers).get(name) ?? [];
-    await awaitHealthy({ engine, log }, new Map([[name, ids]]), waitTimeoutMs);
+    await awaitHealthy({ engine, log }, new Map([[name, ids]]), waitTimeoutMs, name);
   },
   'stop-again': async ({ service: name, numbers }, { engine, compose, log }) => {
     const { containers } = await listProject(engine, compose.project.name);
@@ -62,14 +56,11 @@ const executors: Executors = {
   },
 };
 
-/** Does what is left to do, and gives what there is then. @throws UpdateError recreate-failed, broken */
-export async function recreate(context: RecreateContext): Promise<readonly Container[]> {
-  const { engine, compose, changeover, log } = context;
+/** Does what is left to do. @throws UpdateError recreate-failed, broken */
+export async function recreate(context: RecreateContext): Promise<void> {
+  const { engine, compose, changeover } = context;
   const before = await listProject(engine, compose.project.name);
   for (const step of planSteps(changeover, before)) await run(step, context);
-  const { containers, leftovers } = await listProject(engine, compose.project.name);
-  await removeLeftovers(engine, leftovers, log);
-  return containers;
 }
 
 const run = <K extends Step['kind']>(step: StepOf<K>, context: RecreateContext): Promise<void> =>
@@ -118,7 +109,8 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
       );
       await sleep(pauseMs * attempt);
       const { leftovers } = await listProject(engine, compose.project.name);
-      await removeLeftovers(engine, leftovers, log);
+      const own = leftovers.filter((container) => serviceOf(container) === step.service);
+      await removeLeftovers(engine, own, log);
       continue;
     }
     throw new UpdateError(
@@ -137,18 +129,4 @@ async function stopTimeOf(service: string, { engine, compose }: RecreateContext)
   return containers
     .filter((container) => serviceOf(container) === service && isUp(container))
     .reduce((sum, { stopTimeout }) => sum + stopTimeout * 1000, 0);
-}
-
-/** It would block the next `up` with a name that is taken. */
-export async function removeLeftovers(
-  engine: Engine,
-  containers: readonly Container[],
-  log: Log,
-): Promise<void> {
-  if (containers.length === 0) return;
-  // `rm` without --volumes: an anonymous volume may belong to the container that this one was to replace.
-  await engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
-  log.info(
-    `removed what an earlier compose call left behind: ${containers.map(({ name }) => name).join(', ')}`,
-  );
 }

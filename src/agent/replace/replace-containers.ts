@@ -37,7 +37,7 @@ export async function replaceContainers(
   try {
     if (phase === 'verify') log.enter('verify');
     else announce(log, changeover);
-    const containers = await recreate({
+    await recreate({
       engine,
       compose: new Compose(engine, project),
       changeover,
@@ -46,7 +46,7 @@ export async function replaceContainers(
       afterUp: () => noteStart(engine, journal, changeover),
       mayGoBack: () => !journal.data.started,
     });
-    await verify(world, journal, changeover, containers);
+    await verify(world, journal, changeover);
   } catch (error) {
     const stopping = stops.underWay();
     await failOrRestore(world, journal, error, { changeover, stopping, ...(texts && { texts }) });

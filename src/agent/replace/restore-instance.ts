@@ -155,7 +155,8 @@ const executors: Executors = {
     const ids = [...records].map(
       ([service, list]) => [service, list.map((record) => idNow(record, work))] as const,
     );
-    return awaitHealthy(work, new Map(ids), work.waitTimeoutMs);
+    const [app] = work.journal.data.services;
+    return awaitHealthy(work, new Map(ids), work.waitTimeoutMs, app);
   },
   compare: async ({ records }, work) => {
     const ids = records.map((record) => idNow(record, work));

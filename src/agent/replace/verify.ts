@@ -1,24 +1,29 @@
+import { hasTemporaryName, listProject, wasToBeStarted } from '../../engine/api/project-containers.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { World } from '../process/world.ts';
-import { type Changeover, idsToRun } from '../state/changeover.ts';
+import { type Changeover, idsToRun, mustRun, recordsOf } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
-import { awaitHealthy } from './await-healthy.ts';
+import { awaitWell } from './await-healthy.ts';
+import { awaitOthers } from './await-others.ts';
+import type { HealthReport, WatchedService } from './health.ts';
+import { giveNames, removeLeftovers } from './leftovers.ts';
+
+/** Somebody who takes a container away may be about to bring another. */
+const missingMs = 10_000;
+/** So often may somebody replace a container while it is verified. */
+const maxRounds = 5;
 
 /** The phase `verify`: what runs is what was pulled, is well, and nothing else changed. @throws UpdateError broken */
-export async function verify(
-  world: World,
-  journal: Journal,
-  changeover: Changeover,
-  containers: readonly Container[],
-): Promise<void> {
-  const { log, options } = world;
+export async function verify(world: World, journal: Journal, changeover: Changeover): Promise<void> {
+  const { log } = world;
   log.enter('verify');
   await journal.note({ phase: 'verify' });
+  const { well, containers } = await awaitServices(world, journal.data.project.name, changeover);
   const others = changedOthers(changeover, containers);
-  if (others.length > 0)
-    log.error(`a bug of the updater: other containers changed, too: ${others.join(', ')}`);
-  const well = await awaitHealthy(world, idsToRun(changeover, containers), options.waitTimeoutMs);
+  if (others.length > 0) {
+    log.warn(`meanwhile somebody else has replaced, added or removed ${others.join(', ')}: not this update`);
+  }
   const wrong = containers.filter((container) => runsAnother(changeover, container));
   if (wrong.length > 0) {
     throw new UpdateError(
@@ -26,9 +31,83 @@ export async function verify(
       `${wrong.map(({ name }) => name).join(', ')} does not run the image that was pulled`,
     );
   }
+  for (const { name, has, needs } of watchedServices(changeover, containers)) {
+    if (has > needs) log.warn(`${name} has ${has} containers and not ${needs}: somebody else has added some`);
+  }
   const how = well.map((each) => `${each.service} ${each.how}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);
   for (const warning of changeover.words.warnings) log.warn(warning);
+}
+
+/** Until every service has the containers that it must have, well, under their own names, with nobody at work on them. */
+async function awaitServices(
+  world: World,
+  project: string,
+  changeover: Changeover,
+): Promise<{ well: HealthReport[]; containers: readonly Container[] }> {
+  const { engine, options } = world;
+  const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs };
+  const look = async () => watchedServices(changeover, (await listProject(engine, project)).containers);
+  for (let round = 1; round <= maxRounds; round++) {
+    await endOthers(world, project, changeover);
+    const { reports, services } = await awaitWell(world, look, rules);
+    const { containers, leftovers } = await listProject(engine, project);
+    const now = watchedServices(changeover, containers);
+    const isSettled = ![...leftovers, ...containers].some(
+      (container) => hasTemporaryName(container) && isMoved(changeover, container),
+    );
+    if (isSettled && idsOf(now) === idsOf(services)) return { well: reports, containers };
+  }
+  throw new UpdateError('broken', 'somebody else replaces the same containers again and again');
+}
+
+const idsOf = (services: readonly WatchedService[]): string =>
+  services.flatMap(({ containers }) => containers.map(({ id }) => id)).join();
+
+const isMoved = ({ moved }: Changeover, container: Container): boolean =>
+  moved.some(({ name }) => name === serviceOf(container));
+
+/**
+ * Waits for somebody else's compose call that replaces what was just made, and clears up what a killed one left: the run
+ * itself makes nothing any more.
+ */
+async function endOthers(world: World, project: string, changeover: Changeover): Promise<void> {
+  const { engine, log } = world;
+  const services = changeover.moved.map(({ name }) => name);
+  const quiet = await awaitOthers(world, project, services).catch((error) => {
+    if (!(error instanceof UpdateError) || error.code !== 'compose-busy') throw error;
+    log.warn(`${error.message}: it is not waited for any longer`);
+    return null;
+  });
+  const debris = quiet?.debris ?? [];
+  const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
+  await removeLeftovers(engine, leftovers, log);
+  const { containers } = await listProject(engine, project);
+  const nameless = containers.filter(
+    (container) =>
+      isMoved(changeover, container) &&
+      hasTemporaryName(container) &&
+      // One that a call is about to name and start is that call's.
+      (!wasToBeStarted(container) || debris.some(({ id }) => id === container.id)),
+  );
+  await giveNames(engine, nameless, log);
+  const toStart = nameless.filter(wasToBeStarted);
+  for (const { id } of toStart) await engine.call(['start', id]);
+}
+
+/** What must be of each moved service, and what there is of it. */
+export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
+  const ids = idsToRun(changeover, now);
+  return changeover.moved.map((moved) => {
+    const records = recordsOf(changeover, moved.name);
+    const all = now.filter((container) => serviceOf(container) === moved.name);
+    const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
+    const needs = records.filter((each) => mustRun(moved, each)).length;
+    const isShort = all.length >= records.length && containers.length < needs;
+    return isShort
+      ? { name: moved.name, containers, has: containers.length, needs }
+      : { name: moved.name, containers, has: all.length, needs: records.length };
+  });
 }
 
 /** A replaced container whose image is not the one that was pulled. */

@@ -1,18 +1,24 @@
-import { wasToBeStarted } from '../../engine/api/project-containers.ts';
-import { hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
+import { wasBeingReplaced, wasToBeStarted } from '../../engine/api/project-containers.ts';
+import { type Container, hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { isNew, recordsOf, type WasInterrupted } from '../state/changeover.ts';
 import { isPending, type JournalData } from '../state/journal.ts';
 
 /**
  * Containers that are down because an earlier run stopped them, or made them and could not start them; or a compose call
  * that was killed. One that somebody has started since is down because somebody wanted it.
+ * @param leftovers what killed compose calls have made beside those that they were to replace
  */
-export function wasInterrupted(data: JournalData | null): WasInterrupted {
-  if (data === null) return wasToBeStarted;
+export function wasInterrupted(
+  data: JournalData | null,
+  leftovers: readonly Container[] = [],
+): WasInterrupted {
+  const byCompose: WasInterrupted = (container) =>
+    wasToBeStarted(container) || wasBeingReplaced(container, leftovers);
+  if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {
     if (isUp(container)) return false;
-    if (wasToBeStarted(container)) return true;
+    if (byCompose(container)) return true;
     const record = records.find(({ id }) => id === container.id);
     if (record) {
       return record.runs && (record.down || isPending(data)) && record.startedAt === container.startedAt;

@@ -139,7 +139,10 @@ export class Compose {
     );
   }
 
-  /** Never `-y`, never `--remove-orphans`: nothing but the named service may change. */
+  /**
+   * Never `-y`, never `--remove-orphans`: nothing but the named service may change. Said in so many words, as
+   * COMPOSE_REMOVE_ORPHANS may stand in the project's `.env`.
+   */
   up(service: string, options: UpOptions): Promise<CommandResult> {
     return this.#engine.call(
       [
@@ -152,6 +155,7 @@ export class Compose {
         '--no-build',
         '--pull',
         'never',
+        '--remove-orphans=false',
         ...(options.forceRecreate ? ['--force-recreate'] : []),
         ...(options.scale === undefined ? [] : ['--scale', `${service}=${options.scale}`]),
         service,

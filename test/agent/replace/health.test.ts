@@ -1,231 +1,142 @@
 import { describe, expect, it } from 'vitest';
-import { HealthWatch } from '../../../src/agent/replace/health.ts';
-import { type Container, serviceOf } from '../../../src/engine/container.ts';
-import { began, container } from '../../build.ts';
+import { HealthWatch, type WatchedService } from '../../../src/agent/replace/health.ts';
+import { watchedServices } from '../../../src/agent/replace/verify.ts';
+import type { Container } from '../../../src/engine/container.ts';
+import { began, changeover, container, record } from '../../build.ts';
 
-const beganAt = Date.parse(began);
-const timeoutMs = 60_000;
-type Changes = Partial<Container>;
+const service = (name: string, containers: Container[], needs = containers.length): WatchedService => ({
+  name,
+  containers,
+  has: containers.length,
+  needs,
+});
 
-/** What there is, so many seconds after the watch began. */
-interface Look {
-  second: number;
-  containers: readonly Container[];
-}
-const at = (second: number, ...containers: Container[]): Look => ({ second, containers });
-
-/** What the last look comes to: `well: …`, `waiting for …` or `unwell: … [whose logs tell why]`. */
-function verdictOf(ids: ReadonlyMap<string, readonly string[]>, looks: readonly Look[]): string {
-  const watch = new HealthWatch(ids, timeoutMs, beganAt);
-  const verdicts = looks.map(({ second, containers }) => watch.look(containers, beganAt + second * 1000));
-  const last = verdicts.at(-1);
-  switch (last?.kind) {
-    case 'well':
-      return `well: ${last.reports.map(({ service, how }) => `${service} ${how}`).join(', ')}`;
-    case 'unwell':
-      return `unwell: ${last.sentence} [${last.worst.map(({ id }) => id).join(' ')}]`;
-    default:
-      return last?.sentence ?? 'no look';
-  }
+/** What the verdict is at each second of a list of looks. */
+function said(
+  looks: readonly [atSecond: number, services: WatchedService[]][],
+  { timeoutMs = 300_000, missingMs = 10_000 } = {},
+): string[] {
+  const watch = new HealthWatch({ app: 'app', timeoutMs, missingMs }, 0);
+  return looks.map(([at, services]) => {
+    const verdict = watch.look(services, { now: at * 1000, wall: Date.parse(began) + at * 1000 });
+    return verdict.kind === 'well'
+      ? verdict.reports.map(({ service, how }) => `${service} ${how}`).join()
+      : `${verdict.kind}: ${verdict.sentence}`;
+  });
 }
 
-/** Watches whatever is there at any of the looks. */
-function verdict(...looks: Look[]): string {
-  const seen = looks.flatMap(({ containers }) => containers);
-  const services = [...new Set(seen.map(serviceOf))];
-  const idsOf = (name: string) => seen.filter((each) => serviceOf(each) === name).map(({ id }) => id);
-  return verdictOf(new Map(services.map((name) => [name, [...new Set(idsOf(name))]])), looks);
-}
-
-const app = (changes: Changes = {}): Container => container('app-1', changes);
-/** Has a health check that says so. */
-const is = (health: string, changes: Changes = {}): Container => app({ health, ...changes });
-const unhealthy = (lastHealthOutput: string): Container => is('unhealthy', { lastHealthOutput });
-/** Started so many seconds after the watch began. */
-const since = (second: number): Changes => ({ startedAt: new Date(beganAt + second * 1000).toISOString() });
-/** One that is started again when it ends. */
-const ended = (exitCode: number): Changes => ({ status: 'exited', exitCode, restartPolicy: 'always' });
-const restarting = (exitCode: number): Changes => ({ status: 'restarting', exitCode, restartCount: 2 });
-
-const starting = is('starting');
-const well = is('healthy');
-const waits = (words: string) => `waiting for svc-app-1: ${words}`;
-const late = (words: string) => `unwell: svc-app-1 ${words} after 60 s [app-1]`;
-const up = (seconds: number) => `well: app up for ${seconds} s without a restart`;
-
-describe('HealthWatch', () => {
-  it.each<[situation: string, looks: Look[], verdict: string]>([
-    ['is well', [at(1.94, well)], 'well: app healthy after 1.9 s'],
-    ['was well before', [at(0, is('healthy', since(-90)))], 'well: app healthy after 90.0 s'],
-    ['is well by another clock', [at(0, is('healthy', since(7)))], 'well: app healthy after 0.0 s'],
-    ['is starting', [at(3, starting)], waits('is starting (3 s)')],
-    ['becomes well and is so at once', [at(3, starting), at(3.1, well)], 'well: app healthy after 3.1 s'],
-    ['is unhealthy and may get well', [at(3, unhealthy(' '))], waits('is unhealthy (3 s)')],
-    ['tells why', [at(3, unhealthy('\nno route\nto it\n'))], waits('is unhealthy (no route) (3 s)')],
-    ['tells too much', [at(3, unhealthy('x'.repeat(201)))], waits(`is unhealthy (${'x'.repeat(200)}) (3 s)`)],
-    ['told something', [at(3, is('starting', { lastHealthOutput: 'x' }))], waits('is starting (3 s)')],
-    ['was healthy when it ended', [at(3, is('healthy', ended(1)))], waits('is exited (exit code 1) (3 s)')],
-    ['is well no more', [at(3, well), at(4, unhealthy('x'))], waits('is unhealthy (x) (4 s)')],
-  ])('sees one with a health check that %s', (_, looks, expected) => {
-    expect(verdict(...looks)).toBe(expected);
+describe('a service without a health check', () => {
+  it.each<[string, number]>([
+    ['app', 15],
+    ['worker', 5],
+  ])('is well once it has run without a restart: %s for %i s', (name, seconds) => {
+    const services = [service(name, [container(`${name}-1`)])];
+    expect(
+      said([
+        [0, services],
+        [seconds - 0.1, services],
+        [seconds, services],
+      ]),
+    ).toEqual([
+      `waiting: waiting for svc-${name}-1: has just started (0 s)`,
+      `waiting: waiting for svc-${name}-1: has just started (${seconds} s)`,
+      `${name} up for ${seconds} s without a restart`,
+    ]);
   });
 
-  const fresh = (second: number) => waits(`has just started (${second} s)`);
-  const old = app(since(-60));
-  const again = app(since(3));
-  it.each<[situation: string, looks: Look[], verdict: string]>([
-    ['is new', [at(0, app())], fresh(0)],
-    ['runs for almost 5 s', [at(0, app()), at(4.99, app())], fresh(5)],
-    ['runs for 5 s', [at(0, app()), at(5, app())], up(5)],
-    ['ran before: it may have been restarting then', [at(0, old), at(4, old)], fresh(4)],
-    ['ran before and goes on for 5 s', [at(0, old), at(5, old)], up(65)],
-    ['was seen late', [at(4, app()), at(8, app())], fresh(8)],
-    ['has restarted', [at(0, app()), at(4, again), at(8.9, again)], fresh(9)],
-    ['has restarted 5 s ago', [at(0, app()), at(4, again), at(9, again)], up(6)],
-    ['has restarted since it was well', [at(0, app()), at(5, app()), at(6, again)], fresh(6)],
-    ['was made', [at(1, app({ status: 'created' }))], waits('is created (1 s)')],
-    ['cannot start', [at(1, app({ status: 'created', error: 'x' }))], waits('is created: x (1 s)')],
-    ['is paused', [at(1, app({ status: 'paused' }))], waits('is paused (1 s)')],
-    ['is being removed', [at(1, app({ status: 'removing' }))], waits('is removing (1 s)')],
-    ['has ended', [at(1, app({ ...ended(7), error: 'x' }))], waits('is exited (exit code 7): x (1 s)')],
-    ['is restarted', [at(1, app(restarting(7)))], waits('is restarting (exit code 7) (1 s)')],
-  ])('sees one without a health check that %s', (_, looks, expected) => {
-    expect(verdict(...looks)).toBe(expected);
+  it('begins anew where it was started again', () => {
+    const again = [service('worker', [container('worker-1', { startedAt: '2026-11-21T10:00:04Z' })])];
+    const verdicts = said([
+      [0, [service('worker', [container('worker-1')])]],
+      [4, again],
+      [8, again],
+      [9, again],
+    ]);
+    expect(verdicts.map((verdict) => verdict.startsWith('waiting'))).toEqual([true, true, true, false]);
   });
 
-  it.each<[policy: string, exitCode: number, status: string, isForGood: boolean]>([
-    ['no', 0, 'exited', true],
-    ['no', 1, 'exited', true],
-    ['no', 1, 'dead', true],
-    ['no', 1, 'restarting', false],
-    ['on-failure', 0, 'exited', true],
-    ['on-failure', 0, 'dead', true],
-    ['on-failure', 1, 'exited', false],
-    ['on-failure', 0, 'restarting', false],
-    ['unless-stopped', 0, 'exited', false],
-    ['unless-stopped', 1, 'exited', false],
-    ['always', 0, 'exited', false],
-    ['always', 1, 'dead', false],
-  ])(
-    'with policy %s, after code %i and as %s: it has ended for good: %s',
-    (restartPolicy, exitCode, status, isForGood) => {
-      const words = `is ${status} (exit code ${exitCode})`;
-      const expected = isForGood ? `unwell: svc-app-1 ${words} [app-1]` : waits(`${words} (2 s)`);
-      expect(verdict(at(2, app({ restartPolicy, exitCode, status })))).toBe(expected);
-    },
-  );
+  it('is waited for by no clock that somebody sets', () => {
+    const watch = new HealthWatch({ app: 'app', timeoutMs: 300_000, missingMs: 0 }, 0);
+    const services = [service('worker', [container('worker-1')])];
+    const look = (now: number, wall: string) => watch.look(services, { now, wall: Date.parse(wall) }).kind;
+    expect(look(0, began)).toBe('waiting');
+    expect(look(1_000, '2030-01-01T00:00:00Z')).toBe('waiting');
+    expect(look(5_000, '1999-01-01T00:00:00Z')).toBe('well');
+  });
+});
 
-  it.each(['created', 'paused', 'removing'])('does not take one that is %s for ended', (status) => {
-    expect(verdict(at(2, app({ restartPolicy: 'no', status })))).toBe(waits(`is ${status} (2 s)`));
+describe('a container that goes down again and again', () => {
+  const down = (restartCount: number) => [
+    service('app', [container('app-1', { status: 'restarting', exitCode: 1, restartCount })]),
+  ];
+
+  it('is not waited for any longer after five restarts', () => {
+    expect(
+      said([
+        [0, down(4)],
+        [4, down(5)],
+      ]),
+    ).toEqual([
+      'waiting: waiting for svc-app-1: is restarting (exit code 1) (0 s)',
+      'unwell: svc-app-1 is restarting (exit code 1), restarted 5 times',
+    ]);
   });
 
-  const worker = (changes: Changes = {}) => container('worker-1', { health: 'healthy', ...changes });
-  const worker2 = (changes: Changes = {}) => container('worker-2', { health: 'healthy', ...changes });
-  const paused = worker({ status: 'paused' });
-  const dead: Changes = { status: 'exited', exitCode: 3, restartPolicy: 'no' };
-  const deadWorker = 'unwell: svc-worker-1 is exited (exit code 3) [worker-1]';
-  it.each<[situation: string, looks: Look[], verdict: string]>([
-    ['the time is not up', [at(60, starting)], waits('is starting (60 s)')],
-    ['the time is up', [at(60.001, starting)], late('is starting')],
-    ['the time is up, and all is well', [at(61, well)], 'well: app healthy after 61.0 s'],
-    ['one is late', [at(61, starting, worker())], late('is starting')],
-    [
-      'two are late',
-      [at(61, starting, paused)],
-      'unwell: svc-app-1 is starting, svc-worker-1 is paused after 60 s [app-1 worker-1]',
-    ],
-    [
-      'two are waited for',
-      [at(2, starting, paused)],
-      'waiting for svc-app-1: is starting, svc-worker-1: is paused (2 s)',
-    ],
-    ['one of two has ended', [at(2, starting, worker(dead))], deadWorker],
-    ['one has ended, one is late', [at(61, starting, worker(dead))], deadWorker],
-    [
-      'both have ended',
-      [at(2, app(dead), worker(dead))],
-      'unwell: svc-app-1 is exited (exit code 3), svc-worker-1 is exited (exit code 3) [app-1 worker-1]',
-    ],
-    ['one is gone', [at(0, well, worker()), at(1, well)], 'unwell: 1 container(s) vanished []'],
-    ['all are gone', [at(0, well, worker()), at(1)], 'unwell: 2 container(s) vanished []'],
-    [
-      'one is gone, one is late',
-      [at(0, well, worker()), at(61, starting)],
-      'unwell: svc-app-1 is starting, 1 container(s) vanished [app-1]',
-    ],
-    [
-      'one is gone, one has ended',
-      [at(0, well, worker()), at(1, app(dead))],
-      'unwell: svc-app-1 is exited (exit code 3), 1 container(s) vanished [app-1]',
-    ],
-  ])('says what is wrong where %s', (_, looks, expected) => {
-    expect(verdict(...looks)).toBe(expected);
+  it('may have done so before, where it runs now', () => {
+    const runs = container('app-1', { restartCount: 9, health: 'starting' });
+    expect(said([[0, [service('app', [runs])]]])[0]).toContain('waiting');
+    expect(said([[0, [service('app', [{ ...runs, health: 'healthy' }])]]])).toEqual([
+      'app healthy after 0.0 s',
+    ]);
+  });
+});
+
+describe('a container that is missing', () => {
+  const one = [service('worker', [container('worker-1', { health: 'healthy' })], 2)];
+  const both = [
+    service('worker', [
+      container('worker-1', { health: 'healthy' }),
+      container('worker-2', { health: 'healthy' }),
+    ]),
+  ];
+
+  it('may be about to be made', () => {
+    expect(
+      said([
+        [0, both.map((each) => ({ ...each, needs: 3, has: 2 }))],
+        [3, both],
+      ])[1],
+    ).toContain('worker healthy');
+    expect(
+      said([
+        [0, one],
+        [10, one],
+      ]),
+    ).toEqual([
+      'waiting: waiting for worker has 1 of its 2 containers (0 s)',
+      'unwell: worker has 1 of its 2 containers',
+    ]);
   });
 
-  it.each<[situation: string, looks: Look[], verdict: string]>([
-    ['has not restarted', [at(1, app(ended(7))), at(61, app())], late('has just started')],
-    ['restarts', [at(61, app(restarting(7)))], late('is restarting (exit code 7), restarted 2 times')],
-    [
-      'runs between two crashes',
-      [at(59, app(restarting(7))), at(61, app({ restartCount: 3 }))],
-      late('has just started, restarted 3 times (last exit code 7)'),
-    ],
-    [
-      'crashed with other codes before',
-      [at(58, app(restarting(7))), at(59, app(ended(8))), at(61, app({ restartCount: 3 }))],
-      late('has just started, restarted 3 times (last exit code 8)'),
-    ],
-    [
-      'was never seen down',
-      [at(61, app({ restartCount: 3, exitCode: 7 }))],
-      late('has just started, restarted 3 times'),
-    ],
-    ['waits', [at(2, app(restarting(7)))], waits('is restarting (exit code 7) (2 s)')],
-  ])('counts the restarts of one that %s', (_, looks, expected) => {
-    expect(verdict(...looks)).toBe(expected);
+  it('counts at once where its very id was asked for', () => {
+    expect(said([[0, one]], { missingMs: 0 })).toEqual(['unwell: worker has 1 of its 2 containers']);
   });
+});
 
-  it('tells the code of the one that crashed, not that of another', () => {
-    const again = worker({ health: 'starting', restartCount: 1 });
-    const sentence = 'unwell: svc-worker-1 is starting, restarted 1 times after 60 s [worker-1]';
-    expect(verdict(at(59, app(restarting(7)), worker()), at(61, well, again))).toBe(sentence);
-  });
+describe('what must be of each service', () => {
+  const containers = ['app-1', 'worker-1', 'worker-2'].map((place) => container(place));
+  const stopped = container('worker-3', { status: 'exited' });
+  const plan = changeover({ containers: [...containers, stopped].map((each) => record(each)) });
+  const counts = (now: readonly Container[]) =>
+    watchedServices(plan, now).map(({ name, has, needs }) => `${name} ${has}/${needs}`);
 
-  it.each<[situation: string, looks: Look[], verdict: string]>([
-    [
-      'each service in the order asked for',
-      [at(2, well, worker(since(1)))],
-      'well: app healthy after 2.0 s, worker healthy after 1.0 s',
-    ],
-    [
-      'the slowest of its containers',
-      [at(1, starting, worker()), at(2, well, worker(), worker2(since(-1)))],
-      'well: app healthy after 2.0 s, worker healthy after 3.0 s',
-    ],
-    ['a slowest that came first', [at(2, worker(since(-1)), worker2())], 'well: worker healthy after 3.0 s'],
-    [
-      'what the slowest was measured by',
-      [at(0, worker(), worker2({ health: null })), at(6, worker(), worker2({ health: null }))],
-      'well: worker up for 6 s without a restart',
-    ],
-    [
-      'when it was well first',
-      [at(2, well, worker({ health: 'starting' })), at(9, well, worker())],
-      'well: app healthy after 2.0 s, worker healthy after 9.0 s',
-    ],
-    ['when it was well again', [at(2, well), at(3, starting), at(4, well)], 'well: app healthy after 4.0 s'],
-  ])('reports of %s', (_, looks, expected) => {
-    expect(verdict(...looks)).toBe(expected);
-  });
-
-  it('has nothing to wait for and nothing to report where nothing is watched', () => {
-    expect(verdictOf(new Map(), [at(0)])).toBe('well: ');
-    expect(verdictOf(new Map([['worker', []]]), [at(0)])).toBe('well: ');
-  });
-
-  it('finds one vanished that was never there', () => {
-    expect(verdictOf(new Map([['app', ['app-1', 'app-2']]]), [at(0, well)])).toBe(
-      'unwell: 1 container(s) vanished []',
-    );
+  it('is as many as before, and as many of them up', () => {
+    expect(counts([...containers, stopped])).toEqual(['app 1/1', 'worker 3/3']);
+    expect(counts(containers)).toEqual(['app 1/1', 'worker 2/3']);
+    expect(counts([])).toEqual(['app 0/1', 'worker 0/3']);
+    expect(counts([container('app-1'), container('worker-1'), stopped, { ...stopped, id: 'twin' }])).toEqual([
+      'app 1/1',
+      'worker 1/2',
+    ]);
   });
 });

@@ -107,6 +107,28 @@ describe('planSteps, in an ordinary run', () => {
   });
 });
 
+describe('planSteps, beside another compose call', () => {
+  const temporary = (id: string) => container(id, 'created', { name: `0123456789ab_svc-${id}` });
+
+  it('leaves alone what is made for other services', () => {
+    const old = ran('app-1', 'worker-1', 'db-1');
+    expect(steps(both, old, old, [temporary('db-1')])).toEqual([
+      'stop worker-1',
+      'up app x1',
+      'up worker x1',
+    ]);
+    expect(steps(both, old, old, [temporary('db-1'), temporary('app-1')])[0]).toBe('remove 1');
+  });
+
+  it('leaves alone what is made beside a container that is new already: that call is about to remove it', () => {
+    const old = ran('app-1', 'worker-1');
+    expect(steps(both, old, [fresh('app-1'), fresh('worker-1')], [temporary('app-1')])).toEqual([]);
+    expect(steps(both, old, [fresh('app-1'), ...ran('worker-1!')], [temporary('app-1')])).toEqual([
+      'up worker x1',
+    ]);
+  });
+});
+
 describe('planSteps, after a kill', () => {
   const old = ran('app-1', 'worker-1');
   const stopped = ran('worker-1!');

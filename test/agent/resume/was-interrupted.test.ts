@@ -65,3 +65,15 @@ describe('wasInterrupted: a container that is down', () => {
     expect(wasInterrupted(data)(container)).toBe(expected);
   });
 });
+
+describe('wasInterrupted: a container that a killed compose call has stopped', () => {
+  const id = '0123456789abcdef';
+  const successor = container('worker-1', { status: 'created', name: '0123456789ab_svc-worker-1' });
+
+  it('is one that has a successor beside it', () => {
+    expect(wasInterrupted(null, [successor])(worker(id, 'exited'))).toBe(true);
+    expect(wasInterrupted(null, [successor])(worker(id, 'running'))).toBe(false);
+    expect(wasInterrupted(null, [successor])(worker('another', 'exited'))).toBe(false);
+    expect(wasInterrupted(null)(worker(id, 'exited'))).toBe(false);
+  });
+});

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { listProject, type ProjectContainers } from '../../engine/api/project-containers.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Container } from '../../engine/container.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { heartbeatMs } from '../log/heartbeat.ts';
+import type { Log } from '../log/log.ts';
+import { seconds } from '../log/words.ts';
+import { OthersWatch, patienceMs } from './others-watch.ts';
+
+const lookEveryMs = 500;
+
+/** What the engine has of a project where no compose call is replacing anything. */
+export interface QuietProject extends ProjectContainers {
+  /** Those that a killed call has left, among the others. */
+  debris: readonly Container[];
+}
+
+/**
+ * Waits until nobody else's compose call replaces containers of these services. What such a call has made is its own: who
+ * removes it leaves the service without a container once the call has removed the old one.
+ * @throws UpdateError compose-busy after two minutes
+ */
+export async function awaitOthers(
+  { engine, log }: { engine: Engine; log: Log },
+  project: string,
+  services: readonly string[],
+): Promise<QuietProject> {
+  const beganAt = performance.now();
+  const watch = new OthersWatch(new Set(services), beganAt);
+  let nextBeat = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    const found = await listProject(engine, project);
+    const now = performance.now();
+    const verdict = watch.look(found, now);
+    if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };
+    if (verdict.kind === 'busy') {
+      throw new UpdateError('compose-busy', `${verdict.sentence}, for ${seconds(patienceMs)} already`, {
+        advice: adviceOn(verdict.containers),
+      });
+    }
+    if (now >= nextBeat) {
+      const limit = `${seconds(now - beganAt)} of ${seconds(patienceMs)} at most`;
+      log.info(`${verdict.sentence}: waiting for it to end (${limit})`);
+      nextBeat = now + heartbeatMs;
+    }
+    await sleep(lookEveryMs);
+  }
+}
+
+const adviceOn = (containers: readonly Container[]): string =>
+  `Let it end, then run the update again. Where no compose call is under way, it was killed: docker rm ${containers
+    .map(({ name }) => name)
+    .join(' ')} removes what it left.`;

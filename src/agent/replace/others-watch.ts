@@ -1,0 +1,58 @@
+import { isMadeFor, type ProjectContainers, wasToBeStarted } from '../../engine/api/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { and } from '../log/words.ts';
+
+/** Between two steps of a compose call, none of which is a stop, no more than this passes. */
+const stillMs = 30_000;
+/** So long at most is another's call waited for. */
+export const patienceMs = 120_000;
+
+/** Whether somebody else's compose call seems to be replacing containers. */
+export type OthersVerdict =
+  /** Nothing is under way. `debris` is what a killed call has left, which nobody comes back for. */
+  | { kind: 'quiet'; debris: readonly Container[] }
+  | { kind: 'waiting'; sentence: string }
+  /** It was waited for long enough. */
+  | { kind: 'busy'; sentence: string; containers: readonly Container[] };
+
+/** Judges by what the engine has of the services, look after look, what other compose calls are at; asks nobody. */
+export class OthersWatch {
+  readonly #services: ReadonlySet<string>;
+  readonly #beganAt: number;
+  readonly #seen = new Map<string, { state: string; since: number }>();
+
+  /** @param beganAt and every other time in milliseconds, by any clock that nobody sets */
+  constructor(services: ReadonlySet<string>, beganAt: number) {
+    this.#services = services;
+    this.#beganAt = beganAt;
+  }
+
+  look({ containers, leftovers }: ProjectContainers, now: number): OthersVerdict {
+    const made = [...leftovers, ...containers.filter(wasToBeStarted)].filter((container) =>
+      this.#services.has(serviceOf(container)),
+    );
+    const underWay = made.filter((container) => !this.#isDebris(container, containers, now));
+    if (underWay.length === 0) return { kind: 'quiet', debris: made };
+    const services = and([...new Set(underWay.map(serviceOf))].sort());
+    const names = underWay.map(({ name }) => name).join(', ');
+    const sentence = `another compose call is replacing ${services} (${names})`;
+    return now - this.#beganAt < patienceMs
+      ? { kind: 'waiting', sentence }
+      : { kind: 'busy', sentence, containers: underWay };
+  }
+
+  /** Whoever made it would have come to the next step by now. */
+  #isDebris(container: Container, others: readonly Container[], now: number): boolean {
+    const predecessor = others.find((other) => isMadeFor(container, other));
+    const { id, status, startedAt } = predecessor ?? container;
+    const state = [container.name, id, status, startedAt].join();
+    const seen = this.#seen.get(container.id);
+    if (seen?.state !== state) {
+      this.#seen.set(container.id, { state, since: now });
+      return false;
+    }
+    // A predecessor that is down has been stopped already: what comes next takes compose no time.
+    const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
+    return now - seen.since >= graceMs + stillMs;
+  }
+}

@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { OthersWatch } from '../../../src/agent/replace/others-watch.ts';
+import { sortOut } from '../../../src/engine/api/project-containers.ts';
+import type { Container } from '../../../src/engine/container.ts';
+import { container } from '../../build.ts';
+
+const prefix = '0123456789ab';
+const old = (service: string, changes: Partial<Container> = {}): Container =>
+  container(`${service}-1`, { id: `${prefix}${service}`, ...changes });
+const made = (service: string, changes: Partial<Container> = {}): Container =>
+  container(`${service}-1`, {
+    id: `${service}-made`,
+    name: `${prefix}_svc-${service}-1`,
+    status: 'created',
+    ...changes,
+  });
+
+/** What it says at each second of a list of looks. */
+function said(looks: readonly [atSecond: number, containers: readonly Container[]][]): string[] {
+  const watch = new OthersWatch(new Set(['app', 'worker']), 0);
+  return looks.map(([at, containers]) => {
+    const verdict = watch.look(sortOut(containers), at * 1000);
+    return verdict.kind === 'quiet' ? `quiet ${verdict.debris.map(({ id }) => id)}`.trim() : verdict.kind;
+  });
+}
+
+describe('what other compose calls are at', () => {
+  it('is nothing where every container has its name', () => {
+    expect(said([[0, [old('app'), old('worker', { status: 'exited' })]]])).toEqual(['quiet']);
+  });
+
+  it('is nobody’s business where it is about other services', () => {
+    expect(said([[0, [old('app'), old('db'), made('db')]]])).toEqual(['quiet']);
+  });
+
+  it('is waited for until it has its name', () => {
+    const both = [old('app'), made('app')];
+    const alone = [made('app')];
+    const named = [made('app', { name: 'svc-app-1', status: 'running' })];
+    expect(
+      said([
+        [0, both],
+        [9, both],
+        [10, alone],
+        [11, named],
+      ]),
+    ).toEqual(['waiting', 'waiting', 'waiting', 'quiet']);
+  });
+
+  it.each<[string, Container[], number]>([
+    ['beside one that runs: its grace period and 30 s', [old('app'), made('app')], 40],
+    ['a longer grace period', [old('app', { stopTimeout: 60 }), made('app')], 90],
+    [
+      'beside one that is stopped already: 30 s',
+      [old('app', { status: 'exited', stopTimeout: 3600 }), made('app')],
+      30,
+    ],
+    ['beside none any more: 30 s', [made('app')], 30],
+  ])('is debris once it stood still: %s', (_, containers, seconds) => {
+    expect(
+      said([
+        [0, containers],
+        [seconds - 1, containers],
+        [seconds, containers],
+      ]),
+    ).toEqual(['waiting', 'waiting', 'quiet app-made']);
+  });
+
+  it('begins to count anew where its predecessor has changed', () => {
+    const before = [old('app'), made('app')];
+    const after = [old('app', { status: 'exited' }), made('app')];
+    expect(
+      said([
+        [0, before],
+        [20, after],
+        [45, after],
+        [50, after],
+      ]),
+    ).toEqual(['waiting', 'waiting', 'waiting', 'quiet app-made']);
+  });
+
+  it('is not waited for longer than two minutes', () => {
+    const worker = [old('worker', { stopTimeout: 3600 }), made('worker')];
+    expect(
+      said([
+        [0, worker],
+        [119, worker],
+        [120, worker],
+      ]),
+    ).toEqual(['waiting', 'waiting', 'busy']);
+    const forEver = [old('app', { stopTimeout: Number.POSITIVE_INFINITY }), made('app')];
+    expect(
+      said([
+        [0, forEver],
+        [119, forEver],
+        [120, forEver],
+      ]),
+    ).toEqual(['waiting', 'waiting', 'busy']);
+  });
+});
