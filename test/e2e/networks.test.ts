@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { networkHash, volumeHash } from '../../src/engine/definition-hash.ts';
@@ -131,6 +132,21 @@ test('a network that compose has given a hash', async () => {
   });
   expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
   expect(await networks(instance)).toEqual(inside);
+
+  // The app is being stopped when compose fails: it runs still, and ends after it was found running.
+  const late = instance.startUpdate(toNext);
+  await late.waitFor('recreate stopping worker');
+  await instance.write('compose.yaml', 'services: [');
+  await sleep(1_200);
+  const stop = execa('docker', ['stop', `${instance.project}-app-1`]);
+  const rejected = await late.done;
+  await Promise.all([stop, instance.write('compose.yaml', text)]);
+  expectWords(rejected, {
+    exitCode: 4,
+    says: ['compose could not replace app'],
+    ends: ['failed: the files are as they were and v1.0.0 runs again.'],
+  });
+  expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
 
   // Another definition of a volume is a warning; of a network that only others are in, it is nothing.
   await instance.write(
