@@ -27,6 +27,7 @@ import { awaitOthers } from './replace/await-others.ts';
 import { keepWayBack } from './replace/keep-way-back.ts';
 import { replaceContainers } from './replace/replace-containers.ts';
 import { markGoingBack, restoreInstance } from './replace/restore-instance.ts';
+import { verifyUnchanged } from './replace/verify.ts';
 import { begun, endingFacts, type RunHandles } from './resume/run-handles.ts';
 import { wasInterrupted } from './resume/was-interrupted.ts';
 import { type Changeover, type ContainerRecord, recordOf, type WasInterrupted } from './state/changeover.ts';
@@ -67,7 +68,10 @@ export async function freshRun(
   let changeover: Changeover;
   try {
     const pulled = await pullAndPrepare(world, installation, plan, journal);
-    if (isUnchanged(installation, pulled.filePlan, pulled.images)) return endUnchanged(world, plan, pulled);
+    if (isUnchanged(installation, pulled.filePlan, pulled.images)) {
+      // Not awaited here: containers that run already and are not well are no reason to put anything back.
+      return endUnchanged(world, handles, plan, pulled);
+    }
     for (const { path, before } of pulled.filePlan.changes) if (before !== null) texts.set(path, before);
     const containers = await sameContainers(world, installation, earlier);
     const { from } = journal.data;
@@ -184,7 +188,17 @@ async function undoBeforeRecreate(
   await restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, texts });
 }
 
-function endUnchanged({ log, beganAt }: World, plan: UpdatePlan, { filePlan, images }: Preparation): Ending {
+/** Nothing is to be done, and all is well. @throws UpdateError not-well */
+async function endUnchanged(
+  world: World,
+  { installation, journal }: RunHandles,
+  plan: UpdatePlan,
+  { filePlan, images }: Preparation,
+): Promise<Ending> {
+  const { log, beganAt } = world;
+  if (installation !== null && journal !== null) {
+    await verifyUnchanged(world, journal, movedServices(installation));
+  }
   log.enter('done');
   for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
   const runs = whatRuns(plan, filePlan, images);

@@ -109,6 +109,7 @@ const table = {
     'broken',
     'See that the engine answers (docker ps), then run the update again: it goes on where this one stopped.',
   ],
+  'not-well': ['broken', 'See docker compose logs app worker.'],
   broken: ['broken', 'See docker compose logs app worker.'],
 } as const satisfies Record<string, readonly [FailureOutcome, string]>;
 

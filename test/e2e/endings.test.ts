@@ -421,6 +421,8 @@ describe('5: the new version has started and is not well', () => {
       [],
     );
 
+    if (tag === 'v1.1.2') await expectStillUnwell(instance, ['--target', tag], tag);
+
     // The publisher mends the release; what the last line said to type works.
     await instance.publish(tag, {});
     const typed =
@@ -429,6 +431,36 @@ describe('5: the new version has started and is not well', () => {
     await execa('docker', ['compose', ...typed], { cwd: instance.directory, stdin: 'ignore' });
     await instance.waitUntilHealthy();
     expect(await instance.version()).toBe(tag);
+  });
+
+  /** A second run has nothing to do, and does not call that well. */
+  async function expectStillUnwell(instance: Instance, args: string[], version: string): Promise<void> {
+    const idsOf = async () => Object.values(await instance.containers()).map(({ id }) => id);
+    const ids = await idsOf();
+    expectWords(await instance.update([...args, '--wait-timeout', '5']), {
+      exitCode: 5,
+      says: [/ERROR verify \S+-app-1 is /, /the last \d+ lines of /],
+      ends: [
+        `broken: nothing was changed: ${version} runs already and is not well. See docker compose`,
+        /docker compose .*up -d --no-deps app worker/,
+      ],
+    });
+    expect(await idsOf()).toEqual(ids);
+  }
+
+  test.concurrent('one that crashes in a loop behind a floating tag', async (context) => {
+    const instance = await createInstanceFor(context.onTestFinished, {
+      ...alone,
+      kind: 'default-latest',
+      tag: 'latest',
+      publish: [],
+    });
+    await instance.publish('latest', { version: '1.1.0', env: { FAULT_APP: 'crash' } });
+    // Five restarts are enough to tell.
+    const { exitCode, log, durationMs } = await instance.update();
+    expect(exitCode, log).toBe(5);
+    expect(durationMs).toBeLessThan(120_000);
+    await expectStillUnwell(instance, [], 'v1.1.0');
   });
 
   test.concurrent('one that may end is not waited for', async ({ onTestFinished: finished }) => {

@@ -50,7 +50,7 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   }
   const advice = [
     ...adviceOnPort(error),
-    error.code === 'broken' || error.code === 'not-brought-back'
+    ['broken', 'not-well', 'not-brought-back'].includes(error.code)
       ? adviceWhenBroken(facts, error.advice)
       : error.advice,
   ].join(' ');
@@ -105,6 +105,7 @@ function stateAfter({ code, outcome }: UpdateError, facts: EndingFacts): string 
   if (code === 'not-brought-back') {
     return `the files are as they were, but ${running(facts)} could not be brought back; nothing of the new version has started`;
   }
+  if (code === 'not-well') return `nothing was changed: ${running(facts)} runs already and is not well`;
   if (outcome === 'broken') {
     return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
   }

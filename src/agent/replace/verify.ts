@@ -1,10 +1,10 @@
 import { hasTemporaryName, listProject, wasToBeStarted } from '../../engine/api/project-containers.ts';
-import { type Container, serviceOf } from '../../engine/container.ts';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { World } from '../process/world.ts';
 import { type Changeover, idsToRun, mustRun, recordsOf } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
-import { awaitWell } from './await-healthy.ts';
+import { awaitHealthy, awaitWell } from './await-healthy.ts';
 import { awaitOthers } from './await-others.ts';
 import type { HealthReport, WatchedService } from './health.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
@@ -107,6 +107,26 @@ export function watchedServices(changeover: Changeover, now: readonly Container[
     return isShort
       ? { name: moved.name, containers, has: containers.length, needs }
       : { name: moved.name, containers, has: all.length, needs: records.length };
+  });
+}
+
+/** What runs already is held to what a new version is (docs/contract.md 3.15). @throws UpdateError not-well */
+export async function verifyUnchanged(
+  world: World,
+  journal: Journal,
+  services: readonly { name: string; containers: readonly Container[] }[],
+): Promise<void> {
+  world.log.enter('verify');
+  // No later run takes these for containers that an update has stopped: it has not touched them.
+  await journal.note({ containers: [] });
+  const up = services.map(
+    ({ name, containers }) => [name, containers.filter(isUp).map(({ id }) => id)] as const,
+  );
+  const ids = new Map(up.filter(([, list]) => list.length > 0));
+  const { app, waitTimeoutMs } = world.options;
+  await awaitHealthy(world, ids, waitTimeoutMs, app).catch((error: unknown) => {
+    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
+    throw new UpdateError('not-well', error.message, { detail: error.detail, cause: error });
   });
 }
 

@@ -77,6 +77,13 @@ it('tells a cancelled run from a failed one', () => {
   );
 });
 
+it('says of what runs already and is not well that nothing was changed', () => {
+  const { last } = ending(new UpdateError('not-well', 'svc-app-1 is unhealthy'));
+  expect(last).toMatch(
+    /^broken: nothing was changed: v1\.4\.2 runs already and is not well\. See docker compose -p svc ps .* up -d --no-deps app worker/,
+  );
+});
+
 it('names the cause of the system', () => {
   const cause = Object.assign(new Error('no'), { code: 'ENOSPC' });
   expect(ending(new UpdateError('write-failed', 'cannot write', { cause })).lines[0]).toBe(
