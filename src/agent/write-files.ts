@@ -41,6 +41,6 @@ export async function writeFiles(
     const kept = backup ? `kept in ${stateName}/backup/${run}/${basename(backup)}` : 'created';
     log.info(`${description} (${kept})`, { file: path });
   }
-  await pruneBackups(backups);
+  await pruneBackups(backups, run);
   if (cancellation.signal.aborted) throw new Cancelled();
 }

@@ -6,8 +6,9 @@ import { killAt, onEngineStep, onLine } from '../faults/kill.ts';
 import { differs } from '../judge/differs.ts';
 import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
+import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
 import { bump } from './support/bump.ts';
-import { createInstance } from './support/instance.ts';
+import { alone, createInstance } from './support/instance.ts';
 
 // What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
 
@@ -63,6 +64,39 @@ test('files that a killed run has written are put back before another target is 
   expect(log).toContain('what it had changed is put back: v1.0.0 runs');
   expect(log).toContain('done failed: nothing was changed, v1.0.0 runs on');
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
+});
+
+test('files of which compose rejects the half-written mix are put back before it is asked', async () => {
+  // A service of the old second file extends one of the old first file, which the new first file does not have.
+  const base = (text: string) => text.replace('services:\n', 'services:\n  base: { image: base }\n');
+  const extended = (text: string) =>
+    text.replace('services:\n', 'services:\n  side: { extends: { file: compose.yaml, service: base } }\n');
+  const instance = await createInstance({
+    ...alone,
+    kind: 'cluster',
+    files: () => ({
+      'compose.yaml': base(generatedCompose('v1.0.0')),
+      'compose.cluster.yaml': extended(clusterCompose('v1.0.0')),
+    }),
+  });
+  const before = await look(instance);
+  const { run } = await killAt(onLine('write'), instance, () => instance.startUpdate(['--target', 'v1.1.0']));
+  await run.done;
+  const journal = JSON.parse(await instance.read('.svc-updater/journal.json'));
+  expect(journal).toMatchObject({ phase: 'write' });
+  await instance.write('compose.cluster.yaml', before.files['compose.cluster.yaml']?.text ?? '');
+  await expect(instance.compose('config')).rejects.toThrow(/service "?base"?/);
+
+  const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
+  expect(exitCode, log).toBe(0);
+  expect(log).toMatch(/was interrupted in write/);
+  expect(log).toContain('what it had changed is put back: v1.0.0 runs');
+  const changed = {
+    '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0'),
+    'compose.yaml': generatedCompose('v1.1.0'),
+    'compose.cluster.yaml': clusterCompose('v1.1.0'),
+  };
+  expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed })).toEqual([]);
 });
 
 test('a container that is killed again and again gives up, and leaves the old version whole', async () => {

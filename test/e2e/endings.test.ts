@@ -317,6 +317,29 @@ describe('4: recreate fails before anything new has started, and the old version
     expect(await judgeUpKeepsVersion(instance)).toEqual([]);
   });
 
+  test('while somebody saves a file: it stays theirs, and the last line says what it starts', async () => {
+    const instance = await createInstance({
+      ...alone,
+      release: { env: { STOP_DELAY: '2' } },
+      publish: ['v1.1.3'],
+    });
+    const before = await look(instance);
+    const run = instance.startUpdate(['--target', 'v1.1.3']);
+    await run.waitFor('recreate stopping worker');
+    await instance.write('.env', `${await instance.read('.env')}# mine\n`);
+    expectWords(await run.done, {
+      exitCode: 4,
+      says: ['nothing of the new version has started: the old one is brought back'],
+      ends: [
+        'failed: the other files are as they were and v1.0.0 runs again; ',
+        `${join(instance.directory, '.env')} was saved by somebody meanwhile and left alone: the next docker compose up starts ${instance.image}:v1.1.3. `,
+        hint,
+      ],
+    });
+    const edited = { '.env': (text: string) => `${text.replace('v1.0.0', 'v1.1.3')}# mine\n` };
+    expect(judgeBroughtBack(before, await look(instance), edited)).toEqual([]);
+  });
+
   test('an entrypoint that does not exist, behind a floating tag, with two workers', async () => {
     const instance = await createInstance({
       kind: 'default-latest',

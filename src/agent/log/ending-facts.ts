@@ -11,6 +11,14 @@ export interface EndingFacts {
   halfDone: string | null;
   /** Containers may have been replaced. */
   touched: boolean;
+  /** Written files that were not put back, as somebody has saved them meanwhile. */
+  leftAlone?: LeftAlone;
+}
+
+export interface LeftAlone {
+  paths: readonly string[];
+  /** The images that `docker compose up` starts with the files as they are; null where compose rejects them. */
+  next: readonly string[] | null;
 }
 
 /** Of a run that ends before it knows anything, and of commands that look at no instance. */

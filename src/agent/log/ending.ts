@@ -3,6 +3,7 @@ import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { composeCommand, type EndingFacts } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
+import { and } from './words.ts';
 
 /** How a run ended, or is about to. */
 export interface Ending {
@@ -103,23 +104,37 @@ function stateAfter({ code, outcome }: UpdateError, facts: EndingFacts): string 
     return 'the engine went away while containers were replaced; the files are the new ones, app and worker may be half replaced';
   }
   if (code === 'not-brought-back') {
-    return `the files are as they were, but ${running(facts)} could not be brought back; nothing of the new version has started`;
+    return `${files(facts)}, but ${running(facts)} could not be brought back; nothing of the new version has started${saved(facts)}`;
   }
   if (code === 'not-well') return `nothing was changed: ${running(facts)} runs already and is not well`;
   if (outcome === 'broken') {
     return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
   }
-  if (facts.touched) return `the files are as they were and ${running(facts)} runs again`;
+  if (facts.touched) return `${files(facts)} and ${running(facts)} runs again${saved(facts)}`;
   return nothingChanged(facts);
 }
 
+const files = ({ leftAlone }: EndingFacts): string =>
+  leftAlone ? 'the other files are as they were' : 'the files are as they were';
+
+/** What somebody has saved meanwhile is theirs; but it may say the new version still, which the next `up` then starts. */
+function saved({ leftAlone }: EndingFacts): string {
+  if (!leftAlone) return '';
+  const { paths, next } = leftAlone;
+  const then =
+    next === null
+      ? 'docker compose rejects the files now'
+      : `the next docker compose up starts ${next.length > 0 ? and(next) : 'none of the services'}`;
+  return `; ${and(paths)} ${paths.length > 1 ? 'were' : 'was'} saved by somebody meanwhile and left alone: ${then}`;
+}
+
 /** A run that ends early does not know yet what runs, and `bump` never does. */
-const nothingChanged = ({ version, halfDone }: EndingFacts): string =>
-  halfDone
-    ? `nothing was changed by this run, and ${halfDone}`
-    : version === null
-      ? 'nothing was changed'
-      : `nothing was changed, ${version} runs on`;
+function nothingChanged(facts: EndingFacts): string {
+  const { version, halfDone } = facts;
+  if (halfDone) return `nothing was changed by this run, and ${halfDone}`;
+  const what = version === null ? 'nothing was changed' : `nothing was changed, ${version} runs on`;
+  return `${what}${saved(facts)}`;
+}
 
 const running = ({ version }: EndingFacts): string => version ?? 'the old version';
 

@@ -3,6 +3,7 @@ import { connectNetwork } from '../../engine/api/connect-network.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectContainers, stopContainers } from '../../engine/api/query.ts';
 import { rebuildContainer } from '../../engine/api/rebuild-container.ts';
+import { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { restoreFiles } from '../../files/restore-files.ts';
 import { Interrupted } from '../../progress/stops.ts';
@@ -12,7 +13,7 @@ import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { restoreTags } from '../pull/tags.ts';
 import type { Changeover, ContainerRecord } from '../state/changeover.ts';
-import type { Journal } from '../state/journal.ts';
+import type { Journal, JournalData } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { findLosses } from './find-losses.ts';
 import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
@@ -55,21 +56,35 @@ export async function restoreInstance(journal: Journal, given: RestoreContext): 
   const context = { ...given, engine: given.engine.uncancellable() };
   const { engine, log } = context;
   const { files, tags, project, changeover } = journal.data;
-  for (const path of await restoreFiles(files, context.texts ? { texts: context.texts } : {})) {
-    log.warn(`${path} was changed meanwhile: it is left as it is`);
-  }
+  const leftAlone = await restoreFiles(files, context.texts ? { texts: context.texts } : {});
+  for (const path of leftAlone) log.warn(`${path} was changed meanwhile: it is left as it is`);
   await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
     if (error instanceof Interrupted) throw error;
     log.warn(
       `the tags could not be put back, the next docker compose up may start the new image: ${error.message}`,
     );
   });
+  if (leftAlone.length > 0) {
+    const next = await nextImages(engine, journal.data);
+    await journal.note({ leftAlone: { paths: leftAlone, next } });
+  }
   if (changeover === null) return;
   try {
     await restoreContainers(journal, changeover, context);
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });
+  }
+}
+
+/** What the next `up` starts with the files as they are now; null where compose rejects them. */
+async function nextImages(engine: Engine, { project, services }: JournalData): Promise<string[] | null> {
+  try {
+    const model = await new Compose(engine, project).config();
+    return [...new Set(services.flatMap((name) => model.services[name]?.image ?? []))];
+  } catch (error) {
+    if (error instanceof Interrupted) throw error;
+    return null;
   }
 }
 

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { type FileRecord, stateOf } from '../../files/file-record.ts';
+import { UpdateError } from '../../progress/update-error.ts';
 import { givePaths, viewProject } from '../inspect/view-project.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import type { World } from '../process/world.ts';
@@ -14,17 +15,28 @@ import type { EarlierFacts } from './plan-earlier.ts';
 import { begun, type RunHandles } from './run-handles.ts';
 import { findStranger } from './stranger.ts';
 
-/** What is there of a run that ended early; from here on its secrets are hidden, too. Refusals: outside-mounts, compose-invalid. */
+/**
+ * What is there of a run that ended early; from here on its secrets are hidden, too. `rejection` is why nobody can go on
+ * with the files as they are. Refusal: outside-mounts.
+ */
 export async function gatherEarlierFacts(
   { engine, log, options }: World,
   handles: RunHandles,
   data: JournalData,
-): Promise<{ files: FileRecord[]; facts: EarlierFacts }> {
+): Promise<{ files: FileRecord[]; facts: EarlierFacts; rejection: UpdateError | null }> {
   const { own, paths, place } = begun(handles).instance;
   const { project, changeover, services } = data;
   const { containers } = await listProject(engine, project.name);
   await givePaths(project, paths, log);
-  await viewProject(new Compose(engine, project), paths, { containers, services }, log);
+  const viewed = viewProject(new Compose(engine, project), paths, { containers, services }, log);
+  // Of files that are half old and half new compose may take none: they have to be put back before it is asked again.
+  const rejection = await viewed.then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof UpdateError && error.outcome === 'refused') return error;
+      throw error;
+    },
+  );
   const files = await Promise.all(data.files.map((record) => asMountedHere(record, project.directory)));
   const states = files.map(async (record) => ({ path: record.path, state: await stateOf(record) }));
   const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
@@ -37,6 +49,7 @@ export async function gatherEarlierFacts(
   const isOwn = data.containerId === own.id;
   return {
     files,
+    rejection,
     facts: {
       isOwn,
       attempt: isOwn ? data.attempt + 1 : 1,

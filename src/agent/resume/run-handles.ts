@@ -41,6 +41,7 @@ export function endingFacts({ earlier, installation, journal }: RunHandles): End
       services: movedServices(installation).map(({ name }) => name),
       halfDone,
       touched: journal !== null && journal.data.changeover !== null,
+      ...(journal?.data.leftAlone && { leftAlone: journal.data.leftAlone }),
     };
   }
   if (journal !== null) return endingFactsOf(journal.data, halfDone);

@@ -45,8 +45,9 @@ export async function settleEarlier(world: World, handles: RunHandles): Promise<
   if (data === null || !isPending(data)) return fresh;
   handles.earlier = { data, stands: true };
   log.warn(pendingSentence(data));
-  const { files, facts } = await gatherEarlierFacts(world, handles, data);
+  const { files, facts, rejection } = await gatherEarlierFacts(world, handles, data);
   const step = planEarlier(data, facts);
+  if (rejection !== null && (step.kind === 'go-on' || step.kind === 'bring-forward')) throw rejection;
   const journal = new Journal(lock, data);
   const work: EarlierWork = { world, handles, data, files, attempt: facts.attempt, journal };
   return (await take(step, work)) ?? fresh;

@@ -8,7 +8,7 @@ import type { Outcome } from '../../progress/outcome.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
-import type { EndingFacts } from '../log/ending-facts.ts';
+import type { EndingFacts, LeftAlone } from '../log/ending-facts.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { runStamp } from './kept-runs.ts';
 
@@ -40,6 +40,8 @@ export interface JournalData {
   started: boolean;
   /** Everything is being put back, and how the run ends then; null where an update begins anew after it. */
   goingBack: { ending: Ending | null } | null;
+  /** Files that were not put back, as somebody has saved them meanwhile. */
+  leftAlone?: LeftAlone;
   outcome: Ending | null;
 }
 
@@ -181,6 +183,7 @@ export const endingFactsOf = (data: JournalData, halfDone: string | null = null)
   services: data.changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name) ?? data.services,
   halfDone,
   touched: data.changeover !== null,
+  ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
 
 /** A journal with something left to do, for those who only tell of it; null also where it may not be read. */

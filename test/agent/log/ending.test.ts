@@ -47,6 +47,25 @@ it('says after recreate that the old version is back', () => {
   );
 });
 
+it.each([
+  ['recreate-failed', touched, 'failed: the other files are as they were and v1.4.2 runs again; '],
+  ['write-failed', known, 'failed: nothing was changed, v1.4.2 runs on; '],
+  [
+    'not-brought-back',
+    touched,
+    'broken: the other files are as they were, but v1.4.2 could not be brought back; nothing of the new version has started; ',
+  ],
+] as const)('names a file that was not put back: %s', (code, facts, begins) => {
+  const saved = (paths: string[], next: string[] | null) =>
+    ending(new UpdateError(code, 'x'), { ...facts, leftAlone: { paths, next } }).last;
+  expect(saved(['/opt/svc/.env'], ['acme/svc:v1.5.0'])).toContain(
+    `${begins}/opt/svc/.env was saved by somebody meanwhile and left alone: the next docker compose up starts acme/svc:v1.5.0. `,
+  );
+  expect(saved(['/opt/svc/.env', '/opt/svc/compose.yaml'], null)).toContain(
+    `${begins}/opt/svc/.env and /opt/svc/compose.yaml were saved by somebody meanwhile and left alone: docker compose rejects the files now. `,
+  );
+});
+
 it('does not repeat what the log has already', () => {
   expect(ending(new UpdateError('recreate-failed', 'x', { told: true }), touched).lines).toHaveLength(1);
 });
