@@ -14,6 +14,8 @@ export const composeLabels = {
   number: `${compose}.container-number`,
   /** `True` or `False`. */
   oneOff: `${compose}.oneoff`,
+  /** On a container that runs a hook of a service, and that later versions keep where the hook failed. */
+  hook: `${compose}.hook`,
   /** Of the definition that it was made from: on networks and volumes, too. */
   configHash: `${compose}.config-hash`,
 } as const;

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { normalize } from 'node:path';
+import { isHook } from '../../engine/api/project-containers.ts';
 import { listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { composeLabels } from '../../engine/labels.ts';
@@ -79,7 +80,8 @@ export async function locateProject(
 
 export async function listProjects(engine: Engine): Promise<KnownProject[]> {
   const rows = new Map<string, KnownProject>();
-  for (const { labels } of await listContainers(engine, { label: [composeLabels.project] })) {
+  const listed = await listContainers(engine, { label: [composeLabels.project] });
+  for (const { labels } of listed.filter((container) => !isHook(container))) {
     const [name = '', directory = '', service = ''] = [
       composeLabels.project,
       composeLabels.directory,

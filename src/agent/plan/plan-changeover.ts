@@ -28,13 +28,15 @@ export function planChangeover(
     ({ name }: ServiceFacts): MovedService => {
       const reference = filePlan.references.get(name);
       const id = reference === undefined ? undefined : images.get(reference)?.id;
-      const conditions = filePlan.model.services[name]?.depends_on ?? {};
+      const { depends_on, pre_start } = filePlan.model.services[name] ?? {};
+      const conditions = depends_on ?? {};
       return {
         name,
         isApp: name === app.name,
         follows,
         image: reference === undefined || id === undefined ? null : { reference, id },
         awaits: conditions[app.name]?.condition === 'service_healthy' ? [app.name] : [],
+        ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
       };
     };
   return {

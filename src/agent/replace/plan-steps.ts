@@ -15,7 +15,8 @@ export type Step =
   /** A killed `up` had removed the old one and not named the new one yet; it holds the anonymous volumes. */
   | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
-  | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean }
+  /** `hook`: it runs commands of the new image before a container starts. */
+  | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean; hook?: true }
   | { kind: 'await-healthy'; service: string; dependent: string }
   /** Containers of a service of which some were stopped: `up` starts all. */
   | { kind: 'stop-again'; service: string; numbers: readonly number[] };
@@ -60,6 +61,7 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
       scale: records.length,
       start,
       force: mustBeForced(changeover, moved, own),
+      ...(start && moved.hasStartHook && { hook: true }),
     });
     const stopped = records.filter((record) => !mustRun(moved, record)).map(({ number }) => number);
     if (start && stopped.length > 0)

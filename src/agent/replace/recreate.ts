@@ -24,6 +24,8 @@ export interface RecreateContext {
   changeover: Changeover;
   waitTimeoutMs: number;
   log: Log;
+  /** Told before a step that runs commands of the new version: what they do cannot be undone. */
+  beforeHook: () => Promise<void>;
   /** Told after each step that may have started something new. */
   afterUp: () => Promise<void>;
   /** Nothing of the new version has started. */
@@ -85,6 +87,7 @@ const stuck = /task \S+ already exists/i;
 async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<void> {
   const { engine, compose, log, afterUp, mayGoBack } = context;
   let { force } = step;
+  if (step.hook) await context.beforeHook();
   for (let attempt = 1; ; attempt++) {
     const deadlineMs = upDeadlineMs + (await stopTimeOf(step.service, context));
     const up = compose.up(step.service, {

@@ -43,6 +43,7 @@ export async function replaceContainers(
       changeover,
       waitTimeoutMs: options.waitTimeoutMs,
       log,
+      beforeHook: () => journal.write({ started: true }),
       afterUp: () => noteStart(engine, journal, changeover),
       mayGoBack: () => !journal.data.started,
     });

@@ -154,6 +154,7 @@ async function bringForward({ world, journal }: EarlierWork, changeover: Changeo
     changeover,
     waitTimeoutMs: options.waitTimeoutMs,
     log,
+    beforeHook: async () => {},
     afterUp: async () => {},
     mayGoBack: () => false,
   }).catch((error) => {

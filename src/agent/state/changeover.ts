@@ -31,6 +31,8 @@ export interface MovedService {
   image: { reference: string; id: string } | null;
   /** Services that must be healthy before it starts. */
   awaits: readonly string[];
+  /** `up` runs commands of the new image before the first container starts. Unknown to journals of earlier versions. */
+  hasStartHook?: boolean;
 }
 
 /**

@@ -21,7 +21,12 @@ export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {
 export const wasToBeStarted = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
 
-/** What the engine has of a compose project, without one-off containers. */
+/** It only runs a hook of its service. Compose 5.3 labels such a one with project, service and version alone. */
+export const isHook = ({ labels }: Pick<Container, 'labels'>): boolean =>
+  labels[composeLabels.hook] !== undefined ||
+  (labels[composeLabels.number] === undefined && labels[composeLabels.oneOff] === undefined);
+
+/** What the engine has of a compose project, without containers that are for `docker compose run` or for a hook. */
 export interface ProjectContainers {
   /** By their numbers. Among them those that never got their final name and whose predecessor is gone. */
   containers: readonly Container[];
@@ -38,7 +43,9 @@ export const wasBeingReplaced = (container: Container, leftovers: readonly Conta
 
 export async function listProject(engine: Engine, project: string): Promise<ProjectContainers> {
   const listed = await listContainers(engine, { label: [`${composeLabels.project}=${project}`] });
-  const own = listed.filter(({ labels }) => labels[composeLabels.oneOff] !== 'True');
+  const own = listed.filter(
+    (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHook(container),
+  );
   const all = await inspectContainers(
     engine,
     own.map(({ id }) => id),

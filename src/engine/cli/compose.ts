@@ -26,6 +26,8 @@ export interface ModelService {
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
   depends_on?: Record<string, { condition?: string }> | null;
+  /** Since compose 5.3: commands that run from the service's image before a container of it starts. */
+  pre_start?: readonly unknown[] | null;
   network_mode?: string;
   pid?: string;
   ipc?: string;

@@ -48,7 +48,7 @@ function steps(
   return planSteps(changeover({ moved, containers }), { containers: now, leftovers }).map((step) => {
     switch (step.kind) {
       case 'up':
-        return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}`;
+        return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}${step.hook ? ' with its hook' : ''}`;
       case 'stop':
         return `stop ${step.containers.map(({ id }) => id).join(' ')}`;
       case 'stop-again':
@@ -68,6 +68,14 @@ const both = [service('app'), service('worker')];
 describe('planSteps, in an ordinary run', () => {
   it('stops the worker while the old app answers, then replaces the app, then the worker', () => {
     expect(steps(both, ran('app-1', 'worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
+  });
+
+  it('says where commands of the new image run before the start', () => {
+    const hooked = [service('app', { hasStartHook: true }), service('worker', { hasStartHook: true })];
+    expect(steps(hooked, ran('app-1', 'worker-1!'))).toEqual([
+      'up app x1 with its hook',
+      'up worker x1 stopped',
+    ]);
   });
 
   it('keeps replica counts, stopped ones too', () => {

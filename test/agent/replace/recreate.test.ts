@@ -1,0 +1,54 @@
+import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { Log } from '../../../src/agent/log/log.ts';
+import { recreate } from '../../../src/agent/replace/recreate.ts';
+import { Compose } from '../../../src/engine/cli/compose.ts';
+import { Engine } from '../../../src/engine/cli/engine.ts';
+import { changeover, container, movedService, project, record } from '../../build.ts';
+import { startEngine } from '../../engine/api/http-engine.ts';
+
+let directory = '';
+const called = () =>
+  stat(join(directory, 'called')).then(
+    () => true,
+    () => false,
+  );
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'recreate-'));
+  const docker = `#!/bin/sh\n: >${directory}/called\necho 'no hook today' >&2\nexit 1\n`;
+  await writeFile(join(directory, 'docker'), docker);
+  await chmod(join(directory, 'docker'), 0o755);
+  vi.stubEnv('PATH', `${directory}:${process.env.PATH}`);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true, force: true });
+});
+
+it('is told of a hook before compose is called to run it', async () => {
+  const host = await startEngine((_, to) => void to.end('[]'));
+  const engine = new Engine({ host, tls: [], configDirectory: directory }, { home: '/' });
+  const told: boolean[] = [];
+  const update = async (hasStartHook: boolean) =>
+    recreate({
+      engine,
+      compose: new Compose(engine, { ...project, directory }),
+      changeover: changeover({
+        moved: [movedService('app', { hasStartHook })],
+        containers: [record(container('app-1'))],
+      }),
+      waitTimeoutMs: 1_000,
+      log: new Log(() => {}),
+      beforeHook: async () => void told.push(await called()),
+      afterUp: async () => {},
+      mayGoBack: () => true,
+    });
+  await expect(update(true)).rejects.toThrow('compose could not replace app: no hook today');
+  expect(told).toEqual([false]);
+  expect(await called()).toBe(true);
+  await expect(update(false)).rejects.toThrow('compose could not replace app');
+  expect(told).toHaveLength(1);
+});

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { listProject } from '../../../src/engine/api/project-containers.ts';
+import { Engine } from '../../../src/engine/cli/engine.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
+import { startEngine } from './http-engine.ts';
+
+const { project, service, number, oneOff, hook } = composeLabels;
+const own = { [project]: 'svc', [service]: 'app' };
+const listed: Record<string, Record<string, string>> = {
+  'svc-app-2': { ...own, [number]: '2', [oneOff]: 'False' },
+  'svc-app-1': { ...own, [number]: '1', [oneOff]: 'False' },
+  'svc-app-run-1a2b': { ...own, [oneOff]: 'True' },
+  // Compose 5.3, and later ones, which keep it where the hook failed.
+  'svc-app-hook': { ...own },
+  'svc-app-hook-0': { ...own, [number]: '1', [oneOff]: 'False', [hook]: 'pre_start' },
+};
+
+it('has the containers of the services, by number, and no others', async () => {
+  const host = await startEngine((from, to) => {
+    const name = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
+    if (name === undefined) {
+      to.end(JSON.stringify(Object.entries(listed).map(([Id, Labels]) => ({ Id, Labels }))));
+    } else
+      to.end(JSON.stringify({ Id: name, Name: `/${name}`, Config: { Labels: listed[name] }, State: {} }));
+  });
+  const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+  const { containers, leftovers } = await listProject(engine, 'svc');
+  expect(containers.map(({ name }) => name)).toEqual(['svc-app-1', 'svc-app-2']);
+  expect(leftovers).toEqual([]);
+});
