@@ -2,6 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Engine } from '../engine/cli/engine.ts';
+import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { bump } from './bump/bump.ts';
 import { reportEnding } from './log/ending.ts';
@@ -29,7 +30,11 @@ async function main(argv: readonly string[]): Promise<number> {
     const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
     for (const mistake of error.mistakes) log.error(mistake);
     log.enter('done');
-    log.error('usage: nothing was looked at; see --help', { outcome: 'usage' });
+    const advice = 'See --help.';
+    log.error(formatEnd({ outcome: 'usage', code: null, state: 'nothing was looked at', advice }), {
+      outcome: 'usage',
+      advice,
+    });
     return exitCodes.usage;
   }
   if (options.command === 'help') process.stdout.write(usage);

@@ -33,8 +33,12 @@ export interface Run {
   startedAt: string;
   endedAt: string | null;
   outcome: EndState | null;
-  /** The last line of the updater's log, or what stands in its place. */
+  /** How the instance stands: of the last line of the updater's log, or what stands in its place. */
   message: string;
+  /** Of a bad end: why, as a word of a closed list of the updater's (`pull-unknown`). */
+  code: string | null;
+  /** Of a bad end: what a person does next. */
+  advice: string | null;
 }
 
 /** What runs, what is newer, and whether an update may start. */

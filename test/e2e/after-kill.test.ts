@@ -62,7 +62,7 @@ test('files that a killed run has written are put back before another target is 
   expect(exitCode, log).toBe(4);
   expect(log).toMatch(/inspect the update to v1\.1\.0 of .* was interrupted in write/);
   expect(log).toContain('what it had changed is put back: v1.0.0 runs');
-  expect(log).toContain('done failed: nothing was changed, v1.0.0 runs on');
+  expect(log).toContain('done failed (pull-unknown): nothing was changed, v1.0.0 runs on. Next: See that');
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
 });
 
@@ -113,7 +113,9 @@ test('a container that is killed again and again gives up, and leaves the old ve
   const again = await execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
   expect(again.exitCode, again.all).toBe(4);
   expect(again.all).toContain('this updater was interrupted 4 times in recreate');
-  expect(again.all).toMatch(/done failed: nothing was changed, v1\.0\.0 runs on\. Find out what ends it/);
+  expect(again.all).toMatch(
+    /done failed \(killed-often\): nothing was changed, v1\.0\.0 runs on\. Next: Find out what ends it/,
+  );
   await execa('docker', ['rm', run.name]);
   expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
 

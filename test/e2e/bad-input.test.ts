@@ -21,7 +21,7 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 // How single files are read is in test/agent/inspect/read-files.test.ts and test/compose.
 
 const toNext = ['--target', 'v1.1.0'];
-const refused = /^refused: nothing was changed(, v1\.0\.0 runs on)?\. /;
+const refused = /^refused \([a-z-]+\): nothing was changed(, v1\.0\.0 runs on)?\. Next: /;
 const path = (instance: Instance, name: string) => join(instance.directory, name);
 
 const instance = shareInstance();
@@ -156,7 +156,10 @@ describe('an engine that hangs', () => {
       {
         exitCode: 4,
         says: [says],
-        ends: [/^failed: nothing was changed(, v1\.0\.0 runs on)?\. /, /[Rr]un the update again/],
+        ends: [
+          /^failed \([a-z-]+\): nothing was changed(, v1\.0\.0 runs on)?\. Next: /,
+          /[Rr]un the update again/,
+        ],
       },
       { socket },
     );
@@ -189,7 +192,7 @@ describe('credentials', () => {
       exitCode: 4,
       says: [`${instance.image}:v1.1.0: the registry refuses access (wrong or missing credentials)`],
       ends: [
-        'failed: nothing was changed, v1.0.0 runs on.',
+        'failed (pull-denied): nothing was changed, v1.0.0 runs on. Next: ',
         'Log in with docker login on the host and mount its config.json',
       ],
       never,

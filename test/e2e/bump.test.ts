@@ -259,7 +259,12 @@ describe('bump', () => {
     const args = more.includes('--to') ? [...more, '--service', 'web'] : [...web, ...more];
     const { exitCode, log, after } = await attempt(files, args);
     expect(log).toContain(says);
-    expect(log.trimEnd().split('\n').at(-1)).toContain(`done refused: nothing was changed. ${next}`);
+    const last = log
+      .trimEnd()
+      .split('\n')
+      .at(-1)
+      ?.replace(/(?<=done refused )\([a-z-]+\)/, '(code)');
+    expect(last).toContain(`done refused (code): nothing was changed. Next: ${next}`);
     expect(exitCode).toBe(3);
     expect(after).toEqual(files);
   });
@@ -278,7 +283,7 @@ describe('bump', () => {
       const { exitCode, log } = await bump(directory, web, where, options);
       expect(log).toContain(`there is no docker compose here: ${why}`);
       expect(log).toMatch(
-        /done refused: nothing was changed\. Install docker with its compose plugin, .*\.$/,
+        /done refused \(no-compose\): nothing was changed\. Next: Install docker with its compose plugin, .*\.$/,
       );
       expect(exitCode).toBe(3);
     });
@@ -295,7 +300,7 @@ describe('bump', () => {
       const { exitCode, log } = await bump(directory, web, 'host', {
         env: { PATH: `${directory}:${process.env.PATH}` },
       });
-      expect(log).toMatch(/done cancelled: nothing was changed/);
+      expect(log).toMatch(/done cancelled: nothing was changed\. Next: /);
       expect(exitCode).toBe(130);
       expect(await texts(directory)).toEqual({ ...files, docker: wrapper });
     });
@@ -319,7 +324,7 @@ describe('bump', () => {
       const after = await texts(directory);
       const text = after[changed] ?? '';
       expect(log).toContain(`${join(directory, changed)} was changed by somebody else`);
-      expect(log).toMatch(/done failed: nothing was changed/);
+      expect(log).toMatch(/done failed \(file-changed\): nothing was changed\. Next: /);
       expect(exitCode).toBe(4);
       expect(text).toMatch(/(# mine\n)+$/);
       expect({ ...after, [changed]: text.replaceAll('# mine\n', '') }).toEqual({ ...files, docker: wrapper });

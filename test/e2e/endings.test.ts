@@ -42,7 +42,7 @@ describe('1, 2, 0', () => {
     expect(result.exitCode, result.log).toBe(1);
     expect(result.log).toContain('TypeError: a bug');
     expect(result.lines.at(-1)?.message).toBe(
-      'crashed: a bug in the updater; no container was touched and the files are as they were. Please report the lines above.',
+      'crashed: a bug in the updater; no container was touched and the files are as they were. Next: Please report the lines above.',
     );
     expect(judgeUntouched(before, await look(instance()))).toEqual([]);
   });
@@ -89,7 +89,7 @@ describe('1, 2, 0', () => {
     await expectAttempt(
       instance(),
       args,
-      { exitCode: 2, says, ends: ['usage: nothing was looked at; see --help'] },
+      { exitCode: 2, says, ends: ['usage: nothing was looked at. Next: See --help.'] },
       { env, socket: null },
     );
   });
@@ -215,7 +215,7 @@ describe('4: the pull fails, and nothing has changed', () => {
     const { log, durationMs } = await expectAttempt(instance, [...toNext, ...(failure.args ?? [])], {
       exitCode: 4,
       says: [failure.says, `${instance.image}:v1.1.0`],
-      ends: ['failed: nothing was changed, v1.0.0 runs on.', failure.next],
+      ends: [/^failed \(pull-[a-z]+\): nothing was changed, v1\.0\.0 runs on\. Next: /, failure.next],
     });
     // What will not pass by itself is not tried again; what may is tried with growing pauses.
     expect(log.match(/trying again in \d+ s/g) ?? []).toEqual(
@@ -245,8 +245,8 @@ describe('4: the pull fails, and nothing has changed', () => {
       exitCode: 4,
       says: [`${instance().image}:v1.9.9: the registry has no such tag (manifest unknown)`],
       ends: [
-        'failed: nothing was changed, v1.0.0 runs on.',
-        `See that ${instance().image}:v1.9.9 is published for linux/`,
+        'failed (pull-unknown): nothing was changed, v1.0.0 runs on.',
+        `Next: See that ${instance().image}:v1.9.9 is published for linux/`,
         hint,
       ],
     });
@@ -257,7 +257,10 @@ describe('4: the pull fails, and nothing has changed', () => {
     await expectAttempt(instance(), ['--target', 'v1.2.0'], {
       exitCode: 4,
       says: [`${instance().image}:v1.2.0: the release has no image for this platform`],
-      ends: ['failed: nothing was changed, v1.0.0 runs on.', 'The release has no image for this machine'],
+      ends: [
+        'failed (pull-platform): nothing was changed, v1.0.0 runs on.',
+        'Next: The release has no image for this machine',
+      ],
     });
   });
 
@@ -284,14 +287,14 @@ describe('4: the pull fails, and nothing has changed', () => {
     await expectAttempt(own, [], {
       exitCode: 4,
       says: [/the registry has no such tag/],
-      ends: ['failed: nothing was changed, v1.0.0 runs on.'],
+      ends: ['failed (pull-unknown): nothing was changed, v1.0.0 runs on. Next: '],
     });
     expect(await judgeUpDoesNothing(own)).toEqual([]);
   });
 });
 
 describe('4: recreate fails before anything new has started, and the old version is back', () => {
-  const backAgain = 'failed: the files are as they were and v1.0.0 runs again.';
+  const backAgain = /^failed \([a-z-]+\): the files are as they were and v1\.0\.0 runs again\. Next: /;
   const expectBack = async (instance: Instance, args: string[], says: Says) => {
     const before = await look(instance);
     expectWords(await instance.update(args), {
@@ -388,7 +391,7 @@ test('4: the edit cannot be proven, and nothing is written', async () => {
       'the edit would change more than the version: nothing was written',
       /services\.extra\.image: .*tunnel:1.* → .*proxy:1/,
     ],
-    ends: ['failed: nothing was changed, v1.0.0 runs on.', 'Change the version by hand'],
+    ends: ['failed (proof-failed): nothing was changed, v1.0.0 runs on.', 'Next: Change the version by hand'],
   });
 });
 
@@ -429,7 +432,7 @@ describe('5: the new version has started and is not well', () => {
       exitCode: 5,
       says: [...says, /the last \d+ lines of /],
       ends: [
-        'broken: the new version has started and is not well; nothing was put back',
+        'broken (broken): the new version has started and is not well; nothing was put back',
         `docker compose ${names} ps`,
         `docker compose ${names} logs app worker`,
         /docker compose .*up -d --no-deps app worker/,
@@ -495,7 +498,7 @@ describe('5: the new version has started and is not well', () => {
     expectWords(result, {
       exitCode: 5,
       says: ['app-1 is exited (exit code 1)', 'svc: cannot read the settings'],
-      ends: ['broken: the new version has started and is not well'],
+      ends: ['broken (broken): the new version has started and is not well'],
     });
     expect(result.durationMs).toBeLessThan(60_000);
   });
@@ -532,7 +535,9 @@ describe.concurrent('4, somebody edits a file during the pull', () => {
     expectWords(await run.done, {
       exitCode: 4,
       says: [`${join(instance.directory, name)} was changed by somebody else during the update`],
-      ends: ['failed: nothing was changed, v1.0.0 runs on. Let nobody edit the files meanwhile'],
+      ends: [
+        'failed (file-changed): nothing was changed, v1.0.0 runs on. Next: Let nobody edit the files meanwhile',
+      ],
     });
     const edited = { [name]: (text: string) => `${text}# mine\n` };
     expect(judgeUntouched(before, await look(instance), edited)).toEqual([]);
@@ -564,7 +569,7 @@ describe('130 and 143', () => {
         exitCode,
         says: [],
         ends: [
-          'cancelled: nothing was changed, v1.1.0-canary.1 runs on. Run the update again when it suits.',
+          'cancelled: nothing was changed, v1.1.0-canary.1 runs on. Next: Run the update again when it suits.',
         ],
       });
       expect(performance.now() - sent, name).toBeLessThan(10_000);

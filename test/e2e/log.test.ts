@@ -318,7 +318,7 @@ describe('how a run ends', () => {
     expect(result.exitCode).toBe(143);
     expect(endingOf(result)).toBe('cancelled');
     expect(result.lines.at(-1)?.message).toMatch(
-      /nothing was changed, v1\.0\.0 runs on\. Run the update again/,
+      /^cancelled: nothing was changed, v1\.0\.0 runs on\. Next: Run the update again/,
     );
     expectForward(parsed(result.log));
     expect(await lastRun(instance)).toBe(result.log);

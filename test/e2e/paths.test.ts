@@ -119,7 +119,7 @@ describe('where the directory is mounted and how the instance was started', () =
         await expectAttempt(instance, ['--target', 'v1.2.0'], {
           exitCode: 3,
           says: [`${path} does not exist`],
-          ends: [/^refused: nothing was changed\b/, 'Put the file back'],
+          ends: [/^refused \(compose-invalid\): nothing was changed\b/, 'Put the file back'],
         });
       },
     },

@@ -19,9 +19,12 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 // Every rule of docs/contract.md 4.1 that forbids an update: exit 3, and not a byte and not a container is another one.
 
 const toNext = ['--target', 'v1.1.0'];
-const untouched = (version: string) => `refused: nothing was changed, ${version} runs on.`;
+const untouched = (version: string) =>
+  new RegExp(
+    `^refused \\([a-z-]+\\): nothing was changed, ${version.replaceAll('.', '\\.')} runs on\\. Next: `,
+  );
 /** Before the instance has been looked at. */
-const unseen = 'refused: nothing was changed. ';
+const unseen = /^refused \([a-z-]+\): nothing was changed\. Next: /;
 
 interface Refusal {
   name: string;
@@ -34,7 +37,7 @@ interface Refusal {
   /** The end of the last line: what to do next. */
   next: (instance: Instance) => string | RegExp;
   /** Default v1.0.0 runs on. */
-  state?: string;
+  state?: string | RegExp;
   never?: Says;
 }
 

@@ -27,7 +27,7 @@ case $2 in
   v2.0.0) say inspect looking; exit 7 ;;
   v3.0.0) if test -e /tmp/once; then say verify again; say done updated all; exit 0; fi
           : >/tmp/once; say pull 40% here; exit 1 ;;
-  v4.0.0) say inspect looking; say done refused: not today; exit 3 ;;
+  v4.0.0) say inspect looking; say "done refused (downgrade): not today. Next: Wait."; exit 3 ;;
   *) exit 2 ;;
 esac`;
 
@@ -350,7 +350,12 @@ describe('a run', () => {
 
   it('is as the updater says where it refuses, and the hold is released', async () => {
     await start('v4.0.0');
-    expect(await waitForEnd(instance)).toMatchObject({ state: 'refused', message: 'refused: not today' });
+    expect(await waitForEnd(instance)).toMatchObject({
+      state: 'refused',
+      message: 'not today',
+      code: 'downgrade',
+      advice: 'Wait.',
+    });
   });
 
   it('has the queue held while nobody can tell whether one is on', async () => {

@@ -44,6 +44,20 @@ describe('the words of a run', () => {
   });
 });
 
+describe('the words of a bad end', () => {
+  const expected = { exitCode: 4, says: [], ends: [] };
+
+  it.each([
+    ['failed (pull-unknown): nothing was changed. Next: See that it is published.', true],
+    ['cancelled: nothing was changed. Next: Run it again.', true],
+    ['failed: nothing was changed. Next: See that it is published.', false],
+    ['failed (pull-unknown): nothing was changed. See that it is published.', false],
+  ])('%s', (end, isWell) => {
+    const facts = isWell ? [] : [`the last line has no code or no advice: "${end}"`];
+    expect(judgeWords(run(4, `ERROR done ${end}`), expected)).toEqual(facts);
+  });
+});
+
 describe('the log of a good run', () => {
   const warned = run(0, 'WARN plan one', 'WARN plan two', 'INFO done updated');
 
@@ -74,11 +88,11 @@ describe('the outcome', () => {
   });
 
   it('broken says what to type', () => {
-    const typed = 'ERROR done broken: look, then docker compose -p x up -d';
+    const typed = 'ERROR done broken (broken): it is not well. Next: Look, then docker compose -p x up -d';
     expect(judgeBrokenLog(run(5, typed))).toEqual([]);
     expect(judgeBrokenLog(run(4, typed))).toEqual(['the run ended broken with exit code 4']);
-    expect(judgeBrokenLog(run(5, 'ERROR done broken: look'))).toEqual([
-      'the last line does not say what to type: "broken: look"',
+    expect(judgeBrokenLog(run(5, 'ERROR done broken (broken): it is not well. Next: Look.'))).toEqual([
+      'the last line does not say what to type: "broken (broken): it is not well. Next: Look."',
     ]);
     expect(judgeBrokenLog(run(5, 'ERROR done broken, docker compose up -d'))).toEqual([
       'the last line says "broken, docker compose up -d", not broken',

@@ -31,6 +31,11 @@ export function judgeWords({ exitCode, log, lines }: UpdateResult, expected: Exp
   return [
     ...differs('exit code', expected.exitCode, exitCode),
     ...(last?.phase === 'done' ? [] : [`the last line is not of phase done: "${message}"`]),
+    // What the server reads: the code of every end that an error has, and what to do next.
+    ...(expected.exitCode < 3 ||
+    /^(?:(?:refused|failed|broken) \([a-z-]+\)|cancelled): .*\. Next: \S/.test(message)
+      ? []
+      : [`the last line has no code or no advice: "${message}"`]),
     ...missing(log, expected.says).map((text) => `the log does not say ${text}`),
     ...missing(message, expected.ends).map((text) => `the last line does not say ${text}: "${message}"`),
     ...(expected.never ?? []).filter((text) => matches(log, text)).map((text) => `the log says ${text}`),
@@ -69,7 +74,7 @@ export function judgeBrokenLog(result: UpdateResult): string[] {
   const last = result.lines.at(-1)?.message ?? '';
   return [
     ...judgeOutcome(result, ['broken']),
-    ...(last.startsWith('broken: ') ? [] : [`the last line says "${last}", not broken`]),
+    ...(/^broken \([a-z-]+\): .*\. Next: /.test(last) ? [] : [`the last line says "${last}", not broken`]),
     ...(/docker compose .*\bup -d\b/.test(last)
       ? []
       : [`the last line does not say what to type: "${last}"`]),

@@ -1,3 +1,4 @@
+import { formatEnd } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -21,32 +22,38 @@ export interface Failure extends Ending {
   code: string | null;
   /** The release to go to first, where one has to come first. */
   step?: string | null;
+  advice: string;
 }
 
 /** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
 export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
   const { touched } = facts;
   if (error instanceof Cancelled || error instanceof Interrupted) {
+    const advice = 'Run the update again when it suits.';
     return {
       outcome: 'cancelled',
       exitCode: 128 + cancelledBy,
-      message: `cancelled: ${nothingChanged(facts)}. Run the update again when it suits.`,
+      message: formatEnd({ outcome: 'cancelled', code: null, state: nothingChanged(facts), advice }),
       level: 'warn',
       lines: [],
       code: null,
+      advice,
     };
   }
   if (!(error instanceof UpdateError)) {
-    const state = touched
+    const stands = touched
       ? 'containers may be half replaced: see docker compose ps'
       : 'no container was touched and the files are as they were';
+    const advice = 'Please report the lines above.';
+    const state = `a bug in the updater; ${stands}`;
     return {
       outcome: 'crashed',
       exitCode: exitCodes.crashed,
-      message: `crashed: a bug in the updater; ${state}. Please report the lines above.`,
+      message: formatEnd({ outcome: 'crashed', code: null, state, advice }),
       level: 'error',
       lines: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
       code: null,
+      advice,
     };
   }
   const advice = [
@@ -55,23 +62,29 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
       ? adviceWhenBroken(facts, error.advice)
       : error.advice,
   ].join(' ');
+  const { outcome, code } = error;
   return {
-    outcome: error.outcome,
-    exitCode: exitCodes[error.outcome],
-    message: `${error.outcome}: ${stateAfter(error, facts)}. ${advice}`,
+    outcome,
+    exitCode: exitCodes[outcome],
+    message: formatEnd({ outcome, code, state: stateAfter(error, facts), advice }),
     level: 'error',
     lines: [...error.detail, ...(error.told ? [] : [error.message + sentenceOfCause(error)])],
-    code: error.code,
+    code,
+    advice,
     step: error.step,
   };
 }
 
 /** The end of a run that did not do what was asked, as it stands in the log. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
-  const { outcome, exitCode, message, level, lines, code, step } = endingOf(error, facts, cancelledBy);
+  const { outcome, exitCode, message, level, lines, code, advice, step } = endingOf(
+    error,
+    facts,
+    cancelledBy,
+  );
   for (const line of lines) log.error(line);
   log.enter('done');
-  log[level](message, { outcome, ...(code === null ? {} : { code }), ...(step ? { step } : {}) });
+  log[level](message, { outcome, ...(code === null ? {} : { code }), advice, ...(step ? { step } : {}) });
   return { outcome, exitCode, message: log.masked(message) };
 }
 

@@ -35,7 +35,11 @@ export const runSchema = z
     startedAt: time,
     endedAt: time.nullable(),
     outcome: z.enum(endStates).nullable(),
-    message: z.string().describe("The last line of the updater's log, or what stands in its place"),
+    message: z
+      .string()
+      .describe("How the instance stands, by the last line of the updater's log or what stands in its place"),
+    code: z.string().nullable().describe('Why a run ended that did not succeed, such as pull-unknown'),
+    advice: z.string().nullable().describe('What a person does next, where a run did not succeed'),
   })
   .meta({ id: 'Run', description: 'The current update, or the last one' }) satisfies z.ZodType<Run>;
 

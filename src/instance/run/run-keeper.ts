@@ -1,4 +1,5 @@
 import { type ContainerDetails, EngineFault, type EngineSocket } from '../../engine/socket.ts';
+import { formatEnd } from '../../progress/end-line.ts';
 import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import { originOf } from '../place/updater-container.ts';
@@ -82,7 +83,7 @@ export class RunKeeper {
       if (silent(record.run)) return;
       this.#settings.log({
         level: ['updated', 'unchanged'].includes(record.run.state) ? 'info' : 'warn',
-        message: `the update has ended: ${record.run.message}`,
+        message: `the update has ended: ${sentenceOf(record.run)}`,
       });
       this.#settings.onEnd(record.run);
     })().catch((cause) => {
@@ -102,6 +103,12 @@ export class RunKeeper {
     }
   }
 }
+
+/** As it stands in the updater's log. */
+const sentenceOf = ({ outcome, code, message, advice }: Run): string =>
+  outcome === null || outcome === 'updated' || outcome === 'unchanged'
+    ? message
+    : formatEnd({ outcome, code, state: message, advice });
 
 const describe = ({ from, to }: Run): string => `${from ?? 'an unknown version'} → ${to ?? 'the newest'}`;
 

@@ -1,3 +1,4 @@
+import { parseEnd } from '../../progress/end-line.ts';
 import { type Phase, type ProgressEvent, phases } from '../../progress/event.ts';
 import { outcomeOf } from '../../progress/outcome.ts';
 import type { EndState } from '../../wire/codes.ts';
@@ -30,6 +31,8 @@ export class RunRecord {
       endedAt: null,
       outcome: null,
       message,
+      code: null,
+      advice: null,
     };
   }
 
@@ -86,8 +89,10 @@ export class RunRecord {
     if (this.hasEnded) {
       this.#change({});
     } else if (outcome !== null) {
+      const isGood = outcome === 'updated' || outcome === 'unchanged';
+      const { state = message, code = null, advice = null } = (isGood ? null : parseEnd(message)) ?? {};
       // `usage` is a mistake in how the updater was launched: it has looked at nothing.
-      this.end(outcome === 'usage' ? 'refused' : outcome, message, new Date(time));
+      this.end(outcome === 'usage' ? 'refused' : outcome, state, new Date(time), { code, advice });
     } else if (phase === 'done') {
       this.#change({ message });
     } else {
@@ -96,9 +101,14 @@ export class RunRecord {
   }
 
   /** The first end stands. */
-  end(outcome: EndState, message: string, at = new Date()): void {
+  end(
+    outcome: EndState,
+    message: string,
+    at = new Date(),
+    why: Pick<Run, 'code' | 'advice'> = { code: null, advice: null },
+  ): void {
     if (this.hasEnded) return;
-    this.#change({ state: outcome, outcome, percent: null, message, endedAt: at.toISOString() });
+    this.#change({ state: outcome, outcome, percent: null, message, endedAt: at.toISOString(), ...why });
   }
 
   /** Forward only: an updater that was started again begins with what it had behind it. */

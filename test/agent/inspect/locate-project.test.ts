@@ -381,6 +381,7 @@ it('listProjects has each directory of each project, with its services', async (
       [composeLabels.project]: name,
       [composeLabels.directory]: directory,
       [composeLabels.service]: service,
+      [composeLabels.number]: '1',
     },
   });
   const engine = await engineThat((from, to) => {

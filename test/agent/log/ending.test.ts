@@ -31,29 +31,33 @@ it('says what a refusal left and what to do next', () => {
   expect(ending(new UpdateError('no-target', 'app is pinned'))).toEqual({
     outcome: 'refused',
     lines: ['app is pinned', expect.any(String)],
-    last: 'refused: nothing was changed, v1.4.2 runs on. Name the release with --target vX.Y.Z, or --target canary.',
+    last: 'refused (no-target): nothing was changed, v1.4.2 runs on. Next: Name the release with --target vX.Y.Z, or --target canary.',
   });
 });
 
 it('does not name a version it does not know', () => {
   expect(ending(new UpdateError('no-socket', 'none'), nothingKnown).last).toMatch(
-    /^refused: nothing was changed\. /,
+    /^refused \(no-socket\): nothing was changed\. Next: Add -v /,
   );
 });
 
 it('says after recreate that the old version is back', () => {
   expect(ending(new UpdateError('recreate-failed', 'x'), touched).last).toMatch(
-    /^failed: the files are as they were and v1\.4\.2 runs again\. /,
+    /^failed \(recreate-failed\): the files are as they were and v1\.4\.2 runs again\. Next: See /,
   );
 });
 
 it.each([
-  ['recreate-failed', touched, 'failed: the other files are as they were and v1.4.2 runs again; '],
-  ['write-failed', known, 'failed: nothing was changed, v1.4.2 runs on; '],
+  [
+    'recreate-failed',
+    touched,
+    'failed (recreate-failed): the other files are as they were and v1.4.2 runs again; ',
+  ],
+  ['write-failed', known, 'failed (write-failed): nothing was changed, v1.4.2 runs on; '],
   [
     'not-brought-back',
     touched,
-    'broken: the other files are as they were, but v1.4.2 could not be brought back; nothing of the new version has started; ',
+    'broken (not-brought-back): the other files are as they were, but v1.4.2 could not be brought back; nothing of the new version has started; ',
   ],
 ] as const)('names a file that was not put back: %s', (code, facts, begins) => {
   const saved = (paths: string[], next: string[] | null) =>
@@ -76,7 +80,9 @@ it('names the commands of a broken instance', () => {
     touched,
   );
   expect(lines).toContain('the last line');
-  expect(last).toMatch(/^broken: the new version has started and is not well; nothing was put back/);
+  expect(last).toMatch(
+    /^broken \(broken\): the new version has started and is not well; nothing was put back, as its migrations may have run\. Next: See /,
+  );
   expect(last).toContain('docker compose -p svc logs app worker');
 });
 
@@ -92,14 +98,14 @@ it.each<[string, EndingFacts, RegExp]>([
 
 it('tells a cancelled run from a failed one', () => {
   expect(ending(new Cancelled()).last).toBe(
-    'cancelled: nothing was changed, v1.4.2 runs on. Run the update again when it suits.',
+    'cancelled: nothing was changed, v1.4.2 runs on. Next: Run the update again when it suits.',
   );
 });
 
 it('says of what runs already and is not well that nothing was changed', () => {
   const { last } = ending(new UpdateError('not-well', 'svc-app-1 is unhealthy'));
   expect(last).toMatch(
-    /^broken: nothing was changed: v1\.4\.2 runs already and is not well\. See docker compose -p svc ps .* up -d --no-deps app worker/,
+    /^broken \(not-well\): nothing was changed: v1\.4\.2 runs already and is not well\. Next: See docker compose -p svc ps .* up -d --no-deps app worker/,
   );
 });
 
@@ -113,7 +119,7 @@ it('names the cause of the system', () => {
 it('does not say that all is well where an earlier run was interrupted and could not be settled', () => {
   const about = { ...known, halfDone: 'the update to v1.5.0 was interrupted in recreate' };
   expect(ending(new UpdateError('compose-invalid', 'compose rejects the project'), about).last).toBe(
-    'refused: nothing was changed by this run, and the update to v1.5.0 was interrupted in recreate. Mend the file until docker compose config accepts it, then run the update again.',
+    'refused (compose-invalid): nothing was changed by this run, and the update to v1.5.0 was interrupted in recreate. Next: Mend the file until docker compose config accepts it, then run the update again.',
   );
 });
 
@@ -124,6 +130,6 @@ it('tells of a port that the engine may hold by mistake', () => {
     ],
   });
   expect(ending(error, touched).last).toContain(
-    'nothing of the new version has started. See docker ps --filter publish=8080: where no container has that port, the engine holds it by mistake until it is restarted. See docker compose -p svc ps',
+    'nothing of the new version has started. Next: See docker ps --filter publish=8080: where no container has that port, the engine holds it by mistake until it is restarted. See docker compose -p svc ps',
   );
 });

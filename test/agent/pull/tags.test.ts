@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { localImages, restoreTags, tagsBefore } from '../../../src/agent/pull/tags.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
 import { never } from '../../build.ts';
 import { engineThat, engineWith, rememberingLog } from '../../build-plan.ts';
 
@@ -52,7 +53,10 @@ describe('restoreTags', () => {
 
   /** With these images behind references, and containers of the project by image. */
   async function restore(now: Record<string, string>, containers: Record<string, string> = {}) {
-    const list = Object.keys(containers).map((_, index) => ({ Id: `c${index}`, Labels: {} }));
+    const list = Object.keys(containers).map((_, index) => ({
+      Id: `c${index}`,
+      Labels: { [composeLabels.number]: '1' },
+    }));
     const filters = '{"label":["com.docker.compose.project=svc"]}';
     const images = Object.entries(now).map(([reference, Id]) => [image(reference), { Id }]);
     const told = Object.entries(containers).map(([Image, StartedAt], index) => [

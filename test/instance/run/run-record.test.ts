@@ -33,6 +33,8 @@ describe('the state of a run', () => {
       endedAt: null,
       outcome: null,
       message: 'launching the updater',
+      code: null,
+      advice: null,
     });
     expect([hasEnded, lineCount]).toEqual([false, 0]);
   });
@@ -65,6 +67,49 @@ describe('the state of a run', () => {
       endedAt: '2026-11-21T10:42:18.140Z',
       message: 'updated v1.4.2 → v1.5.0 in 11 s',
     });
+  });
+
+  it('takes a bad end apart: how it stands, why as a code, and what to do', () => {
+    const run = record();
+    run.add(
+      line(
+        'done',
+        'failed (pull-unknown): nothing was changed, v1.4.2 runs on. Next: See that it is published.',
+      ),
+    );
+    expect(run.run).toMatchObject({
+      state: 'failed',
+      message: 'nothing was changed, v1.4.2 runs on',
+      code: 'pull-unknown',
+      advice: 'See that it is published.',
+    });
+  });
+
+  it.each([
+    ['usage: nothing was looked at. Next: See --help.', 'refused', 'nothing was looked at', 'See --help.'],
+    [
+      'cancelled: nothing was changed. Next: Run it again.',
+      'cancelled',
+      'nothing was changed',
+      'Run it again.',
+    ],
+    [
+      'failed: nothing was changed. See that it is there.',
+      'failed',
+      'nothing was changed. See that it is there.',
+      null,
+    ],
+    [
+      'unchanged: app runs v1.5.0 already. Next: nothing',
+      'unchanged',
+      'unchanged: app runs v1.5.0 already. Next: nothing',
+      null,
+    ],
+    ['failed', 'failed', 'failed', null],
+  ])('%s', (text, state, message, advice) => {
+    const run = record();
+    run.add(line('done', text));
+    expect(run.run).toMatchObject({ state, message, code: null, advice });
   });
 
   it('goes forward only, also where the updater is started again', () => {

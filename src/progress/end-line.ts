@@ -1,0 +1,36 @@
+import { type Outcome, outcomes } from './outcome.ts';
+
+/** What the last line of a run says that did not do what was asked. */
+export interface RunEnd {
+  outcome: Outcome;
+  /** Lower-case letters, digits and `-`; null where the run was cancelled or the updater has crashed. */
+  code: string | null;
+  /** How the instance stands: one sentence without its full stop. */
+  state: string;
+  /** What a person does next, one or two sentences. */
+  advice: string | null;
+}
+
+const endForm = /^([a-z]+)(?: \(([a-z][a-z0-9-]*)\))?: (.*?)(?:\. Next: (.*))?$/s;
+
+/**
+ * The end as the sentence of its line (docs/contract.md 6.11): `failed (pull-unknown): nothing was changed, v1.4.2 runs
+ * on. Next: See that …`. Whatever a path or a container's name in it may say, `parseEnd` gives the same outcome, code
+ * and advice back.
+ */
+export function formatEnd({ outcome, code, state, advice }: RunEnd): string {
+  const head = code === null ? outcome : `${outcome} (${code})`;
+  // The first `. Next: ` begins the advice, so the state must have none.
+  const stands = oneLine(state).replaceAll('. Next: ', '. next: ');
+  return advice === null ? `${head}: ${stands}` : `${head}: ${stands}. Next: ${oneLine(advice)}`;
+}
+
+/** The end that `formatEnd` wrote; null for any other sentence, such as that of a run that did what was asked. */
+export function parseEnd(message: string): RunEnd | null {
+  const [, word, code, state = '', advice] = endForm.exec(message) ?? [];
+  const outcome = outcomes.find((known) => known === word);
+  return outcome === undefined ? null : { outcome, code: code ?? null, state, advice: advice ?? null };
+}
+
+/** The log makes a line of its own of each line of a message, and the end is one line. */
+const oneLine = (text: string): string => text.replace(/\s*[\r\n]+\s*/g, ' ');
