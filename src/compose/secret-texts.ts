@@ -107,6 +107,20 @@ const filesOfSecrets = (file: ComposeFile): string[] =>
     .map(({ yaml, entry }) => textOf(yaml.get(entry, 'file')))
     .filter((path) => path !== null);
 
+/** Names of services, and images as they are written and as they resolve: what must stay readable. */
+export const namesOf = (files: ProjectFiles): { services: string[]; images: string[] } => {
+  const layers = layersOf(files);
+  return {
+    services: layers.flatMap(({ file }) => file.services),
+    images: layers.flatMap((layer) =>
+      layer.file.services.flatMap((name) => {
+        const image = tolerantly(() => layer.file.service(name)?.image) ?? null;
+        return image === null ? [] : written(layer, '', image.text).map(({ value }) => value);
+      }),
+    ),
+  };
+};
+
 /** What the files themselves hold: values of env files and of environments, inline configs and secrets. */
 export function secretsOfProject(files: ProjectFiles): Secret[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];

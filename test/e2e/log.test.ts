@@ -191,17 +191,23 @@ test('no secret is in any line of any run, image references and paths are', asyn
     }
   }
   runs.push([await runUpdater(instance, ['--target', 'v1.2.0']), 'line']);
+  const cancelled = instance.startUpdate(['--target', 'v1.3.0', '--log', 'json']);
+  await cancelled.waitFor('inspect');
+  await cancelled.kill('SIGTERM');
+  runs.push([await cancelled.done, 'json']);
   const broken = await runUpdater(instance, ['--target', 'v1.3.0', '--wait-timeout', '3']);
   expect(broken.exitCode).toBe(5);
   expect(broken.log).toContain('connecting as svc:*** with ***, george at tunnel');
   runs.push([broken, 'line']);
+  const bump = ['bump', '--to', 'v1.4.0', '--dir', instance.directory, '--service', 'app'];
+  runs.push([await runUpdater(instance, bump, { socket: null }), 'line']);
   // Compose, and what reads for it, quote what they do not understand.
   await instance.write('app.env', `${await instance.read('app.env')}${secrets.PEM}+/\n`);
   runs.push([await runUpdater(instance, ['--target', 'v1.3.0']), 'line']);
   await instance.write('.env', `${await instance.read('.env')}BAD="${secrets.DB_PASSWORD}\n`);
   runs.push([await runUpdater(instance, ['--target', 'v1.3.0']), 'line']);
   const good = [0, 0, 3, 4, 0];
-  expect(runs.map(([{ exitCode }]) => exitCode)).toEqual([...good, ...good, 0, 5, 3, 3]);
+  expect(runs.map(([{ exitCode }]) => exitCode)).toEqual([...good, ...good, 0, 143, 5, 0, 3, 3]);
   for (const [{ log }, format] of runs) {
     expectNoSecrets(log);
     const story = lines(log)

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
 import {
+  namesOf,
   secretFilesOf,
   secretsOfContent,
   secretsOfEnvFiles,
@@ -10,6 +11,7 @@ import {
 } from '../../compose/secret-texts.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import type { Log } from '../log/log.ts';
+import { imageNames } from '../log/secrets.ts';
 
 const maxBytes = 5 * 1024 * 1024;
 
@@ -24,10 +26,14 @@ export async function learnFiles(
 ): Promise<void> {
   const { envFiles, secretFiles } = secretFilesOf(files);
   const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles];
-  log.learn(() => ({
-    secrets: secretsOfProject(files),
-    keep: [directoryOf(files), ...paths.flatMap((path) => [path, basename(path)])],
-  }));
+  log.learn(() => {
+    const { services, images } = namesOf(files);
+    const places = [directoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
+    return {
+      secrets: secretsOfProject(files),
+      keep: [...places, ...services, ...images.flatMap(imageNames)],
+    };
+  });
   const [env, secret] = await Promise.all([readAll(envFiles, find), readAll(secretFiles, find)]);
   log.learn(() => ({
     secrets: [

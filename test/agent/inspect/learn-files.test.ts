@@ -75,6 +75,7 @@ const files = () =>
   project({
     '.env': [
       'SVC_VERSION=v1.4.2',
+      'SVC_IMAGE=ghcr.io/acme/svc',
       'SMTP_PASSWORD=Xk9#mQ7w2',
       'HASHED=#hash-first',
       'QUOTED="dq #half hidden" # and a comment',
@@ -93,7 +94,7 @@ include: [sub/compose.yaml]
 x-env: &env { MERGED: merged-in-yaml }
 services:
   app:
-    image: ghcr.io/acme/svc:\${SVC_VERSION}
+    image: \${SVC_IMAGE}:\${SVC_VERSION}
     # - DB_PASSWORD=old-password-2
     environment:
       <<: *env
@@ -149,7 +150,7 @@ describe('what the files of a project hold never leaves', () => {
       `${directory}/keys/key.pem app.env base.env`,
     ];
     const log = logOf();
-    log.log.learn(() => confidencesOfContainers([container('postgres-1'), container('app-1')]));
+    log.log.learn(() => confidencesOfContainers([container('app-1')]));
     log.log.learn(() => ({ secrets: [{ key: 'MODE_KEY', value: 'recreate' }] }));
     const lines = await logged(await files(), said, log);
     expect(lines.filter((_, index) => index % 2 === 0)).toEqual(said.map((text) => `it said: ${text}`));
