@@ -7,6 +7,7 @@ import { readTextFile, withLinkedFiles } from '../../../src/agent/inspect/read-f
 import { Log } from '../../../src/agent/log/log.ts';
 import { confidencesOfContainers, confidencesOfModel } from '../../../src/agent/log/secrets.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
+import { variablesOf } from '../../../src/compose/variables.ts';
 import { container } from '../../build.ts';
 
 let directory: string;
@@ -181,4 +182,13 @@ describe('what the files of a project hold never leaves', () => {
     log.info('set-by-a-shell, put-there-later');
     expect(lines.filter((line) => line !== '{}')).toEqual(['***, ***, ***, ***', '***, ***']);
   });
+
+  it.each(['x-$' + '{y!in-the-middle}', '$' + '{NONE:?in-the-middle}', '"$' + '{in-the-middle"'])(
+    'and the reader of A=%s quotes nothing of it',
+    (value) => {
+      const read = () => variablesOf([{ path: '/opt/svc/.env', text: `A=${value}` }])('A');
+      expect(read).toThrow(/A in \.env line 1/);
+      expect(read).not.toThrow(/middle/);
+    },
+  );
 });
