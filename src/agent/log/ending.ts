@@ -1,4 +1,4 @@
-import { formatEnd } from '../../progress/end-line.ts';
+import { formatEnd, parseEnd } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -99,8 +99,13 @@ export function endWell(log: Log, outcome: 'updated' | 'unchanged', message: str
 export function repeatEnding(ending: Ending, log: Log): Ending {
   const { outcome, message } = ending;
   log.enter('done');
-  const level = outcome === 'updated' || outcome === 'unchanged' ? 'info' : 'error';
-  log[outcome === 'cancelled' ? 'warn' : level](message, { outcome });
+  const isGood = outcome === 'updated' || outcome === 'unchanged';
+  const { code = null, advice = null } = (isGood ? null : parseEnd(message)) ?? {};
+  log[outcome === 'cancelled' ? 'warn' : isGood ? 'info' : 'error'](message, {
+    outcome,
+    ...(code === null ? {} : { code }),
+    ...(advice === null ? {} : { advice }),
+  });
   return ending;
 }
 

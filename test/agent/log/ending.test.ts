@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reportEnding } from '../../../src/agent/log/ending.ts';
+import { repeatEnding, reportEnding } from '../../../src/agent/log/ending.ts';
 import { type EndingFacts, nothingKnown } from '../../../src/agent/log/ending-facts.ts';
 import { Log } from '../../../src/agent/log/log.ts';
 import { outcomeOf } from '../../../src/progress/outcome.ts';
@@ -68,6 +68,17 @@ it.each([
   expect(saved(['/opt/svc/.env', '/opt/svc/compose.yaml'], null)).toContain(
     `${begins}/opt/svc/.env and /opt/svc/compose.yaml were saved by somebody meanwhile and left alone: docker compose rejects the files now. `,
   );
+});
+
+it('gives code and advice as fields, also where it is said once more', () => {
+  const fields: unknown[] = [];
+  const log = new Log(({ phase }, given) => phase === 'done' && fields.push(given));
+  const ended = reportEnding(new UpdateError('no-target', 'app is pinned'), log, known);
+  repeatEnding(ended, log);
+  repeatEnding({ outcome: 'unchanged', exitCode: 0, message: 'unchanged: app runs v1. Next: no' }, log);
+  const advice = 'Name the release with --target vX.Y.Z, or --target canary.';
+  const said = { outcome: 'refused', code: 'no-target', advice };
+  expect(fields).toEqual([said, said, { outcome: 'unchanged' }]);
 });
 
 it('does not repeat what the log has already', () => {
