@@ -111,8 +111,8 @@ describe('bump', () => {
       '--- a/.env',
       '+++ b/.env',
       '@@ -1 +1 @@',
-      '-V=v1.0.0 # pinned',
-      '+V=v1.1.0 # pinned',
+      '-V=v1.0.0 # …',
+      '+V=v1.1.0 # …',
     ]);
     expect(log).toMatch(/done planned: nothing was changed$/);
   });
