@@ -39,7 +39,9 @@ export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: s
     hideSecrets(text, findSecrets(text), findKept(text, isWhole)).replace(urlCredentials, `$1${hidden}@`);
 }
 
-const words = new Set<string>([...outcomes, ...phases, ...errorCodes]);
+/** What the engine calls the states of a container and of its health. */
+const states = 'created running paused restarting removing exited dead healthy unhealthy starting'.split(' ');
+const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states]);
 
 /** Words that the log is made of, and that the server reads back from it, are no secrets. */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);

@@ -41,6 +41,7 @@ describe('createMask', () => {
       'qwertz kim b abcd',
       [],
     ],
+    ['the state of a container', { A: 'unhealthy', B: 'restarting' }, 'is unhealthy, restarting', []],
     ['a phase and a code', { MODE: 'recreate', A_TOKEN: 'pull-unknown' }, 'recreate (pull-unknown)', []],
     ['a very short value of a secret key', { PASS: 'abc' }, 'abc', []],
     [
