@@ -81,6 +81,9 @@ function search(
       }
     }
     if (found.image || found.away || entry.replaces || entry.resetsImage) break;
+    // Compose 5.2 and later merge what the file includes under what it says itself; an older one rejects the file.
+    merge(found, searchIncludes(files, layer, service, seen));
+    if (found.image) break;
   }
   return found;
 }

@@ -32,7 +32,6 @@ export function interpolate(
   const text: string[] = [];
   const origins: Origin[] = [];
   const unset: string[] = [];
-  let muted = 0;
 
   expand(0, source.length, null, 0);
   return { text: text.join(''), origins, unset };
@@ -74,10 +73,8 @@ export function interpolate(
     const rest = afterName + sign.length;
     const has = value !== null && (sign.length < 2 || value.text !== '');
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // Compose resolves the default even if it does not take it, and fails where that fails; so does this.
-    if (!isTaken) muted += 1;
-    if (sign !== '') expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
-    if (!isTaken) muted -= 1;
+    // A default that is not taken is not looked at, as in compose 5.0.2 and later; an older one may reject the file.
+    if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';
       throw invalid(`${variable} is required and not set${reason ? `: ${reason}` : ''}`);
@@ -87,7 +84,6 @@ export function interpolate(
   }
 
   function putValue(variable: string, value: TracedText | null): void {
-    if (muted > 0) return;
     if (!value) {
       unset.push(variable);
       return;
@@ -99,7 +95,6 @@ export function interpolate(
   }
 
   function put(char: string, origin: Origin, mark: Mark | null): void {
-    if (muted > 0) return;
     text.push(char);
     origins.push(mark ? { ...origin, ...mark } : origin);
   }

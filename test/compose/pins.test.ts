@@ -120,6 +120,19 @@ describe('a pin', () => {
     }).toEqual({ kind, referenceText, description });
   });
 
+  it('is found in an included file beside what the main file says of the service, as compose 5.2 and later merge them', () => {
+    const files = project(
+      {
+        'compose.yaml':
+          'include: [web.yaml]\nservices: {app: {labels: {a: b}}, worker: {image: "svc:v1.4.0"}}',
+        'web.yaml': 'services: {app: {image: svc:v1.4.2}, worker: {image: svc:v1.4.2}}',
+      },
+      ['web.yaml'],
+    );
+    expect(findPin(files, 'app')).toMatchObject({ place: { file: '/srv/svc/web.yaml' } });
+    expect(findPin(files, 'worker')).toMatchObject({ place: { file: '/srv/svc/compose.yaml' } });
+  });
+
   it('is found through extends and include where the files are at hand', () => {
     const files = project(
       {
