@@ -132,6 +132,14 @@ describe('prove', () => {
     ]);
   });
 
+  it('accepts an inline config that says the version, and no other change in it', () => {
+    const configs = (content: string) =>
+      model(v(content.slice(-6)), { configs: { about: { name: 'about', content } } });
+    const after = configs('this is v1.1.0');
+    expect(prove(configs('this is v1.0.0'), after, plan('v1.1.0'))).toEqual(nothing);
+    expect(prove(configs('that is v1.0.0'), after, plan('v1.1.0')).unexpected).toHaveLength(1);
+  });
+
   it('accepts an extension that holds the image, and nothing else that changes there', () => {
     const held = (image: string) => ({ ...moved, app: { image }, worker: { image } });
     const before = model(held('svc:v1.0.0'), { 'x-app': { image: 'svc:v1.0.0' }, 'x-b': 'svc:v1.0.0' });
