@@ -232,9 +232,9 @@ const layouts: Record<string, Layout> = {
   'COMPOSE_FILE in another directory, the .env of this one': {
     files: {
       '.env': 'COMPOSE_FILE=sub/a.yml\nV=v§\n',
-      'sub/.env': 'V=v1.4.2\n',
+      'sub/.env': 'V=v1.4.2\nNAME=svc\n',
       'sub/a.yml': 'services: {app: {extends: {file: base.yml, service: b}}}\n',
-      'sub/base.yml': 'services: {b: {image: "svc:$V"}}\n',
+      'sub/base.yml': 'services: {b: {image: "$NAME:$V"}}\n',
       'base.yml': 'services: {b: {image: "svc:v1.4.2"}}\n',
     },
   },

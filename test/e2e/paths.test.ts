@@ -106,10 +106,11 @@ describe('where the directory is mounted and how the instance was started', () =
           'compose.yaml': composeText({
             app: `${c.image}:\${SVC_VERSION}`,
             parts: c.parts,
-            extra: { app: 'profiles: [web]', worker: 'profiles: [web, jobs]' },
+            // The app depends on the db, which is there by another profile.
+            extra: { app: 'profiles: [web]', worker: 'profiles: [web, jobs]', db: 'profiles: [local]' },
           }),
         }),
-        flags: ['--profile', 'web'],
+        flags: ['--profile', 'web', '--profile', 'local'],
       },
       file: 'prod.env',
       legs: [{}],
@@ -133,6 +134,35 @@ describe('where the directory is mounted and how the instance was started', () =
       legs: [{}],
     },
   ];
+  test('COMPOSE_FILE leads into a subdirectory, whose labels tell nothing of the .env above; an inline config says the version', async () => {
+    const instance = await createInstance({
+      project: 'prod',
+      layout: (c) => {
+        const { '.env': env, 'compose.yaml': compose } = layout({
+          extra: { app: 'configs: [about]' },
+          tail: `configs:\n  about: { content: "this is \${SVC_VERSION}" }\n`,
+        })(c).files;
+        return {
+          files: {
+            '.env': `COMPOSE_FILE=deploy/compose.yaml\n${env}`,
+            'deploy/compose.yaml': `${compose}`.replaceAll('./data', '../data'),
+          },
+          flags: [],
+        };
+      },
+    });
+    const { directory } = instance;
+    const deploy = join(directory, 'deploy');
+    const blind = await instance.update(toNext, { mount: null, volumes: [`${deploy}:${deploy}`] });
+    expect(blind.exitCode, blind.log).toBe(3);
+    expect(blind.log).toContain(
+      `If COMPOSE_FILE in a .env of ${directory} names the compose file, add -v ${directory}:${directory} to`,
+    );
+    await updateWell(instance, toNext, { ...good, says: [`${directory}/.env belongs to the instance`] });
+    const copied = await execa('docker', ['exec', `${instance.project}-app-1`, '/bin/cat', '/about']);
+    expect(copied.stdout).toBe('this is v1.1.0');
+  });
+
   test.for(cases)('$name', async ({ instance: options, file, legs, last }) => {
     const instance = await createInstance({ publish: [], ...options });
     for (const [number, { args = () => [], run, ...says }] of legs.entries()) {

@@ -80,12 +80,12 @@ function containerState(found: ContainerInspection, service: string): ContainerS
 }
 
 const anonymous = /^[0-9a-f]{64}$/;
-const skipped = new Set(['data', '.svc-updater']);
 
 export async function fileStates(directory: string, under = ''): Promise<Record<string, FileState>> {
   const states: Record<string, FileState> = {};
   for (const name of (await readdir(join(directory, under))).sort()) {
-    if (under === '' && skipped.has(name)) continue;
+    // The directory that the labels name may lie below.
+    if (name === '.svc-updater' || (under === '' && name === 'data')) continue;
     const path = join(under, name);
     const state = await fileState(join(directory, path));
     states[path] = state;

@@ -28,15 +28,19 @@ export async function readBumpProject(options: BumpOptions, log: Log): Promise<P
   const [first] = options.files;
   const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const byDefault = join(asked, '.env');
-  const envFiles =
+  const named =
     options.envFiles.length > 0
       ? await Promise.all((await given(options.envFiles, options.dir)).map(readTextFile))
       : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
-  const nothing = { composeFiles: [], envFiles, newEnvFile: byDefault };
+  const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
   await learnFiles(log, nothing);
   const paths =
-    first === undefined ? await defaultPaths(asked, envFiles) : await given(options.files, options.dir);
+    first === undefined ? await defaultPaths(asked, named) : await given(options.files, options.dir);
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
+  // Compose reads the .env beside the first file that COMPOSE_FILE leads to, too, and the one with COMPOSE_FILE wins.
+  const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
+  const beside = isLed ? await readTextFileIfThere(join(directory, '.env')) : null;
+  const envFiles = beside === null ? named : [beside, ...named];
   const files: ProjectFiles = {
     composeFiles: await Promise.all(paths.map(readTextFile)),
     envFiles,

@@ -10,6 +10,7 @@ import { confidencesOfModel } from '../log/secrets.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
+import { envFilesAbove, withEnvAbove } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
@@ -20,6 +21,7 @@ import {
   type ServiceFacts,
 } from './installation.ts';
 import type { ProjectPlace } from './locate-project.ts';
+import { profilesOf } from './profiles.ts';
 import { runningVersions } from './running-version.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
@@ -33,7 +35,11 @@ export async function inspectInstallation(
   wasInterrupted: WasInterrupted,
 ): Promise<Installation> {
   const { containers } = await listProject(engine, place.name);
-  const project = readProject(findApp(containers, options.app, place), place);
+  const labelled = readProject(findApp(containers, options.app, place), place);
+  const above = await envFilesAbove(labelled, paths);
+  const project = above.length > 0 ? { ...labelled, envFiles: above } : labelled;
+  for (const path of above)
+    log.info(`${path} belongs to the instance: COMPOSE_FILE in ${above.at(-1)} names its files`);
   const factsOf = (name: string) => serviceFacts(name, containers, wasInterrupted);
   const app = factsOf(options.app);
   const asked = options.workers.map(factsOf);
@@ -41,11 +47,17 @@ export async function inspectInstallation(
   const moved = [app, ...workers];
   const followers = findFollowers(containers, moved).map(factsOf);
   await givePaths(project, paths, log);
-  const compose = new Compose(engine, project);
+  const seen = new Compose(engine, project);
   const services = [...moved, ...followers].map(({ name }) => name);
-  const movedModel = startEarly(compose.config({ services }));
+  const early = startEarly(seen.config({ services }));
   const about = { containers, services: [options.app, ...options.workers] };
-  const { files, model } = await viewProject(compose, paths, about, log);
+  const { files, model } = await viewProject(seen, paths, about, log).catch((error) => {
+    throw withEnvAbove(error, project, paths);
+  });
+  const profiles = profilesOf(files, model, containers);
+  const compose = profiles.length > 0 ? new Compose(engine, { ...project, profiles }) : seen;
+  // Without its profiles the early answer is of another project, or a rejection.
+  const movedModel = profiles.length > 0 ? startEarly(compose.config({ services })) : early;
 
   for (const { name } of asked.filter((worker) => worker.containers.length === 0)) {
     if (name in model.services) log.info(`${name} has no container: it is left that way`);
@@ -58,9 +70,15 @@ export async function inspectInstallation(
   // From compose 5 on only this model has the values of env files.
   const whole = await movedModel;
   log.learn(() => confidencesOfModel(whole));
-  const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
+  const pinned = (facts: ServiceFacts): PinnedService => {
+    try {
+      return { ...facts, pin: findPin(files, facts.name) };
+    } catch (error) {
+      throw withEnvAbove(error, project, paths);
+    }
+  };
   return {
-    project,
+    project: compose.project,
     compose,
     paths,
     platform,

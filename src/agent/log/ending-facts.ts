@@ -35,11 +35,12 @@ export const composeCommand = (project: ComposeProject): string =>
   ['docker compose', `-p ${project.name}`, ...fileFlags(project)].join(' ');
 
 /** Compose finds one file of a usual name and its override by itself, and no others. */
-function fileFlags({ directory, files, envFiles }: ComposeProject): string[] {
+function fileFlags({ directory, files, envFiles, profiles = [] }: ComposeProject): string[] {
   const names = files.map((file) => relative(directory, file));
   const usual = /^(docker-)?compose(\.override)?\.ya?ml$/;
   return [
     ...(names.every((name) => usual.test(name)) ? [] : names.flatMap((name) => ['-f', name])),
     ...envFiles.flatMap((file) => ['--env-file', relative(directory, file)]),
+    ...profiles.flatMap((profile) => ['--profile', profile]),
   ];
 }

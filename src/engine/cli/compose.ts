@@ -11,6 +11,8 @@ export interface ComposeProject {
   files: readonly string[];
   /** Only where `--env-file` was given; otherwise compose finds `.env` by itself. */
   envFiles: readonly string[];
+  /** Given on the command line; with any, `COMPOSE_PROFILES` no longer counts. Journals from before have none. */
+  profiles?: readonly string[];
 }
 
 export interface ModelMount {
@@ -23,6 +25,7 @@ export interface ModelService {
   image?: string;
   build?: unknown;
   pull_policy?: string;
+  profiles?: string[] | null;
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
   depends_on?: Record<string, { condition?: string }> | null;
@@ -69,6 +72,20 @@ const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
+/** What to do about a rejection that says too little of it. */
+function adviceOn(message: string): { advice?: string } {
+  const missing = /required variable (\w+) is missing/.exec(message)?.[1];
+  if (missing) return { advice: `See that .env is there and sets ${missing}, then run the update again.` };
+  // From compose 5.2 on the two are merged.
+  if (/conflicts with imported resource/.test(message)) {
+    return {
+      advice:
+        'This compose merges no service with an included one of its name: move what the main file says of it to compose.override.yaml, which may override it, start the instance once with docker compose up -d, then run the update again.',
+    };
+  }
+  return {};
+}
+
 /** Engines whose compose is older than 2.35, as a host may have it. */
 const olderCompose = new WeakSet<Engine>();
 
@@ -83,10 +100,10 @@ export class Compose {
 
   /** The same project with everything under another root. */
   under(root: string): Compose {
-    const { name, directory, files, envFiles } = this.project;
+    const { directory, files, envFiles, ...same } = this.project;
     const moved = (path: string) => `${root}${path}`;
     return new Compose(this.#engine, {
-      name,
+      ...same,
       directory: moved(directory),
       files: files.map(moved),
       envFiles: envFiles.map(moved),
@@ -113,15 +130,12 @@ export class Compose {
       const messages = composeMessages(result.stderr);
       if (hasNoPlugin(result))
         throw new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
-      const missing = /required variable (\w+) is missing/.exec(messages.at(-1) ?? '')?.[1];
       throw new UpdateError(
         'compose-invalid',
         `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
         {
           detail: messages.slice(0, -1),
-          ...(missing
-            ? { advice: `See that .env is there and sets ${missing}, then run the update again.` }
-            : {}),
+          ...adviceOn(messages.at(-1) ?? ''),
         },
       );
     }
@@ -167,7 +181,7 @@ export class Compose {
   }
 
   #flags(options: { files?: readonly string[]; envFiles?: readonly string[] }): string[] {
-    const { name, directory } = this.project;
+    const { name, directory, profiles = [] } = this.project;
     return [
       'compose',
       '--ansi',
@@ -177,6 +191,7 @@ export class Compose {
       ...(name === '' ? [] : ['--project-name', name]),
       ...(options.files ?? this.project.files).flatMap((file) => ['--file', file]),
       ...(options.envFiles ?? this.project.envFiles).flatMap((file) => ['--env-file', file]),
+      ...profiles.flatMap((profile) => ['--profile', profile]),
     ];
   }
 

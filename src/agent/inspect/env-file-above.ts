@@ -1,0 +1,69 @@
+import { dirname, join, resolve } from 'node:path';
+import { variablesOf } from '../../compose/variables.ts';
+import type { ComposeProject } from '../../engine/cli/compose.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
+import { mountFlags } from '../../progress/advice.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { readTextFileIfThere } from './read-files.ts';
+
+/**
+ * The env files of a project that was started from a directory above its own: `COMPOSE_FILE` in the `.env` there named
+ * the compose files, and the labels tell of neither. Compose reads the `.env` beside the first compose file, too, and
+ * the one above wins (docker/compose, cmd/compose/compose.go; tried). Host paths, in the order of `--env-file`; empty
+ * where no mounted directory above has such a `.env`.
+ */
+export async function envFilesAbove(project: ComposeProject, paths: HostPaths): Promise<string[]> {
+  if (project.envFiles.length > 0) return [];
+  for (const directory of parentsOf(project.directory)) {
+    const above = join(directory, '.env');
+    if (!(await namesFiles(directory, project.files, paths))) continue;
+    const beside = join(project.directory, '.env');
+    return (await readHere(beside, paths)) === null ? [above] : [beside, above];
+  }
+  return [];
+}
+
+/** The error, and what may be behind it where a variable is missing: the `.env` above the project is not mounted. */
+export function withEnvAbove(
+  error: unknown,
+  { directory, envFiles }: ComposeProject,
+  paths: HostPaths,
+): unknown {
+  const parent = dirname(directory);
+  const isLacking = error instanceof UpdateError && /is not set|required variable/.test(error.message);
+  if (!isLacking || envFiles.length > 0 || parent === '/' || paths.fromHost(parent) !== null) return error;
+  const hint = `If COMPOSE_FILE in a .env of ${parent} names the compose file, add ${mountFlags(parent)} to the docker run command.`;
+  return new UpdateError(error.code, error.message, {
+    advice: `${error.advice} ${hint}`,
+    detail: error.detail,
+    cause: error,
+  });
+}
+
+async function namesFiles(directory: string, files: readonly string[], paths: HostPaths): Promise<boolean> {
+  const env = await readHere(join(directory, '.env'), paths);
+  if (env === null) return false;
+  try {
+    const variable = variablesOf([env]);
+    const named = variable('COMPOSE_FILE')?.text ?? '';
+    const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
+    const resolved = named.split(separator).map((path) => resolve(directory, path));
+    return named !== '' && resolved.join('\n') === files.join('\n');
+  } catch (error) {
+    // Whatever cannot be read as an env file has named nothing to compose either.
+    if (error instanceof UpdateError) return false;
+    throw error;
+  }
+}
+
+/** A file by its path on the host; null where it is not there, not mounted, or no text. */
+async function readHere(path: string, paths: HostPaths) {
+  const here = paths.fromHost(path);
+  return here === null ? null : readTextFileIfThere(here).catch(() => null);
+}
+
+/** The directories above, the nearest first. */
+function parentsOf(directory: string): string[] {
+  const parent = dirname(directory);
+  return parent === directory ? [] : [parent, ...parentsOf(parent)];
+}

@@ -1,0 +1,98 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { envFilesAbove, withEnvAbove } from '../../../src/agent/inspect/env-file-above.ts';
+import { HostPaths } from '../../../src/files/host-paths.ts';
+import { UpdateError } from '../../../src/progress/update-error.ts';
+
+let root = '';
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'svc-above-'));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+const bind = (source: string, destination = source) =>
+  new HostPaths([{ type: 'bind', source, destination, writable: true }]);
+const projectIn = (directory: string, ...files: string[]) => ({
+  name: 'svc',
+  directory,
+  files: files.map((file) => join(directory, file)),
+  envFiles: [],
+});
+
+describe('the env file above a subdirectory', () => {
+  it.each<[string, Record<string, string>, string[], string[]]>([
+    ['names the file', { '.env': 'COMPOSE_FILE=a/b/c.yaml\n' }, ['c.yaml'], ['.env']],
+    [
+      'names the file by another spelling',
+      { '.env': 'COMPOSE_FILE="./a/../a/b/c.yaml"\n' },
+      ['c.yaml'],
+      ['.env'],
+    ],
+    [
+      'is nearer',
+      { 'a/.env': 'COMPOSE_FILE=b/c.yaml\n', '.env': 'COMPOSE_FILE=a/b/c.yaml\n' },
+      ['c.yaml'],
+      ['a/.env'],
+    ],
+    [
+      'names several files',
+      { '.env': 'COMPOSE_PATH_SEPARATOR=;\nCOMPOSE_FILE=a/b/c.yaml;a/b/d.yaml\n' },
+      ['c.yaml', 'd.yaml'],
+      ['.env'],
+    ],
+    [
+      'comes before the one beside the file, which counts, too',
+      { '.env': 'COMPOSE_FILE=a/b/c.yaml\n', 'a/b/.env': 'X=1\n' },
+      ['c.yaml'],
+      ['a/b/.env', '.env'],
+    ],
+    ['names another file', { '.env': 'COMPOSE_FILE=a/b/other.yaml\n' }, ['c.yaml'], []],
+    [
+      'names the files in another order',
+      { '.env': 'COMPOSE_FILE=a/b/d.yaml:a/b/c.yaml\n' },
+      ['c.yaml', 'd.yaml'],
+      [],
+    ],
+    ['names none', { '.env': 'X=1\n' }, ['c.yaml'], []],
+    ['cannot be read', { '.env': 'a bad line\nCOMPOSE_FILE=a/b/c.yaml\n' }, ['c.yaml'], []],
+    ['is not there', {}, ['c.yaml'], []],
+  ])('%s', async (name, texts, files, expected) => {
+    const top = join(root, name.replaceAll(' ', '-'));
+    await mkdir(join(top, 'a/b'), { recursive: true });
+    for (const [path, text] of Object.entries(texts)) await writeFile(join(top, path), text);
+    const project = projectIn(join(top, 'a/b'), ...files);
+    const found = expected.map((path) => join(top, path));
+    expect(await envFilesAbove(project, bind(top))).toEqual(found);
+    // Given on the command line, it is in the labels, and no other counts.
+    expect(await envFilesAbove({ ...project, envFiles: ['/x.env'] }, bind(top))).toEqual([]);
+    expect(await envFilesAbove(project, bind(join(top, 'a/b')))).toEqual([]);
+    // Mounted elsewhere, it has its path on the host.
+    const host = {
+      ...project,
+      directory: '/opt/svc/a/b',
+      files: files.map((file) => `/opt/svc/a/b/${file}`),
+    };
+    expect(await envFilesAbove(host, bind('/opt/svc', top))).toEqual(
+      expected.map((path) => join('/opt/svc', path)),
+    );
+  });
+
+  it('is asked for where it is not mounted and something is missing', () => {
+    const project = projectIn('/opt/svc/deploy', 'c.yaml');
+    const lacking = new UpdateError('compose-invalid', 'required variable X is missing a value', {
+      advice: 'Set it.',
+    });
+    const advice = (error: unknown, paths: HostPaths) =>
+      (withEnvAbove(error, project, paths) as UpdateError).advice;
+    const own = bind('/opt/svc/deploy');
+    expect(advice(lacking, own)).toBe(
+      'Set it. If COMPOSE_FILE in a .env of /opt/svc names the compose file, add -v /opt/svc:/opt/svc to the docker run command.',
+    );
+    expect(advice(lacking, bind(dirname(project.directory)))).toBe('Set it.');
+    expect(withEnvAbove(lacking, { ...project, envFiles: ['/x'] }, own)).toBe(lacking);
+    const other = new UpdateError('compose-invalid', 'no such key');
+    expect(withEnvAbove(other, project, own)).toBe(other);
+  });
+});
