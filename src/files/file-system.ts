@@ -1,4 +1,16 @@
-import { access, lstat, mkdir, open, readFile, realpath, rename, rmdir, unlink } from 'node:fs/promises';
+import {
+  access,
+  lchown,
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  realpath,
+  rename,
+  rmdir,
+  stat,
+  unlink,
+} from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export interface Owner {
@@ -15,9 +27,9 @@ export interface FileSystem {
   realpath(path: string): Promise<string>;
   /** Of the path itself, a link is not followed. */
   owner(path: string): Promise<Owner>;
-  /** With those above it; fine where it is there. */
+  /** With those above it; fine where it is there. New ones belong to the owner of the directory that they are in. */
   makeDirectory(path: string, mode: number): Promise<void>;
-  /** Creates it; it must not be there. It is on the disk only after `sync`; a failed call may leave a part. */
+  /** Creates it; it must not be there. Without an owner it belongs to that of its directory. It is on the disk only after `sync`; a failed call may leave a part. */
   write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<void>;
   /** A file's bytes, or a directory's names. */
   sync(path: string): Promise<void>;
@@ -58,7 +70,9 @@ export const disk: FileSystem = {
   },
 
   async makeDirectory(path, mode) {
-    await mkdir(path, { recursive: true, mode });
+    const first = await mkdir(path, { recursive: true, mode });
+    if (first === undefined) return;
+    for (const made of wayDown(first, path)) await giveToOwnerOfDirectory(made);
   },
 
   async write(path, bytes, owner, mode) {
@@ -66,10 +80,13 @@ export const disk: FileSystem = {
     const file = await open(path, 'wx', 0o600);
     try {
       await file.writeFile(bytes);
-      const { uid, gid } = await file.stat();
+      const { uid, gid, mode: made } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
+      if (owner === null) await giveToOwnerOfDirectory(path);
       // The mode is set after the owner: changing the owner clears the set-user-id bits.
-      await file.chmod(mode);
+      await file.chmod(mode).catch((error) => {
+        if (!keepsNoModes(made)) throw error;
+      });
     } finally {
       await file.close();
     }
@@ -95,6 +112,30 @@ export const disk: FileSystem = {
     }
   },
 };
+
+/** A file that was just created with mode 0600: FAT and its like show the mode of their mount, and take no other. */
+const keepsNoModes = (mode: number): boolean => (mode & 0o777) !== 0o600;
+
+/**
+ * Gives what was just created to the owner of the directory that it is in, as far as that can be done: FAT keeps no
+ * owners, and a person who runs `bump` gives nothing away. A link itself is given, never what it leads to.
+ */
+export async function giveToOwnerOfDirectory(path: string): Promise<void> {
+  const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
+  if (made.uid === around.uid && made.gid === around.gid) return;
+  await lchown(path, around.uid, around.gid).catch((error) => {
+    if (!cannotGive.includes(systemCode(error) ?? '')) throw error;
+  });
+}
+
+const cannotGive = ['EPERM', 'EACCES', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+/** From `first` down to `path`, which lies beneath it or is the same. */
+function wayDown(first: string, path: string): string[] {
+  const way = [path];
+  while (way[0] !== undefined && way[0] !== first && way[0] !== dirname(way[0])) way.unshift(dirname(way[0]));
+  return way;
+}
 
 /** Writes a file that nobody else knows yet, and has its bytes on the disk. One of an earlier try is removed first. */
 export async function writeAside(

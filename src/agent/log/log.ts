@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import pino from 'pino';
+import { giveToOwnerOfDirectory } from '../../files/file-system.ts';
 import type { Level, Phase, ProgressEvent } from '../../progress/event.ts';
 import { formatLine } from '../../progress/line.ts';
 import { createMask } from './mask.ts';
@@ -71,8 +72,10 @@ export class Log {
         this.warn(`the log is no longer copied to ${path}: ${(error as Error).message}`);
       }
     };
-    const whole = (flag: 'w' | 'a') =>
+    const whole = (flag: 'w' | 'a') => {
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
+      giveToOwnerOfDirectory(path).catch(() => {});
+    };
     keep(() => whole(add ? 'a' : 'w'));
     this.#sinks.push((event) =>
       keep(() => {

@@ -1,8 +1,8 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Blueprint } from '../../engine/api/blueprint.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
-import { disk, type FileSystem, writeWhole } from '../../files/file-system.ts';
+import { disk, type FileSystem, writeAside, writeWhole } from '../../files/file-system.ts';
 import type { FileRecord } from '../../files/replace-files.ts';
 import type { Outcome } from '../../progress/outcome.ts';
 import { stateName } from '../../progress/state-name.ts';
@@ -202,8 +202,8 @@ export async function setAside(state: string, journal: Exclude<ReadJournal, null
   const text =
     'unreadable' in journal ? journal.unreadable : JSON.stringify({ ...journal, blueprints: [] }, null, 1);
   const directory = join(state, 'backup', run);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(join(directory, fileName), text, { mode: 0o600 });
+  await disk.makeDirectory(directory, 0o700);
+  await writeAside(disk, join(directory, fileName), text, { owner: null, mode: 0o600 });
   await rm(join(state, fileName));
   return `${stateName}/backup/${run}/${fileName}`;
 }

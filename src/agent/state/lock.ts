@@ -1,16 +1,21 @@
-import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isUp } from '../../engine/container.ts';
+import { giveToOwnerOfDirectory } from '../../files/file-system.ts';
+import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { openStateDirectory, stateDirectory } from './state-directory.ts';
+import { type Link, placeLock, readWhole } from './place-lock.ts';
+import { keepsModes, openStateDirectory, stateDirectory } from './state-directory.ts';
 
 /** The doors that locking needs. */
 interface Doors {
   engine: Engine;
   log: Log;
+  /** Of the file system; default the disk's. */
+  link?: Link;
 }
 
 export interface Lock {
@@ -37,27 +42,21 @@ interface Holder {
  * Refusals: update-running, read-only, not-a-file.
  */
 export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
-  const { engine } = doors;
+  const { engine, log } = doors;
   const state = await openStateDirectory(directory);
   const lock = join(state, 'lock');
   const mine = join(state, `lock.${own.id.slice(0, 12)}`);
   const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
   const text = `${JSON.stringify(holder)}\n`;
-  // The lock is written aside and linked into place, so that nobody ever reads one without its owner in it.
   const failed = (cause: Error) => {
     throw new UpdateError('write-failed', `the lock cannot be written: ${cause.message}`, { cause });
   };
   let takenOver = false;
   try {
     await writeFile(mine, text, { mode: 0o600 }).catch(failed);
+    await giveToOwnerOfDirectory(mine);
     for (let attempt = 0; attempt < 10; attempt++) {
-      const taken = await link(mine, lock).then(
-        () => true,
-        (error: NodeJS.ErrnoException) => {
-          if (error.code === 'EEXIST') return false;
-          return failed(error);
-        },
-      );
+      const taken = await placeLock(lock, mine, text, doors.link).catch(failed);
       if (taken) {
         const release = async () => {
           if ((await readFile(lock, 'utf8').catch(() => null)) === text) await rm(lock, { force: true });
@@ -69,7 +68,12 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
         const restore = async () => {
           await openStateDirectory(directory);
           await writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
+          await giveToOwnerOfDirectory(lock).catch(() => {});
         };
+        if (!(await keepsModes(state)))
+          log.warn(
+            `the file system of ${directory} keeps no owners and no modes: whoever may read it may read what is kept in ${stateName}, too`,
+          );
         return { state, takenOver, restore, release };
       }
       takenOver = (await removeStale(doors, lock, own)) || takenOver;
@@ -91,8 +95,8 @@ async function removeRemains(state: string, own: Container, engine: Engine): Pro
 }
 
 /** Whether a lock was there that nobody holds any more. Throws update-running where the holder runs. */
-async function removeStale({ engine, log }: Doors, lock: string, own: Container): Promise<boolean> {
-  const text = await readFile(lock, 'utf8').catch(() => null);
+async function removeStale({ engine, log, link }: Doors, lock: string, own: Container): Promise<boolean> {
+  const text = await readWhole(lock);
   if (text === null) return false;
   const holder = readHolder(text);
   if (holder && holder.containerId !== own.id) {
@@ -118,7 +122,8 @@ async function removeStale({ engine, log }: Doors, lock: string, own: Container)
     () => false,
   );
   if (!moved) return true;
-  if ((await readFile(aside, 'utf8').catch(() => text)) !== text) await link(aside, lock).catch(() => {});
+  const found = await readFile(aside, 'utf8').catch(() => text);
+  if (found !== text) await placeLock(lock, aside, found, link).catch(() => {});
   await rm(aside, { force: true });
   return true;
 }

@@ -1,6 +1,6 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { disk } from '../../files/file-system.ts';
+import { disk, giveToOwnerOfDirectory } from '../../files/file-system.ts';
 import { needsRoot } from '../../progress/advice.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -8,16 +8,21 @@ import { UpdateError } from '../../progress/update-error.ts';
 /** Everything the updater keeps in the compose directory. */
 export const stateDirectory = (directory: string): string => join(directory, stateName);
 
-/** Creates it, mode 0700 and kept out of people's repositories. */
+/** Creates it, for the owner of the compose directory alone (mode 0700) and kept out of people's repositories. */
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
   try {
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-    // The mode is set even if the directory exists: a person may have made it, and its backups must be private.
-    await chmod(state, 0o700);
-    await writeFile(join(state, '.gitignore'), '*\n');
+    // Owner and mode are set even if the directory exists: a person may have made it, and its backups must be private.
+    await giveToOwnerOfDirectory(state);
+    await chmod(state, 0o700).catch(async (error) => {
+      if (await keepsModes(state)) throw error;
+    });
+    const ignore = join(state, '.gitignore');
+    await writeFile(ignore, '*\n');
+    await giveToOwnerOfDirectory(ignore);
     // The directory's own name must survive a power cut, or the journal in it does not.
     await disk.sync(directory);
     return state;
@@ -42,5 +47,16 @@ export async function openStateDirectory(directory: string): Promise<string> {
     throw new UpdateError('write-failed', `${state} cannot be created: ${(error as Error).message}`, {
       cause: error,
     });
+  }
+}
+
+/** FAT and its like show the mode of their mount for everything. */
+export async function keepsModes(state: string): Promise<boolean> {
+  const probe = join(state, `probe.${process.pid}`);
+  try {
+    await writeFile(probe, '', { mode: 0o600 });
+    return ((await stat(probe)).mode & 0o777) === 0o600;
+  } finally {
+    await rm(probe, { force: true });
   }
 }
