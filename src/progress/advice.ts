@@ -4,7 +4,11 @@ export const needsRoot =
 
 /** Flags that mount directories of the host at their own paths, each once: `-v /opt/a:/opt/a -v /opt/b:/opt/b`. */
 export const mountFlags = (...directories: readonly string[]): string =>
-  [...new Set(directories)].map((directory) => `-v ${directory}:${directory}`).join(' ');
+  [...new Set(directories)].map((directory) => `-v ${shellWord(`${directory}:${directory}`)}`).join(' ');
+
+/** A text as one word of a shell's command, quoted only where it has to be. */
+export const shellWord = (text: string): string =>
+  /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** What to do where directories of the host are missing here. */
 export const addMounts = (...directories: readonly string[]): string =>

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { mountFlags } from '../../src/progress/advice.ts';
 import { type ExpectedUpdate, judgeUntouched } from '../judge/judge.ts';
 import { type ExpectedLog, judgeOutcome } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
@@ -161,6 +162,21 @@ describe('where the directory is mounted and how the instance was started', () =
     await updateWell(instance, toNext, { ...good, says: [`${directory}/.env belongs to the instance`] });
     const copied = await execa('docker', ['exec', `${instance.project}-app-1`, '/bin/cat', '/about']);
     expect(copied.stdout).toBe('this is v1.1.0');
+  });
+
+  test('a directory with all that shells and labels mind in its path, of an owner who gets what is created', async () => {
+    const folder = `it's "my", $HOME, ü`;
+    const instance = await createInstance({ ...alone, folder, project: 'prod' });
+    const { directory } = instance;
+    await chown(directory, 1000, 1001);
+    await updateWell(instance, toNext, good);
+    const owners = await readdir(join(directory, '.svc-updater'), { recursive: true });
+    for (const path of ['', ...owners.filter((name) => !name.endsWith('/.env'))]) {
+      const { uid, gid } = await stat(join(directory, '.svc-updater', path));
+      expect({ path, uid, gid }).toEqual({ path, uid: 1000, gid: 1001 });
+    }
+    const shell = await execa('sh', ['-c', `echo ${mountFlags(directory)}`]);
+    expect(shell.stdout).toBe(`-v ${directory}:${directory}`);
   });
 
   test.for(cases)('$name', async ({ instance: options, file, legs, last }) => {

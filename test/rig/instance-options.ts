@@ -20,6 +20,8 @@ export interface InstanceOptions {
   publish?: string[];
   /** Its directory's name, and so the project's, in place of a random one. */
   name?: string;
+  /** A directory that its own lies in. */
+  folder?: string;
   /** Started with `-p <name>-<this>` instead of the directory's name. */
   project?: string;
   /** Further flags between `docker compose` and `up`, such as `--profile`. */

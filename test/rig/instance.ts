@@ -51,7 +51,7 @@ export class Instance {
   constructor(host: TestHost, name: string, port: number, options: InstanceOptions) {
     this.name = name;
     this.port = port;
-    this.directory = join(host.directory, name);
+    this.directory = join(host.directory, options.folder ?? '', name);
     this.project = options.project === undefined ? name : `${name}-${options.project}`;
     this.image = `${options.registry ?? host.registry}/${name}/svc`;
     this.#host = host;

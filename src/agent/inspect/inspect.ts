@@ -20,6 +20,7 @@ import {
   type PinnedService,
   type ServiceFacts,
 } from './installation.ts';
+import { splitPaths } from './label-paths.ts';
 import type { ProjectPlace } from './locate-project.ts';
 import { profilesOf } from './profiles.ts';
 import { runningVersions } from './running-version.ts';
@@ -119,7 +120,7 @@ function findApp(containers: readonly Container[], name: string, place: ProjectP
 }
 
 function readProject(app: Container, place: ProjectPlace): ComposeProject {
-  const list = (label: string) => (app.labels[label] ?? '').split(',').filter(Boolean);
+  const list = (label: string) => splitPaths(app.labels[label] ?? '', place.directory);
   const files = list(composeLabels.files);
   const foreign = files.find((file) => !isAbsolute(file));
   if (files.length === 0 || foreign !== undefined) {

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
+import { shellWord } from '../../progress/advice.ts';
 
 /** What is known of the instance by the time a run ends, for its last line. */
 export interface EndingFacts {
@@ -39,8 +40,8 @@ function fileFlags({ directory, files, envFiles, profiles = [] }: ComposeProject
   const names = files.map((file) => relative(directory, file));
   const usual = /^(docker-)?compose(\.override)?\.ya?ml$/;
   return [
-    ...(names.every((name) => usual.test(name)) ? [] : names.flatMap((name) => ['-f', name])),
-    ...envFiles.flatMap((file) => ['--env-file', relative(directory, file)]),
-    ...profiles.flatMap((profile) => ['--profile', profile]),
+    ...(names.every((name) => usual.test(name)) ? [] : names.flatMap((name) => ['-f', shellWord(name)])),
+    ...envFiles.flatMap((file) => ['--env-file', shellWord(relative(directory, file))]),
+    ...profiles.flatMap((profile) => ['--profile', shellWord(profile)]),
   ];
 }

@@ -38,7 +38,8 @@ function mountDrift(container: Container, service: ModelService, model: Model): 
     }
   }
   return container.requestedMounts.flatMap(({ source, destination, type }) => {
-    const next = planned.get(destination);
+    // Compose writes a dollar in its model as two.
+    const next = planned.get(destination)?.replaceAll('$$', () => '$');
     if (next === source || type === 'tmpfs') return [];
     return next === undefined
       ? [`the mount of ${source} at ${destination} would be dropped`]
