@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { parseTarget, type Target } from '../../release/tag.ts';
 import type { LogFormat } from '../log/log.ts';
+import { type FlagKind, type GivenValue, readFlags } from './read-flags.ts';
 
 export interface UpdateOptions {
   command: 'update' | 'plan';
@@ -46,8 +46,7 @@ export class UsageError extends Error {
   }
 }
 
-type Kind = 'text' | 'list' | 'flag';
-const updateFlags: Record<string, Kind> = {
+const updateFlags: Record<string, FlagKind> = {
   target: 'text',
   project: 'text',
   dir: 'text',
@@ -59,7 +58,7 @@ const updateFlags: Record<string, Kind> = {
   log: 'text',
 };
 
-const bumpFlags: Record<string, Kind> = {
+const bumpFlags: Record<string, FlagKind> = {
   dir: 'text',
   file: 'list',
   'env-file': 'list',
@@ -78,16 +77,11 @@ const variables: Record<string, string> = {
   'version-var': 'SVC_UPDATER_VERSION_VAR',
   'wait-timeout': 'SVC_UPDATER_WAIT_TIMEOUT',
   'pull-timeout': 'SVC_UPDATER_PULL_TIMEOUT',
+  'accept-drift': 'SVC_UPDATER_ACCEPT_DRIFT',
   log: 'SVC_UPDATER_LOG',
 };
 
 const commands = ['update', 'plan', 'bump'] as const;
-
-/** A value and where it was said, for the sentence about a mistake in it. */
-interface GivenValue {
-  value: string;
-  where: string;
-}
 
 /**
  * Reads a command line and the environment; the command line wins.
@@ -153,43 +147,10 @@ export function parseOptions(
           servicesNamed: named !== null,
           waitTimeoutMs: read.seconds('wait-timeout', 300),
           pullTimeoutMs: read.seconds('pull-timeout', 3600),
-          acceptDrift: said.has('accept-drift'),
+          acceptDrift: read.switched('accept-drift'),
         };
   if (mistakes.length > 0) throw new UsageError(mistakes);
   return options;
-}
-
-function readFlags(
-  args: readonly string[],
-  flags: Record<string, Kind>,
-  mistakes: string[],
-): Map<string, GivenValue[]> {
-  const said = new Map<string, GivenValue[]>();
-  const { tokens } = parseArgs({
-    args: [...args],
-    options: Object.fromEntries(
-      Object.entries(flags).map(([name, kind]) => [
-        name,
-        { type: kind === 'flag' ? ('boolean' as const) : ('string' as const), multiple: true },
-      ]),
-    ),
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  for (const token of tokens) {
-    if (token.kind === 'positional') mistakes.push(`unexpected argument "${token.value}"`);
-    if (token.kind !== 'option') continue;
-    const kind = flags[token.name];
-    const where = `--${token.name}`;
-    if (kind === undefined || !token.rawName.startsWith('--'))
-      mistakes.push(`unknown option ${token.rawName}`);
-    else if (kind === 'flag' && token.value !== undefined) mistakes.push(`${where} takes no value`);
-    else if (kind !== 'flag' && !token.value) mistakes.push(`${where} needs a value`);
-    else if (kind === 'text' && said.has(token.name)) mistakes.push(`${where} is given twice`);
-    else said.set(token.name, [...(said.get(token.name) ?? []), { value: token.value ?? '', where }]);
-  }
-  return said;
 }
 
 class Reader {
@@ -215,6 +176,13 @@ class Reader {
     if (!form.test(said.value))
       this.#mistakes.push(`${said.where} is "${said.value}": it should be ${shouldBe}`);
     return said.value;
+  }
+
+  /** Given as a flag, or by an environment variable that is 1. */
+  switched(flag: string): boolean {
+    const said = this.#said.get(flag)?.[0];
+    if (!said || said.where.startsWith('--')) return said !== undefined;
+    return this.matching(flag, /^[01]$/, '1, or 0 for off') === '1';
   }
 
   seconds(flag: string, byDefault: number): number {

@@ -15,7 +15,7 @@ update and plan (environment variable in brackets):
   --version-var NAME        the version variable [SVC_UPDATER_VERSION_VAR] (SVC_VERSION)
   --wait-timeout SECONDS    for the new version to become healthy [SVC_UPDATER_WAIT_TIMEOUT] (300)
   --pull-timeout SECONDS    for all pulls together [SVC_UPDATER_PULL_TIMEOUT] (3600)
-  --accept-drift            go on where the files no longer say what the containers have
+  --accept-drift            go on where the files no longer say what the containers have [SVC_UPDATER_ACCEPT_DRIFT=1]
   --log line|json           [SVC_UPDATER_LOG] (line)
 
 bump:

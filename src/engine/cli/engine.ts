@@ -7,6 +7,7 @@ import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { logTiming } from '../timing.ts';
 import { type CommandResult, runCommand } from './command.ts';
+import { isMapped, useHostUsers } from './user-namespace.ts';
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
 export interface EngineAddress {
@@ -208,7 +209,11 @@ export class Engine {
 function unreachable(host: string, stderr: string): UpdateError {
   const said = lastLine(stderr);
   if (/permission denied/i.test(stderr)) {
-    return new UpdateError('socket-denied', `the engine's socket ${host} may not be used: permission denied`);
+    return new UpdateError(
+      'socket-denied',
+      `the engine's socket ${host} may not be used: permission denied`,
+      isMapped() ? { advice: useHostUsers } : {},
+    );
   }
   const tooNew = /client version ([\d.]+) is too new.*?maximum supported api version is ([\d.]+)/i.exec(
     stderr,

@@ -45,6 +45,7 @@ describe('parseOptions', () => {
       SVC_UPDATER_PROJECT: 'svc',
       SVC_UPDATER_DIR: '/opt/svc',
       SVC_UPDATER_VERSION_VAR: 'TAG',
+      SVC_UPDATER_ACCEPT_DRIFT: '1',
     };
     expect(parseOptions(['plan', '--service', 'app', '--wait-timeout', '9'], env)).toEqual({
       command: 'plan',
@@ -58,8 +59,22 @@ describe('parseOptions', () => {
       project: 'svc',
       dir: '/opt/svc',
       versionVariable: 'TAG',
-      acceptDrift: false,
+      acceptDrift: true,
     });
+  });
+
+  it.each([
+    ['1', true],
+    ['0', false],
+    ['', false],
+  ])('takes SVC_UPDATER_ACCEPT_DRIFT=%s for %s', (value, acceptDrift) => {
+    expect(parseOptions([], { SVC_UPDATER_ACCEPT_DRIFT: value })).toMatchObject({ acceptDrift });
+  });
+
+  it('takes nothing else for a switch', () => {
+    expect(mistakes([], { SVC_UPDATER_ACCEPT_DRIFT: 'yes' })).toEqual([
+      'SVC_UPDATER_ACCEPT_DRIFT is "yes": it should be 1, or 0 for off',
+    ]);
   });
 
   it('reads bump', () => {
