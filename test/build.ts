@@ -184,7 +184,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     files,
     versionVariable: 'SVC_VERSION',
     model,
-    movedModel: model,
+    sent: new Map(),
     containers: Object.values({ ...services, ...followers }).flat(),
     app,
     workers,

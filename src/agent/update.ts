@@ -53,7 +53,8 @@ async function run(world: World, handles: RunHandles): Promise<Ending> {
 
 /** How this very container ended its run before it was killed, or started once more; null where it did not. */
 async function endedBefore({ own, place }: FoundInstance): Promise<Ending | null> {
-  const said = await readJournal(stateDirectory(place.mountedAt));
+  // A journal that may not be read is told by the lock, which has the better sentence for it.
+  const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
   if (said === null || 'unreadable' in said || said.outcome === null || said.containerId !== own.id)
     return null;
   await dropLock(place.mountedAt, own);

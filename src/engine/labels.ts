@@ -22,3 +22,6 @@ export const composeLabels = {
 
 /** The version that an image says it is, with or without a `v`. */
 export const versionLabel = 'org.opencontainers.image.version';
+
+/** Beginnings of labels that compose, and an engine in a virtual machine, write for themselves. */
+export const toolLabels = [`${compose}.`, 'desktop.docker.io/'] as const;

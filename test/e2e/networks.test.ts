@@ -62,7 +62,7 @@ function odd(port: number): (text: string) => string {
 
 test('a network that compose has given a hash', async () => {
   const instance = await createInstance({
-    byImage: true,
+    byImagesCompose: true,
     release: { env: { STOP_DELAY: '2' } },
     publish: [],
     layout: (c) => ({

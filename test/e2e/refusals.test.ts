@@ -357,7 +357,7 @@ describe('what is in the directory', () => {
 });
 
 describe('the files no longer say what the containers have', () => {
-  const advice = 'Put the missing values in .env, or apply your own edits with docker compose up -d first';
+  const apply = 'Apply your own edits with docker compose up -d first.';
   const prod = 'compose.prod.yaml';
   testRefusals(plain, [
     {
@@ -381,7 +381,7 @@ describe('the files no longer say what the containers have', () => {
         'app: environment variable SVC_HOST would be dropped',
         'app: environment variable DB_PASSWORD would be emptied',
       ],
-      next: () => advice,
+      next: () => apply,
       never: [/svc\.example\.org/, /correct horse/],
     },
   ]);
@@ -391,26 +391,50 @@ describe('the files no longer say what the containers have', () => {
       files: {
         'compose.yaml': composeText({ app: `${c.image}:${c.tag}`, parts: c.parts })
           .replace("'./data:/data'", `'\${DATA_DIR:-./elsewhere}:/data'`)
-          .replace('SVC_HOST:', `API_TOKEN:\n      SMTP_URL: \${SMTP_URL:-}\n      SVC_HOST:`),
+          .replace(
+            'SVC_HOST:',
+            `API_TOKEN:\n      SMTP_URL: \${SMTP_URL:-}\n      DATABASE: \${DB_HOST:-localhost}\n      SVC_HOST:`,
+          )
+          .replace('restart: always', `restart: always\n    labels: { site: '\${SITE-none}' }`)
+          .replace('    command: app', '    secrets: [key]\n    command: app')
+          .concat('secrets:\n  key: { environment: SIGNING_KEY }\n'),
         '.env': `DB_PASSWORD=correct horse battery\nSVC_PORT=${c.port}\n`,
       },
       flags: [],
     });
-    const secrets = { API_TOKEN: 'tok-4711', SMTP_URL: 'smtp://me:p4ssw0rd@mail.example.org' };
+    const secrets = {
+      API_TOKEN: 'tok-4711',
+      SMTP_URL: 'smtp://me:p4ssw0rd@mail.example.org',
+      DB_HOST: 'db.example.org',
+      SITE: 'main-site',
+      SIGNING_KEY: 'k-0815-4711',
+    };
     const own = await createInstance({ ...alone, layout, shell: { DATA_DIR: './data', ...secrets } });
     const never = Object.values(secrets).map((value) => new RegExp(value));
     const found = [
       `app: the mount at /data would move from ${own.directory}/data to ${own.directory}/elsewhere`,
       /app: environment variable API_TOKEN would be (dropped|emptied)/,
       'app: environment variable SMTP_URL would be emptied',
+      'app: environment variable DATABASE would change (no file sets DB_HOST)',
+      'app: label site would change (no file sets SITE)',
+      'app: secret key would be lost (no file sets SIGNING_KEY)',
     ];
+    const lines = ['DATA_DIR=…', 'API_TOKEN=…', 'SMTP_URL=…', 'DB_HOST=…', 'SITE=…', 'SIGNING_KEY=…'];
     for (const command of ['plan', 'update']) {
-      const ends = [untouched('v1.0.0'), advice, '--accept-drift'];
+      const ends = [untouched('v1.0.0'), ...lines, `${own.directory}/.env`, '--accept-drift'];
       await expectAttempt(own, [command, ...toNext], { exitCode: 3, says: found, ends, never });
     }
 
-    const accepted = await own.update(['--accept-drift', ...toNext]);
-    expectWords(accepted, { exitCode: 0, says: found, ends: ['updated v1.0.0 → v1.1.0'], never });
+    // Without its value, no compose makes a secret.
+    const text = await own.read('compose.yaml');
+    await own.write('compose.yaml', text.replace('    secrets: [key]\n', ''));
+    const accepted = await own.update(toNext, { env: { SVC_UPDATER_ACCEPT_DRIFT: '1' } });
+    expectWords(accepted, {
+      exitCode: 0,
+      says: found.slice(0, -1),
+      ends: ['updated v1.0.0 → v1.1.0'],
+      never,
+    });
     expect(await own.version()).toBe('v1.1.0');
   });
 });

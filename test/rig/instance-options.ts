@@ -32,10 +32,10 @@ export interface InstanceOptions {
   env?: string;
   /** The environment of the shell that starts it, beside PATH and HOME. */
   shell?: Record<string, string>;
-  /** Typed where the updater's image has its compose, in place of the machine's. */
-  byImage?: boolean;
   /** A registry in front of the run's own. */
   registry?: string;
+  /** Composed by the compose of the updater's image, in place of the machine's. */
+  byImagesCompose?: boolean;
   /** Do not wait until everything is healthy. */
   impatient?: boolean;
 }

@@ -11,7 +11,7 @@ import { publish } from './registry.ts';
 import { type ReleaseOptions, releases } from './releases.ts';
 import { containerStates, fileStates, type Snapshot } from './snapshot.ts';
 import type { TestHost } from './test-host.ts';
-import { dockerRun, type UpdateResult, type UpdaterOptions, UpdaterRun } from './updater-run.ts';
+import { imagesCompose, type UpdateResult, type UpdaterOptions, UpdaterRun } from './updater-run.ts';
 
 const keptText = 'Written before the update; must be there after it.\n';
 const floating: Record<string, ReleaseOptions> = {
@@ -91,28 +91,17 @@ export class Instance {
   /** `docker compose …` with the flags of this instance, typed in its directory; returns what it printed. */
   async compose(...args: string[]): Promise<string> {
     const { PATH = '', HOME = '/', DOCKER_HOST } = process.env;
-    const typed = ['compose', ...this.#layout.flags, ...args];
-    const result = await execa('docker', this.#options.byImage ? this.#inImage(typed) : typed, {
+    const { byImagesCompose, shell = {} } = this.#options;
+    const command = byImagesCompose ? imagesCompose(this.directory, shell) : ['compose'];
+    const result = await execa('docker', [...command, ...this.#layout.flags, ...args], {
       cwd: this.directory,
-      env: { PATH, HOME, ...(DOCKER_HOST === undefined ? {} : { DOCKER_HOST }), ...this.#options.shell },
+      env: { PATH, HOME, ...(DOCKER_HOST === undefined ? {} : { DOCKER_HOST }), ...shell },
       extendEnv: false,
       stdin: 'ignore',
       all: true,
       timeout: 120_000,
     });
     return result.all;
-  }
-
-  /** Arguments of `docker` that run the command in the updater's image, with directory and socket at their own paths. */
-  #inImage(args: readonly string[]): string[] {
-    const env = Object.entries(this.#options.shell ?? {}).flatMap(([key, value]) => [
-      '-e',
-      `${key}=${value}`,
-    ]);
-    const docker = ['-w', this.directory, '--entrypoint', 'docker', ...env];
-    return dockerRun(`${this.name}-compose-${randomBytes(3).toString('hex')}`, this.directory, args, {
-      docker,
-    });
   }
 
   /** Every container of the project runs, and those with a health check are healthy. */

@@ -133,3 +133,13 @@ export function dockerRun(
     ...args,
   ];
 }
+
+/** The arguments of `docker` that run the compose of the updater's image, as if it were installed on the machine. */
+export function imagesCompose(directory: string, env: Readonly<Record<string, string>>): string[] {
+  return [
+    ...['run', '--rm', '--network', 'none', '-w', directory],
+    ...[`${engineSocket}:/var/run/docker.sock`, `${directory}:${directory}`].flatMap((each) => ['-v', each]),
+    ...Object.entries({ PWD: directory, ...env }).flatMap(([key, value]) => ['-e', `${key}=${value}`]),
+    ...['--entrypoint', '/usr/local/bin/docker', updaterImage, 'compose'],
+  ];
+}

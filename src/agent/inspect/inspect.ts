@@ -6,10 +6,11 @@ import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { confidencesOfModel } from '../log/secrets.ts';
+import { confidencesOfSent } from '../log/secrets.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
+import { askUp } from './ask-up.ts';
 import { envFilesAbove, withEnvAbove } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
@@ -49,8 +50,8 @@ export async function inspectInstallation(
   const followers = findFollowers(containers, moved).map(factsOf);
   await givePaths(project, paths, log);
   const seen = new Compose(engine, project);
-  const services = [...moved, ...followers].map(({ name }) => name);
-  const early = startEarly(seen.config({ services }));
+  const replaced = [...moved, ...followers];
+  const early = startEarly(askUp(engine, project, replaced));
   const about = { containers, services: [options.app, ...options.workers] };
   const { files, model } = await viewProject(seen, paths, about, log).catch((error) => {
     throw withEnvAbove(error, project, paths);
@@ -58,7 +59,7 @@ export async function inspectInstallation(
   const profiles = profilesOf(files, model, containers);
   const compose = profiles.length > 0 ? new Compose(engine, { ...project, profiles }) : seen;
   // Without its profiles the early answer is of another project, or a rejection.
-  const movedModel = profiles.length > 0 ? startEarly(compose.config({ services })) : early;
+  const asking = profiles.length > 0 ? startEarly(askUp(engine, compose.project, replaced)) : early;
 
   for (const { name } of asked.filter((worker) => worker.containers.length === 0)) {
     if (name in model.services) log.info(`${name} has no container: it is left that way`);
@@ -68,9 +69,9 @@ export async function inspectInstallation(
       });
     }
   }
-  // From compose 5 on only this model has the values of env files.
-  const whole = await movedModel;
-  log.learn(() => confidencesOfModel(whole));
+  // From compose 5 on its models have no values of env files; what it would send has them.
+  const sent = await asking;
+  log.learn(() => confidencesOfSent(sent.values()));
   const pinned = (facts: ServiceFacts): PinnedService => {
     try {
       return { ...facts, pin: findPin(files, facts.name) };
@@ -93,7 +94,7 @@ export async function inspectInstallation(
     followers,
     // The newest of all: nothing may go below it.
     runningVersion: runningVersions(moved.flatMap((facts) => facts.containers)).at(-1) ?? null,
-    movedModel: whole,
+    sent,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Pin } from '../../compose/pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
+import type { SentContainer } from '../../engine/api/record-up.ts';
 import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
@@ -35,8 +36,8 @@ export interface Installation {
   versionVariable: string;
   /** All services of the project, without the values of env files. */
   model: Model;
-  /** The services that move and what they depend on, with their whole environment. */
-  movedModel: Model;
+  /** What `up` would send for each service that is recreated; without one of which nobody can tell. */
+  sent: ReadonlyMap<string, SentContainer>;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
   app: PinnedService;

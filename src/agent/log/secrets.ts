@@ -95,3 +95,15 @@ export const confidencesOfContainers = (containers: readonly Container[]): Confi
     ...container.mounts.flatMap(({ source, destination }) => [source, destination]),
   ]),
 });
+
+/** What `up` would send for containers: from compose 5 on, only there are the values of env files that are new. */
+export const confidencesOfSent = (
+  sent: Iterable<{ body: Readonly<Record<string, unknown>> }>,
+): Confidences => ({
+  secrets: [...sent].flatMap(({ body }) =>
+    (Array.isArray(body.Env) ? body.Env : []).flatMap((entry) => {
+      const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(String(entry)) ?? [];
+      return key === 'PATH' || key === 'HOME' ? [] : [{ key, value }];
+    }),
+  ),
+});

@@ -111,6 +111,23 @@ export async function inspectImages(
   return answers.map((raw) => (raw === null ? null : readImage(raw)));
 }
 
+/** The whole of what inspection tells of containers; unknown ones are left out. Holds values: never log it. @throws UpdateError engine-away */
+export async function inspectWhole(
+  engine: Engine,
+  ids: readonly string[],
+): Promise<Record<string, unknown>[]> {
+  const answers = await Promise.all(ids.map((id) => get(engine, `/containers/${id}/json`, [404, 500])));
+  return answers.filter((raw) => raw !== null) as Record<string, unknown>[];
+}
+
+/** What a local image gives to its containers: its `Config`; null for an image that is not here. @throws UpdateError engine-away */
+export async function imageConfig(engine: Engine, id: string): Promise<Record<string, unknown> | null> {
+  const raw = (await get(engine, `/images/${encodeURIComponent(id)}/json`)) as {
+    Config?: Record<string, unknown>;
+  } | null;
+  return raw === null ? null : (raw.Config ?? {});
+}
+
 /** What the engine answers; null where it has no such thing. */
 const get = async (engine: Engine, path: string, none: readonly number[] = [404]): Promise<unknown> =>
   read(await askApi(engine, { method: 'GET', path }), path, none);

@@ -64,6 +64,10 @@ export interface UpOptions {
   scale?: number;
   start: boolean;
   forceRecreate?: boolean;
+  /** Files over those of the project. */
+  override?: readonly string[];
+  /** Off by default: it may be asked again only where nothing changes by it. */
+  repeatable?: boolean;
   deadlineMs: number;
 }
 
@@ -126,20 +130,23 @@ export class Compose {
       olderCompose.add(this.#engine);
       result = await ask(['--no-consistency']);
     }
-    if (result.exitCode !== 0) {
-      const messages = composeMessages(result.stderr);
-      if (hasNoPlugin(result))
-        throw new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
-      throw new UpdateError(
-        'compose-invalid',
-        `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
-        {
-          detail: messages.slice(0, -1),
-          ...adviceOn(messages.at(-1) ?? ''),
-        },
-      );
-    }
+    if (result.exitCode !== 0) throw this.rejection(result);
     return JSON.parse(result.stdout);
+  }
+
+  /** Why compose would not do what it was asked for, in its own words. */
+  rejection(result: CommandResult): UpdateError {
+    const messages = composeMessages(result.stderr);
+    if (hasNoPlugin(result))
+      return new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
+    return new UpdateError(
+      'compose-invalid',
+      `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
+      {
+        detail: messages.slice(0, -1),
+        ...adviceOn(messages.at(-1) ?? ''),
+      },
+    );
   }
 
   /** `docker compose pull`, with the images of `override` in place of those in the files. */
@@ -160,9 +167,10 @@ export class Compose {
    * COMPOSE_REMOVE_ORPHANS may stand in the project's `.env`.
    */
   up(service: string, options: UpOptions): Promise<CommandResult> {
+    const files = [...this.project.files, ...(options.override ?? [])];
     return this.#engine.call(
       [
-        ...this.#flags({}),
+        ...this.#flags({ files }),
         '--progress',
         'json',
         'up',
@@ -176,8 +184,18 @@ export class Compose {
         ...(options.scale === undefined ? [] : ['--scale', `${service}=${options.scale}`]),
         service,
       ],
-      { deadlineMs: options.deadlineMs, repeatable: false, ...this.#where() },
+      { deadlineMs: options.deadlineMs, repeatable: options.repeatable ?? false, ...this.#where() },
     );
+  }
+
+  /** The files as they are written, their variables unresolved. Null where compose cannot give that. */
+  async written(): Promise<unknown> {
+    const flags = ['--no-interpolate', '--no-consistency'];
+    const result = await this.#engine.call(
+      [...this.#flags({}), '--profile', '*', 'config', '--format', 'json', ...flags],
+      this.#where(),
+    );
+    return result.exitCode === 0 ? JSON.parse(result.stdout) : null;
   }
 
   #flags(options: { files?: readonly string[]; envFiles?: readonly string[] }): string[] {

@@ -92,6 +92,11 @@ export class Engine {
     return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#known);
   }
 
+  /** The same engine by another address, such as a socket that stands before it. */
+  at(address: EngineAddress): Engine {
+    return new Engine(address, this.#options, this.#known);
+  }
+
   /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */
   async call(args: readonly string[], options: CallOptions = {}): Promise<CommandResult> {
     const deadlineMs = options.deadlineMs ?? queryDeadlineMs;

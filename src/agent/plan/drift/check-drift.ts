@@ -1,0 +1,127 @@
+import { homedir } from 'node:os';
+import { allEnvFiles } from '../../../compose/project-files.ts';
+import { variablesOf } from '../../../compose/variables.ts';
+import { finalName } from '../../../engine/api/project-containers.ts';
+import { imageConfig, inspectWhole } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { toolLabels } from '../../../engine/labels.ts';
+import { UpdateError } from '../../../progress/update-error.ts';
+import { type Installation, movedServices, type ServiceFacts } from '../../inspect/installation.ts';
+import type { Log } from '../../log/log.ts';
+import { plannedDefinition, runningDefinition } from './definition.ts';
+import { type Difference, findDifferences } from './find-differences.ts';
+import { findUnsetImage, findUnsetSecrets } from './find-unset.ts';
+import { adviceFor, type Finding, judgeDifference } from './judge-drift.ts';
+import { readWritten } from './read-written.ts';
+import { shapeOf } from './shape.ts';
+import { type SetValue, unsetIn } from './written-text.ts';
+
+/**
+ * Holds what `up` would send against every container that would be recreated. What would be lost is refused, unless it
+ * is accepted; everything else that would change is a warning.
+ * Refusal: drift.
+ */
+export async function checkDrift(
+  { engine, log }: { engine: Engine; log: Log },
+  installation: Installation,
+  accepted: boolean,
+): Promise<void> {
+  const services = [...movedServices(installation), ...installation.followers];
+  for (const { name } of services.filter(({ name: service }) => !installation.sent.has(service))) {
+    log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
+  }
+  const findings = await Promise.all(
+    services.map(async (facts) => [
+      ...(await findLosses(installation, facts, await differencesOf(engine, installation, facts))),
+      ...findUnsetSecrets(installation.model, facts.name, setValues(installation)),
+    ]),
+  );
+  report(findings.flat(), installation.files.newEnvFile, { accepted, log });
+}
+
+/** What recreating the containers of a service would change, each thing once. */
+async function differencesOf(
+  engine: Engine,
+  { model, sent }: Installation,
+  { name, containers }: ServiceFacts,
+): Promise<Difference[]> {
+  const planned = sent.get(name);
+  if (planned === undefined) return [];
+  const { networks = {} } = model;
+  const own = Object.keys(model.services[name]?.networks ?? {});
+  const later = tellsAllNetworks(planned.apiVersion) ? [] : own.map((key) => networks[key]?.name ?? key);
+  const all = await inspectWhole(
+    engine,
+    containers.map(({ id }) => id),
+  );
+  const found = await Promise.all(
+    all.map(async (raw) => {
+      const running = runningDefinition(raw, [name, ...containers.map(finalName)]);
+      const image = await imageConfig(engine, String(raw.Image));
+      const then = plannedDefinition(planned.body, running, image, later);
+      return findDifferences(shapeOf(running, toolLabels), shapeOf(then, toolLabels));
+    }),
+  );
+  return [...new Map(found.flat().map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** Before 1.44, compose joins a container to all networks but the first once it is made. */
+function tellsAllNetworks(apiVersion: string): boolean {
+  const [major = 0, minor = 0] = apiVersion.split('.').map(Number);
+  return major > 1 || (major === 1 && minor >= 44);
+}
+
+async function findLosses(
+  installation: Installation,
+  { name, containers }: ServiceFacts,
+  differences: readonly Difference[],
+): Promise<Finding[]> {
+  const inFiles = installation.model.services[name]?.image;
+  const others = [...new Set(containers.map(({ imageReference }) => imageReference))].filter(
+    (reference) => reference !== inFiles,
+  );
+  if (differences.length + others.length === 0) return [];
+  const setTo = setValues(installation);
+  const written = await readWritten(installation);
+  const judged = differences.map(async (difference) => {
+    const texts = await written.textsOf(name, difference);
+    const unset = [...new Set(texts.flatMap((text) => unsetIn(text, setTo)))];
+    return judgeDifference(name, difference, { unset, isUnwritten: texts.length === 0, home: homedir() });
+  });
+  const texts = await written.textsOf(name, { section: 'image', item: '' });
+  return [
+    ...(await Promise.all(judged)),
+    ...others.flatMap((running) => findUnsetImage(name, { running, inFiles, texts }, setTo)),
+  ];
+}
+
+/** As the files set them; compose itself sets the project's name. */
+function setValues({ files, project }: Installation): SetValue {
+  const variables = variablesOf(allEnvFiles(files));
+  return (variable) =>
+    variables(variable)?.text ?? (variable === 'COMPOSE_PROJECT_NAME' ? project.name : null);
+}
+
+function report(
+  findings: readonly Finding[],
+  envFile: string,
+  { accepted, log }: { accepted: boolean; log: Log },
+): void {
+  const told = (kind: boolean) =>
+    new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : [])));
+  for (const sentence of told(false)) {
+    log.warn(`${sentence}: the files say something else by now, and that is what it gets`);
+  }
+  const losses = findings.filter(({ isLoss }) => isLoss);
+  if (losses.length === 0) return;
+  if (!accepted) {
+    throw new UpdateError('drift', 'recreating would take from the instance what its files no longer say', {
+      detail: [...told(true)],
+      advice: adviceFor(
+        losses.map(({ remedy }) => remedy),
+        envFile,
+      ),
+    });
+  }
+  for (const sentence of told(true)) log.warn(`accepted: ${sentence}`);
+}

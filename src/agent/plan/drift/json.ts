@@ -1,0 +1,6 @@
+/** JSON of the engine's API: what inspect says, or the body of `POST /containers/create`. */
+export type Json = Record<string, unknown>;
+
+export const object = (value: unknown): Json => (value ?? {}) as Json;
+export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+export const strings = (value: unknown): string[] => list(value).map(String);

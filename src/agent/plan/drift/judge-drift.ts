@@ -1,0 +1,149 @@
+import type { Difference } from './find-differences.ts';
+import type { ShapedMount } from './mounts-and-ports.ts';
+
+/** What helps against one thing that would be taken. */
+export type Remedy =
+  | { kind: 'set'; variables: readonly string[] }
+  | { kind: 'home' }
+  | { kind: 'proxies' }
+  | { kind: 'join'; network: string }
+  | { kind: 'apply' };
+
+/** One thing that recreating would change, by name and never by value. */
+export interface Finding {
+  /** `app: environment variable DB_HOST would be emptied` */
+  sentence: string;
+  /** Refused unless drift is accepted; else a warning. */
+  isLoss: boolean;
+  remedy: Remedy;
+}
+
+/** What the files tell of a difference. */
+export interface WrittenFacts {
+  /** Variables in its text that no file sets; only a shell can have had them. */
+  unset: readonly string[];
+  /** No file has a word of it. */
+  isUnwritten: boolean;
+  /** The home directory that compose sees. */
+  home: string;
+}
+
+/** Variables that every shell has. */
+const ofEveryShell = ['HOME', 'PWD'];
+
+/** Decides what is a loss, and what helps (docs/contract.md 4.2). */
+export function judgeDifference(service: string, difference: Difference, facts: WrittenFacts): Finding {
+  const unset = facts.unset.length > 0 ? ` (no file sets ${facts.unset.join(' and ')})` : '';
+  return {
+    sentence: `${service}: ${sentenceOf(difference)}${unset}`,
+    isLoss: facts.unset.length > 0 || isTaken(difference),
+    remedy: remedyFor(difference, facts),
+  };
+}
+
+/** A mount, a published port, a network or a variable that changes in a way that loses something. */
+function isTaken({ section, running, planned }: Difference): boolean {
+  if (running === null) return false;
+  switch (section) {
+    case 'volumes':
+    case 'ports':
+    case 'networks':
+    case 'network address':
+    case 'network_mode':
+    case 'volumes_from':
+      return true;
+    case 'environment':
+      return running !== '""' && (planned === null || planned === '""');
+    default:
+      return false;
+  }
+}
+
+function sentenceOf(difference: Difference): string {
+  const { section, item, running, planned } = difference;
+  if (section === 'volumes' && running !== null) return mountSentence(item, running, planned);
+  const name = nameOf(section, item);
+  if (running === null) return `${name} would be added`;
+  if (section === 'environment' && planned === '""') return `${name} would be emptied`;
+  if (planned === null) return `${name} would be dropped`;
+  return section === 'network_mode' || section === 'container_name'
+    ? `${name} would change from ${running.slice(0, 40)} to ${planned.slice(0, 40)}`
+    : `${name} would change`;
+}
+
+function mountSentence(target: string, running: string, planned: string | null): string {
+  const now = readMount(running);
+  if (planned === null) {
+    return now.source === ''
+      ? `the ${now.type === 'volume' ? 'anonymous volume' : now.type} at ${target} would be dropped`
+      : `the mount of ${now.source} at ${target} would be dropped`;
+  }
+  const then = readMount(planned);
+  if (now.type === then.type && now.source === then.source)
+    return `the mount at ${target} would become ${then.readOnly ? 'read-only' : 'writable'}`;
+  const from = (mount: ShapedMount) =>
+    mount.source || (mount.type === 'volume' ? 'an anonymous volume' : mount.type);
+  return `the mount at ${target} would move from ${from(now)} to ${from(then)}`;
+}
+
+const readMount = (text: string): ShapedMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
+
+function nameOf(section: string, item: string): string {
+  switch (section) {
+    case 'environment':
+      return `environment variable ${item}`;
+    case 'labels':
+      return `label ${item}`;
+    case 'volumes':
+      return `a mount at ${item}`;
+    case 'ports':
+      return `published port ${item}`;
+    case 'networks':
+      return `network ${item}`;
+    case 'network_mode':
+      return 'network mode';
+    default:
+      return item === '' ? section : `${section} ${item}`;
+  }
+}
+
+const proxy = /^(https?|ftp|all|no)_proxy$/i;
+
+function remedyFor({ section, item, planned }: Difference, facts: WrittenFacts): Remedy {
+  const variables = facts.unset.filter((name) => !ofEveryShell.includes(name));
+  if (variables.length > 0) return { kind: 'set', variables };
+  if (facts.unset.includes('HOME') || (section === 'volumes' && isIn(facts.home, planned)))
+    return { kind: 'home' };
+  if (section === 'environment' && facts.isUnwritten && proxy.test(item)) return { kind: 'proxies' };
+  if (section === 'networks' && planned === null) return { kind: 'join', network: item };
+  return { kind: 'apply' };
+}
+
+const isIn = (home: string, planned: string | null): boolean =>
+  planned !== null && readMount(planned).source.startsWith(`${home}/`);
+
+/** What to do next, for all that is lost together. */
+export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
+  const of = <K extends Remedy['kind']>(kind: K) =>
+    remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
+  const lines = [...new Set(of('set').flatMap(({ variables }) => variables.map((name) => `${name}=…`)))];
+  const networks = [...new Set(of('join').map(({ network }) => network))];
+  return [
+    ...(lines.length > 0
+      ? [`Add ${lines.join(', ')} to ${envFile}, with what the shell had that started the instance.`]
+      : []),
+    ...(of('home').length > 0
+      ? ['Add -e HOME=… to the docker run command, the home of who started the instance.']
+      : []),
+    ...(of('proxies').length > 0
+      ? ['Mount the config.json that has the proxies: -v ~/.docker/config.json:/root/.docker/config.json:ro.']
+      : []),
+    ...(networks.length > 0
+      ? [`Name ${networks.join(', ')} in the compose file where it was joined by hand (external: true).`]
+      : []),
+    ...(of('apply').length + networks.length > 0
+      ? ['Apply your own edits with docker compose up -d first.']
+      : []),
+    '--accept-drift goes on regardless.',
+  ].join(' ');
+}

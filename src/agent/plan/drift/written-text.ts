@@ -1,0 +1,108 @@
+import { list, object } from './json.ts';
+
+/** Where a section of a container's shape is written in a compose file, if not under its own name. */
+const writtenUnder: Readonly<Record<string, readonly string[]>> = {
+  'logging options': ['logging'],
+  'volume options': ['volumes'],
+  'network address': ['networks'],
+  'network aliases': ['networks'],
+  'network options': ['networks'],
+  mac_address: ['mac_address', 'networks'],
+  labels: ['labels', 'label_file'],
+  gpus: ['gpus', 'deploy'],
+  restart: ['restart', 'deploy'],
+  cpus: ['cpus', 'deploy'],
+  mem_limit: ['mem_limit', 'deploy'],
+  mem_reservation: ['mem_reservation', 'deploy'],
+  pids_limit: ['pids_limit', 'deploy'],
+};
+
+/**
+ * The texts that decide an item of a service, as they are written: with their variables.
+ * @param written what `docker compose config --no-interpolate` prints
+ */
+export function writtenTexts(
+  written: unknown,
+  service: string,
+  { section, item }: { section: string; item: string },
+): string[] {
+  const whole = object(written);
+  const own = object(object(whole.services)[service]);
+  const sections = (writtenUnder[section] ?? [section]).map((name) => own[name]);
+  const found = sections.flatMap((value) => textsOfItem(value, item));
+  // The names that the engine knows are written at the top.
+  if (section === 'networks') found.push(...textsIn(whole.networks));
+  if (section === 'volumes') found.push(...textsIn(whole.volumes));
+  return found;
+}
+
+/** Whether the service's `environment` itself has the variable. */
+export const isInEnvironment = (written: unknown, service: string, key: string): boolean =>
+  itemIn(object(object(object(written).services)[service]).environment, key) !== undefined;
+
+/** Env files of a service, absolute. */
+export const envFilesOf = (written: unknown, service: string): string[] =>
+  list(object(object(object(written).services)[service]).env_file).flatMap((entry) => {
+    const path = typeof entry === 'string' ? entry : object(entry).path;
+    return typeof path === 'string' ? [path] : [];
+  });
+
+function textsOfItem(section: unknown, item: string): string[] {
+  const found = item === '' ? undefined : itemIn(section, item);
+  return textsIn(found === undefined ? section : found);
+}
+
+/** Of a map, or of a list of `KEY=value`, of `host:ip`, of maps that have it as a target. */
+function itemIn(section: unknown, item: string): unknown {
+  if (!Array.isArray(section)) {
+    const map = object(typeof section === 'object' ? section : {});
+    return Object.hasOwn(map, item) ? (map[item] ?? passedThrough(item)) : undefined;
+  }
+  const found = section.flatMap((entry) => {
+    if (entry === item) return [passedThrough(item)];
+    if (typeof entry === 'string')
+      return entry.startsWith(`${item}=`) || entry.startsWith(`${item}:`) ? [entry] : [];
+    return Object.values(object(entry)).includes(item) ? [entry] : [];
+  });
+  return found.length > 0 ? found : undefined;
+}
+
+/** A key without a value takes that of the variable of its name. */
+const passedThrough = (key: string): string => `\${${key}}`;
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** The value of a variable as the files set it; null where none does. */
+export type SetValue = (name: string) => string | null;
+
+/** Variables that a text needs, or would take if they were set, and that no file sets. */
+export function unsetIn(text: string, setTo: SetValue): string[] {
+  const unset: string[] = [];
+  const plain = text.replaceAll('$$', '');
+  const opening = /\$(?:\{([A-Za-z_]\w*)(:?[-+?])?|([A-Za-z_]\w*))/g;
+  for (let match = opening.exec(plain); match; match = opening.exec(plain)) {
+    const name = match[1] ?? match[3] ?? '';
+    const value = setTo(name);
+    if (value === null) unset.push(name);
+    const sign = match[2] ?? '';
+    const has = value !== null && (sign.length < 2 || value !== '');
+    const isTaken = sign.endsWith('+') ? has : !has;
+    // What stands behind the sign counts only where it is taken.
+    if (sign !== '' && !isTaken) opening.lastIndex = closing(plain, match.index + 1);
+  }
+  return [...new Set(unset)];
+}
+
+/** The offset behind the brace that closes the one at `open`. */
+function closing(text: string, open: number): number {
+  let depth = 0;
+  for (let at = open; at < text.length; at += 1) {
+    if (text[at] === '{') depth += 1;
+    if (text[at] === '}') depth -= 1;
+    if (depth === 0) return at + 1;
+  }
+  return text.length;
+}

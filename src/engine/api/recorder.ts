@@ -1,0 +1,142 @@
+// A socket that compose takes for the engine's, to be asked what it would do. It hands on what only reads, and keeps
+// what would change something: no write ever passes.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Engine } from '../cli/engine.ts';
+import { type ApiTarget, apiTarget, openRequest } from './api.ts';
+
+/** A request that would have changed something. */
+export interface RecordedWrite {
+  method: string;
+  /** Without the version and the query. */
+  path: string;
+  /** `1.45`, as the client spoke; empty where it named none. */
+  apiVersion: string;
+  /** Its JSON; null where it had none. */
+  body: unknown;
+}
+
+export interface Recorder {
+  /** For `--host`: `unix:///tmp/…` */
+  host: string;
+  /** In the order of their coming. */
+  writes: readonly RecordedWrite[];
+  close(): Promise<void>;
+}
+
+/** More than any definition of a container has. */
+const longestBody = 16 * 1024 * 1024;
+
+/** These belong to one connection, and an upgraded one could write. */
+const ofConnection = new Set([
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
+  ...['trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'content-length', 'host', 'expect'],
+]);
+
+/** Begins to listen on a socket of its own, which nobody else may use. */
+export async function startRecorder(engine: Engine): Promise<Recorder> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
+  const path = join(directory, 'engine.sock');
+  const writes: RecordedWrite[] = [];
+  const { createServer } = process.getBuiltinModule('node:http');
+  const server = createServer(recording(apiTarget(engine.address), writes));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+  return {
+    host: `unix://${path}`,
+    writes,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Answers as the engine does where something is read, and keeps every write. */
+export function recording(target: ApiTarget, writes: RecordedWrite[]): RequestListener {
+  return (request, response) => {
+    const { method = '' } = request;
+    if (method === 'GET' || method === 'HEAD') handOn(target, request, response);
+    else keep(request, response, writes);
+  };
+}
+
+function handOn(target: ApiTarget, request: IncomingMessage, response: ServerResponse): void {
+  const { method = 'GET', url = '/' } = request;
+  // A body of a GET means nothing to the engine, and is not handed on.
+  request.resume();
+  const asked = openRequest(target, url, { method, headers: endToEnd(request.headers) });
+  asked.on('error', () => request.socket.destroy());
+  asked.on('response', (answer) => {
+    response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, ['content-length']));
+    // Who follows events wants to know at once that it does.
+    response.flushHeaders();
+    answer.on('error', () => request.socket.destroy());
+    answer.pipe(response);
+  });
+  // Of an upgrade that nobody asked for, nothing is handed on.
+  asked.on('upgrade', (_, socket) => {
+    socket.destroy();
+    request.socket.destroy();
+  });
+  response.on('close', () => asked.destroy());
+  asked.end();
+}
+
+function endToEnd(headers: IncomingHttpHeaders, kept: readonly string[] = []): IncomingHttpHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => kept.includes(name) || !ofConnection.has(name)),
+  );
+}
+
+function keep(request: IncomingMessage, response: ServerResponse, writes: RecordedWrite[]): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  request.on('error', () => {});
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > longestBody) request.socket.destroy();
+    else chunks.push(chunk);
+  });
+  request.on('end', () => {
+    const [, apiVersion = '', path = ''] = /^(?:\/v([\d.]+))?([^?]*)/.exec(request.url ?? '') ?? [];
+    const write = { method: request.method ?? '', path, apiVersion, body: parsed(Buffer.concat(chunks)) };
+    writes.push(write);
+    const { status, body } = answerTo(write);
+    response.writeHead(status, { 'Content-Type': 'application/json' });
+    response.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return null;
+  }
+}
+
+/** Compose goes on behind these as it would after the real thing, up to the container, which is what it is asked for. */
+const pretended: readonly [method: string, path: RegExp, status: number][] = [
+  ['POST', /^\/containers\/[^/]+\/stop$/, 204],
+  ['POST', /^\/networks\/create$/, 201],
+  ['POST', /^\/networks\/[^/]+\/disconnect$/, 200],
+  ['DELETE', /^\/networks\/[^/]+$/, 204],
+  ['POST', /^\/volumes\/create$/, 201],
+];
+
+function answerTo({ method, path, body }: RecordedWrite): { status: number; body?: unknown } {
+  const status = pretended.find(([verb, form]) => verb === method && form.test(path))?.[2];
+  if (status === undefined) return { status: 500, body: { message: 'only recorded, by svc-updater' } };
+  if (status !== 201) return { status };
+  // What the engine answers to who makes a network or a volume.
+  const { Name = '' } = Object(body) as { Name?: string };
+  const made = { Name, Driver: 'local', Mountpoint: '', Labels: {}, Options: {}, Scope: 'local' };
+  return { status, body: /^\/networks\//.test(path) ? { Id: '0'.repeat(64), Warning: '' } : made };
+}

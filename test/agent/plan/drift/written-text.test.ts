@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { findUnsetImage, findUnsetSecrets } from '../../../../src/agent/plan/drift/find-unset.ts';
+import {
+  envFilesOf,
+  isInEnvironment,
+  unsetIn,
+  writtenTexts,
+} from '../../../../src/agent/plan/drift/written-text.ts';
+
+const files: Record<string, string> = { SET: 'x', EMPTY: '' };
+const setTo = (name: string) => files[name] ?? null;
+
+describe('unsetIn', () => {
+  it.each<[string, string[]]>([
+    ['plain', []],
+    [`$SET and \${SET}`, []],
+    [`$A and \${B}`, ['A', 'B']],
+    [`$$A and $\${B}`, []],
+    ['$$$A', ['A']],
+    [`\${A:-default}`, ['A']],
+    [`\${A-}`, ['A']],
+    [`\${SET:-\${A}}`, []],
+    [`\${SET:-\${A:-\${B}}} $C`, ['C']],
+    [`\${EMPTY:-\${A}}`, ['A']],
+    [`\${EMPTY-\${A}}`, []],
+    [`\${A:-\${B:-c}}`, ['A', 'B']],
+    [`\${SET:+\${A}}`, ['A']],
+    [`\${A:+\${B}}`, ['A']],
+    [`\${A:?is needed}`, ['A']],
+    [`\${A}\${A}`, ['A']],
+    [`no name: $1 \${1} $ {A}`, []],
+  ])('finds in %s what no file sets: %j', (text, expected) => {
+    expect(unsetIn(text, setTo)).toEqual(expected);
+  });
+});
+
+describe('writtenTexts', () => {
+  const written = {
+    services: {
+      app: {
+        environment: [`A=\${A:-1}`, `B=\${B}`, 'PASSED'],
+        labels: { one: `\${ONE}`, two: '2' },
+        extra_hosts: [`h:\${IP}`, `i=\${IP6}`],
+        command: ['run', `\${X}`],
+        deploy: { resources: { limits: { memory: `\${MEM}` } } },
+        volumes: [{ source: `\${DATA:-./data}`, target: '/data' }, `\${ODD}`],
+        networks: { internal: { ipv4_address: `\${IP4}` } },
+        env_file: ['/opt/svc/a.env', { path: '/opt/svc/b.env', required: false }],
+      },
+      map: { environment: { A: `\${A}`, PASSED: null, SAME: 'SAME' } },
+    },
+    networks: { internal: { name: `\${NET}` } },
+    volumes: { v: { name: `\${VOL}` } },
+  };
+
+  it.each<[string, string, string, string[]]>([
+    ['app', 'environment', 'A', [`A=\${A:-1}`]],
+    ['app', 'environment', 'PASSED', [`\${PASSED}`]],
+    ['map', 'environment', 'A', [`\${A}`]],
+    ['map', 'environment', 'PASSED', [`\${PASSED}`]],
+    ['map', 'environment', 'SAME', ['SAME']],
+    ['app', 'labels', 'one', [`\${ONE}`]],
+    ['app', 'extra_hosts', 'h', [`h:\${IP}`]],
+    ['app', 'extra_hosts', 'i', [`i=\${IP6}`]],
+    ['app', 'command', '', ['run', `\${X}`]],
+    ['app', 'mem_limit', '', [`\${MEM}`]],
+    ['app', 'volumes', '/data', [`\${DATA:-./data}`, '/data', `\${VOL}`]],
+    ['app', 'network address', 'svc_internal', [`\${IP4}`]],
+    ['app', 'networks', 'svc_internal', [`\${IP4}`, `\${NET}`]],
+    ['app', 'user', '', []],
+    ['none', 'user', '', []],
+  ])('of %s has for %s %s %j', (service, section, item, expected) => {
+    expect(writtenTexts(written, service, { section, item })).toEqual(expected);
+  });
+
+  it('knows what is in the environment, and the files beside it', () => {
+    expect(['A', 'PASSED', 'C'].map((key) => isInEnvironment(written, 'app', key))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(isInEnvironment(written, 'map', 'PASSED')).toBe(true);
+    expect(envFilesOf(written, 'app')).toEqual(['/opt/svc/a.env', '/opt/svc/b.env']);
+    expect(envFilesOf(written, 'map')).toEqual([]);
+  });
+});
+
+describe('secrets and images that a shell had a part in', () => {
+  const service = { secrets: [{ source: 'key' }], configs: [{ source: 'set' }, { source: 'file' }] };
+  const model = {
+    name: 'svc',
+    services: { app: service },
+    secrets: { key: { environment: 'SIGNING_KEY' } },
+    configs: { set: { environment: 'SET' }, file: { file: '/opt/svc/x' } },
+  };
+
+  it('are named with the line to add', () => {
+    expect(findUnsetSecrets(model, 'app', setTo)).toEqual([
+      {
+        sentence: 'app: secret key would be lost (no file sets SIGNING_KEY)',
+        isLoss: true,
+        remedy: { kind: 'set', variables: ['SIGNING_KEY'] },
+      },
+    ]);
+    const image = { running: 'svc:v1', inFiles: 'svc:latest', texts: [`svc:\${TAG:-latest}`] };
+    expect(findUnsetImage('app', image, setTo).map(({ sentence }) => sentence)).toEqual([
+      'app: the files say svc:latest, not svc:v1 (no file sets TAG)',
+    ]);
+    expect(findUnsetImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toEqual([]);
+    expect(findUnsetImage('app', { ...image, running: 'svc:latest' }, setTo)).toEqual([]);
+    expect(findUnsetImage('app', { ...image, running: `sha256:${'a'.repeat(64)}` }, setTo)).toEqual([]);
+  });
+});
