@@ -35,11 +35,22 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
   return {
     config: object(raw.Config),
     hostConfig: { ...hostConfig, Mounts: [...list(hostConfig.Mounts), ...ofImage] },
-    networks: object(object(raw.NetworkSettings).Networks) as Record<string, Json>,
+    networks: Object.fromEntries(
+      Object.entries(object(object(raw.NetworkSettings).Networks)).map(([name, endpoint]) => [
+        name,
+        withoutSwarmsAddress(object(endpoint)),
+      ]),
+    ),
     shortId,
     ownNames: [shortId, ...names],
   };
 }
+
+/** On a network of the swarm, whose id is no 64 hex digits, the manager chooses the address, as if it was asked for. */
+const withoutSwarmsAddress = (endpoint: Json): Json =>
+  /^[0-9a-f]{64}$/.test(String(endpoint.NetworkID || id64)) ? endpoint : { ...endpoint, IPAMConfig: null };
+
+const id64 = '0'.repeat(64);
 
 const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');
 

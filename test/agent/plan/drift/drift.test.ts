@@ -285,6 +285,17 @@ describe('no difference', () => {
       ],
     ],
     [
+      'an address that the swarm chose',
+      [
+        {
+          networks: {
+            svc_default: { NetworkID: 'q1w2e3r4t5y6u7i8o9p0a1s2d', IPAMConfig: { IPv4Address: '10.0.1.5' } },
+          },
+        },
+        {},
+      ],
+    ],
+    [
       'the network of a service that was made again',
       [
         { host: { NetworkMode: `container:${id}` }, networks: {} },
