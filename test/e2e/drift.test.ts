@@ -162,7 +162,7 @@ secrets:
   from_variable: { environment: DB_PASSWORD }
 configs:
   from_file: { file: ./config.txt }
-  inline: { content: "greeting = \${GREETING}" }
+  inline: { content: "\${NOWHERE:-default} costs $$5" }
 `,
   },
 });

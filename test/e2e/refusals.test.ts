@@ -395,8 +395,12 @@ describe('the files no longer say what the containers have', () => {
             'SVC_HOST:',
             `API_TOKEN:\n      SMTP_URL: \${SMTP_URL:-}\n      DATABASE: \${DB_HOST:-localhost}\n      SVC_HOST:`,
           )
-          .replace('restart: always', `restart: always\n    labels: { site: '\${SITE-none}' }`)
+          .replace(
+            'restart: always',
+            `restart: always\n    labels: { site: '\${SITE-none}' }\n    configs: [where]`,
+          )
           .replace('    command: app', '    secrets: [key]\n    command: app')
+          .concat(`configs:\n  where: { content: "\${SITE-none}" }\n`)
           .concat('secrets:\n  key: { environment: SIGNING_KEY }\n'),
         '.env': `DB_PASSWORD=correct horse battery\nSVC_PORT=${c.port}\n`,
       },
@@ -417,6 +421,7 @@ describe('the files no longer say what the containers have', () => {
       'app: environment variable SMTP_URL would be emptied',
       'app: environment variable DATABASE would change (no file sets DB_HOST)',
       'app: label site would change (no file sets SITE)',
+      'app: config where would change (no file sets SITE)',
       'app: secret key would be lost (no file sets SIGNING_KEY)',
     ];
     const lines = ['DATA_DIR=…', 'API_TOKEN=…', 'SMTP_URL=…', 'DB_HOST=…', 'SITE=…', 'SIGNING_KEY=…'];

@@ -125,6 +125,7 @@ function parsed(bytes: Buffer): unknown {
 /** Compose goes on behind these as it would after the real thing, up to the container, which is what it is asked for. */
 const pretended: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/containers\/[^/]+\/stop$/, 204],
+  ['DELETE', /^\/containers\/[^/]+$/, 204],
   ['POST', /^\/networks\/create$/, 201],
   ['POST', /^\/networks\/[^/]+\/disconnect$/, 200],
   ['DELETE', /^\/networks\/[^/]+$/, 204],

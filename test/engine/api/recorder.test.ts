@@ -71,7 +71,7 @@ describe('the recorder', () => {
     ['DELETE', '/v1.45/networks/net', 204],
     ['POST', '/v1.45/volumes/create', 201],
     ['DELETE', '/v1.45/volumes/vol', 500],
-    ['DELETE', '/v1.45/containers/abc?force=1', 500],
+    ['DELETE', '/v1.45/containers/abc?force=1', 204],
     ['POST', '/v1.45/images/create?fromImage=x', 500],
     ['PUT', '/v1.45/containers/abc/archive?path=/', 500],
     ['PATCH', '/anything', 500],

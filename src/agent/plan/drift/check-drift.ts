@@ -11,6 +11,7 @@ import type { Log } from '../../log/log.ts';
 import { plannedDefinition, runningDefinition } from './definition.ts';
 import { type Difference, findDifferences } from './find-differences.ts';
 import { findUnsetImage, findUnsetSecrets } from './find-unset.ts';
+import { findUnsetConfigs } from './find-unset-configs.ts';
 import { adviceFor, type Finding, judgeDifference } from './judge-drift.ts';
 import { readWritten } from './read-written.ts';
 import { shapeOf } from './shape.ts';
@@ -34,6 +35,7 @@ export async function checkDrift(
     services.map(async (facts) => [
       ...(await findLosses(installation, facts, await differencesOf(engine, installation, facts))),
       ...findUnsetSecrets(installation.model, facts.name, setValues(installation)),
+      ...(await findUnsetConfigs(engine, installation, facts, setValues(installation))),
     ]),
   );
   report(findings.flat(), installation.files.newEnvFile, { accepted, log });

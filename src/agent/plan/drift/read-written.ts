@@ -3,12 +3,14 @@ import type { TextFile } from '../../../files/text-file.ts';
 import type { Installation } from '../../inspect/installation.ts';
 import { readTextFileIfThere } from '../../inspect/read-files.ts';
 import type { Difference } from './find-differences.ts';
-import { envFilesOf, isInEnvironment, writtenTexts } from './written-text.ts';
+import { configTexts, envFilesOf, isInEnvironment, writtenTexts } from './written-text.ts';
 
 /** What is written in the files, variables unresolved. */
 export interface WrittenProject {
   /** The texts that decide an item of a service. */
   textsOf(service: string, difference: Pick<Difference, 'section' | 'item'>): Promise<string[]>;
+  /** The texts of an inline config. */
+  textsOfConfig(source: string): string[];
 }
 
 /** @throws UpdateError where an env file of a service cannot be read */
@@ -16,6 +18,8 @@ export async function readWritten({ compose, files }: Installation): Promise<Wri
   const written = await compose.written();
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return {
+    textsOfConfig: (source) =>
+      written === null ? composeFiles.map(({ text }) => text) : configTexts(written, source),
     async textsOf(service, difference) {
       // Compose cannot print some keys without their values (`ulimits` of a variable): then every line that names it
       // counts, or else the whole.

@@ -36,6 +36,10 @@ export function writtenTexts(
   return found;
 }
 
+/** The texts of an inline config. */
+export const configTexts = (written: unknown, source: string): string[] =>
+  textsIn(object(object(object(written).configs)[source]).content);
+
 /** Whether the service's `environment` itself has the variable. */
 export const isInEnvironment = (written: unknown, service: string, key: string): boolean =>
   itemIn(object(object(object(written).services)[service]).environment, key) !== undefined;
