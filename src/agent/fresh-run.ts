@@ -164,7 +164,11 @@ async function sameContainers(
         .sort()
         .join();
     if (ids(before) === ids(containers)) continue;
-    throw new UpdateError('containers-changed', `${name} was replaced by somebody else during the update`);
+    const isGone = ids(containers) === '';
+    throw new UpdateError(
+      'containers-changed',
+      `${name} was ${isGone ? 'removed' : 'replaced'} by somebody else during the update`,
+    );
   }
   const interrupted = wasInterrupted(earlier, leftovers);
   return containers.map((container) => recordOf(container, interrupted));

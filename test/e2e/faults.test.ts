@@ -16,7 +16,7 @@ describe.concurrent('what is broken on purpose is never half an update', { timeo
   test.for<[name: string, faults: readonly Fault[], tries: number, lanes: number]>([
     ['25 kills', kills, 25, 3],
     ['answers of the engine', answers, 3, 2],
-    ['people', people, 3, 2],
+    ['people', people, 4, 2],
   ])('%s', async ([, faults, tries, lanes]) => {
     const lines: string[] = [];
     const rows = await runFaults(faults, inject('host'), {

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome } from '../../src/progress/outcome.ts';
-import type { Meanwhile } from '../judge/containers.ts';
+import { judgeNames, type Meanwhile } from '../judge/containers.ts';
 import { judgeDead, judgeDeadFiles } from '../judge/dead.ts';
-import { type Changes, changeFiles, type Files } from '../judge/files.ts';
+import { type Changes, changeFiles, type Files, judgeFilesTogether } from '../judge/files.ts';
 import { judgeBroken, judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { judgeLeftovers } from '../judge/leftovers.ts';
 import { endingOf, judgeBrokenLog, judgeOutcome } from '../judge/log.ts';
 import { judgePins, judgeUpKeepsVersion } from '../judge/operators-up.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
@@ -82,6 +84,55 @@ export async function expectEnding(
     if (hasStopped || allowance.restarted) await expectBroughtBack(attempt, allowance);
     else await expectUntouched(attempt, allowance);
   }
+  return outcome;
+}
+
+/** Every container that was there runs, under its name, and is well; after a minute it is looked at as it is. */
+async function lookOnceWell({ subject, before }: Attempt): Promise<Before> {
+  for (let tries = 0; tries < 120; tries++) {
+    const now = await subject.instance.containers();
+    const isWell = (name: string) =>
+      now[name]?.status === 'running' && (now[name].health ?? 'healthy') === 'healthy';
+    if (Object.keys(before.containers).every(isWell)) break;
+    await sleep(500);
+  }
+  const after = await subject.look();
+  const down = Object.entries(after.containers).filter(([, { status }]) => status !== 'running');
+  survive(down.map(([name, { status }]) => `${name} is ${status}`));
+  return after;
+}
+
+/**
+ * After a run beside which somebody called compose: every service has its containers, well and under their own names, of
+ * the version that the last line says, and the files are of that version. Gives the outcome.
+ */
+export async function expectMeddled(
+  attempt: Attempt,
+  result: UpdateResult,
+  wanted: readonly Outcome[],
+  callFailed = false,
+): Promise<Outcome> {
+  const { subject, before, to } = attempt;
+  survive(judgeOutcome(result, wanted));
+  const outcome = endingOf(result) as Outcome;
+  const after = await lookOnceWell(attempt);
+  // A call that fails leaves what it had begun with other services, as it does without an update.
+  const strays = after.strays.filter(
+    (stray) => !callFailed || !/^[0-9a-f]{12}_.*-(?:db|proxy|tunnel)-\d+ \(created\)$/.test(stray),
+  );
+  const both = [before.release, to];
+  const may =
+    outcome === 'broken' ? both : outcome === 'updated' || outcome === 'unchanged' ? [to] : [before.release];
+  const runs = may.find(({ version }) => version === after.version);
+  const states = Object.fromEntries(may.map((release) => [release.version, filesAt(attempt, release)]));
+  survive([
+    ...judgeNames(before.containers, after.containers),
+    ...judgeLeftovers({ ...after, strays }),
+    ...judgeFilesTogether(states, after.files),
+    ...(runs ? [] : [`the run ended ${outcome}, and app answers ${after.version}`]),
+    ...(after.workerVersion === after.version ? [] : [`worker writes ${after.workerVersion}`]),
+  ]);
+  if (runs) subject.release = runs;
   return outcome;
 }
 

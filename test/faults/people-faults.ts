@@ -18,6 +18,7 @@ import {
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import { type InstallName, installNames, installs } from './install.ts';
 import { atMoment, killAt, onEngineStep, onLine } from './kill.ts';
+import { meddlingFaults } from './meddling-faults.ts';
 import { slowPull } from './slow-pull.ts';
 import type { Subject } from './subject.ts';
 
@@ -270,4 +271,5 @@ export const faults: readonly Fault[] = [
     [3, 0],
     tryFailedFloating,
   ),
+  ...meddlingFaults,
 ];

@@ -128,6 +128,9 @@ function stateAfter({ code, outcome }: UpdateError, facts: EndingFacts): string 
   if (outcome === 'broken') {
     return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
   }
+  // What runs now, somebody else has decided.
+  if (code === 'containers-changed')
+    return 'nothing was changed by this run, and what was done meanwhile stands';
   if (facts.touched) return `${files(facts)} and ${running(facts)} runs again${saved(facts)}`;
   return nothingChanged(facts);
 }

@@ -3,7 +3,7 @@ import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { and } from '../log/words.ts';
 
 /** Between two steps of a compose call, none of which is a stop, no more than this passes. */
-const stillMs = 30_000;
+export const stillMs = 30_000;
 /** So long at most is another's call waited for. */
 export const patienceMs = 120_000;
 

@@ -8,6 +8,7 @@ import { awaitHealthy, awaitWell } from './await-healthy.ts';
 import { awaitOthers } from './await-others.ts';
 import type { HealthReport, WatchedService } from './health.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
+import { mendOthers } from './mend-others.ts';
 
 /** Somebody who takes a container away may be about to bring another. */
 const missingMs = 10_000;
@@ -19,7 +20,10 @@ export async function verify(world: World, journal: Journal, changeover: Changeo
   const { log } = world;
   log.enter('verify');
   await journal.note({ phase: 'verify' });
-  const { well, containers } = await awaitServices(world, journal.data.project.name, changeover);
+  const project = journal.data.project.name;
+  const well = await awaitServices(world, project, changeover);
+  await mendOthers(world, project, changeover);
+  const { containers } = await listProject(world.engine, project);
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {
     log.warn(`meanwhile somebody else has replaced, added or removed ${others.join(', ')}: not this update`);
@@ -40,11 +44,7 @@ export async function verify(world: World, journal: Journal, changeover: Changeo
 }
 
 /** Until every service has the containers that it must have, well, under their own names, with nobody at work on them. */
-async function awaitServices(
-  world: World,
-  project: string,
-  changeover: Changeover,
-): Promise<{ well: HealthReport[]; containers: readonly Container[] }> {
+async function awaitServices(world: World, project: string, changeover: Changeover): Promise<HealthReport[]> {
   const { engine, options } = world;
   const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs };
   const look = async () => watchedServices(changeover, (await listProject(engine, project)).containers);
@@ -56,7 +56,7 @@ async function awaitServices(
     const isSettled = ![...leftovers, ...containers].some(
       (container) => hasTemporaryName(container) && isMoved(changeover, container),
     );
-    if (isSettled && idsOf(now) === idsOf(services)) return { well: reports, containers };
+    if (isSettled && idsOf(now) === idsOf(services)) return reports;
   }
   throw new UpdateError('broken', 'somebody else replaces the same containers again and again');
 }

@@ -35,6 +35,12 @@ it('says what a refusal left and what to do next', () => {
   });
 });
 
+it('does not say what runs where somebody else has replaced it', () => {
+  expect(ending(new UpdateError('containers-changed', 'app was removed')).last).toMatch(
+    /^failed: nothing was changed by this run, and what was done meanwhile stands\. /,
+  );
+});
+
 it('does not name a version it does not know', () => {
   expect(ending(new UpdateError('no-socket', 'none'), nothingKnown).last).toMatch(
     /^refused \(no-socket\): nothing was changed\. Next: Add -v /,
