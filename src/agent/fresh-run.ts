@@ -29,7 +29,7 @@ import { replaceContainers } from './replace/replace-containers.ts';
 import { markGoingBack, restoreInstance } from './replace/restore-instance.ts';
 import { verifyUnchanged } from './replace/verify.ts';
 import { begun, endingFacts, type RunHandles } from './resume/run-handles.ts';
-import { wasInterrupted } from './resume/was-interrupted.ts';
+import { wasInterrupted, wasLeftDown } from './resume/was-interrupted.ts';
 import { type Changeover, type ContainerRecord, recordOf, type WasInterrupted } from './state/changeover.ts';
 import { emptyJournal, isPending, Journal, type JournalData } from './state/journal.ts';
 import { runStamp } from './state/kept-runs.ts';
@@ -44,8 +44,9 @@ export async function freshRun(
   const { engine, options, log } = world;
   const { instance, lock } = begun(handles);
   if (lock.takenOver) await removeScratches(engine, instance.place.name);
-  const services = [options.app, ...options.workers];
-  const { leftovers } = await awaitOthers(world, instance.place.name, services);
+  const services = new Set([options.app, ...options.workers]);
+  const ignores = wasLeftDown(earlier);
+  const { leftovers, debris } = await awaitOthers(world, instance.place.name, { services, ignores });
   const interrupted = wasInterrupted(earlier, leftovers);
   const installation = await inspectInstallation(world, instance, interrupted);
   handles.installation = installation;
@@ -73,7 +74,7 @@ export async function freshRun(
       return endUnchanged(world, handles, plan, pulled);
     }
     for (const { path, before } of pulled.filePlan.changes) if (before !== null) texts.set(path, before);
-    const containers = await sameContainers(world, installation, earlier);
+    const containers = await sameContainers(world, installation, earlier, debris);
     const { from } = journal.data;
     changeover = planChangeover(installation, plan, pulled.filePlan, { ...pulled, containers, from });
     await writeFiles(world, installation, pulled.filePlan, journal);
@@ -152,10 +153,17 @@ async function sameContainers(
   world: World,
   installation: Installation,
   earlier: JournalData | null,
+  debris: readonly Container[],
 ): Promise<ContainerRecord[]> {
   const moved = [...movedServices(installation), ...installation.followers];
-  const names = moved.map(({ name }) => name);
-  const { containers, leftovers } = await awaitOthers(world, installation.project.name, names);
+  const services = new Set(moved.map(({ name }) => name));
+  // What stood still at the beginning is not waited for again.
+  const ignores = (container: Container) =>
+    wasLeftDown(earlier)(container) || debris.some(({ id }) => id === container.id);
+  const { containers, leftovers } = await awaitOthers(world, installation.project.name, {
+    services,
+    ignores,
+  });
   for (const { name, containers: before } of moved) {
     const ids = (list: readonly Container[]) =>
       list

@@ -8,22 +8,28 @@ import type { Instance } from './support/instance.ts';
 
 const slow = (seconds: number) => `environment: { STOP_DELAY: "${seconds}" }\nstop_grace_period: 30s`;
 const stopDelay = { env: { STOP_DELAY: '2' } };
+/** Compose starts such a worker seconds after it has made it. */
+const patient = 'depends_on: { app: { condition: service_healthy } }';
 
 /** One instance for all: it goes upward, release by release, and each takes 2 s to stop. */
-const shared = shareInstance({ text: { extra: { db: slow(4) } }, release: stopDelay, publish: [] });
+const shared = shareInstance({
+  text: { extra: { db: slow(4), worker: patient } },
+  release: stopDelay,
+  publish: [],
+});
 
 /** The operator's call, once it has made the container that is to take the other's place. */
 async function replaceByHand(
   instance: Instance,
   service: string,
-): Promise<{ temporary: string; ended: Promise<string> }> {
+  ...others: string[]
+): Promise<{ ended: Promise<string> }> {
   const ended = instance
-    .compose('up', '-d', '--no-deps', '--force-recreate', service)
+    .compose('up', '-d', '--no-deps', '--force-recreate', service, ...others)
     .then(() => 'well', String);
   for (let tries = 0; tries < 200; tries++) {
     const names = (await findContainers(instance.project)).map(({ Name }) => Name.slice(1));
-    const temporary = names.find((name) => /^[0-9a-f]{12}_/.test(name) && name.includes(`-${service}-`));
-    if (temporary !== undefined) return { temporary, ended };
+    if (names.some((name) => /^[0-9a-f]{12}_/.test(name) && name.includes(`-${service}-`))) return { ended };
     await sleep(25);
   }
   throw new Error(`compose did not replace ${service}: ${await ended}`);
@@ -46,7 +52,7 @@ async function expectWhole(instance: Instance, version: string): Promise<void> {
 
 test('the db is being replaced by hand: the update lets it, and touches nothing of it', async () => {
   const instance = shared();
-  await instance.publish('v1.1.0', stopDelay);
+  await instance.publish('v1.1.0', { env: { ...stopDelay.env, READY_AFTER: '3' } });
   const { ended } = await replaceByHand(instance, 'db');
   const result = await instance.update(['--target', 'v1.1.0']);
   expect(result.exitCode, result.log).toBe(0);
@@ -55,15 +61,15 @@ test('the db is being replaced by hand: the update lets it, and touches nothing 
   expect(result.log).not.toContain('removed what');
 });
 
-test('the app is being replaced by hand: the update waits for it, and says so', async () => {
+test('app and worker are being replaced by hand: the update waits until both are started, and says so', async () => {
   const instance = shared();
   await instance.publish('v1.2.0', stopDelay);
-  const { temporary, ended } = await replaceByHand(instance, 'app');
+  const { ended } = await replaceByHand(instance, 'app', 'worker');
   const result = await instance.update(['--target', 'v1.2.0']);
   expect(result.exitCode, result.log).toBe(0);
-  expect(result.log).toContain(`another compose call is replacing app (${temporary}): waiting for it to end`);
   expect(await ended).toBe('well');
   await expectWhole(instance, 'v1.2.0');
+  expect(result.log).toMatch(/another compose call is replacing app.*: waiting for it to end/);
 });
 
 test('the new app is replaced by hand while it is verified: it is not left without a container', async () => {

@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listProject, type ProjectContainers } from '../../engine/api/project-containers.ts';
+import {
+  hasTemporaryName,
+  listProject,
+  type ProjectContainers,
+} from '../../engine/api/project-containers.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { heartbeatMs } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { seconds } from '../log/words.ts';
-import { OthersWatch, patienceMs } from './others-watch.ts';
+import { type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
 
 const lookEveryMs = 500;
 
@@ -24,10 +28,10 @@ export interface QuietProject extends ProjectContainers {
 export async function awaitOthers(
   { engine, log }: { engine: Engine; log: Log },
   project: string,
-  services: readonly string[],
+  rules: OthersRules,
 ): Promise<QuietProject> {
   const beganAt = performance.now();
-  const watch = new OthersWatch(new Set(services), beganAt);
+  const watch = new OthersWatch(rules, beganAt);
   let nextBeat = Number.NEGATIVE_INFINITY;
   for (;;) {
     const found = await listProject(engine, project);
@@ -35,9 +39,12 @@ export async function awaitOthers(
     const verdict = watch.look(found, now);
     if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };
     if (verdict.kind === 'busy') {
-      throw new UpdateError('compose-busy', `${verdict.sentence}, for ${seconds(patienceMs)} already`, {
-        advice: adviceOn(verdict.containers),
-      });
+      const left = verdict.containers.filter(hasTemporaryName);
+      throw new UpdateError(
+        'compose-busy',
+        `${verdict.sentence}, for ${seconds(patienceMs)} already`,
+        left.length > 0 ? { advice: adviceOn(left) } : {},
+      );
     }
     if (now >= nextBeat) {
       const limit = `${seconds(now - beganAt)} of ${seconds(patienceMs)} at most`;

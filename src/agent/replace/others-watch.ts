@@ -1,4 +1,4 @@
-import { isMadeFor, type ProjectContainers, wasToBeStarted } from '../../engine/api/project-containers.ts';
+import { hasTemporaryName, isMadeFor, type ProjectContainers } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { and } from '../log/words.ts';
 
@@ -15,23 +15,34 @@ export type OthersVerdict =
   /** It was waited for long enough. */
   | { kind: 'busy'; sentence: string; containers: readonly Container[] };
 
+/** What a watch is about. */
+export interface OthersRules {
+  services: ReadonlySet<string>;
+  /** Containers that nobody is about to start or name: the updater has left them so, or they are known for debris. */
+  ignores?: (container: Container) => boolean;
+}
+
 /** Judges by what the engine has of the services, look after look, what other compose calls are at; asks nobody. */
 export class OthersWatch {
-  readonly #services: ReadonlySet<string>;
+  readonly #rules: OthersRules;
   readonly #beganAt: number;
   readonly #seen = new Map<string, { state: string; since: number }>();
 
   /** @param beganAt and every other time in milliseconds, by any clock that nobody sets */
-  constructor(services: ReadonlySet<string>, beganAt: number) {
-    this.#services = services;
+  constructor(rules: OthersRules, beganAt: number) {
+    this.#rules = rules;
     this.#beganAt = beganAt;
   }
 
   look({ containers, leftovers }: ProjectContainers, now: number): OthersVerdict {
-    const made = [...leftovers, ...containers.filter(wasToBeStarted)].filter((container) =>
-      this.#services.has(serviceOf(container)),
-    );
-    const underWay = made.filter((container) => !this.#isDebris(container, containers, now));
+    const { services: watched, ignores = () => false } = this.#rules;
+    const own = containers.filter((container) => watched.has(serviceOf(container)));
+    const made = [
+      ...leftovers.filter((container) => watched.has(serviceOf(container))),
+      // Compose has named it, and may start it once others that it depends on are well.
+      ...own.filter(({ status }) => status === 'created'),
+    ];
+    const underWay = made.filter((each) => !ignores(each) && !this.#isDebris(each, own, now));
     if (underWay.length === 0) return { kind: 'quiet', debris: made };
     const services = and([...new Set(underWay.map(serviceOf))].sort());
     const names = underWay.map(({ name }) => name).join(', ');
@@ -45,12 +56,14 @@ export class OthersWatch {
   #isDebris(container: Container, others: readonly Container[], now: number): boolean {
     const predecessor = others.find((other) => isMadeFor(container, other));
     const { id, status, startedAt } = predecessor ?? container;
-    const state = [container.name, id, status, startedAt].join();
+    const waitsFor = hasTemporaryName(container) ? [] : others.map(({ id, health }) => `${id} ${health}`);
+    const state = [container.name, id, status, startedAt, ...waitsFor].join();
     const seen = this.#seen.get(container.id);
     if (seen?.state !== state) {
       this.#seen.set(container.id, { state, since: now });
       return false;
     }
+    if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
     // A predecessor that is down has been stopped already: what comes next takes compose no time.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
     return now - seen.since >= graceMs + stillMs;

@@ -8,10 +8,11 @@ import { type Container, isUp, numberOf, serviceOf } from '../../engine/containe
 import { UpdateError } from '../../progress/update-error.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
-import { type Changeover, idsToRun } from '../state/changeover.ts';
-import { awaitHealthy } from './await-healthy.ts';
+import type { Changeover } from '../state/changeover.ts';
+import { awaitWell } from './await-healthy.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
+import { missingMs, watchedServices } from './watched-services.ts';
 
 /** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
 const upDeadlineMs = 900_000;
@@ -44,9 +45,12 @@ const executors: Executors = {
     { engine, compose, changeover, waitTimeoutMs, log },
   ) => {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
-    const { containers } = await listProject(engine, compose.project.name);
-    const ids = idsToRun(changeover, containers).get(name) ?? [];
-    await awaitHealthy({ engine, log }, new Map([[name, ids]]), waitTimeoutMs, name);
+    // By service, not by the ids of this moment: somebody else may replace the container meanwhile.
+    const look = async () => {
+      const { containers } = await listProject(engine, compose.project.name);
+      return watchedServices(changeover, containers).filter((each) => each.name === name);
+    };
+    await awaitWell({ engine, log }, look, { app: name, timeoutMs: waitTimeoutMs, missingMs });
   },
   'stop-again': async ({ service: name, numbers }, { engine, compose, log }) => {
     const { containers } = await listProject(engine, compose.project.name);

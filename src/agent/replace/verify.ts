@@ -2,16 +2,15 @@ import { hasTemporaryName, listProject, wasToBeStarted } from '../../engine/api/
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { World } from '../process/world.ts';
-import { type Changeover, idsToRun, mustRun, recordsOf } from '../state/changeover.ts';
+import { type Changeover, staysDown } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitHealthy, awaitWell } from './await-healthy.ts';
 import { awaitOthers } from './await-others.ts';
 import type { HealthReport, WatchedService } from './health.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { mendOthers } from './mend-others.ts';
+import { missingMs, watchedServices } from './watched-services.ts';
 
-/** Somebody who takes a container away may be about to bring another. */
-const missingMs = 10_000;
 /** So often may somebody replace a container while it is verified. */
 const maxRounds = 5;
 
@@ -73,13 +72,14 @@ const isMoved = ({ moved }: Changeover, container: Container): boolean =>
  */
 async function endOthers(world: World, project: string, changeover: Changeover): Promise<void> {
   const { engine, log } = world;
-  const services = changeover.moved.map(({ name }) => name);
-  const quiet = await awaitOthers(world, project, services).catch((error) => {
+  const services = new Set(changeover.moved.map(({ name }) => name));
+  const ignores = (container: Container) => staysDown(changeover, container);
+  const quiet = await awaitOthers(world, project, { services, ignores }).catch((error) => {
     if (!(error instanceof UpdateError) || error.code !== 'compose-busy') throw error;
     log.warn(`${error.message}: it is not waited for any longer`);
     return null;
   });
-  const debris = quiet?.debris ?? [];
+  const debris = (quiet?.debris ?? []).filter((container) => !staysDown(changeover, container));
   const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
   await removeLeftovers(engine, leftovers, log);
   const { containers } = await listProject(engine, project);
@@ -91,23 +91,8 @@ async function endOthers(world: World, project: string, changeover: Changeover):
       (!wasToBeStarted(container) || debris.some(({ id }) => id === container.id)),
   );
   await giveNames(engine, nameless, log);
-  const toStart = nameless.filter(wasToBeStarted);
+  const toStart = containers.filter(({ id }) => debris.some((each) => each.id === id));
   for (const { id } of toStart) await engine.call(['start', id]);
-}
-
-/** What must be of each moved service, and what there is of it. */
-export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
-  const ids = idsToRun(changeover, now);
-  return changeover.moved.map((moved) => {
-    const records = recordsOf(changeover, moved.name);
-    const all = now.filter((container) => serviceOf(container) === moved.name);
-    const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
-    const needs = records.filter((each) => mustRun(moved, each)).length;
-    const isShort = all.length >= records.length && containers.length < needs;
-    return isShort
-      ? { name: moved.name, containers, has: containers.length, needs }
-      : { name: moved.name, containers, has: all.length, needs: records.length };
-  });
 }
 
 /** What runs already is held to what a new version is (docs/contract.md 3.15). @throws UpdateError not-well */

@@ -1,7 +1,15 @@
 import { wasBeingReplaced, wasToBeStarted } from '../../engine/api/project-containers.ts';
 import { type Container, hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
-import { isNew, recordsOf, type WasInterrupted } from '../state/changeover.ts';
+import { isNew, recordsOf, staysDown, type WasInterrupted } from '../state/changeover.ts';
 import { isPending, type JournalData } from '../state/journal.ts';
+
+/** Made and not started by an earlier run, on purpose or as it ended: no other compose call is about to start it. */
+export const wasLeftDown =
+  (data: JournalData | null) =>
+  (container: Container): boolean =>
+    data !== null &&
+    data.changeover !== null &&
+    (staysDown(data.changeover, container) || (isPending(data) && isNew(data.changeover, container)));
 
 /**
  * Containers that are down because an earlier run stopped them, or made them and could not start them; or a compose call

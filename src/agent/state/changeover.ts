@@ -97,6 +97,15 @@ export const newHasStarted = (changeover: Changeover, now: readonly Container[])
 export const mustRun = (moved: MovedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   moved.isApp || runs;
 
+/** It was down before, and so it is afterwards, although it is another one: made, and never started. */
+export function staysDown(changeover: Changeover, container: Container): boolean {
+  const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
+  const record = recordsOf(changeover, serviceOf(container)).find(
+    ({ number }) => number === numberOf(container),
+  );
+  return moved !== undefined && record !== undefined && !mustRun(moved, record);
+}
+
 /** Nothing is left to do for this service. */
 export function isDone(changeover: Changeover, moved: MovedService, now: readonly Container[]): boolean {
   const records = recordsOf(changeover, moved.name);

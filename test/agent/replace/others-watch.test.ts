@@ -16,8 +16,11 @@ const made = (service: string, changes: Partial<Container> = {}): Container =>
   });
 
 /** What it says at each second of a list of looks. */
-function said(looks: readonly [atSecond: number, containers: readonly Container[]][]): string[] {
-  const watch = new OthersWatch(new Set(['app', 'worker']), 0);
+function said(
+  looks: readonly [atSecond: number, containers: readonly Container[]][],
+  ignores = (_: Container): boolean => false,
+): string[] {
+  const watch = new OthersWatch({ services: new Set(['app', 'worker']), ignores }, 0);
   return looks.map(([at, containers]) => {
     const verdict = watch.look(sortOut(containers), at * 1000);
     return verdict.kind === 'quiet' ? `quiet ${verdict.debris.map(({ id }) => id)}`.trim() : verdict.kind;
@@ -77,6 +80,22 @@ describe('what other compose calls are at', () => {
         [50, after],
       ]),
     ).toEqual(['waiting', 'waiting', 'waiting', 'quiet app-made']);
+  });
+
+  it('is starting a worker as soon as the app is well, and is waited for as long as the app is starting', () => {
+    const worker = container('worker-1', { status: 'created' });
+    const starting = [old('app', { health: 'starting' }), worker];
+    const healthy = [old('app', { health: 'healthy' }), worker];
+    expect(
+      said([
+        [0, starting],
+        [60, starting],
+        [61, healthy],
+        [90, healthy],
+        [91, healthy],
+      ]),
+    ).toEqual(['waiting', 'waiting', 'waiting', 'waiting', 'quiet worker-1']);
+    expect(said([[0, starting]], ({ id }) => id === 'worker-1')).toEqual(['quiet worker-1']);
   });
 
   it('is not waited for longer than two minutes', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Ending } from '../../../src/agent/log/ending.ts';
-import { wasInterrupted } from '../../../src/agent/resume/was-interrupted.ts';
+import { wasInterrupted, wasLeftDown } from '../../../src/agent/resume/was-interrupted.ts';
 import { type ContainerRecord, recordOf } from '../../../src/agent/state/changeover.ts';
 import type { JournalData } from '../../../src/agent/state/journal.ts';
 import type { Container } from '../../../src/engine/container.ts';
@@ -75,5 +75,24 @@ describe('wasInterrupted: a container that a killed compose call has stopped', (
     expect(wasInterrupted(null, [successor])(worker(id, 'running'))).toBe(false);
     expect(wasInterrupted(null, [successor])(worker('another', 'exited'))).toBe(false);
     expect(wasInterrupted(null)(worker(id, 'exited'))).toBe(false);
+  });
+});
+
+describe('wasLeftDown: a container that was made and not started', () => {
+  const made = worker('2', 'created', never, 'sha256:new');
+  const ran = recordOf(worker('1', 'running'), nobody);
+  const down = recordOf(worker('1', 'exited'), nobody);
+  const moved = [movedService('worker')];
+  const of = (record: ContainerRecord, changes: Partial<JournalData> = {}) =>
+    journal(record, { changeover: changeover({ moved, containers: [record] }), ...changes });
+
+  it.each<[string, JournalData | null, boolean]>([
+    ['without a journal', null, false],
+    ['in place of one that was stopped', of(down, { outcome: failed }), true],
+    ['in place of one that ran', of(ran, { outcome: failed }), false],
+    ['by a run that ended broken', of(ran, { outcome: broken }), true],
+    ['by a run that had replaced nothing', of(down, { changeover: null }), false],
+  ])('%s', (_, data, expected) => {
+    expect(wasLeftDown(data)(made)).toBe(expected);
   });
 });
