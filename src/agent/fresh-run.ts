@@ -1,4 +1,5 @@
-import { type Container, type Image, serviceOf } from '../engine/container.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Container, type Image, isUp, serviceOf } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
 import { Cancelled, Interrupted } from '../progress/stops.ts';
@@ -148,6 +149,10 @@ async function pullAndPrepare(
   return { filePlan, images: new Map([...images, ...more]) };
 }
 
+/** From the end of a container's stop to its start, where somebody restarts it. */
+const restartMs = 5_000;
+const restartLookMs = 250;
+
 /** The containers right before the first byte changes. @throws UpdateError containers-changed, compose-busy */
 async function sameContainers(
   world: World,
@@ -160,10 +165,17 @@ async function sameContainers(
   // What stood still at the beginning is not waited for again.
   const ignores = (container: Container) =>
     wasLeftDown(earlier)(container) || debris.some(({ id }) => id === container.id);
-  const { containers, leftovers } = await awaitOthers(world, installation.project.name, {
-    services,
-    ignores,
-  });
+  const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
+  const look = () => awaitOthers(world, installation.project.name, { services, ignores });
+  const isBack = ({ containers }: { containers: readonly Container[] }) =>
+    !containers.some((container) => ran.has(container.id) && !isUp(container));
+  let found = await look();
+  // Somebody's `restart` has stopped it and starts it again at once: it must not be taken for one that stays stopped.
+  for (const end = performance.now() + restartMs; !isBack(found) && performance.now() < end; ) {
+    await sleep(restartLookMs);
+    found = await look();
+  }
+  const { containers, leftovers } = found;
   for (const { name, containers: before } of moved) {
     const ids = (list: readonly Container[]) =>
       list
