@@ -37,7 +37,7 @@ it('says what a refusal left and what to do next', () => {
 
 it('does not say what runs where somebody else has replaced it', () => {
   expect(ending(new UpdateError('containers-changed', 'app was removed')).last).toMatch(
-    /^failed: nothing was changed by this run, and what was done meanwhile stands\. /,
+    /^failed \(containers-changed\): nothing was changed by this run, and what was done meanwhile stands\. /,
   );
 });
 
