@@ -43,13 +43,16 @@ export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreS
   if (fresh.length > 0) steps.push({ kind: 'remove-new', containers: fresh });
 
   let isAnyRebuilt = false;
+  let isAnyStarted = false;
   const well = new Map<string, ContainerRecord[]>();
   const all: ContainerRecord[] = [];
   for (const { name: service, follows } of changeover.moved) {
     for (const record of recordsOf(changeover, service)) {
       const container = there.get(record.id);
       const blueprint = blueprints.get(record.id);
-      const isOrphan: boolean = container !== undefined && follows && isAnyRebuilt;
+      // The engine starts no container that it has marked dead.
+      const isDead = container?.status === 'dead';
+      const isOrphan: boolean = container !== undefined && ((follows && isAnyRebuilt) || isDead);
       const isRebuilt: boolean = container === undefined || isOrphan;
       if (isRebuilt && blueprint === undefined) {
         steps.push({ kind: 'give-up', service, record });
@@ -66,8 +69,13 @@ export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreS
         if (isRunning) steps.push({ kind: 'stop', service, record });
         continue;
       }
+      // A namespace is another one after a restart of its container; a follower that runs on is left in the old one.
+      const isCutOff: boolean = follows && isAnyStarted && isRunning;
+      if (isCutOff) steps.push({ kind: 'stop', service, record });
       // One that cannot be connected is made again, and does not run then.
-      if (!isRunning || networks.length > 0) steps.push({ kind: 'start', service, record });
+      const isStarted: boolean = !isRunning || isCutOff || networks.length > 0;
+      if (isStarted) steps.push({ kind: 'start', service, record });
+      isAnyStarted ||= isStarted;
       if (record.well) well.set(service, [...(well.get(service) ?? []), record]);
     }
   }

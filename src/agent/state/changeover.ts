@@ -69,7 +69,9 @@ export function recordOf(container: Container, wasInterrupted: WasInterrupted): 
   const down = !isUp(container);
   const runs = !down || wasInterrupted(container);
   const place = { service: serviceOf(container), number: numberOf(container) };
-  const well = runs && container.health !== 'unhealthy' && container.status !== 'restarting';
+  // A paused container answers nobody; it comes back paused, and is not waited for.
+  const well =
+    runs && container.health !== 'unhealthy' && !['restarting', 'paused'].includes(container.status);
   return { id, name, ...place, imageId, reference, startedAt, runs, down, well };
 }
 

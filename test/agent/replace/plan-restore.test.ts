@@ -65,6 +65,29 @@ it.each<[why: string, state: Case, expected: string[]]>([
     ['connect app-1 to svc_internal', 'start app-1', ...toTheEnd],
   ],
   [
+    'one that the engine has marked dead',
+    { now: [down('app-1', { status: 'dead' }), inside('worker-1')] },
+    ['remove-orphan app-1', 'rebuild app-1', 'start app-1', ...toTheEnd],
+  ],
+  [
+    'a follower that runs on where its container was only stopped: its namespace is gone',
+    {
+      moved: [movedService('app'), sidecar],
+      before: [record(inside('app-1')), record(inside('sidecar-1'))],
+      now: [down('app-1'), inside('sidecar-1')],
+    },
+    ['start app-1', 'stop sidecar-1', 'start sidecar-1', 'await app-1 sidecar-1', 'compare app-1 sidecar-1'],
+  ],
+  [
+    'a follower of a container that runs on',
+    {
+      moved: [movedService('app'), sidecar],
+      before: [record(inside('app-1')), record(inside('sidecar-1'))],
+      now: [inside('app-1'), inside('sidecar-1')],
+    },
+    ['await app-1 sidecar-1', 'compare app-1 sidecar-1'],
+  ],
+  [
     'nobody knows what the app was made of',
     { now: [down('worker-1')], unknown: ['app-1'] },
     ['give-up app-1', 'start worker-1', 'await worker-1', 'compare worker-1'],

@@ -43,10 +43,11 @@ describe('recordOf', () => {
     expect(recordOf(container('app-1', found), () => wasInterrupted)).toMatchObject(is);
   });
 
-  it('runs again where it was paused', () => {
+  it('runs again where it was paused, and is not waited for', () => {
     expect(recordOf(container('app-1', { status: 'paused' }), () => false)).toMatchObject({
       runs: true,
       down: false,
+      well: false,
     });
   });
 
