@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { parseReference } from '../../compose/reference.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
@@ -29,7 +30,9 @@ export function describeInstallation(installation: Installation, log: Log): void
   }
   if (followers.length > 0) {
     log.info(
-      `${and(followers.map(({ name }) => name))} shares a namespace with ${names}: it is recreated with it`,
+      followers.length > 1
+        ? `${and(followers.map(({ name }) => name))} share a namespace with ${names}: they are recreated with it`
+        : `${followers[0]?.name} shares a namespace with ${names}: it is recreated with it`,
     );
   }
 }
@@ -44,6 +47,6 @@ function describeReplicas({ name, containers }: ServiceFacts, left: readonly Con
 /** `v1.4.2`, or the tag where no version is known. */
 export const fromWord = ({ runningVersion, app }: Installation): string => {
   if (runningVersion) return `v${runningVersion}`;
-  const reference = app.containers[0]?.imageReference ?? '';
-  return reference.slice(reference.lastIndexOf(':') + 1) || 'an unknown version';
+  const reference = parseReference(app.containers[0]?.imageReference ?? '');
+  return reference === null ? 'an unknown version' : (reference.tag ?? 'latest');
 };

@@ -38,9 +38,13 @@ export const composeCommand = (project: ComposeProject): string =>
 /** Compose finds one file of a usual name and its override by itself, and no others. */
 function fileFlags({ directory, files, envFiles, profiles = [] }: ComposeProject): string[] {
   const names = files.map((file) => relative(directory, file));
-  const usual = /^(docker-)?compose(\.override)?\.ya?ml$/;
+  const [main = '', override = 'compose.override.yaml', ...more] = names;
+  const isFound =
+    more.length === 0 &&
+    /^(docker-)?compose\.ya?ml$/.test(main) &&
+    /^(docker-)?compose\.override\.ya?ml$/.test(override);
   return [
-    ...(names.every((name) => usual.test(name)) ? [] : names.flatMap((name) => ['-f', shellWord(name)])),
+    ...(isFound ? [] : names.flatMap((name) => ['-f', shellWord(name)])),
     ...envFiles.flatMap((file) => ['--env-file', shellWord(relative(directory, file))]),
     ...profiles.flatMap((profile) => ['--profile', shellWord(profile)]),
   ];

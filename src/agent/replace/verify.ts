@@ -126,8 +126,9 @@ export function changedOthers({ moved, containers }: Changeover, now: readonly C
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));
   const after = now.filter((container) => !names.has(serviceOf(container)));
-  return [
+  const changed = [
     ...before.filter(({ id }) => !after.some((container) => container.id === id)),
     ...after.filter(({ id }) => !before.some((record) => record.id === id)),
-  ].map(({ name }) => name);
+  ];
+  return [...new Set(changed.map(({ name }) => name))];
 }

@@ -116,6 +116,10 @@ describe('describeInstallation', () => {
     expect(lines(from).slice(1)).toEqual([
       'info: tail shares a namespace with app and worker: it is recreated with it',
     ]);
+    const two = installed(both, { followers: { tail: [container('tail-1')], vpn: [container('vpn-1')] } });
+    expect(lines(two).slice(1)).toEqual([
+      'info: tail and vpn share a namespace with app and worker: they are recreated with it',
+    ]);
   });
 });
 
@@ -123,6 +127,8 @@ it.each<[string | null, string, string]>([
   ['1.0.0', 'acme/svc:latest', 'v1.0.0'],
   [null, 'acme/svc:edge', 'edge'],
   [null, 'registry:5000/acme/svc:edge', 'edge'],
+  [null, 'localhost:5000/svc', 'latest'],
+  [null, `acme/svc:edge@sha256:${'a'.repeat(64)}`, 'edge'],
   [null, '', 'an unknown version'],
 ])('fromWord of version %s and %j is %s', (runningVersion, imageReference, expected) => {
   const services = { app: [container('app-1', { imageReference })], worker };

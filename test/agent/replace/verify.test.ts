@@ -45,12 +45,8 @@ describe('changedOthers', () => {
     ['another one is gone', [database], ['svc-cache-1']],
     ['another one was added', [...before, made('cache-2')], ['svc-cache-2']],
     ['another service was added', [...before, made('mailer-1')], ['svc-mailer-1']],
-    ['another one was replaced', [database, made('cache-1')], ['svc-cache-1', 'svc-cache-1']],
-    [
-      'all of that',
-      [made('cache-1'), made('mailer-1')],
-      ['svc-database-1', 'svc-cache-1', 'svc-cache-1', 'svc-mailer-1'],
-    ],
+    ['another one was replaced', [database, made('cache-1')], ['svc-cache-1']],
+    ['all of that', [made('cache-1'), made('mailer-1')], ['svc-database-1', 'svc-cache-1', 'svc-mailer-1']],
   ])('%s', (_, now, names) => {
     expect(changedOthers(replaced, now)).toEqual(names);
   });
