@@ -64,6 +64,12 @@ async function refuseLinkOutside(path: string): Promise<void> {
   });
 }
 
+/** @throws UpdateError not-a-file where there is something that is no regular file */
+export async function refuseOddFile(path: string): Promise<void> {
+  const found = await stat(path).catch(() => null);
+  if (found !== null && !found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
+}
+
 /** Null where it does not exist. */
 export async function readTextFileIfThere(path: string): Promise<TextFile | null> {
   try {

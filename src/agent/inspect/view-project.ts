@@ -15,7 +15,7 @@ import { startEarly } from '../process/start-early.ts';
 import { clusterFile, composeFile, isGenerated } from './installation.ts';
 import { learnFiles } from './learn-files.ts';
 import { checkEnvFiles, readMountedLinks } from './linked-files.ts';
-import { readTextFile, readTextFileIfThere } from './read-files.ts';
+import { readTextFile, readTextFileIfThere, refuseOddFile } from './read-files.ts';
 
 /** What compose and the files say of a project, with its secrets hidden from here on. */
 interface ProjectView {
@@ -80,6 +80,9 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
     const given = await paths.give(path);
     if (given) log.info(`${path} is mounted at ${given.to}: compose gets it under its own path`);
   }
+  // Before compose is asked: it would wait for ever for somebody to write into a pipe.
+  const byDefault = join(project.directory, '.env');
+  for (const path of [...project.files, ...project.envFiles, byDefault]) await refuseOddFile(path);
 }
 
 async function readFiles(project: ComposeProject): Promise<ProjectFiles> {

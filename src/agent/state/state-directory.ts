@@ -15,6 +15,10 @@ export async function openStateDirectory(directory: string): Promise<string> {
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
+    // Checked before owner and mode are set: what somebody else has put there keeps its own.
+    if (!(await stat(state)).isDirectory()) {
+      throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
+    }
     // Owner and mode are set even if the directory exists: a person may have made it, and its backups must be private.
     await giveToOwnerOfDirectory(state);
     await chmod(state, 0o700).catch(async (error) => {

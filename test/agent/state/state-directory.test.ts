@@ -128,6 +128,13 @@ describe('openStateDirectory', () => {
     },
   );
 
+  it('leaves the mode of a file that somebody has put there', async () => {
+    await writeFile(at(), 'mine', { mode: 0o644 });
+    await chmod(at(), 0o644);
+    await expect(openStateDirectory(directory)).rejects.toMatchObject({ code: 'not-a-file' });
+    expect((await stat(at())).mode & 0o777).toBe(0o644);
+  });
+
   it('fails where the compose directory is gone', async () => {
     await rm(directory, { recursive: true });
     await expect(openStateDirectory(directory)).rejects.toMatchObject({
