@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
 import { fileOf } from '../../compose/project-files.ts';
 import { inspectImages } from '../../engine/api/query.ts';
@@ -67,11 +67,13 @@ async function shippedByRunning(
 /** The generated files among the project's own, by `-f` or by `include`, and one that only lies beside them. */
 function wantedReleaseFiles({ project, files }: Installation): ReleaseFile[] {
   const included = files.composeFiles.flatMap((file) =>
-    readComposeFile(file).includes.flatMap(({ paths }) => paths.map(({ path }) => basename(path))),
+    readComposeFile(file).includes.flatMap(({ paths }) =>
+      paths.map(({ path }) => resolve(dirname(file.path), path)),
+    ),
   );
   return releaseFileNames.flatMap((name) => {
     const path = join(project.directory, name);
-    const isUsed = files.composeFiles.some((file) => file.path === path) || included.includes(name);
+    const isUsed = files.composeFiles.some((file) => file.path === path) || included.includes(path);
     return isUsed || fileOf(files, path) ? [{ name, isUsed }] : [];
   });
 }

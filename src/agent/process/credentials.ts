@@ -79,7 +79,10 @@ async function helperExists(name: string): Promise<boolean> {
 /** Passwords of a config.json, which must never reach a log. */
 function credentialSecrets(text: string): string[] {
   try {
-    const auths = Object.values(Object(JSON.parse(text)).auths ?? {}) as Record<string, unknown>[];
+    const auths = Object.values(Object(JSON.parse(text)).auths ?? {}).map(Object) as Record<
+      string,
+      unknown
+    >[];
     return auths.flatMap(({ auth, password, identitytoken }) => [
       ...(typeof auth === 'string'
         ? [

@@ -139,6 +139,11 @@ describe('takeReleaseFiles', () => {
       { ...projectFiles({ 'compose.yaml': includes }), linkedFiles },
       ['compose.yaml', 'compose.cluster.yaml'],
     ],
+    [
+      'not, but one of that name elsewhere, by include',
+      projectFiles({ 'compose.yaml': '# svc:generated\ninclude: [parts/compose.cluster.yaml]\n' }),
+      ['compose.yaml'],
+    ],
     ['alone', projectFiles({ 'compose.cluster.yaml': '# svc:generated\n' }), ['compose.cluster.yaml']],
     [
       'not at all',

@@ -123,6 +123,7 @@ describe('prepareConfig', () => {
     const auths = {
       'a.example': { password: 'one' },
       'b.example': { auth: 7 },
+      'none.example': null,
       'c.example': { password: 'two' },
     };
     expect((await prepared({ auths })).log.masked('one, two, three')).toBe('***, ***, three');
