@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { killAt, onEngineStep, onLine } from '../faults/kill.ts';
+import { killAt, onEngineStep, onFileChange } from '../faults/kill.ts';
 import { differs } from '../judge/differs.ts';
 import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
@@ -53,7 +53,9 @@ test('a run that is killed while the worker stops is told of by plan, and finish
 test('files that a killed run has written are put back before another target is tried', async () => {
   const instance = await createInstance({ kind: 'generated' });
   const before = await look(instance);
-  const { run } = await killAt(onLine('write'), instance, () => instance.startUpdate(['--target', 'v1.1.0']));
+  const { run } = await killAt(onFileChange('compose.yaml'), instance, () =>
+    instance.startUpdate(['--target', 'v1.1.0']),
+  );
   await run.done;
   expect(JSON.parse(await instance.read('.svc-updater/journal.json'))).toMatchObject({ phase: 'write' });
   expect((await instance.snapshot()).files).not.toEqual(before.files);
@@ -80,7 +82,9 @@ test('files of which compose rejects the half-written mix are put back before it
     }),
   });
   const before = await look(instance);
-  const { run } = await killAt(onLine('write'), instance, () => instance.startUpdate(['--target', 'v1.1.0']));
+  const { run } = await killAt(onFileChange('compose.yaml'), instance, () =>
+    instance.startUpdate(['--target', 'v1.1.0']),
+  );
   await run.done;
   const journal = JSON.parse(await instance.read('.svc-updater/journal.json'));
   expect(journal).toMatchObject({ phase: 'write' });

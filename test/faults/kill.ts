@@ -166,6 +166,17 @@ export function onDiskChange(k: number, seen: (name: string) => void = () => {})
   };
 }
 
+/** As soon as that file of the compose directory is another: a log line comes later, through the engine. */
+export function onFileChange(file: string): Moment {
+  return {
+    name: `at the change of ${file}`,
+    watch: (instance, now) =>
+      onDiskChange(Number.POSITIVE_INFINITY, (name) => {
+        if (name === file) now(`change of ${file}`);
+      }).watch(instance, now),
+  };
+}
+
 /** How many of those steps a good run takes, and a few more. */
 export const engineSteps = 16;
 const steps = new Set(['create', 'start', 'kill', 'stop', 'die', 'destroy', 'rename']);
