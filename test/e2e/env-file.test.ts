@@ -188,7 +188,7 @@ test('an edited variable is worth exactly the new value to compose, and no other
   const wanted = 'v9.8.7-rc.1+b';
   const edited = fc
     .sample(anyEnvFiles, { seed: seed + 1, numRuns: 140 * scale })
-    .filter((envFiles) => ours(values(...envFiles)) !== null)
+    .filter((envFiles) => ours(values(...envFiles)) !== null && !holdsUntaken(values(...envFiles)))
     .flatMap((envFiles) => {
       const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
       const holder = files.findLast((file) => assigns(file, 'V')) ?? files.at(-1);
@@ -253,6 +253,37 @@ function ours({ envFiles, templates }: Question): Answer {
  * Compose reads the env files of its command line a second time, with all that they set in its environment: a variable
  * that is required, given, and emptied further down, it misses then. Rare enough to leave to compose.
  */
+/**
+ * Whether a default that is not taken could be rejected: compose 5 does not look at it, an older one resolves it. The
+ * older one's rejection is then no difference, for a run tells it before it reads anything itself.
+ */
+function holdsUntaken({ envFiles, templates }: Question): boolean {
+  const values = envFiles.flatMap((text) =>
+    findAssignments(text).flatMap(({ start, end, quote }) => (quote === "'" ? [] : [text.slice(start, end)])),
+  );
+  return [...Object.values(templates), ...values].some(
+    (text) => /\$\{[^}]*\$/.test(text) && failsSomehow(text),
+  );
+}
+
+/** Whether any part of the text fails, with some of its variables set and the others not. */
+function failsSomehow(text: string): boolean {
+  const parts = [...text.matchAll(/\$/g)].map(({ index }) => text.slice(index));
+  const mentioned = [...new Set([...text.matchAll(/\$\{?(\w+)/g)].map(([, name]) => name))];
+  return parts.some((part) =>
+    Array.from({ length: 2 ** mentioned.length }, (_, bits) => bits).some((bits) => {
+      const isSet = (name: string) => (bits >> mentioned.indexOf(name)) % 2 === 1;
+      const lookup = (name: string) => (isSet(name) ? trace('x', '/x', 0, { via: 'text' }) : null);
+      try {
+        interpolate(trace(part, '/compose.yaml', 0, { via: 'text' }), lookup, 'here');
+        return false;
+      } catch {
+        return true;
+      }
+    }),
+  );
+}
+
 function missesLater({ envFiles }: Question): boolean {
   try {
     const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
@@ -295,16 +326,25 @@ async function expectSame(
   most: { rejected?: number; alone?: number } = {},
 ): Promise<void> {
   const all = questions.map((question) => ({ question, answer: ours(question) }));
-  const accepted = all.filter(({ question, answer }) => answer !== null && !missesLater(question));
+  const both = all.filter(({ question, answer }) => answer !== null && !missesLater(question));
+  const [accepted, arguable] = [false, true].map((is) =>
+    both.filter(({ question }) => holdsUntaken(question) === is),
+  ) as [typeof both, typeof both];
   const rejected = all.filter(({ answer }) => answer === null).slice(0, most.rejected);
   expect(Math.min(accepted.length, rejected.length)).toBeGreaterThan(10);
-  const expected = new Map([...accepted, ...rejected].map(({ question, answer }) => [question, answer]));
-  const alone = [...accepted.slice(0, most.alone ?? 0), ...rejected].map(({ question }) => question);
+  const untaken = new Set(arguable.slice(0, 60).map(({ question }) => question));
+  const asked = [...accepted, ...rejected, ...arguable.slice(0, 60)];
+  const expected = new Map(asked.map(({ question, answer }) => [question, answer]));
+  const alone = [
+    ...untaken,
+    ...[...accepted.slice(0, most.alone ?? 0), ...rejected].map(({ question }) => question),
+  ];
   await inBoth(
     [...expected.keys()],
     async (asked, answers, where) => {
       const differences = asked
         .map((question, i) => ({ question, ours: expected.get(question), compose: answers[i] }))
+        .filter(({ question, compose }) => compose !== null || !untaken.has(question))
         .filter(({ ours: mine, compose }) => JSON.stringify(mine) !== JSON.stringify(compose))
         .map((difference) => shown(difference))
         .sort((a, b) => a.length - b.length);
