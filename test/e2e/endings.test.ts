@@ -334,7 +334,7 @@ describe('4: recreate fails before anything new has started, and the old version
       exitCode: 4,
       says: ['nothing of the new version has started: the old one is brought back'],
       ends: [
-        'failed: the other files are as they were and v1.0.0 runs again; ',
+        'failed (recreate-failed): the other files are as they were and v1.0.0 runs again; ',
         `${join(instance.directory, '.env')} was saved by somebody meanwhile and left alone: the next docker compose up starts ${instance.image}:v1.1.3. `,
         hint,
       ],
@@ -467,7 +467,7 @@ describe('5: the new version has started and is not well', () => {
       exitCode: 5,
       says: [/ERROR verify \S+-app-1 is /, /the last \d+ lines of /],
       ends: [
-        `broken: nothing was changed: ${version} runs already and is not well. See docker compose`,
+        `broken (not-well): nothing was changed: ${version} runs already and is not well. Next: See docker compose`,
         /docker compose .*up -d --no-deps app worker/,
       ],
     });

@@ -403,6 +403,10 @@ describe.concurrent('bump moves the version and nothing else', () => {
 
 const byHand = 'Change the version there by hand, then docker compose pull && docker compose up -d.';
 const mend = 'Mend the file until docker compose config accepts it, then run the update again.';
+const mergesNone =
+  'This compose merges no service with an included one of its name: move what the main file says of it to ' +
+  'compose.override.yaml, which may override it, start the instance once with docker compose up -d, then run the ' +
+  'update again.';
 const putThere = 'Put the file there, or take the line out.';
 const saveCopy = 'Save that file in the compose directory and name the copy there, then run it again.';
 const ownVariable = 'Give the version a variable of its own there, then run it again.';
@@ -491,7 +495,7 @@ const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
   'a service that is included and written': [
     { files: { 'compose.yaml': `include: [a.yaml]\n${app('svc:v1.4.2')}`, 'a.yaml': app('svc:v1.4.3') } },
     'compose rejects the project: services.app conflicts with imported resource',
-    mend,
+    mergesNone,
   ],
   'escapes in the tag': [
     image('"svc:\\x761.4.2"'),

@@ -98,7 +98,9 @@ test('a network that compose has given a hash', async () => {
     says: [
       /network \S+_internal was edited in the files since the instance was started: replacing app and worker would/,
     ],
-    ends: ['refused: nothing was changed, v1.0.0 runs on. Apply the edit with docker compose -p'],
+    ends: [
+      'refused (network-edited): nothing was changed, v1.0.0 runs on. Next: Apply the edit with docker compose -p',
+    ],
   };
   const edited = text.replace('  internal:\n', '  internal:\n    enable_ipv6: false\n');
   await instance.write('compose.yaml', edited);
@@ -115,7 +117,7 @@ test('a network that compose has given a hash', async () => {
   expectWords(failed, {
     exitCode: 4,
     says: ['compose could not replace app', /\S+-app-1 is in network \S+_internal again/],
-    ends: ['failed: the files are as they were and v1.0.0 runs again.'],
+    ends: ['failed (recreate-failed): the files are as they were and v1.0.0 runs again.'],
   });
   expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
   expect(await networks(instance)).toEqual(inside);
@@ -128,7 +130,7 @@ test('a network that compose has given a hash', async () => {
   expectWords(await bad.done, {
     exitCode: 4,
     says: [`${worker} is in network ${instance.project}_internal again`],
-    ends: ['failed: the files are as they were and v1.0.0 runs again.'],
+    ends: ['failed (recreate-failed): the files are as they were and v1.0.0 runs again.'],
   });
   expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
   expect(await networks(instance)).toEqual(inside);
@@ -144,7 +146,7 @@ test('a network that compose has given a hash', async () => {
   expectWords(rejected, {
     exitCode: 4,
     says: ['compose could not replace app'],
-    ends: ['failed: the files are as they were and v1.0.0 runs again.'],
+    ends: ['failed (recreate-failed): the files are as they were and v1.0.0 runs again.'],
   });
   expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
 

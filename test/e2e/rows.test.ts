@@ -27,6 +27,8 @@ interface Step extends ExpectedUpdate, ExpectedLog {
   edit?: (instance: Instance) => Promise<unknown>;
   /** Null for none. */
   target: string | null;
+  /** Flags beside it. */
+  accept?: string[];
 }
 
 /** Updates of one instance, one after the other. */
@@ -61,7 +63,7 @@ async function tell({ instance: options, steps }: Story, { onTestFinished }: Tes
     }
     await publishAll(instance, step.publish ?? (step.target?.startsWith('v') ? { [step.target]: {} } : {}));
     await step.edit?.(instance);
-    await updateWell(instance, args(step.target), step);
+    await updateWell(instance, [...args(step.target), ...(step.accept ?? [])], step);
   }
 }
 
@@ -152,7 +154,7 @@ describe('user-written', () => {
       ],
     },
     {
-      name: 'a canary of a release in the default of a variable that nobody sets, then bumped by hand and not applied',
+      name: 'a canary of a release in the default of a variable that nobody sets, then bumped by hand and accepted',
       instance: { ...alone, kind: 'default-tag', tag: 'v1.1.0-canary.2' },
       steps: [
         {
@@ -160,7 +162,16 @@ describe('user-written', () => {
           version: 'v1.1.0',
           changed: { 'compose.yaml': set('v1.1.0-canary.2', 'v1.1.0') },
         },
-        { edit: rewrite('compose.yaml', set('v1.1.0', 'v1.2.0')), target: 'v1.2.0', version: 'v1.2.0' },
+        // A shell may as well have set v1.1.0: the files alone do not tell.
+        {
+          edit: rewrite('compose.yaml', set('v1.1.0', 'v1.2.0')),
+          target: 'v1.2.0',
+          accept: ['--accept-drift'],
+          version: 'v1.2.0',
+          warns: ['app', 'worker'].map(
+            (service) => new RegExp(`^accepted: ${service}: the files say .*no file sets SVC_VERSION`),
+          ),
+        },
       ],
     },
     {
