@@ -15,7 +15,7 @@ import { findUnsetConfigs } from './find-unset-configs.ts';
 import { adviceFor, type Finding, judgeDifference } from './judge-drift.ts';
 import { readWritten } from './read-written.ts';
 import { shapeOf } from './shape.ts';
-import { type SetValue, unsetIn } from './written-text.ts';
+import { type SetValue, unsetInAll } from './written-text.ts';
 
 /**
  * Holds what `up` would send against every container that would be recreated. What would be lost is refused, unless it
@@ -87,7 +87,7 @@ async function findLosses(
   const written = await readWritten(installation);
   const judged = differences.map(async (difference) => {
     const texts = await written.textsOf(name, difference);
-    const unset = [...new Set(texts.flatMap((text) => unsetIn(text, setTo)))];
+    const unset = unsetInAll(texts, setTo);
     return judgeDifference(name, difference, { unset, isUnwritten: texts.length === 0, home: homedir() });
   });
   const texts = await written.textsOf(name, { section: 'image', item: '' });

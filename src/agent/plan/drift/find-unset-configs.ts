@@ -2,9 +2,9 @@ import { readContainerFile } from '../../../engine/api/container-file.ts';
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Installation, ServiceFacts } from '../../inspect/installation.ts';
-import type { Finding } from './judge-drift.ts';
+import { type Finding, lossWithout } from './judge-drift.ts';
 import { readWritten } from './read-written.ts';
-import { type SetValue, unsetIn } from './written-text.ts';
+import { type SetValue, unsetInAll } from './written-text.ts';
 
 const maxBytes = 1024 * 1024;
 
@@ -28,15 +28,14 @@ export async function findUnsetConfigs(
   const found = await Promise.all(
     inline.map(async (config): Promise<Finding[]> => {
       const texts = written.textsOfConfig(config.source);
-      const variables = [...new Set(texts.flatMap((text) => unsetIn(text, setTo)))];
+      const variables = unsetInAll(texts, setTo);
       if (variables.length === 0) return [];
       const [path = ''] = copiedPaths({ configs: [config] });
       const file = await readContainerFile(engine, container.id, path, maxBytes);
       const content = model.configs?.[config.source]?.content ?? '';
       // Compose prints a dollar as two.
       if (typeof file === 'string' || file.content.toString() === content.replaceAll('$$', '$')) return [];
-      const sentence = `${name}: config ${config.source} would change (no file sets ${variables.join(' and ')})`;
-      return [{ sentence, isLoss: true, remedy: { kind: 'set', variables } }];
+      return [lossWithout(variables, `${name}: config ${config.source} would change`)];
     }),
   );
   return found.flat();

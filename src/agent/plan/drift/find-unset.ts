@@ -1,6 +1,6 @@
 import type { Model } from '../../../engine/cli/compose.ts';
-import type { Finding } from './judge-drift.ts';
-import { type SetValue, unsetIn } from './written-text.ts';
+import { type Finding, lossWithout } from './judge-drift.ts';
+import { type SetValue, unsetInAll } from './written-text.ts';
 
 /** Secrets and configs of a service that are made of a variable that no file sets: compose would start it without. */
 export function findUnsetSecrets(model: Model, service: string, setTo: SetValue): Finding[] {
@@ -9,8 +9,7 @@ export function findUnsetSecrets(model: Model, service: string, setTo: SetValue)
     (own?.[kind] ?? []).flatMap(({ source }): Finding[] => {
       const variable = model[kind]?.[source]?.environment;
       if (!variable || setTo(variable) !== null) return [];
-      const sentence = `${service}: ${kind.slice(0, -1)} ${source} would be lost (no file sets ${variable})`;
-      return [{ sentence, isLoss: true, remedy: { kind: 'set', variables: [variable] } }];
+      return [lossWithout([variable], `${service}: ${kind.slice(0, -1)} ${source} would be lost`)];
     }),
   );
 }
@@ -25,8 +24,7 @@ export function findUnsetImage(
   setTo: SetValue,
 ): Finding[] {
   if (inFiles === undefined || inFiles === running || isId.test(running)) return [];
-  const variables = [...new Set(texts.flatMap((text) => unsetIn(text, setTo)))];
+  const variables = unsetInAll(texts, setTo);
   if (variables.length === 0) return [];
-  const sentence = `${service}: the files say ${inFiles}, not ${running} (no file sets ${variables.join(' and ')})`;
-  return [{ sentence, isLoss: true, remedy: { kind: 'set', variables } }];
+  return [lossWithout(variables, `${service}: the files say ${inFiles}, not ${running}`)];
 }

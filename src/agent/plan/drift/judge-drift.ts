@@ -18,6 +18,15 @@ export interface Finding {
   remedy: Remedy;
 }
 
+/** What would be taken because only a shell had these variables. */
+export const lossWithout = (variables: readonly string[], sentence: string): Finding => ({
+  sentence: `${sentence}${noFileSets(variables)}`,
+  isLoss: true,
+  remedy: { kind: 'set', variables },
+});
+
+const noFileSets = (variables: readonly string[]): string => ` (no file sets ${variables.join(' and ')})`;
+
 /** What the files tell of a difference. */
 export interface WrittenFacts {
   /** Variables in its text that no file sets; only a shell can have had them. */
@@ -33,7 +42,7 @@ const ofEveryShell = ['HOME', 'PWD'];
 
 /** Decides what is a loss, and what helps (docs/contract.md 4.2). */
 export function judgeDifference(service: string, difference: Difference, facts: WrittenFacts): Finding {
-  const unset = facts.unset.length > 0 ? ` (no file sets ${facts.unset.join(' and ')})` : '';
+  const unset = facts.unset.length > 0 ? noFileSets(facts.unset) : '';
   return {
     sentence: `${service}: ${sentenceOf(difference)}${unset}`,
     isLoss: facts.unset.length > 0 || isTaken(difference),

@@ -82,6 +82,11 @@ function textsIn(value: unknown): string[] {
 /** The value of a variable as the files set it; null where none does. */
 export type SetValue = (name: string) => string | null;
 
+/** What `unsetIn` finds in any of these texts, each once. */
+export const unsetInAll = (texts: readonly string[], setTo: SetValue): string[] => [
+  ...new Set(texts.flatMap((text) => unsetIn(text, setTo))),
+];
+
 /** Variables that a text needs, or would take if they were set, and that no file sets. */
 export function unsetIn(text: string, setTo: SetValue): string[] {
   const unset: string[] = [];
