@@ -10,9 +10,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { heartbeatMs } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { seconds } from '../log/words.ts';
-import { type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
-
-const lookEveryMs = 500;
+import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
 
 /** What the engine has of a project where no compose call is replacing anything. */
 export interface QuietProject extends ProjectContainers {

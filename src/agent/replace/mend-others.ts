@@ -11,9 +11,7 @@ import { heartbeatMs } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import type { Changeover } from '../state/changeover.ts';
 import { giveNames } from './leftovers.ts';
-import { patienceMs, stillMs } from './others-watch.ts';
-
-const lookEveryMs = 500;
+import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
 
 /**
  * Starts what another compose call has begun to replace, among the services that do not move, and has left down: such a

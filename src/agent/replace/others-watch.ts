@@ -6,6 +6,8 @@ import { and } from '../log/words.ts';
 export const stillMs = 30_000;
 /** So long at most is another's call waited for. */
 export const patienceMs = 120_000;
+/** How often the engine is asked meanwhile. */
+export const lookEveryMs = 500;
 
 /** Whether somebody else's compose call seems to be replacing containers. */
 export type OthersVerdict =
