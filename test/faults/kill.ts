@@ -132,36 +132,11 @@ export function onDiskChange(k: number, seen: (name: string) => void = () => {})
     name: `at change ${k} on the disk`,
     watch: async ({ directory }, now) => {
       let count = 0;
-      const watchers = new Map<string, FSWatcher>();
-      const look = (path: string, under: string) => {
-        if (watchers.has(path)) return;
-        try {
-          const watcher = watch(path, (event, file) => {
-            const name = join(under, file ?? '');
-            if (name === '.svc-updater') look(join(path, '.svc-updater'), '.svc-updater');
-            if (name === '.svc-updater/backup') look(join(path, 'backup'), name);
-            // A new name or one that is gone; the copy of the log, and what stands still, are no step of the update.
-            if (event !== 'rename' || /last-run\.log$|\.gitignore$|^data|\.svc-updater$/.test(name)) return;
-            // Its temporary file has gone in the same moment.
-            if (name.endsWith('/journal.json')) return;
-            count++;
-            seen(name);
-            if (count === k) now(`change ${k} on the disk: ${name}`);
-          });
-          watcher.on('error', () => {});
-          watchers.set(path, watcher);
-        } catch {
-          // Not there yet: its parent tells when it is.
-        }
-      };
-      look(directory, '');
-      look(join(directory, '.svc-updater'), '.svc-updater');
-      look(join(directory, '.svc-updater', 'backup'), '.svc-updater/backup');
-      return {
-        stop: () => {
-          for (const watcher of watchers.values()) watcher.close();
-        },
-      };
+      return watchChanges(directory, (name) => {
+        count++;
+        seen(name);
+        if (count === k) now(`change ${k} on the disk: ${name}`);
+      });
     },
   };
 }
@@ -170,10 +145,42 @@ export function onDiskChange(k: number, seen: (name: string) => void = () => {})
 export function onFileChange(file: string): Moment {
   return {
     name: `at the change of ${file}`,
-    watch: (instance, now) =>
-      onDiskChange(Number.POSITIVE_INFINITY, (name) => {
+    watch: async ({ directory }, now) =>
+      watchChanges(directory, (name) => {
         if (name === file) now(`change of ${file}`);
-      }).watch(instance, now),
+      }),
+  };
+}
+
+/** Tells of each name that comes or goes in the compose directory and in what the updater keeps there. */
+function watchChanges(directory: string, changed: (name: string) => void): Watching {
+  const watchers = new Map<string, FSWatcher>();
+  const look = (path: string, under: string) => {
+    if (watchers.has(path)) return;
+    try {
+      const watcher = watch(path, (event, file) => {
+        const name = join(under, file ?? '');
+        if (name === '.svc-updater') look(join(path, '.svc-updater'), '.svc-updater');
+        if (name === '.svc-updater/backup') look(join(path, 'backup'), name);
+        // A new name or one that is gone; the copy of the log, and what stands still, are no step of the update.
+        if (event !== 'rename' || /last-run\.log$|\.gitignore$|^data|\.svc-updater$/.test(name)) return;
+        // Its temporary file has gone in the same moment.
+        if (name.endsWith('/journal.json')) return;
+        changed(name);
+      });
+      watcher.on('error', () => {});
+      watchers.set(path, watcher);
+    } catch {
+      // Not there yet: its parent tells when it is.
+    }
+  };
+  look(directory, '');
+  look(join(directory, '.svc-updater'), '.svc-updater');
+  look(join(directory, '.svc-updater', 'backup'), '.svc-updater/backup');
+  return {
+    stop: () => {
+      for (const watcher of watchers.values()) watcher.close();
+    },
   };
 }
 
