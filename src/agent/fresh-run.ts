@@ -8,7 +8,7 @@ import { describeInstallation, fromWord } from './inspect/describe.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { type Installation, movedServices } from './inspect/installation.ts';
 import { type Ending, endingOf, endWell } from './log/ending.ts';
-import { seconds } from './log/words.ts';
+import { and, seconds } from './log/words.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDefinitions } from './plan/check-definitions.ts';
 import { describePlan } from './plan/describe.ts';
@@ -225,7 +225,15 @@ async function endUnchanged(
   }
   log.enter('done');
   for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
-  const runs = whatRuns(plan, filePlan, images);
+  const services = installation === null ? [] : movedServices(installation);
+  const stopped = services.filter(({ running }) => running === 0).map(({ name }) => name);
+  const alone = services
+    .filter(({ running }) => running > 0)
+    .flatMap(({ containers }) => containers.filter((each) => !isUp(each)).map(({ name }) => name));
+  const down = [...stopped, ...alone];
+  const runs = whatRuns(plan, filePlan, images, stopped);
   const took = seconds(performance.now() - beganAt);
-  return endWell(log, 'unchanged', `unchanged: ${runs} already; nothing to do (${took})`, { to: plan.goal });
+  const left = down.length === 0 ? '' : `, ${and(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
+  const message = `unchanged: ${runs} already${left}; nothing to do (${took})`;
+  return endWell(log, 'unchanged', message, { to: plan.goal });
 }

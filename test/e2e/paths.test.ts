@@ -371,6 +371,8 @@ describe('what runs', () => {
     expect(worker?.status).not.toBe('running');
     expect(worker?.reference).toBe(`${instance.image}:v1.1.0`);
     expect(await instance.boots()).not.toContain('worker v1.1.0');
+    const { lines } = await findUnchanged(instance, toNext);
+    expect(lines.at(-1)?.message).toContain('unchanged: app runs v1.1.0 already, worker is stopped; nothing');
   });
 
   test('services of other names, by options and by environment', async () => {

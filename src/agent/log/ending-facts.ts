@@ -12,6 +12,8 @@ export interface EndingFacts {
   halfDone: string | null;
   /** Containers may have been replaced. */
   touched: boolean;
+  /** No container of the app is up, nor is it to be where everything is as it was before the run. */
+  isStopped?: boolean;
   /** Written files that were not put back, as somebody has saved them meanwhile. */
   leftAlone?: LeftAlone;
 }

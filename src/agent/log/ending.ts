@@ -131,9 +131,13 @@ function stateAfter({ code, outcome }: UpdateError, facts: EndingFacts): string 
   // What runs now, somebody else has decided.
   if (code === 'containers-changed')
     return 'nothing was changed by this run, and what was done meanwhile stands';
-  if (facts.touched) return `${files(facts)} and ${running(facts)} runs again${saved(facts)}`;
+  if (facts.touched) {
+    return `${files(facts)} and ${running(facts)} ${facts.isStopped ? stopped : 'runs again'}${saved(facts)}`;
+  }
   return nothingChanged(facts);
 }
+
+const stopped = 'is stopped as before';
 
 const files = ({ leftAlone }: EndingFacts): string =>
   leftAlone ? 'the other files are as they were' : 'the files are as they were';
@@ -151,9 +155,10 @@ function saved({ leftAlone }: EndingFacts): string {
 
 /** A run that ends early does not know yet what runs, and `bump` never does. */
 function nothingChanged(facts: EndingFacts): string {
-  const { version, halfDone } = facts;
+  const { version, halfDone, isStopped } = facts;
   if (halfDone) return `nothing was changed by this run, and ${halfDone}`;
-  const what = version === null ? 'nothing was changed' : `nothing was changed, ${version} runs on`;
+  const stands = isStopped ? stopped : 'runs on';
+  const what = version === null ? 'nothing was changed' : `nothing was changed, ${version} ${stands}`;
   return `${what}${saved(facts)}`;
 }
 

@@ -12,10 +12,19 @@ export function reached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): 
   return filePlan.version ? `${tag} (v${filePlan.version})` : tag;
 }
 
-/** What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. */
-export function whatRuns(plan: UpdatePlan, filePlan: FilePlan, images: ReadonlyMap<string, Image>): string {
+/**
+ * What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. Of those that
+ * stay stopped nothing is said.
+ */
+export function whatRuns(
+  plan: UpdatePlan,
+  filePlan: FilePlan,
+  images: ReadonlyMap<string, Image>,
+  stopped: readonly string[] = [],
+): string {
   const byWord = new Map<string, string[]>();
   for (const move of movesOf(plan)) {
+    if (stopped.includes(move.service)) continue;
     const version = versionOf(move, filePlan, images);
     const floating = version ? `${move.tag} (v${version})` : move.tag;
     const word = parseTag(move.tag).kind === 'release' ? plan.goal : floating;

@@ -2,7 +2,13 @@ import { fromWord } from '../inspect/describe.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { type EndingFacts, nothingKnown } from '../log/ending-facts.ts';
-import { endingFactsOf, type Journal, type JournalData, pendingSentence } from '../state/journal.ts';
+import {
+  endingFactsOf,
+  isAppStopped,
+  type Journal,
+  type JournalData,
+  pendingSentence,
+} from '../state/journal.ts';
 import type { Lock } from '../state/lock.ts';
 
 /** What a run has got hold of so far; its end gives it back, and tells of the instance by it. */
@@ -41,6 +47,9 @@ export function endingFacts({ earlier, installation, journal }: RunHandles): End
       services: movedServices(installation).map(({ name }) => name),
       halfDone,
       touched: journal !== null && journal.data.changeover !== null,
+      ...((journal?.data.changeover ? isAppStopped(journal.data) : installation.app.running === 0) && {
+        isStopped: true,
+      }),
       ...(journal?.data.leftAlone && { leftAlone: journal.data.leftAlone }),
     };
   }

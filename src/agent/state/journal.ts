@@ -183,8 +183,15 @@ export const endingFactsOf = (data: JournalData, halfDone: string | null = null)
   services: data.changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name) ?? data.services,
   halfDone,
   touched: data.changeover !== null,
+  ...(isAppStopped(data) && { isStopped: true }),
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
+
+/** No container of the app ran before that run, nor was one meant to. */
+export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
+  const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
+  return own.length > 0 && own.every(({ runs }) => !runs);
+}
 
 /** A journal with something left to do, for those who only tell of it; null also where it may not be read. */
 export async function pendingJournal(state: string): Promise<JournalData | null> {

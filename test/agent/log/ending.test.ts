@@ -47,6 +47,16 @@ it('does not name a version it does not know', () => {
   );
 });
 
+it('does not say that it runs where the app was stopped', () => {
+  const stopped = { ...known, isStopped: true };
+  expect(ending(new UpdateError('pull-unknown', 'x'), stopped).last).toMatch(
+    /^failed \(pull-unknown\): nothing was changed, v1\.4\.2 is stopped as before\. Next: /,
+  );
+  expect(ending(new UpdateError('recreate-failed', 'x'), { ...stopped, touched: true }).last).toMatch(
+    /^failed \(recreate-failed\): the files are as they were and v1\.4\.2 is stopped as before\. Next: /,
+  );
+});
+
 it('says after recreate that the old version is back', () => {
   expect(ending(new UpdateError('recreate-failed', 'x'), touched).last).toMatch(
     /^failed \(recreate-failed\): the files are as they were and v1\.4\.2 runs again\. Next: See /,

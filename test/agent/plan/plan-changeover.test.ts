@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planChangeover } from '../../../src/agent/plan/plan-changeover.ts';
-import type { MovedService } from '../../../src/agent/state/changeover.ts';
+import type { ContainerRecord, MovedService } from '../../../src/agent/state/changeover.ts';
 import type { ModelService } from '../../../src/engine/cli/compose.ts';
 import { container, record } from '../../build.ts';
 import { composeText, filePlan, imageOf, installed, planTo } from '../../build-plan.ts';
@@ -16,7 +16,11 @@ const images = new Map([
 ]);
 const containers = ['app-1', 'worker-1', 'tail-1', 'db-1'].map((place) => record(container(place)));
 
-function changeoverOf(references: Record<string, string>, worker: ModelService = {}) {
+function changeoverOf(
+  references: Record<string, string>,
+  worker: ModelService = {},
+  records: readonly ContainerRecord[] = containers,
+) {
   const plan = filePlan({
     references: new Map(Object.entries(references)),
     model: { name: 'svc', services: { app: {}, worker } },
@@ -24,7 +28,7 @@ function changeoverOf(references: Record<string, string>, worker: ModelService =
     newServices: ['cache'],
     changedServices: [],
   });
-  return planChangeover(from, planTo('v1.1.0', from), plan, { images, containers, from: 'v1.0.0' });
+  return planChangeover(from, planTo('v1.1.0', from), plan, { images, containers: records, from: 'v1.0.0' });
 }
 
 const goals = { app: 'acme/svc:v1.1.0', worker: 'acme/worker:v1.1.0' };
@@ -53,6 +57,13 @@ describe('planChangeover', () => {
         changedServices: [],
       },
     });
+  });
+
+  it('does not say of a worker that stays stopped that it runs', () => {
+    const records = containers.map((each) => ({ ...each, runs: each.service !== 'worker' }));
+    expect(changeoverOf(goals, {}, records).words.runs).toBe('app runs v1.1.0');
+    const app = containers.map((each) => ({ ...each, runs: each.service !== 'app' }));
+    expect(changeoverOf(goals, {}, app).words.runs).toBe('app and worker run v1.1.0');
   });
 
   it.each<[string, Record<string, string>, MovedService['image']]>([

@@ -68,6 +68,11 @@ describe('whatRuns', () => {
     expect(whatRuns(plan, files, images)).toBe(expected);
   });
 
+  it('says nothing of what stays stopped', () => {
+    const { plan, files, images } = facts(['v1.0.0', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0']);
+    expect(whatRuns(plan, files, images, ['worker'])).toBe('app runs v1.1.0');
+  });
+
   it('looks at the image that the new files name', () => {
     const { plan, images } = facts(['latest'], null, ['1.1.0']);
     const files = filePlan({ references: new Map([['app', 'acme/next:latest']]) });

@@ -59,6 +59,8 @@ describe('endingFacts', () => {
   const halfDone =
     'the update to v1.1.0 of 2026-11-21 10:42:07 UTC was interrupted in recreate: app and worker may be half replaced';
 
+  const stopped = { ...inspected, app: { ...inspected.app, running: 0 } };
+  const touchedNow = { ...seen, touched: true };
   const goesOn = { journal: journal(half) };
   it.each<[situation: string, Partial<RunHandles>, EndingFacts]>([
     ['nothing is known', {}, nothingKnown],
@@ -66,7 +68,9 @@ describe('endingFacts', () => {
     ['the instance was inspected', { installation: inspected }, seen],
     ['its images do not tell their version', { installation: unknown }, ofJournal],
     ['the run has a journal', { installation: inspected, journal: journal() }, seen],
-    ['it replaces containers', { installation: inspected, ...goesOn }, { ...seen, touched: true }],
+    ['its app is stopped', { installation: stopped }, { ...seen, isStopped: true }],
+    ['its app was started before it was replaced', { installation: stopped, ...goesOn }, touchedNow],
+    ['it replaces containers', { installation: inspected, ...goesOn }, touchedNow],
     ['it goes on with another', goesOn, { ...ofHalf, touched: true }],
     ['it had nothing replaced yet', { journal: journal() }, ofJournal],
 

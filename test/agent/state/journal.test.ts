@@ -16,7 +16,15 @@ import {
   setAside,
 } from '../../../src/agent/state/journal.ts';
 import type { Outcome } from '../../../src/progress/outcome.ts';
-import { blueprint, changeover, ending as ended, movedService, project } from '../../build.ts';
+import {
+  blueprint,
+  changeover,
+  container,
+  ending as ended,
+  movedService,
+  project,
+  record,
+} from '../../build.ts';
 
 let state = '';
 let restored = 0;
@@ -179,6 +187,19 @@ describe('endingFactsOf', () => {
   it.each<[string, Partial<JournalData>, changes: Partial<EndingFacts>]>([
     ['has what was asked for before any container is replaced', {}, {}],
     ['has what is replaced, and no follower', { changeover: changeover({ moved }) }, ofApps],
+    [
+      'has that the app was stopped',
+      { containers: [record(container('app-1'), { runs: false }), record(container('worker-1'))] },
+      { isStopped: true },
+    ],
+    [
+      'has what was found right before containers are replaced',
+      {
+        containers: [record(container('app-1'), { runs: false })],
+        changeover: changeover({ moved, containers: [record(container('app-1'))] }),
+      },
+      ofApps,
+    ],
     ['has no worker that is not there', { changeover: onlyApp }, { services: ['app'], touched: true }],
   ])('%s', (_, changes, expected) => {
     const said = { ...facts, ...expected };
