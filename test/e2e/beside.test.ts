@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { execa } from 'execa';
+import { expect, onTestFinished, test } from 'vitest';
 import { findContainers } from '../rig/engine-api.ts';
-import { shareInstance } from './support/attempt.ts';
+import { expectWords, shareInstance } from './support/attempt.ts';
+import { fastClock } from './support/fast-clock.ts';
 import type { Instance } from './support/instance.ts';
 
 // An operator's own compose call beside an update. Whichever way the two meet, every service ends with its containers.
@@ -13,9 +15,10 @@ const patient = 'depends_on: { app: { condition: service_healthy } }';
 
 /** One instance for all: it goes upward, release by release, and each takes 2 s to stop. */
 const shared = shareInstance({
-  text: { extra: { db: slow(4), worker: patient } },
+  text: { extra: { app: 'stop_grace_period: 5m', db: slow(4), worker: patient } },
   release: stopDelay,
   publish: [],
+  env: 'COMPOSE_REMOVE_ORPHANS=true\n',
 });
 
 /** The operator's call, once it has made the container that is to take the other's place. */
@@ -29,10 +32,31 @@ async function replaceByHand(
     .then(() => 'well', String);
   for (let tries = 0; tries < 200; tries++) {
     const names = (await findContainers(instance.project)).map(({ Name }) => Name.slice(1));
-    if (names.some((name) => /^[0-9a-f]{12}_/.test(name) && name.includes(`-${service}-`))) return { ended };
+    if (names.some((name) => isTemporary(name, service))) return { ended };
     await sleep(25);
   }
   throw new Error(`compose did not replace ${service}: ${await ended}`);
+}
+
+const isTemporary = (name: string, service: string): boolean =>
+  /^[0-9a-f]{12}_/.test(name) && name.includes(`-${service}-`);
+
+/** The same, killed there. Gives the name of what it has left. */
+async function leaveByHand({ directory, project }: Instance, service: string): Promise<string> {
+  const args = ['-f', 'compose.prod.yaml', 'up', '-d', '--no-deps', '--force-recreate', service];
+  const call = execa('docker', ['compose', ...args], { cwd: directory, detached: true, reject: false });
+  for (let tries = 0; tries < 200; tries++) {
+    const names = (await findContainers(project)).map(({ Name }) => Name.slice(1));
+    const left = names.find((name) => isTemporary(name, service));
+    if (left !== undefined && call.pid !== undefined) {
+      // The command and its plugin.
+      process.kill(-call.pid, 'SIGKILL');
+      await call;
+      return left;
+    }
+    await sleep(25);
+  }
+  throw new Error(`compose did not replace ${service}`);
 }
 
 async function expectWhole(instance: Instance, version: string): Promise<void> {
@@ -82,4 +106,77 @@ test('the new app is replaced by hand while it is verified: it is not left witho
   expect(result.exitCode, result.log).toBe(0);
   expect(await ended).toBe('well');
   await expectWhole(instance, 'v1.3.0');
+});
+
+test('a call was killed in the middle: what it left of app is removed, and the db that it stopped is started', async () => {
+  const instance = shared();
+  const { project } = instance;
+  await instance.publish('v1.4.0', stopDelay);
+  const db = await leaveByHand(instance, 'db');
+  const app = await leaveByHand(instance, 'app');
+  const result = await instance.update(['--target', 'v1.4.0'], { env: fastClock(10) });
+  expectWords(result, {
+    exitCode: 0,
+    says: [
+      `another compose call is replacing app (${app}): waiting for it to end (0 s of 120 s at most)`,
+      `removed what an earlier compose call left behind: ${app}\n`,
+      `another compose call broke off before it had started ${project}-db-1: started by the updater`,
+    ],
+    ends: ['updated v1.3.0 → v1.4.0'],
+    never: ['; once more'],
+  });
+  // What was made of others is left to whoever made it.
+  expect((await instance.snapshot()).strays).toEqual([`${db} (created)`]);
+  await execa('docker', ['rm', db]);
+  await expectWhole(instance, 'v1.4.0');
+});
+
+test('an orphan outlives an update of a project whose .env asks to remove orphans, and what others did is named', async () => {
+  const instance = shared();
+  const { project } = instance;
+  const [orphan, proxy] = [`${project}-old-1`, `${project}-proxy-1`];
+  await instance.publish('v1.5.0', { env: { STOP_DELAY: '12' } });
+  const { stdout: image } = await execa('docker', ['inspect', '--format', '{{.Config.Image}}', proxy]);
+  const labels = { project, service: 'old', 'container-number': '1', oneoff: 'False' };
+  const flags = Object.entries(labels).flatMap(([key, value]) => [
+    '--label',
+    `com.docker.compose.${key}=${value}`,
+  ]);
+  await execa('docker', ['run', '-d', '--name', orphan, ...flags, image, 'old']);
+  onTestFinished(async () => {
+    await execa('docker', ['rm', '-f', orphan]);
+  });
+  const before = (await instance.containers())[orphan];
+  const run = instance.startUpdate(['--target', 'v1.5.0']);
+  await run.waitFor('recreate stopping worker');
+  await execa('docker', ['rm', '-f', proxy]);
+  const result = await run.done;
+  expect(result.exitCode, result.log).toBe(0);
+  expect((await instance.containers())[orphan]).toEqual(before);
+  expect(result.log).toContain(
+    `meanwhile somebody else has replaced, added or removed ${proxy}: not this update`,
+  );
+  await execa('docker', ['rm', '-f', orphan]);
+  await instance.compose('up', '-d', '--no-deps', 'proxy');
+  await expectWhole(instance, 'v1.5.0');
+});
+
+test('a call that goes on and on is waited for for two minutes, and then the update is refused', async () => {
+  const instance = shared();
+  await instance.publish('v1.6.0');
+  const { ended } = await replaceByHand(instance, 'app');
+  // The app takes 12 s to stop, and may take five minutes.
+  const result = await instance.update(['--target', 'v1.6.0'], { env: fastClock(20) });
+  expectWords(result, {
+    exitCode: 3,
+    says: [/another compose call is replacing app \(\w{12}_\S+-app-1\): waiting for it to end/],
+    ends: [
+      'refused (compose-busy): nothing was changed. Next: ',
+      /docker rm \w{12}_\S+-app-1 removes what it left/,
+    ],
+  });
+  expect(result.log).toMatch(/another compose call is replacing app .*, for 120 s already/);
+  expect(result.durationMs).toBeGreaterThan(6_000);
+  expect(await ended).toBe('well');
+  await expectWhole(instance, 'v1.5.0');
 });
