@@ -18,6 +18,13 @@ export interface EngineClaims {
   version?: string;
 }
 
+type Json = Record<string, unknown>;
+
+interface Alteration {
+  pattern: RegExp;
+  change: ((body: Json) => Json) | null;
+}
+
 export interface BadEngine {
   /** For `update(args, { socket })`. */
   socket: string;
@@ -25,6 +32,8 @@ export interface BadEngine {
   requests: string[];
   /** Requests that match are never answered; null for answering all again. Those under way hang on. */
   hang(pattern: RegExp | null): void;
+  /** Requests that match say something else than was asked for, or, by null, are answered with 204 and not done. */
+  alter(pattern: RegExp, change: ((body: Json) => Json) | null): void;
   /** Cuts every connection and takes none, until `up`. */
   down(): void;
   up(): void;
@@ -35,6 +44,7 @@ export interface BadEngine {
 export async function startBadEngine(socket: string, claims: EngineClaims = {}): Promise<BadEngine> {
   const requests: string[] = [];
   const connections = new Set<Socket>();
+  const alterations: Alteration[] = [];
   let hanging: RegExp | null = null;
   let away = false;
 
@@ -44,7 +54,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     return hanging?.test(line) ?? false;
   };
   const server = createServer((asked, answer) => {
-    if (!notes(asked)) serve(asked, answer, claims).catch(() => answer.destroy());
+    if (!notes(asked)) serve(asked, answer, claims, alterations).catch(() => answer.destroy());
   });
   server.on('upgrade', (asked: IncomingMessage, near: Duplex, head: Buffer) => {
     if (!notes(asked)) joinStreams(asked, near, head);
@@ -71,6 +81,9 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     hang: (pattern) => {
       hanging = pattern;
     },
+    alter: (pattern, change) => {
+      alterations.push({ pattern, change });
+    },
     down: () => {
       away = true;
       cut();
@@ -86,7 +99,12 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   };
 }
 
-async function serve(asked: IncomingMessage, answer: ServerResponse, claims: EngineClaims): Promise<void> {
+async function serve(
+  asked: IncomingMessage,
+  answer: ServerResponse,
+  claims: EngineClaims,
+  alterations: readonly Alteration[],
+): Promise<void> {
   const refusal = refuse(asked.url ?? '', claims);
   if (refusal !== undefined) {
     answer.writeHead(400, { 'Content-Type': 'application/json' });
@@ -94,7 +112,13 @@ async function serve(asked: IncomingMessage, answer: ServerResponse, claims: Eng
     return;
   }
   // In one piece with the head: the engine may answer and hang up before the end of a body that comes in chunks.
-  const body = Buffer.concat(await asked.toArray());
+  let body = Buffer.concat(await asked.toArray());
+  const altered = alterations.find(({ pattern }) => pattern.test(`${asked.method} ${asked.url}`));
+  if (altered?.change === null) {
+    answer.writeHead(204).end();
+    return;
+  }
+  if (altered !== undefined) body = Buffer.from(JSON.stringify(altered.change(JSON.parse(`${body}`))));
   const { method, url } = asked;
   const headers: OutgoingHttpHeaders = { ...asked.headers };
   delete headers['transfer-encoding'];
