@@ -136,6 +136,60 @@ export async function expectMeddled(
   return outcome;
 }
 
+/** An operator's own call beside a run, and how it ended. */
+export interface Call {
+  /** What was wanted of it: everything up, something down, something removed. */
+  leaves: 'up' | 'down' | 'gone';
+  /** Its last words, where it failed. */
+  failure: string | null;
+  /** Before the last line of the run. */
+  endedFirst: boolean;
+}
+
+/** Which version runs, as a last line may say it. */
+const claims = [
+  /^updated .* → .*?(v\d[\w.-]*)\)? in /,
+  /^unchanged: .*?(v\d[\w.-]*)/,
+  / (v\d[\w.-]*) runs (?:on|again)/,
+];
+
+/**
+ * Right after a run beside which somebody called compose, before anybody mends anything: every service has its
+ * containers, those that were to be taken away excepted, and the last line says what is so.
+ */
+export async function expectBeside(
+  { subject, before }: Attempt,
+  result: UpdateResult,
+  wanted: readonly Outcome[],
+  { leaves, failure, endedFirst }: Call,
+): Promise<void> {
+  const { instance } = subject;
+  const last = result.lines.at(-1)?.message ?? '';
+  const said = claims.map((claim) => claim.exec(last)?.[1]).find((version) => version !== undefined);
+  // A container that has just been started answers a moment later.
+  let version = await instance.version();
+  for (let tries = 0; version === null && tries < 20; tries++) {
+    await sleep(250);
+    version = await instance.version();
+  }
+  const there = await instance.containers();
+  const names = Object.keys(before.containers);
+  survive([
+    ...judgeOutcome(result, wanted),
+    ...(failure === '' ? ['the call failed without a word'] : []),
+    ...names
+      .filter((name) => leaves !== 'gone' && there[name] === undefined)
+      .map((name) => `${name} is gone`),
+    ...Object.keys(there)
+      .filter((name) => !names.includes(name))
+      .map((name) => `${name} is new`),
+    // What a call took away that ended after it was said, was so when it was said.
+    ...(said === undefined || version === said || (version === null && leaves !== 'up' && !endedFirst)
+      ? []
+      : [`app answers ${version}, and the last line says: ${last}`]),
+  ]);
+}
+
 /** While a killed run waits for the next one: each file whole, nobody else touched, no volume gone. */
 export async function expectDead(attempt: Attempt): Promise<void> {
   const { subject, before, to } = attempt;

@@ -1,68 +1,171 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { phases } from '../../src/progress/event.ts';
+import { type Phase, phases } from '../../src/progress/event.ts';
 import type { Outcome } from '../../src/progress/outcome.ts';
-import { expectMeddled, expectUpKeepsVersion } from './expect.ts';
+import { startBadRegistry } from '../rig/bad-registry.ts';
+import type { Instance } from '../rig/instance.ts';
+import type { UpdaterRun } from '../rig/updater-run.ts';
+import { type Call, expectBeside, expectMeddled, expectUpKeepsVersion } from './expect.ts';
 import type { Fault, Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
-import { atMoment, onLine } from './kill.ts';
+import type { Subject } from './subject.ts';
 
-// An operator's own compose calls beside an update. The call may fail, and so may the update; but every service ends
-// with its containers, and the last line is true.
+// An operator's own calls beside an update. The call may fail, and so may the update; but every service ends with its
+// containers, unless the call was to take them away, and the last line is true.
 
-const installs: readonly InstallName[] = ['variable', 'generated', 'inline', 'default-tag', 'cluster'];
-
-const calls: readonly { args: readonly string[]; shortTries: number }[] = [
-  { args: ['up', '-d'], shortTries: 0 },
-  { args: ['up', '-d', '--force-recreate'], shortTries: 1 },
-  { args: ['up', '-d', '--force-recreate', 'db'], shortTries: 0 },
-  { args: ['up', '-d', '--force-recreate', 'app', 'worker'], shortTries: 0 },
-  { args: ['restart'], shortTries: 0 },
-  { args: ['pull'], shortTries: 0 },
-  { args: ['down'], shortTries: 0 },
+const installs: readonly InstallName[] = [
+  'variable',
+  'generated',
+  'inline',
+  'default-tag',
+  'cluster',
+  'moved',
 ];
 
-/** With 7 phases and 5 kinds of installs, each call meets each phase in 7 tries. */
-export const meddlingFaults: readonly Fault[] = calls.map(({ args, shortTries }) => ({
+interface Meddling {
+  /** Of `docker compose`, or of `docker`: then with the service whose first container is meant at its end. */
+  args: readonly string[];
+  by?: 'docker';
+  /** What the operator wants to be left: everything up, something down, something removed. Default up. */
+  leaves?: Call['leaves'];
+  shortTries?: number;
+}
+
+const calls: readonly Meddling[] = [
+  { args: ['up', '-d'] },
+  { args: ['up', '-d', '--force-recreate'], shortTries: 1 },
+  { args: ['up', '-d', '--force-recreate', 'db'] },
+  { args: ['up', '-d', '--force-recreate', 'app', 'worker'] },
+  { args: ['up', '-d', '--pull', 'always'] },
+  { args: ['up', '-d', '--remove-orphans', '--renew-anon-volumes', 'app'] },
+  { args: ['up', '--no-start', '--force-recreate', 'worker'], leaves: 'down' },
+  { args: ['restart'] },
+  { args: ['restart', '--timeout', '0', 'app'] },
+  { args: ['pull'] },
+  { args: ['start'] },
+  { args: ['stop'], leaves: 'down' },
+  { args: ['stop', 'db'], leaves: 'down' },
+  { args: ['kill'], leaves: 'down' },
+  { args: ['pause', 'app'], leaves: 'down' },
+  { args: ['rm', '--stop', '--force', 'worker'], leaves: 'gone' },
+  { args: ['down'], leaves: 'gone' },
+  { args: ['restart', 'app'], by: 'docker' },
+  { args: ['stop', 'worker'], by: 'docker', leaves: 'down' },
+  { args: ['kill', 'app'], by: 'docker', leaves: 'down' },
+  { args: ['rm', '--force', 'app'], by: 'docker', leaves: 'gone' },
+];
+
+/** Each call meets each phase in 7 tries; with 6 kinds of installs, and from one seed to the next, on another kind. */
+export const meddlingFaults: readonly Fault[] = calls.map((call) => ({
   group: 'people',
-  name: `docker compose ${args.join(' ')} by hand, each phase`,
+  name: `docker ${call.by ? '' : 'compose '}${call.args.join(' ')} by hand, each phase`,
   installs,
   tries: phases.length,
-  shortTries,
-  run: (trial) => tryCall(trial, args),
+  shortTries: call.shortTries ?? 0,
+  run: (trial) => tryCall(trial, call),
 }));
 
-/** Stops and starts that take a while hold `recreate` and `verify` open, so that the two meet in the middle. */
-const slow = { env: { STOP_DELAY: '1', READY_AFTER: '1' } };
+/** When the operator types: milliseconds after the run was started, after a phase has begun, or after its end. */
+type When = { start: number } | { phase: Phase; afterMs: number } | { end: number };
 
-async function tryCall(trial: Trial, args: readonly string[]): Promise<void> {
-  const subject = await trial.subject();
+const after = (phase: Phase, ...delays: number[]): When[] => delays.map((afterMs) => ({ phase, afterMs }));
+
+/** Compose takes a fifth of a second before it touches anything: what is to meet a short phase is typed before it. */
+const moments: Record<Phase, readonly When[]> = {
+  inspect: [{ start: 0 }, { start: 150 }, { start: 300 }, ...after('inspect', 0, 40)],
+  plan: after('plan', 0, 40, 100),
+  pull: after('plan', 200, 500, 1_000, 1_800, 2_500),
+  write: [...after('write', 0, 20), ...after('plan', 250, 400)],
+  recreate: after('recreate', 0, 40, 150, 600, 1_500),
+  verify: after('verify', 0, 40, 150, 600, 1_500),
+  done: [...after('done', 0), { end: 0 }, { end: 100 }],
+};
+
+/** Stops and starts that take a while hold `recreate` and `verify` open, so that the two meet in the middle. */
+const slow = { env: { STOP_DELAY: '1', READY_AFTER: '2' } };
+
+async function tryCall(trial: Trial, { args, by, leaves = 'up' }: Meddling): Promise<void> {
+  const phase = phases[trial.seed % phases.length] ?? 'recreate';
+  const when = trial.random.pick(moments[phase]);
+  const { subject, slowDown } = await subjectFor(trial, phase);
   const { instance } = subject;
   const before = await subject.look();
-  const to = await subject.publish(slow);
-  const phase = phases[trial.seed % phases.length] ?? 'recreate';
-  const moment = onLine(phase, trial.random.pick([0, 40, 150, 600, 1500]));
-  let byHand = 'never called';
-  const { run, why } = await atMoment(
-    moment,
-    instance,
-    () => subject.start(to),
-    async () => {
-      byHand = await instance.compose(...args).then(
-        () => 'went well',
-        (error: { all?: string }) => `failed: ${error.all?.trim().split('\n').at(-1)}`,
-      );
+  const to = await subject.publish(phase === 'pull' ? { ...slow, ballast: 1_500_000 } : slow);
+  slowDown();
+
+  // What somebody has stopped is waited for no longer than that.
+  const run = subject.start(to, {}, '--wait-timeout', '60');
+  await moment(run, instance, when);
+  const begunIn = await phaseOf(run, instance);
+  const call: Call = { leaves, failure: null, endedFirst: false };
+  const command = by ? ['docker', ...args.slice(0, -1), `${instance.project}-${args.at(-1)}-1`] : null;
+  await (command ? execa('docker', command.slice(1), { all: true }) : instance.compose(...args)).catch(
+    (error: { all?: string; message: string }) => {
+      call.failure = error.all?.trim().split('\n').at(-1) || error.message;
     },
   );
+  const endedIn = await phaseOf(run, instance);
+  call.endedFirst = endedIn !== 'done';
   const result = await run.done;
-  trial.note(`${why ?? 'the moment came too late'}: the call ${byHand}`);
-  // Whatever is left of the instance, the files are of one version.
-  if (args[0] === 'down') await instance.compose('up', '-d');
+
+  const said = call.failure === null ? 'went well' : `failed: ${call.failure}`;
+  trial.note(`${phase}: ${JSON.stringify(when)}, begun in ${begunIn}, ended in ${endedIn}: the call ${said}`);
+  trial.note(`the run: ${result.lines.at(-1)?.message}`);
+  const attempt = { subject, before, to };
   const wanted: readonly Outcome[] = ['updated', 'unchanged', 'refused', 'failed', 'broken'];
-  const outcome = await expectMeddled({ subject, before, to }, result, wanted, byHand.startsWith('failed'));
-  trial.note(`the run ended ${outcome}`);
-  // What the person has to clear up, whose call has failed.
+  await expectBeside(attempt, result, wanted, call);
+  await bringBack(instance, leaves);
+  // Whatever was left of the instance, the files are of one version.
+  await expectMeddled(attempt, result, wanted, call.failure !== null);
+  await removeStrays(instance);
+  await expectMeddled(attempt, await subject.update(to), ['updated', 'unchanged']);
+  await expectUpKeepsVersion(subject);
+}
+
+/** What the operator does in the end who has taken something down. */
+async function bringBack(instance: Instance, leaves: Call['leaves']): Promise<void> {
+  if (leaves === 'up') return;
+  await removeStrays(instance);
+  await instance.compose('unpause').catch(() => {});
+  await instance.compose('up', '-d');
+}
+
+/** What the person has to clear up, whose call has failed. */
+async function removeStrays(instance: Instance): Promise<void> {
   const { strays } = await instance.snapshot();
   for (const stray of strays) await execa('docker', ['rm', '--force', stray.replace(/ .*/, '')]);
-  await expectMeddled({ subject, before, to }, await subject.update(to), ['updated', 'unchanged']);
-  await expectUpKeepsVersion(subject);
+}
+
+/** A pull that is to be met takes two seconds. */
+async function subjectFor(trial: Trial, phase: Phase): Promise<{ subject: Subject; slowDown: () => void }> {
+  if (phase !== 'pull') return { subject: await trial.subject(), slowDown: () => {} };
+  const registry = await startBadRegistry(trial.host.registry);
+  trial.finally(() => registry.close());
+  const subject = await trial.subject({ registry: registry.host });
+  return {
+    subject,
+    slowDown: () => registry.fail({ kind: 'slow', bytesPerSecond: 700_000 }, { on: 'blobs' }),
+  };
+}
+
+/** Waits for it, and no longer than for the end of the run. */
+async function moment(run: UpdaterRun, instance: Instance, when: When): Promise<void> {
+  if ('end' in when) {
+    await run.done;
+    await sleep(when.end);
+  } else if ('start' in when) {
+    await sleep(when.start);
+  } else {
+    const hasBegun = (phase: string) => phases.indexOf(phase as Phase) >= phases.indexOf(when.phase);
+    while (!hasBegun(await phaseOf(run, instance))) await sleep(10);
+    await sleep(when.afterMs);
+  }
+}
+
+/** Of its newest line; from the pull on the journal knows it sooner. */
+async function phaseOf(run: UpdaterRun, instance: Instance): Promise<string> {
+  const said = run.log.trim().split('\n').at(-1)?.split(/ +/)[2] ?? 'no phase';
+  if (!['pull', 'write', 'recreate', 'verify'].includes(said)) return said;
+  const journal = await instance.read('.svc-updater/journal.json').catch(() => '');
+  return /"phase":\s*"(\w+)"/.exec(journal)?.[1] ?? said;
 }
