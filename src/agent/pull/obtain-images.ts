@@ -1,3 +1,4 @@
+import type { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -40,6 +41,31 @@ export async function pullAdded(
   await journal.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
   await pullImages(world, compose, added, { deadline, platform, percent: false });
   return requireLocal(engine, added.values());
+}
+
+/**
+ * Pulls the image of a service once more where it is gone from this machine, as after somebody's `docker image prune`.
+ * Gives whether it was gone.
+ * @throws UpdateError pull-…; recreate-failed where its reference leads to another image by now
+ */
+export async function pullWhatIsGone(
+  { engine, log, pullTimeoutMs }: Pick<World, 'engine' | 'log'> & { pullTimeoutMs: number },
+  compose: Compose,
+  service: string,
+  { reference, id }: { reference: string; id: string },
+): Promise<boolean> {
+  if ((await localImages(engine, [reference])).has(reference)) return false;
+  log.warn(`${reference} was removed from this machine meanwhile: it is pulled again`);
+  const deadline = performance.now() + pullTimeoutMs;
+  await pullImages({ engine, log }, compose, new Map([[service, reference]]), { deadline, percent: false });
+  const images = await requireLocal(engine, [reference]);
+  if (images.get(reference)?.id !== id) {
+    throw new UpdateError(
+      'recreate-failed',
+      `${reference} leads to another image than the one that was looked at`,
+    );
+  }
+  return true;
 }
 
 async function requireLocal(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {

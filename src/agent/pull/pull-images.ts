@@ -23,7 +23,7 @@ export interface PullOptions {
   /** When all pulls of the run must have ended, in milliseconds since the epoch. */
   deadline: number;
   /** `linux/amd64`, for the advice. */
-  platform: string;
+  platform?: string;
 }
 
 /**
@@ -61,7 +61,7 @@ export async function pullImages(
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
         throw new UpdateError(failure.code, `${names}: ${failure.sentence}${again}`, {
           detail: messages,
-          ...(failure.code === 'pull-unknown'
+          ...(failure.code === 'pull-unknown' && options.platform !== undefined
             ? { advice: `See that ${names} is published for ${options.platform}, then run the update again.` }
             : {}),
         });

@@ -8,6 +8,7 @@ import { type Container, isUp, numberOf, serviceOf } from '../../engine/containe
 import { UpdateError } from '../../progress/update-error.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
+import { pullWhatIsGone } from '../pull/obtain-images.ts';
 import type { Changeover } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
@@ -24,6 +25,7 @@ export interface RecreateContext {
   compose: Compose;
   changeover: Changeover;
   waitTimeoutMs: number;
+  pullTimeoutMs: number;
   log: Log;
   /** Told before a step that runs commands of the new version: what they do cannot be undone. */
   beforeHook: () => Promise<void>;
@@ -89,7 +91,7 @@ const stillBusy =
 const stuck = /task \S+ already exists/i;
 
 async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<void> {
-  const { engine, compose, log, afterUp, mayGoBack } = context;
+  const { engine, compose, changeover, log, afterUp, mayGoBack } = context;
   let { force } = step;
   if (step.hook) await context.beforeHook();
   for (let attempt = 1; ; attempt++) {
@@ -103,6 +105,9 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
     const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up);
     await afterUp();
     if (result.exitCode === 0) return;
+    const { image = null } = changeover.moved.find(({ name }) => name === step.service) ?? {};
+    if (attempt < tries && image !== null && (await pullWhatIsGone(context, compose, step.service, image)))
+      continue;
     const messages = composeMessages(result.stderr);
     const lost = isConnectionLost(result.stderr);
     // There is no way back once the new version has started, so every failure is worth another try then.

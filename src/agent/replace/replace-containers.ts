@@ -42,6 +42,7 @@ export async function replaceContainers(
       compose: new Compose(engine, project),
       changeover,
       waitTimeoutMs: options.waitTimeoutMs,
+      pullTimeoutMs: options.pullTimeoutMs,
       log,
       beforeHook: () => journal.write({ started: true }),
       afterUp: () => noteStart(engine, journal, changeover),

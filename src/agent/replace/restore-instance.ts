@@ -1,39 +1,17 @@
-import type { Blueprint } from '../../engine/api/blueprint.ts';
-import { connectNetwork } from '../../engine/api/connect-network.ts';
-import { listProject } from '../../engine/api/project-containers.ts';
-import { inspectContainers, stopContainers } from '../../engine/api/query.ts';
-import { rebuildContainer } from '../../engine/api/rebuild-container.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { restoreFiles } from '../../files/restore-files.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
-import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { restoreTags } from '../pull/tags.ts';
-import type { Changeover, ContainerRecord } from '../state/changeover.ts';
 import type { Journal, JournalData } from '../state/journal.ts';
-import { awaitHealthy } from './await-healthy.ts';
-import { findLosses } from './find-losses.ts';
-import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
+import { type ContainersContext, restoreContainers } from './restore-containers.ts';
 
-/** An engine that is busy takes its time. */
-const startDeadlineMs = 900_000;
-
-export interface RestoreContext {
-  engine: Engine;
-  log: Log;
-  waitTimeoutMs: number;
+export interface RestoreContext extends ContainersContext {
   /** Old texts of the written files, where this process has them still. */
   texts?: ReadonlyMap<string, string>;
-  /**
-   * The run that is put back was killed: it may have told any container to stop that still runs, and will end any moment.
-   * No engine tells of that.
-   */
-  wasKilled?: boolean;
-  /** Ids of containers that the engine is stopping still; without it none. */
-  stopping?: readonly string[];
 }
 
 /** That it is not to be left half done, and how the run ends then: not at all where an update begins anew after it. */
@@ -87,129 +65,3 @@ async function nextImages(engine: Engine, { project, services }: JournalData): P
     return null;
   }
 }
-
-/** The containers from before: started where they are still there, else made again, from the image's id. */
-async function restoreContainers(
-  journal: Journal,
-  changeover: Changeover,
-  context: RestoreContext,
-): Promise<void> {
-  const { engine, wasKilled = false, stopping = [] } = context;
-  const { project, blueprints } = journal.data;
-  const list = () => listProject(engine, project.name);
-  // What is being stopped would end after it was found running: a second stop ends with the first one.
-  const ending = mayBeStopping(changeover, await list(), { wasKilled, heard: stopping });
-  const stopped = stopContainers(
-    engine,
-    ending.map(({ id }) => id),
-  );
-  const names = ending.map(({ name }) => name).join(', ');
-  await withHeartbeat(context.log, `waiting for ${names} to stop, as it was told to`, stopped);
-  const { containers, leftovers } = await list();
-  const work = { ...context, journal, successors: new Map<string, string>() };
-  const steps = planRestore(changeover, {
-    containers: [...containers, ...leftovers],
-    blueprints,
-  });
-  // A service that cannot come back must not keep the others down.
-  const failures = new Map<string, unknown>();
-  for (const step of steps) {
-    const service = 'service' in step ? step.service : null;
-    if (service === null) {
-      if (step.kind !== 'remove-new' && failures.size > 0) break;
-      await take(step, work);
-    } else if (!failures.has(service)) {
-      await take(step, work).catch((error) => failures.set(service, error));
-    }
-  }
-  const [failure] = failures.values();
-  if (failure !== undefined) throw failure;
-}
-
-interface RestoreWork extends RestoreContext {
-  journal: Journal;
-  /** Ids of the containers that were made again, by those of the containers from before. */
-  successors: Map<string, string>;
-}
-
-type Executors = {
-  [K in RestoreStep['kind']]: (step: RestoreStepOf<K>, work: RestoreWork) => Promise<unknown>;
-};
-
-const executors: Executors = {
-  // `rm` without --volumes: the new container shares its anonymous volumes with the old one.
-  'remove-new': ({ containers }, { engine }) =>
-    engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]),
-  'remove-orphan': ({ record }, { engine }) => engine.callOrThrow(['rm', '--force', record.id]),
-  rebuild: ({ record }, work) => rebuild(record, work),
-  'give-up': async ({ record }) => {
-    throw unknown(record);
-  },
-  connect: async ({ record, networks }, work) => {
-    const { engine, log } = work;
-    const blueprint = blueprintOf(record, work);
-    for (const network of networks) {
-      const { status } = await connectNetwork(engine, network, record.id, blueprint.networks[network] ?? {});
-      if (status !== 200) return remake(record, work);
-      log.info(`${record.name} is in network ${network} again`);
-    }
-  },
-  start: async ({ record }, work) => {
-    const start = () =>
-      work.engine.callOrThrow(['start', idNow(record, work)], { deadlineMs: startDeadlineMs });
-    await start().catch(async (error: unknown) => {
-      // A network that was removed and made anew has another id than the container knows.
-      const isLost = error instanceof UpdateError && /network \S+ not found/.test(error.detail.join('\n'));
-      if (!isLost || work.successors.has(record.id)) throw error;
-      await remake(record, work);
-      await start();
-    });
-  },
-  stop: ({ record }, { engine }) => stopContainers(engine, [record.id]),
-  'await-healthy': ({ records }, work) => {
-    const ids = [...records].map(
-      ([service, list]) => [service, list.map((record) => idNow(record, work))] as const,
-    );
-    const [app] = work.journal.data.services;
-    return awaitHealthy(work, new Map(ids), work.waitTimeoutMs, app);
-  },
-  compare: async ({ records }, work) => {
-    const ids = records.map((record) => idNow(record, work));
-    const found = await inspectContainers(work.engine, ids);
-    const losses = records.flatMap((record, index) => {
-      const blueprint = work.journal.data.blueprints.find(({ id }) => id === record.id);
-      const now = found.find(({ id }) => id === ids[index]);
-      return findLosses(record, blueprint, now).map((loss) => `${record.name} ${loss}`);
-    });
-    if (losses.length > 0) {
-      throw new UpdateError('not-brought-back', `not what it was before: ${losses.join(', ')}`);
-    }
-  },
-};
-
-const take = <K extends RestoreStep['kind']>(step: RestoreStepOf<K>, work: RestoreWork): Promise<unknown> =>
-  (executors[step.kind] as (step: RestoreStepOf<K>, work: RestoreWork) => Promise<unknown>)(step, work);
-
-/** The container from before, or the one that was made again in its place. */
-const idNow = ({ id }: ContainerRecord, { successors }: RestoreWork): string => successors.get(id) ?? id;
-
-function blueprintOf(record: ContainerRecord, { journal }: RestoreWork): Blueprint {
-  const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
-  if (!blueprint) throw unknown(record);
-  return blueprint;
-}
-
-async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void> {
-  const { engine, successors, log } = work;
-  successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
-  log.info(`${record.name} is made again from the old image`);
-}
-
-/** Of one that is there and cannot be mended. Its volumes stay. */
-async function remake(record: ContainerRecord, work: RestoreWork): Promise<void> {
-  await work.engine.callOrThrow(['rm', '--force', record.id]);
-  await rebuild(record, work);
-}
-
-const unknown = ({ name }: ContainerRecord): UpdateError =>
-  new UpdateError('not-brought-back', `nobody knows what ${name} was made of`);

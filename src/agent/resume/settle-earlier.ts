@@ -153,6 +153,7 @@ async function bringForward({ world, journal }: EarlierWork, changeover: Changeo
     compose: new Compose(engine, journal.data.project),
     changeover,
     waitTimeoutMs: options.waitTimeoutMs,
+    pullTimeoutMs: options.pullTimeoutMs,
     log,
     beforeHook: async () => {},
     afterUp: async () => {},

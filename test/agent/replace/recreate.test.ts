@@ -41,6 +41,7 @@ it('is told of a hook before compose is called to run it', async () => {
         containers: [record(container('app-1'))],
       }),
       waitTimeoutMs: 1_000,
+      pullTimeoutMs: 1_000,
       log: new Log(() => {}),
       beforeHook: async () => void told.push(await called()),
       afterUp: async () => {},

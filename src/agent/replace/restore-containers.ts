@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Blueprint } from '../../engine/api/blueprint.ts';
+import { connectNetwork } from '../../engine/api/connect-network.ts';
+import { listProject } from '../../engine/api/project-containers.ts';
+import { inspectContainers, stopContainers } from '../../engine/api/query.ts';
+import { rebuildContainer } from '../../engine/api/rebuild-container.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Container } from '../../engine/container.ts';
+import { Interrupted } from '../../progress/stops.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { withHeartbeat } from '../log/heartbeat.ts';
+import type { Log } from '../log/log.ts';
+import { and } from '../log/words.ts';
+import { type Changeover, type ContainerRecord, recordsOf } from '../state/changeover.ts';
+import type { Journal } from '../state/journal.ts';
+import { awaitHealthy } from './await-healthy.ts';
+import { findLosses } from './find-losses.ts';
+import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
+
+/** An engine that is busy takes its time. */
+const startDeadlineMs = 900_000;
+/** Of bringing back what somebody removes meanwhile. */
+const tries = 4;
+const pauseMs = 500;
+
+export interface ContainersContext {
+  engine: Engine;
+  log: Log;
+  waitTimeoutMs: number;
+  /**
+   * The run that is put back was killed: it may have told any container to stop that still runs, and will end any moment.
+   * No engine tells of that.
+   */
+  wasKilled?: boolean;
+  /** Ids of containers that the engine is stopping still; without it none. */
+  stopping?: readonly string[];
+}
+
+/** The containers from before: started where they are still there, else made again, from the image's id. */
+export async function restoreContainers(
+  journal: Journal,
+  changeover: Changeover,
+  context: ContainersContext,
+): Promise<void> {
+  const { engine, wasKilled = false, stopping = [] } = context;
+  const now = await listProject(engine, journal.data.project.name);
+  // What is being stopped would end after it was found running: a second stop ends with the first one.
+  const ending = mayBeStopping(changeover, now, { wasKilled, heard: stopping });
+  const stopped = stopContainers(
+    engine,
+    ending.map(({ id }) => id),
+  );
+  const names = ending.map(({ name }) => name).join(', ');
+  await withHeartbeat(context.log, `waiting for ${names} to stop, as it was told to`, stopped);
+  const work = { ...context, journal, successors: new Map<string, string>() };
+  for (let attempt = 1; ; attempt++) {
+    const before = await containersNow(work);
+    const failure = await bringBack(changeover, before, work);
+    if (failure === null) return;
+    if (failure instanceof Interrupted || attempt === tries) throw failure;
+    // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
+    const removed = await findRemoved(changeover, before, work);
+    if (removed.length === 0) throw failure;
+    context.log.warn(`${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed meanwhile; once more`);
+    await sleep(pauseMs * attempt);
+  }
+}
+
+/** Takes the way back once. Gives what failed, null where all are back. */
+async function bringBack(
+  changeover: Changeover,
+  containers: readonly Container[],
+  work: RestoreWork,
+): Promise<unknown> {
+  // A service that cannot come back must not keep the others down.
+  const failures = new Map<string | null, unknown>();
+  for (const step of planRestore(changeover, { containers, blueprints: work.journal.data.blueprints })) {
+    const service = 'service' in step ? step.service : null;
+    if (service === null && failures.size > 0) break;
+    if (failures.has(null) || failures.has(service)) continue;
+    await take(step, work).catch((error) => failures.set(service, error));
+  }
+  const [failure = null] = failures.values();
+  return failure;
+}
+
+/** All of the project's; what was made again already has the id of the one that it stands for. */
+async function containersNow({ engine, journal, successors }: RestoreWork): Promise<Container[]> {
+  const { containers, leftovers } = await listProject(engine, journal.data.project.name);
+  const stands = new Map([...successors].map(([old, id]) => [id, old] as const));
+  return [...containers, ...leftovers].map((container) => ({
+    ...container,
+    id: stands.get(container.id) ?? container.id,
+  }));
+}
+
+/** Names of those that were there `before`, or were made again since, and are gone or about to go. */
+async function findRemoved(
+  changeover: Changeover,
+  before: readonly Container[],
+  work: RestoreWork,
+): Promise<string[]> {
+  const now = await containersNow(work);
+  const stays = ({ id }: ContainerRecord) =>
+    now.some((container) => container.id === id && !['removing', 'dead'].includes(container.status));
+  return changeover.moved
+    .flatMap(({ name }) => recordsOf(changeover, name))
+    .filter((record) => before.some(({ id }) => id === record.id) || work.successors.has(record.id))
+    .filter((record) => !stays(record))
+    .map(({ name }) => name);
+}
+
+interface RestoreWork extends ContainersContext {
+  journal: Journal;
+  /** Ids of the containers that were made again, by those of the containers from before. */
+  successors: Map<string, string>;
+}
+
+type Executors = {
+  [K in RestoreStep['kind']]: (step: RestoreStepOf<K>, work: RestoreWork) => Promise<unknown>;
+};
+
+const executors: Executors = {
+  // `rm` without --volumes: the new container shares its anonymous volumes with the old one.
+  'remove-new': ({ containers }, { engine }) =>
+    engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]),
+  'remove-orphan': ({ record }, work) => work.engine.callOrThrow(['rm', '--force', idNow(record, work)]),
+  rebuild: ({ record }, work) => rebuild(record, work),
+  'give-up': async ({ record }) => {
+    throw unknown(record);
+  },
+  connect: async ({ record, networks }, work) => {
+    const { engine, log } = work;
+    const blueprint = blueprintOf(record, work);
+    for (const network of networks) {
+      const { status } = await connectNetwork(
+        engine,
+        network,
+        idNow(record, work),
+        blueprint.networks[network] ?? {},
+      );
+      if (status !== 200) return remake(record, work);
+      log.info(`${record.name} is in network ${network} again`);
+    }
+  },
+  start: async ({ record }, work) => {
+    const start = () =>
+      work.engine.callOrThrow(['start', idNow(record, work)], { deadlineMs: startDeadlineMs });
+    await start().catch(async (error: unknown) => {
+      // A network that was removed and made anew has another id than the container knows.
+      const isLost = error instanceof UpdateError && /network \S+ not found/.test(error.detail.join('\n'));
+      if (!isLost || work.successors.has(record.id)) throw error;
+      await remake(record, work);
+      await start();
+    });
+  },
+  stop: ({ record }, work) => stopContainers(work.engine, [idNow(record, work)]),
+  'await-healthy': ({ records }, work) => {
+    const ids = [...records].map(
+      ([service, list]) => [service, list.map((record) => idNow(record, work))] as const,
+    );
+    const [app] = work.journal.data.services;
+    return awaitHealthy(work, new Map(ids), work.waitTimeoutMs, app);
+  },
+  compare: async ({ records }, work) => {
+    const ids = records.map((record) => idNow(record, work));
+    const found = await inspectContainers(work.engine, ids);
+    const losses = records.flatMap((record, index) => {
+      const blueprint = work.journal.data.blueprints.find(({ id }) => id === record.id);
+      const now = found.find(({ id }) => id === ids[index]);
+      return findLosses(record, blueprint, now).map((loss) => `${record.name} ${loss}`);
+    });
+    if (losses.length > 0) {
+      throw new UpdateError('not-brought-back', `not what it was before: ${losses.join(', ')}`);
+    }
+  },
+};
+
+const take = <K extends RestoreStep['kind']>(step: RestoreStepOf<K>, work: RestoreWork): Promise<unknown> =>
+  (executors[step.kind] as (step: RestoreStepOf<K>, work: RestoreWork) => Promise<unknown>)(step, work);
+
+/** The container from before, or the one that was made again in its place. */
+const idNow = ({ id }: ContainerRecord, { successors }: RestoreWork): string => successors.get(id) ?? id;
+
+function blueprintOf(record: ContainerRecord, { journal }: RestoreWork): Blueprint {
+  const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
+  if (!blueprint) throw unknown(record);
+  return blueprint;
+}
+
+async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void> {
+  const { engine, successors, log } = work;
+  successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
+  log.info(`${record.name} is made again from the old image`);
+}
+
+/** Of one that is there and cannot be mended. Its volumes stay. */
+async function remake(record: ContainerRecord, work: RestoreWork): Promise<void> {
+  await work.engine.callOrThrow(['rm', '--force', idNow(record, work)]);
+  await rebuild(record, work);
+}
+
+const unknown = ({ name }: ContainerRecord): UpdateError =>
+  new UpdateError('not-brought-back', `nobody knows what ${name} was made of`);
