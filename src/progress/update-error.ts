@@ -95,7 +95,7 @@ const table = {
   'containers-changed': ['failed', 'Let nobody replace containers meanwhile and run the update again.'],
   'write-failed': [
     'failed',
-    'See that the disk has room and the directory can be written, then run the update again.',
+    'See that the disk has room, and that the directory and its files can be written (lsattr shows an i where one is immutable), then run the update again.',
   ],
   'killed-often': [
     'failed',

@@ -411,16 +411,23 @@ describe('what runs', () => {
     expect(inWatcher.stdout).toContain('worker');
   });
 
-  test('a worker that depends on a healthy app starts after it', async () => {
+  test('a worker that depends on a healthy app starts after it; a proxy that does is left alone, and named', async () => {
     const instance = await createInstance({
-      ...alone,
-      layout: layout({ extra: { worker: 'depends_on: { app: { condition: service_healthy } }' } }),
+      layout: layout({
+        extra: {
+          worker: 'depends_on: { app: { condition: service_healthy } }',
+          proxy: 'depends_on: { app: { condition: service_started, restart: true } }',
+        },
+      }),
       publish: ['v1.1.5'],
     });
     await updateWell(instance, ['--target', 'v1.1.5'], {
       version: 'v1.1.5',
       changed: { '.env': (text) => text.replace('v1.0.0', 'v1.1.5') },
       says: ['waiting for app, which worker depends on'],
+      warns: [
+        /^left alone, although depends_on says restart: true: proxy; docker compose .* restart proxy does it$/,
+      ],
     });
     const now = await instance.containers();
     const started = (service: string) => Date.parse(now[`${instance.name}-${service}-1`]?.startedAt ?? '');

@@ -1,3 +1,4 @@
+import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
 import { type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
@@ -55,6 +56,24 @@ export function planChangeover(
       alsoMoved: filePlan.alsoMoved,
       newServices: filePlan.newServices,
       changedServices: filePlan.changedServices,
+      restartedByHand: restartedByHand(installation, filePlan.model, containers),
     },
   };
+}
+
+/** Services that run and are to be restarted whenever one that moves is replaced; a run touches no others. */
+function restartedByHand(
+  installation: Installation,
+  { services }: Model,
+  containers: readonly ContainerRecord[],
+): string[] {
+  const moved = new Set([...movedServices(installation), ...installation.followers].map(({ name }) => name));
+  const asks = ({ depends_on }: ModelService) =>
+    Object.entries(depends_on ?? {}).some(([name, { restart }]) => restart === true && moved.has(name));
+  return Object.keys(services).filter(
+    (name) =>
+      !moved.has(name) &&
+      asks(services[name] ?? {}) &&
+      containers.some(({ service, runs }) => service === name && runs),
+  );
 }

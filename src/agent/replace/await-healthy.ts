@@ -94,7 +94,7 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
   const lines = `${result.stdout}${result.stderr}`.split(/\r?\n/).filter(Boolean).slice(-logLines);
   const health = container.lastHealthOutput.trim();
   return [
-    `the last ${lines.length} lines of ${container.name}:`,
+    `the last ${lines.length === 1 ? 'line' : `${lines.length} lines`} of ${container.name}:`,
     ...lines.map((line) => `  ${line}`),
     ...(health && container.health !== 'healthy' ? [`its health check said: ${health}`] : []),
   ];

@@ -147,7 +147,12 @@ function endUpdated(
   for (const name of words.alsoMoved) {
     log.info(`${name} is pinned by the same text: ${up} ${name} moves it, too`);
   }
-  const { newServices, changedServices = [] } = words;
+  const { newServices, changedServices = [], restartedByHand = [] } = words;
+  if (restartedByHand.length > 0) {
+    log.warn(
+      `left alone, although depends_on says restart: true: ${and(restartedByHand)}; ${composeCommand(project)} restart ${restartedByHand.join(' ')} does it`,
+    );
+  }
   if (changedServices.length > 0) {
     log.info(
       `changed in this release and not recreated: ${and(changedServices)}; ${up} ${changedServices.join(' ')} does it`,

@@ -58,6 +58,8 @@ export interface Changeover {
     newServices: readonly string[];
     /** Journals from before this was kept have none. */
     changedServices?: readonly string[];
+    /** Left alone, although their `depends_on` says `restart: true`. Journals from before this was kept have none. */
+    restartedByHand?: readonly string[];
   };
 }
 

@@ -28,7 +28,7 @@ export interface ModelService {
   profiles?: string[] | null;
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
-  depends_on?: Record<string, { condition?: string }> | null;
+  depends_on?: Record<string, { condition?: string; restart?: boolean }> | null;
   /** Since compose 5.3: commands that run from the service's image before a container of it starts. */
   pre_start?: readonly unknown[] | null;
   network_mode?: string;

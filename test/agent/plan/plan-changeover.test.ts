@@ -20,10 +20,11 @@ function changeoverOf(
   references: Record<string, string>,
   worker: ModelService = {},
   records: readonly ContainerRecord[] = containers,
+  services: Record<string, ModelService> = { app: {}, worker },
 ) {
   const plan = filePlan({
     references: new Map(Object.entries(references)),
-    model: { name: 'svc', services: { app: {}, worker } },
+    model: { name: 'svc', services },
     alsoMoved: ['migrate'],
     newServices: ['cache'],
     changedServices: [],
@@ -55,6 +56,7 @@ describe('planChangeover', () => {
         alsoMoved: ['migrate'],
         newServices: ['cache'],
         changedServices: [],
+        restartedByHand: [],
       },
     });
   });
@@ -64,6 +66,21 @@ describe('planChangeover', () => {
     expect(changeoverOf(goals, {}, records).words.runs).toBe('app runs v1.1.0');
     const app = containers.map((each) => ({ ...each, runs: each.service !== 'app' }));
     expect(changeoverOf(goals, {}, app).words.runs).toBe('app and worker run v1.1.0');
+  });
+
+  it.each<[string, ModelService, readonly string[]]>([
+    ['that asks for it', { depends_on: { app: { restart: true } } }, ['db']],
+    ['that asks for it with a follower', { depends_on: { tail: { restart: true } } }, ['db']],
+    ['that does not ask', { depends_on: { app: { condition: 'service_healthy' } } }, []],
+    ['that asks for it with another', { depends_on: { cache: { restart: true } } }, []],
+    ['with no dependency', { depends_on: null }, []],
+  ])('names a service to restart by hand %s', (_, db, named) => {
+    const asks: ModelService = { depends_on: { app: { restart: true } } };
+    // Worker moves itself, and the last one has no container.
+    const services = { app: {}, worker: asks, db, away: asks };
+    expect(changeoverOf(goals, {}, containers, services).words.restartedByHand).toEqual(named);
+    const stopped = containers.map((each) => ({ ...each, runs: each.service !== 'db' }));
+    expect(changeoverOf(goals, {}, stopped, services).words.restartedByHand).toEqual([]);
   });
 
   it.each<[string, Record<string, string>, MovedService['image']]>([
