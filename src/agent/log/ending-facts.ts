@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { shellWord } from '../../progress/advice.ts';
+import { and } from './words.ts';
 
 /** What is known of the instance by the time a run ends, for its last line. */
 export interface EndingFacts {
@@ -22,6 +23,15 @@ export interface LeftAlone {
   paths: readonly string[];
   /** The images that `docker compose up` starts with the files as they are; null where compose rejects them. */
   next: readonly string[] | null;
+}
+
+/** What somebody has saved meanwhile is theirs; the next `up` starts what it says. */
+export function savedMeanwhile({ paths, next }: LeftAlone): string {
+  const then =
+    next === null
+      ? 'docker compose rejects the files now'
+      : `the next docker compose up starts ${next.length > 0 ? and(next) : 'none of the services'}`;
+  return `${and(paths)} ${paths.length > 1 ? 'were' : 'was'} saved by somebody meanwhile and left alone: ${then}`;
 }
 
 /** Of a run that ends before it knows anything, and of commands that look at no instance. */

@@ -2,9 +2,8 @@ import { formatEnd, parseEnd } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { composeCommand, type EndingFacts } from './ending-facts.ts';
+import { composeCommand, type EndingFacts, savedMeanwhile } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
-import { and } from './words.ts';
 
 /** How a run ended, or is about to. */
 export interface Ending {
@@ -126,7 +125,7 @@ function stateAfter({ code, outcome }: UpdateError, facts: EndingFacts): string 
   }
   if (code === 'not-well') return `nothing was changed: ${running(facts)} runs already and is not well`;
   if (outcome === 'broken') {
-    return 'the new version has started and is not well; nothing was put back, as its migrations may have run';
+    return `the new version has started and is not well; nothing was put back, as its migrations may have run${saved(facts)}`;
   }
   // What runs now, somebody else has decided.
   if (code === 'containers-changed')
@@ -142,16 +141,7 @@ const stopped = 'is stopped as before';
 const files = ({ leftAlone }: EndingFacts): string =>
   leftAlone ? 'the other files are as they were' : 'the files are as they were';
 
-/** What somebody has saved meanwhile is theirs; but it may say the new version still, which the next `up` then starts. */
-function saved({ leftAlone }: EndingFacts): string {
-  if (!leftAlone) return '';
-  const { paths, next } = leftAlone;
-  const then =
-    next === null
-      ? 'docker compose rejects the files now'
-      : `the next docker compose up starts ${next.length > 0 ? and(next) : 'none of the services'}`;
-  return `; ${and(paths)} ${paths.length > 1 ? 'were' : 'was'} saved by somebody meanwhile and left alone: ${then}`;
-}
+const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${savedMeanwhile(leftAlone)}` : '');
 
 /** A run that ends early does not know yet what runs, and `bump` never does. */
 function nothingChanged(facts: EndingFacts): string {
@@ -178,5 +168,8 @@ function adviceWhenBroken(facts: EndingFacts, otherwise: string): string {
   if (!facts.project) return otherwise;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = facts.services.join(' ');
-  return `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again, or: ${composeCommand(facts.project)} up -d --no-deps ${names}, from the compose directory.`;
+  const mend = `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again`;
+  // With files that somebody has saved, compose may start an older version than the one that has migrated.
+  if (facts.leftAlone) return `${mend}.`;
+  return `${mend}, or: ${composeCommand(facts.project)} up -d --no-deps ${names}, from the compose directory.`;
 }

@@ -27,6 +27,8 @@ export interface RecreateContext {
   waitTimeoutMs: number;
   pullTimeoutMs: number;
   log: Log;
+  /** Asked before each `up`: it would start what files say that somebody has saved meanwhile. */
+  checkFiles: (service: string) => Promise<void>;
   /** Told before a step that runs commands of the new version: what they do cannot be undone. */
   beforeHook: () => Promise<void>;
   /** Told after each step that may have started something new. */
@@ -93,6 +95,7 @@ const stuck = /task \S+ already exists/i;
 async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<void> {
   const { engine, compose, changeover, log, afterUp, mayGoBack } = context;
   let { force } = step;
+  await context.checkFiles(step.service);
   if (step.hook) await context.beforeHook();
   for (let attempt = 1; ; attempt++) {
     const deadlineMs = upDeadlineMs + (await stopTimeOf(step.service, context));

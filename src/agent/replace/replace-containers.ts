@@ -6,12 +6,13 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Ending, endingOf, endWell } from '../log/ending.ts';
-import { composeCommand } from '../log/ending-facts.ts';
+import { composeCommand, type LeftAlone, savedMeanwhile } from '../log/ending-facts.ts';
 import type { Log } from '../log/log.ts';
 import { and, seconds } from '../log/words.ts';
 import type { World } from '../process/world.ts';
 import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import { endingFactsOf, type Journal } from '../state/journal.ts';
+import { findSaved } from './find-saved.ts';
 import { recreate } from './recreate.ts';
 import { markGoingBack, restoreInstance } from './restore-instance.ts';
 import { verify } from './verify.ts';
@@ -44,6 +45,7 @@ export async function replaceContainers(
       waitTimeoutMs: options.waitTimeoutMs,
       pullTimeoutMs: options.pullTimeoutMs,
       log,
+      checkFiles: (service) => checkFiles(engine, journal, service),
       beforeHook: () => journal.write({ started: true }),
       afterUp: () => noteStart(engine, journal, changeover),
       mayGoBack: () => !journal.data.started,
@@ -55,7 +57,11 @@ export async function replaceContainers(
   } finally {
     stops.close();
   }
-  return endUpdated(world, project, changeover, await freeable(engine, changeover).catch(() => null));
+  const [saved, freed] = await Promise.all([
+    findSaved(engine, journal.data).catch(() => null),
+    freeable(engine, changeover).catch(() => null),
+  ]);
+  return endUpdated(world, project, changeover, { saved, freed });
 }
 
 function announce(log: Log, { moved }: Changeover): void {
@@ -67,6 +73,18 @@ function announce(log: Log, { moved }: Changeover): void {
   if (followers.length > 0) {
     log.info(`${and(followers)} live in a namespace of ${names.join(' or ')} and are replaced with it`);
   }
+}
+
+/** @throws UpdateError recreate-failed where the service would get another image than the run's */
+async function checkFiles(engine: Engine, journal: Journal, service: string): Promise<void> {
+  const saved = await findSaved(engine, journal.data);
+  if (saved === null) return;
+  const { paths } = saved;
+  const were = paths.length > 1 ? 'were' : 'was';
+  throw new UpdateError(
+    'recreate-failed',
+    `${and(paths)} ${were} saved by somebody meanwhile: ${service} is not replaced by what is said there now`,
+  );
 }
 
 /** Says so in the journal, as a container may be gone by the time that somebody asks. */
@@ -93,7 +111,8 @@ async function failOrRestore(
   });
   const isBroken = error instanceof UpdateError && error.outcome === 'broken';
   if (journal.data.started || newHasStarted(changeover, now.containers)) {
-    await journal.note({ started: true });
+    const leftAlone = await findSaved(engine, journal.data);
+    await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
     if (isBroken || !(error instanceof UpdateError)) throw error;
     throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
   }
@@ -140,7 +159,7 @@ function endUpdated(
   { log, beganAt }: World,
   project: ComposeProject,
   { words, moved }: Changeover,
-  freed: { reference: string; size: number } | null,
+  { saved, freed }: { saved: LeftAlone | null; freed: { reference: string; size: number } | null },
 ): Ending {
   const up = `${composeCommand(project)} up -d`;
   log.enter('done');
@@ -163,9 +182,11 @@ function endUpdated(
       `new in this release and not started: ${and(newServices)}; ${up} ${newServices.join(' ')} starts ${newServices.length > 1 ? 'them' : 'it'}`,
     );
   }
-  const next = freed
-    ? `to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
-    : `docker compose -p ${project.name} ps shows it`;
+  const next = saved
+    ? savedMeanwhile(saved)
+    : freed
+      ? `to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
+      : `docker compose -p ${project.name} ps shows it`;
   const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
   const took = seconds(performance.now() - beganAt);
   return endWell(log, 'updated', `updated ${words.from} → ${words.reached} in ${took}; ${next}`, {

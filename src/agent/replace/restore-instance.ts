@@ -1,12 +1,11 @@
-import { Compose } from '../../engine/cli/compose.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { restoreFiles } from '../../files/restore-files.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { Log } from '../log/log.ts';
 import { restoreTags } from '../pull/tags.ts';
-import type { Journal, JournalData } from '../state/journal.ts';
+import type { Journal } from '../state/journal.ts';
+import { nextImages } from './find-saved.ts';
 import { type ContainersContext, restoreContainers } from './restore-containers.ts';
 
 export interface RestoreContext extends ContainersContext {
@@ -44,7 +43,7 @@ export async function restoreInstance(journal: Journal, given: RestoreContext): 
   });
   if (leftAlone.length > 0) {
     const next = await nextImages(engine, journal.data);
-    await journal.note({ leftAlone: { paths: leftAlone, next } });
+    await journal.note({ leftAlone: { paths: leftAlone, next: next && [...new Set(next.values())] } });
   }
   if (changeover === null) return;
   try {
@@ -52,16 +51,5 @@ export async function restoreInstance(journal: Journal, given: RestoreContext): 
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });
-  }
-}
-
-/** What the next `up` starts with the files as they are now; null where compose rejects them. */
-async function nextImages(engine: Engine, { project, services }: JournalData): Promise<string[] | null> {
-  try {
-    const model = await new Compose(engine, project).config();
-    return [...new Set(services.flatMap((name) => model.services[name]?.image ?? []))];
-  } catch (error) {
-    if (error instanceof Interrupted) throw error;
-    return null;
   }
 }

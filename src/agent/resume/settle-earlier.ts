@@ -155,6 +155,7 @@ async function bringForward({ world, journal }: EarlierWork, changeover: Changeo
     waitTimeoutMs: options.waitTimeoutMs,
     pullTimeoutMs: options.pullTimeoutMs,
     log,
+    checkFiles: async () => {},
     beforeHook: async () => {},
     afterUp: async () => {},
     mayGoBack: () => false,

@@ -86,6 +86,17 @@ it.each([
   );
 });
 
+it('advises no up where somebody has saved a file and the new version has started', () => {
+  const broken = (leftAlone: EndingFacts['leftAlone']) =>
+    ending(new UpdateError('broken', 'x'), { ...touched, ...(leftAlone && { leftAlone }) }).last;
+  expect(broken(undefined)).toContain(
+    '; mend the cause, then run the update again, or: docker compose -p svc up -d',
+  );
+  const last = broken({ paths: ['/opt/svc/.env'], next: ['acme/svc:v1.4.2'] });
+  expect(last).toContain('may have run; /opt/svc/.env was saved by somebody meanwhile and left alone: ');
+  expect(last).toMatch(/mend the cause, then run the update again\.$/);
+});
+
 it('gives code and advice as fields, also where it is said once more', () => {
   const fields: unknown[] = [];
   const log = new Log(({ phase }, given) => phase === 'done' && fields.push(given));

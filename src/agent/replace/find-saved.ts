@@ -1,0 +1,43 @@
+import { Compose } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { stateOf } from '../../files/file-record.ts';
+import { Interrupted } from '../../progress/stops.ts';
+import type { LeftAlone } from '../log/ending-facts.ts';
+import type { JournalData } from '../state/journal.ts';
+
+/**
+ * Written files that somebody has saved since, where the next `up` would not start by them what the run has brought;
+ * null where it would.
+ */
+export async function findSaved(engine: Engine, data: JournalData): Promise<LeftAlone | null> {
+  const { files, changeover } = data;
+  const states = await Promise.all(
+    files.map(async (record) => ({ path: record.path, state: await stateOf(record) })),
+  );
+  const paths = states.filter(({ state }) => state !== 'after').map(({ path }) => path);
+  if (paths.length === 0) return null;
+  const next = await nextImages(engine, data);
+  const isSame = (changeover?.moved ?? []).every(
+    ({ name, image, follows }) => follows || image === null || next?.get(name) === image.reference,
+  );
+  return isSame ? null : { paths, next: next && [...new Set(next.values())] };
+}
+
+/** What the next `up` starts with the files as they are now, by service; null where compose rejects them. */
+export async function nextImages(
+  engine: Engine,
+  { project, services }: JournalData,
+): Promise<Map<string, string> | null> {
+  try {
+    const model = await new Compose(engine, project).config();
+    return new Map(
+      services.flatMap((name) => {
+        const image = model.services[name]?.image;
+        return image == null ? [] : [[name, image] as const];
+      }),
+    );
+  } catch (error) {
+    if (error instanceof Interrupted) throw error;
+    return null;
+  }
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { findContainers } from '../rig/engine-api.ts';
+import { expectWords, shareInstance } from './support/attempt.ts';
+import type { Instance } from './support/instance.ts';
+
+// Somebody saves .env, with the version that it had, while containers are being replaced by what the update has written.
+
+/** Compose starts such a worker once the app is healthy, which takes some seconds here. */
+const patient = 'depends_on: { app: { condition: service_healthy } }';
+const slow = { env: { READY_AFTER: '2' } };
+const shared = shareInstance({ text: { extra: { worker: patient } }, publish: [] });
+
+const setVersion = async (instance: Instance, from: string, to: string) =>
+  instance.write('.env', (await instance.read('.env')).replace(`SVC_VERSION=${from}`, `SVC_VERSION=${to}`));
+
+test('before the worker is replaced: it is not given an older version, and the last line says why', async () => {
+  const instance = shared();
+  await instance.publish('v1.1.0', slow);
+  const run = instance.startUpdate(['--target', 'v1.1.0']);
+  await run.waitFor('waiting for app, which worker depends on');
+  await setVersion(instance, 'v1.1.0', 'v1.0.0');
+  const result = await run.done;
+  expectWords(result, {
+    exitCode: 5,
+    says: [
+      /ERROR recreate \S+\/\.env was saved by somebody meanwhile: worker is not replaced by what is said there now/,
+    ],
+    ends: [
+      'broken (broken): the new version has started',
+      `/.env was saved by somebody meanwhile and left alone: the next docker compose up starts ${instance.image}:v1.0.0. Next: `,
+      'mend the cause, then run the update again.',
+    ],
+    never: ['up -d --no-deps'],
+  });
+  expect(await instance.version()).toBe('v1.1.0');
+
+  const again = await instance.update(['--target', 'v1.1.0']);
+  expect(again.exitCode, again.log).toBe(0);
+  await instance.waitUntilHealthy();
+  expect([await instance.version(), await instance.workerVersion()]).toEqual(['v1.1.0', 'v1.1.0']);
+});
+
+test('after both were replaced: updated, and the last line says what the next up would start', async () => {
+  const instance = shared();
+  await instance.publish('v1.2.0', slow);
+  const run = instance.startUpdate(['--target', 'v1.2.0']);
+  await newWorker(instance, 'v1.2.0');
+  await setVersion(instance, 'v1.2.0', 'v1.1.0');
+  expectWords(await run.done, {
+    exitCode: 0,
+    says: [],
+    ends: [
+      'updated v1.1.0 → v1.2.0 in ',
+      `/.env was saved by somebody meanwhile and left alone: the next docker compose up starts ${instance.image}:v1.1.0`,
+    ],
+  });
+  await setVersion(instance, 'v1.1.0', 'v1.2.0');
+});
+
+test('with another setting: updated, and nothing is said of it', async () => {
+  const instance = shared();
+  await instance.publish('v1.3.0', slow);
+  const run = instance.startUpdate(['--target', 'v1.3.0']);
+  await run.waitFor('waiting for app, which worker depends on');
+  await instance.write('.env', `${await instance.read('.env')}\nSMTP_HOST=mail\n`);
+  const { exitCode, log } = await run.done;
+  expect(exitCode, log).toBe(0);
+  expect(log).not.toContain('saved by somebody');
+  expect(await instance.workerVersion()).toBe('v1.3.0');
+});
+
+async function newWorker({ project, image }: Instance, tag: string): Promise<void> {
+  for (let tries = 0; tries < 1200; tries++) {
+    const containers = await findContainers(project);
+    const isNew = containers.some(
+      ({ Config, State }) =>
+        Config.Cmd?.[0] === 'worker' && Config.Image === `${image}:${tag}` && State.Running,
+    );
+    if (isNew) return;
+    await sleep(25);
+  }
+  throw new Error('there is no new worker');
+}
