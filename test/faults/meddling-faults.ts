@@ -72,7 +72,7 @@ const after = (phase: Phase, ...delays: number[]): When[] => delays.map((afterMs
 
 /** Compose takes a fifth of a second before it touches anything: what is to meet a short phase is typed before it. */
 const moments: Record<Phase, readonly When[]> = {
-  inspect: [{ start: 0 }, { start: 150 }, { start: 300 }, ...after('inspect', 0, 40)],
+  inspect: [{ start: 300 }, { start: 500 }, ...after('inspect', 0, 0, 40)],
   plan: after('plan', 0, 40, 100),
   pull: after('plan', 200, 500, 1_000, 1_800, 2_500),
   write: [...after('write', 0, 20), ...after('plan', 250, 400)],
