@@ -73,7 +73,7 @@ export function commandsOfSource(text: string): Call[] {
 
 /** Every request to the engine's API that a source text makes, with `{}` for what is put in. */
 export function requestsOfSource(text: string): Call[] {
-  if (!/\b(?:askApi|openRequest)\b/.test(text)) return [];
+  if (!/\b(?:askApi|readApi|openRequest)\b/.test(text)) return [];
   const paths = [...text.matchAll(/`(\/[a-z][^`]*)`|'(\/[a-z][^'\n]*)'/g)].map((match) => {
     const [whole, template, plain = ''] = match;
     const before = text.slice(0, text.indexOf(whole, match.index));

@@ -34,6 +34,10 @@ export interface BadEngine {
   hang(pattern: RegExp | null): void;
   /** Requests that match say something else than was asked for, or, by null, are answered with 204 and not done. */
   alter(pattern: RegExp, change: ((body: Json) => Json) | null): void;
+  /** Requests for which that holds are not passed on and answered 500; null for answering all again. */
+  fail(which: ((asked: string) => boolean) | null): void;
+  /** The connections of the next so many requests that match break, 200 ms after the engine has got them. */
+  breakOff(pattern: RegExp, times: number): void;
   /** Cuts every connection and takes none, until `up`. */
   down(): void;
   up(): void;
@@ -46,6 +50,8 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   const connections = new Set<Socket>();
   const alterations: Alteration[] = [];
   let hanging: RegExp | null = null;
+  let failing: (asked: string) => boolean = () => false;
+  let breaking: { pattern: RegExp; times: number } | null = null;
   let away = false;
 
   const notes = (asked: IncomingMessage): boolean => {
@@ -54,7 +60,17 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     return hanging?.test(line) ?? false;
   };
   const server = createServer((asked, answer) => {
-    if (!notes(asked)) serve(asked, answer, claims, alterations).catch(() => answer.destroy());
+    if (notes(asked)) return;
+    const line = `${asked.method} ${asked.url}`;
+    if (failing(line)) {
+      asked.resume();
+      answer.writeHead(500, { 'Content-Type': 'application/json' }).end('{"message":"something went wrong"}');
+      return;
+    }
+    if (breaking?.pattern.test(line) && breaking.times-- > 0) {
+      setTimeout(() => asked.socket.destroy(), 200);
+    }
+    serve(asked, answer, claims, alterations).catch(() => answer.destroy());
   });
   server.on('upgrade', (asked: IncomingMessage, near: Duplex, head: Buffer) => {
     if (!notes(asked)) joinStreams(asked, near, head);
@@ -83,6 +99,12 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     },
     alter: (pattern, change) => {
       alterations.push({ pattern, change });
+    },
+    fail: (which) => {
+      failing = which ?? (() => false);
+    },
+    breakOff: (pattern, times) => {
+      breaking = { pattern, times };
     },
     down: () => {
       away = true;

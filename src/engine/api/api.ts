@@ -4,6 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, RequestOptions } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine, EngineAddress } from '../cli/engine.ts';
 import { logTiming } from '../timing.ts';
@@ -31,6 +32,9 @@ export interface ApiAnswer {
 const defaultDeadlineMs = 30_000;
 const defaultLimit = 16 * 1024 * 1024;
 const maxAttempts = 3;
+/** The engine answers 500 for a container that is just being removed, until it is gone. */
+const maxReadings = 20;
+const readingPauseMs = 250;
 
 /**
  * Asks the engine what its command line cannot, or takes ten times as long for. An engine that goes away is waited for, and
@@ -66,6 +70,22 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<ApiAnsw
       // The call through the command line waits for an engine that went away, and tells about it in the log.
       await engine.callOrThrow(['version', '--format', '{{.Server.Version}}']);
     }
+  }
+}
+
+/**
+ * Asks for what only tells, by its path. An engine that fails to tell it is asked again for five seconds: a failure is no
+ * absence. @throws UpdateError engine-away, Cancelled
+ */
+export async function readApi(
+  engine: Engine,
+  path: string,
+  how: Pick<ApiRequest, 'limit' | 'cut'> = {},
+): Promise<ApiAnswer> {
+  for (let asked = 1; ; asked++) {
+    const answer = await askApi(engine, { method: 'GET', path, ...how });
+    if (answer.status < 500 || asked >= maxReadings) return answer;
+    await sleep(readingPauseMs);
   }
 }
 

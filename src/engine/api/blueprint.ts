@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { publishedPorts } from '../container.ts';
-import { askApi, refusal } from './api.ts';
+import { readApi, refusal } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
 /** As the engine says it, and as it wants it said. */
@@ -47,10 +47,7 @@ export async function takeBlueprints(
 ): Promise<Blueprint[]> {
   const blueprints: Blueprint[] = [];
   for (const id of ids) {
-    const answer = await askApi(engine, {
-      method: 'GET',
-      path: `/containers/${encodeURIComponent(id)}/json`,
-    });
+    const answer = await readApi(engine, `/containers/${encodeURIComponent(id)}/json`);
     if (answer.status === 404) continue;
     if (answer.status !== 200) {
       throw new UpdateError('engine-away', `the engine does not describe ${id}: ${refusal(answer)}`);

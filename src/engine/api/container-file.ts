@@ -1,6 +1,6 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { askApi, refusal } from './api.ts';
+import { readApi, refusal } from './api.ts';
 
 /** A regular file in a container's file system. */
 export interface ContainerFile {
@@ -22,9 +22,7 @@ export async function readContainerFile(
   path: string,
   maxBytes: number,
 ): Promise<ContainerFile | NoFile> {
-  const answer = await askApi(engine, {
-    method: 'GET',
-    path: `/containers/${id}/archive?path=${encodeURIComponent(path)}`,
+  const answer = await readApi(engine, `/containers/${id}/archive?path=${encodeURIComponent(path)}`, {
     // The limit leaves room for headers and padding, and ends the reading of a directory or of a file that is too big.
     limit: maxBytes + 16 * block,
     cut: true,

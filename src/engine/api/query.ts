@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
 import { composeLabels } from '../labels.ts';
-import { type ApiAnswer, askApi, refusal } from './api.ts';
+import { askApi, readApi, refusal } from './api.ts';
 
 /** What the engine says of itself. */
 export interface EngineFacts {
@@ -74,30 +73,9 @@ const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
     .filter(({ Name }) => names.includes(Name))
     .map(({ Name, Labels }) => ({ name: Name, hash: Labels?.[composeLabels.configHash] || null }));
 
-/** The engine answers 500 for a container that is just being removed, until it is gone. */
-const maxInspections = 20;
-const inspectionPauseMs = 250;
-
-/**
- * Containers by id or name; those that are gone are left out. An engine that fails to tell of one is asked again for five
- * seconds: a failure is no absence. @throws UpdateError engine-away
- */
+/** Containers by id or name; those that are gone are left out. @throws UpdateError engine-away */
 export async function inspectContainers(engine: Engine, names: readonly string[]): Promise<Container[]> {
-  const found: Container[] = [];
-  for (let at = 0; at < names.length; at += atATime) {
-    const answers = await Promise.all(names.slice(at, at + atATime).map((name) => inspect(engine, name)));
-    found.push(...answers.filter((raw) => raw !== null).map(readContainer));
-  }
-  return found;
-}
-
-async function inspect(engine: Engine, name: string): Promise<unknown> {
-  const path = `/containers/${encodeURIComponent(name)}/json`;
-  for (let asked = 1; ; asked++) {
-    const answer = await askApi(engine, { method: 'GET', path });
-    if (answer.status < 500 || asked >= maxInspections) return read(answer, path);
-    await sleep(inspectionPauseMs);
-  }
+  return (await inspectWhole(engine, names)).map(readContainer);
 }
 
 /** Local images by reference or id, in the order asked for; null for one that is not here. @throws UpdateError engine-away */
@@ -111,13 +89,20 @@ export async function inspectImages(
   return answers.map((raw) => (raw === null ? null : readImage(raw)));
 }
 
-/** The whole of what inspection tells of containers; unknown ones are left out. Holds values: never log it. @throws UpdateError engine-away */
+/**
+ * The whole of what inspection tells of containers; those that are gone are left out. Holds values: never log it.
+ * @throws UpdateError engine-away
+ */
 export async function inspectWhole(
   engine: Engine,
-  ids: readonly string[],
+  names: readonly string[],
 ): Promise<Record<string, unknown>[]> {
-  const answers = await Promise.all(ids.map((id) => get(engine, `/containers/${id}/json`, [404, 500])));
-  return answers.filter((raw) => raw !== null) as Record<string, unknown>[];
+  const found: unknown[] = [];
+  for (let at = 0; at < names.length; at += atATime) {
+    const asked = names.slice(at, at + atATime).map((name) => `/containers/${encodeURIComponent(name)}/json`);
+    found.push(...(await Promise.all(asked.map((path) => get(engine, path)))));
+  }
+  return found.filter((raw) => raw !== null) as Record<string, unknown>[];
 }
 
 /** What a local image gives to its containers: its `Config`; null for an image that is not here. @throws UpdateError engine-away */
@@ -129,10 +114,8 @@ export async function imageConfig(engine: Engine, id: string): Promise<Record<st
 }
 
 /** What the engine answers; null where it has no such thing. */
-const get = async (engine: Engine, path: string, none: readonly number[] = [404]): Promise<unknown> =>
-  read(await askApi(engine, { method: 'GET', path }), path, none);
-
-function read(answer: ApiAnswer, path: string, none: readonly number[] = [404]): unknown {
+async function get(engine: Engine, path: string, none: readonly number[] = [404]): Promise<unknown> {
+  const answer = await readApi(engine, path);
   if (answer.status === 200) return JSON.parse(answer.body.toString());
   if (none.includes(answer.status)) return null;
   throw new UpdateError(

@@ -1,6 +1,6 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { type ApiAnswer, askApi, refusal } from './api.ts';
+import { type ApiAnswer, askApi, readApi, refusal } from './api.ts';
 import type { Blueprint, Json } from './blueprint.ts';
 import { connectNetwork } from './connect-network.ts';
 import { copiedArchive } from './copied-files.ts';
@@ -49,8 +49,7 @@ interface FoundImage {
 
 /** The old reference, so that the container looks as before; its id where the reference names another image now. */
 async function findImage(engine: Engine, { imageReference, imageId }: Blueprint): Promise<FoundImage> {
-  const path = `/images/${encodeURIComponent(imageReference)}/json`;
-  const answer = await askApi(engine, { method: 'GET', path });
+  const answer = await readApi(engine, `/images/${encodeURIComponent(imageReference)}/json`);
   const same = answer.status === 200 && JSON.parse(answer.body.toString()).Id === imageId;
   return { reference: same ? imageReference : imageId, apiVersion: answer.apiVersion };
 }
@@ -109,10 +108,7 @@ async function findTwin(
   engine: Engine,
   { id, name, imageId, config }: Blueprint,
 ): Promise<{ id: string; started: boolean } | null> {
-  const answer = await askApi(engine, {
-    method: 'GET',
-    path: `/containers/${encodeURIComponent(name)}/json`,
-  });
+  const answer = await readApi(engine, `/containers/${encodeURIComponent(name)}/json`);
   if (answer.status !== 200) return null;
   const found = JSON.parse(answer.body.toString());
   if (found.Id === id) return { id, started: true };

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   inspectContainers,
   inspectImages,
+  inspectWhole,
   listContainers,
   stopContainers,
 } from '../../../src/engine/api/query.ts';
@@ -92,6 +93,17 @@ describe('inspectContainers', () => {
     await expect(inspectContainers(engine, ['a'])).rejects.toThrow(
       away('the engine does not answer (GET /containers/a/json): not for you'),
     );
+  });
+});
+
+describe('inspectWhole', () => {
+  it('leaves out what is gone, and nothing that the engine fails to tell at first', async () => {
+    let failures = 2;
+    const engine = await engineThat((from, to) => {
+      const isGone = from.url?.includes('gone');
+      to.writeHead(isGone ? 404 : failures-- > 0 ? 500 : 200).end('{"Id":"a","message":"disk"}');
+    });
+    expect(await inspectWhole(engine, ['a', 'gone'])).toEqual([{ Id: 'a', message: 'disk' }]);
   });
 });
 

@@ -1,0 +1,131 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { judgeBroughtBack, judgeUpdated } from '../judge/judge.ts';
+import { type ExpectedWords, judgeWords } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
+import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
+import type { UpdateResult } from '../rig/updater-run.ts';
+import { shareInstance } from './support/attempt.ts';
+import { alone, type Instance } from './support/instance.ts';
+
+// docs/contract.md 2.15: an engine that fails to tell of something says nothing of whether it is there. Compose speaks to
+// the same engine by paths with a version in them.
+
+const toNext = ['--target', 'v1.1.0'];
+const toBad = ['--target', 'v1.1.3'];
+const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
+
+/** Every question of the updater is answered at the second time, by 500 before. */
+function stutter(): (asked: string) => boolean {
+  const failed = new Set<string>();
+  return (asked) => {
+    if (!/^GET \/(?!v\d|_ping)/.test(asked)) return false;
+    if (failed.delete(asked)) return false;
+    failed.add(asked);
+    return true;
+  };
+}
+
+const shared = shareInstance({ ...alone, publish: ['v1.1.0', 'v1.1.3'] });
+let engine: BadEngine;
+let socket = '';
+beforeAll(async () => {
+  socket = `${shared().directory}.sock`;
+  engine = await startBadEngine(socket);
+});
+afterAll(async () => {
+  await engine.close();
+  await rm(socket, { force: true });
+});
+
+/** Runs it to its end, by way of the engine that fails so. */
+async function failing(
+  instance: Instance,
+  args: readonly string[],
+  which: (asked: string, log: string) => boolean,
+): Promise<UpdateResult> {
+  const run = instance.startUpdate(args, { socket });
+  engine.fail((asked) => which(asked, run.log));
+  return run.done.finally(() => engine.fail(null));
+}
+
+const isReplacing = (log: string): boolean => log.includes(' recreate ');
+
+describe('an engine that answers 500', () => {
+  const runsAgain = /^failed \([a-z-]+\): the files are as they were and v1\.0\.0 runs again\./;
+  const never = [/worker-1 is made again/, /is gone/, /somebody else/];
+
+  test('now and then: what drift would take is found all the same', async () => {
+    const instance = shared();
+    const text = await instance.read('compose.prod.yaml');
+    await instance.write('compose.prod.yaml', text.replace('./data:/data', './data:/other'));
+    const result = await failing(instance, toNext, stutter());
+    await instance.write('compose.prod.yaml', text);
+    const ends = [/^refused \(drift\): nothing was changed, v1\.0\.0 runs on\./];
+    expect(judgeWords(result, { exitCode: 3, says: ['/data'], ends, never }), result.log).toEqual([]);
+  });
+
+  test('now and then: what runs is found well, and nothing is made again on the way back', async () => {
+    const instance = shared();
+    const before = await look(instance);
+    const fails = stutter();
+    const result = await failing(instance, toBad, (asked, log) => isReplacing(log) && fails(asked));
+    const words: ExpectedWords = { exitCode: 4, says: ['brought back'], ends: [runsAgain], never };
+    const facts = [...judgeWords(result, words), ...judgeBroughtBack(before, await look(instance))];
+    expect(facts, result.log).toEqual([]);
+  });
+
+  test('to a stop: it is not taken for done, and the old version runs again', async () => {
+    const instance = shared();
+    const before = await look(instance);
+    let refusals = 1;
+    const result = await failing(
+      instance,
+      toNext,
+      (asked) => /^POST \/containers\/\w+\/stop/.test(asked) && refusals-- > 0,
+    );
+    const words: ExpectedWords = {
+      exitCode: 4,
+      says: ['the engine does not stop'],
+      ends: [runsAgain],
+      never,
+    };
+    const facts = [...judgeWords(result, words), ...judgeBroughtBack(before, await look(instance))];
+    expect(facts, result.log).toEqual([]);
+  });
+
+  test('to every look at a new container: there is no way back from what has started', async () => {
+    const instance = shared();
+    const before = await look(instance);
+    const known = new Set(Object.values(before.containers).map(({ id }) => id));
+    const result = await failing(instance, toNext, (asked, log) => {
+      const id = /^GET \/containers\/([0-9a-f]{64})\/json/.exec(asked)?.[1];
+      if (id === undefined || known.has(id)) return false;
+      // The updater's own container is looked at before anything is new.
+      if (!isReplacing(log)) known.add(id);
+      return isReplacing(log);
+    });
+    const words: ExpectedWords = {
+      exitCode: 5,
+      says: [],
+      ends: [/^broken \([a-z-]+\): /],
+      never: [...never, /brought back/, /runs again/],
+    };
+    expect(judgeWords(result, words), result.log).toEqual([]);
+    expect((await look(instance)).boots.slice(before.boots.length), result.log).toEqual(['app v1.1.0']);
+
+    const next = await failing(instance, toNext, stutter());
+    const good: ExpectedWords = { exitCode: 0, says: ['ended broken'], ends: ['v1.1.0'], never };
+    const facts = [
+      ...judgeWords(next, good),
+      ...judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed }),
+    ];
+    expect(facts, next.log).toEqual([]);
+  });
+
+  test('now and then: what is unchanged is verified', async () => {
+    const instance = shared();
+    const result = await failing(instance, toNext, stutter());
+    expect(judgeWords(result, { exitCode: 0, says: [], ends: ['unchanged'], never }), result.log).toEqual([]);
+  });
+});
