@@ -60,6 +60,19 @@ const writtenOnce: readonly [name: string, file: string][] = [
   ['compose.cluster.yaml', 'agent/inspect/installation.ts'],
 ];
 
+/**
+ * Who in the updater may read the clock of the machine, which anybody may set at any moment: to say when something was,
+ * never how long it took or is waited for.
+ */
+const wallClockReaders: readonly [file: string, what: string][] = [
+  ['agent/log/log.ts', 'the time of a line'],
+  ['agent/main.ts', 'when the run began'],
+  ['agent/state/journal.ts', 'the folder of a journal that is put aside'],
+  ['agent/state/lock.ts', 'since when the lock is held'],
+];
+const readsWallClock = (text: string): boolean =>
+  /\bDate(?:\.now\b|\(\s*\)|(?![\w(.]))|\bTemporal\b/.test(codeOf(text));
+
 /** The text without its comments; text that looks like one inside a string may go, too. */
 const codeOf = (text: string): string => text.replace(/\/\*.*?\*\/|(?<=^|\s)\/\/[^\n]*/gs, '');
 
@@ -236,6 +249,22 @@ describe('the house', () => {
 
   it('has no wire that nobody sees', () => {
     expect(each(hiddenWires)).toEqual([]);
+  });
+
+  it('has the clock of the machine read by few', () => {
+    const updater = [...texts].filter(([file]) => !/^(?:instance|feed|client|web)\//.test(file));
+    const readers = updater.filter(([, text]) => readsWallClock(text)).map(([file]) => file);
+    expect(readers.sort()).toEqual(wallClockReaders.map(([file]) => file));
+  });
+
+  it.each([
+    ['const late = Date.now() > end;', true],
+    ['new Date().toISOString()', true],
+    ['setTimeout(Date, end)', true],
+    ['new Date(given).getTime() > Date.parse(text)', false],
+    ['performance.now(); // not Date.now()', false],
+  ])('sees who reads it: %s', (text, reads) => {
+    expect(readsWallClock(text)).toBe(reads);
   });
 
   it.each(writtenOnce)('writes %s in %s alone', (name, file) => {

@@ -61,7 +61,7 @@ export async function awaitWell(
       const now = performance.now();
       // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
       log.learn(() => confidencesOfContainers(services.flatMap(({ containers }) => containers)));
-      const verdict = watch.look(services.map(shown), { now, wall: Date.now() });
+      const verdict = watch.look(services.map(shown), now);
       if (verdict.kind === 'well') return { reports: verdict.reports, services };
       if (verdict.kind === 'unwell') {
         const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));

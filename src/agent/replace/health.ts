@@ -1,5 +1,6 @@
 import type { Container } from '../../engine/container.ts';
 import { seconds } from '../log/words.ts';
+import { StartTimes } from './start-times.ts';
 
 /** Without a health check, this long without a restart counts as well; an app takes longer to find out that it cannot. */
 const steadyMs = 5_000;
@@ -23,17 +24,11 @@ export interface HealthRules {
   timeoutMs: number;
   /** So long may containers be missing: somebody else's call may be about to make them. */
   missingMs: number;
+  /** What was seen to start before the watch began. */
+  starts?: StartTimes;
 }
 
-/** When a look was taken. */
-export interface LookedAt {
-  /** Milliseconds by a clock that nobody sets: all waiting goes by it. */
-  now: number;
-  /** Milliseconds since the epoch, as containers say when they started. */
-  wall: number;
-}
-
-/** How long a service took, for the log: `app healthy after 1.9 s`. */
+/** How long a service took, for the log: `app healthy after 1.9 s`; `app healthy` where nobody saw it start. */
 export interface HealthReport {
   service: string;
   how: string;
@@ -50,26 +45,31 @@ export type HealthVerdict =
 export class HealthWatch {
   readonly #rules: HealthRules;
   readonly #beganAt: number;
+  readonly #starts: StartTimes;
+  #isFirstLook = true;
   readonly #steady = new Map<string, { startedAt: string; since: number }>();
-  readonly #wellAt = new Map<string, { afterMs: number; healthy: boolean }>();
+  readonly #wellAt = new Map<string, { afterMs: number | null; healthy: boolean }>();
   /** A container that runs has no exit code: between two crashes, the last one seen tells the story. */
   readonly #lastCode = new Map<string, number>();
   #completeAt: number;
 
-  /** @param beganAt by the clock of `LookedAt.now` */
+  /** @param beganAt in milliseconds by a clock that nobody sets: all waiting goes by it */
   constructor(rules: HealthRules, beganAt: number) {
     this.#rules = rules;
+    this.#starts = rules.starts ?? new StartTimes();
     this.#beganAt = beganAt;
     this.#completeAt = beganAt;
   }
 
-  look(services: readonly WatchedService[], at: LookedAt): HealthVerdict {
-    const { now } = at;
+  /** @param now by the clock of `beganAt` */
+  look(services: readonly WatchedService[], now: number): HealthVerdict {
+    for (const { containers } of services) this.#starts.note(containers, this.#isFirstLook ? null : now);
+    this.#isFirstLook = false;
     const states = services.flatMap(({ name, containers }) => {
       const steady = name === this.#rules.app ? appSteadyMs : steadyMs;
       return containers.map((container) => ({ container, why: this.#whyUnhealthy(container, now, steady) }));
     });
-    for (const { container, why } of states) this.#note(container, why, at.wall);
+    for (const { container, why } of states) this.#note(container, why, now);
     const pending = states.filter(({ why }) => why !== null);
     const missing = services
       .filter(({ has, needs }) => has < needs)
@@ -98,12 +98,14 @@ export class HealthWatch {
     return { kind: 'waiting', sentence: `waiting for ${names.join(', ')} (${waited})` };
   }
 
-  #note(container: Container, why: string | null, wall: number): void {
-    const { id, health, startedAt, exitCode } = container;
+  #note(container: Container, why: string | null, now: number): void {
+    const { id, health, exitCode } = container;
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
-      const afterMs = Math.max(0, wall - Date.parse(startedAt));
+      // One that nobody saw start has run without a restart since it was first seen, at least.
+      const since = this.#starts.of(container) ?? this.#steady.get(id)?.since;
+      const afterMs = since === undefined ? null : now - since;
       this.#wellAt.set(id, { afterMs, healthy: health !== null });
     }
   }
@@ -142,9 +144,9 @@ export class HealthWatch {
         .sort((a, b) => (a?.afterMs ?? 0) - (b?.afterMs ?? 0))
         .at(-1);
       if (!last) return [];
-      const how = last.healthy
-        ? `healthy after ${seconds(last.afterMs, 1)}`
-        : `up for ${seconds(last.afterMs)} without a restart`;
+      const { afterMs, healthy } = last;
+      const after = afterMs === null ? '' : ` after ${seconds(afterMs, 1)}`;
+      const how = healthy ? `healthy${after}` : `up for ${seconds(afterMs ?? 0)} without a restart`;
       return [{ service, how }];
     });
   }

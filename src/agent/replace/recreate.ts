@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listProject } from '../../engine/api/project-containers.ts';
-import { stopContainers } from '../../engine/api/query.ts';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
 import { type Engine, isConnectionLost } from '../../engine/cli/engine.ts';
@@ -13,6 +12,8 @@ import type { Changeover } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
+import type { StartTimes } from './start-times.ts';
+import { stopAll } from './stop-all.ts';
 import { missingMs, watchedServices } from './watched-services.ts';
 
 /** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
@@ -31,8 +32,10 @@ export interface RecreateContext {
   checkFiles: (service: string) => Promise<void>;
   /** Told before a step that runs commands of the new version: what they do cannot be undone. */
   beforeHook: () => Promise<void>;
-  /** Told after each step that may have started something new. */
-  afterUp: () => Promise<void>;
+  /** Told after each step that may have started something new, with what there is then. */
+  afterUp: (containers: readonly Container[]) => Promise<void>;
+  /** Learns what each step has started. */
+  starts: StartTimes;
   /** Nothing of the new version has started. */
   mayGoBack: () => boolean;
 }
@@ -42,7 +45,7 @@ type Executors = { [K in Step['kind']]: (step: StepOf<K>, context: RecreateConte
 const executors: Executors = {
   'remove-leftovers': ({ containers }, { engine, log }) => removeLeftovers(engine, containers, log),
   'give-name': ({ containers }, { engine, log }) => giveNames(engine, containers, log),
-  stop: async ({ containers }, { engine, log }) => stop(engine, containers, log),
+  stop: async ({ containers }, { engine, log }) => stopAll(engine, containers, log),
   up: (step, context) => bringUp(step, context),
   'await-healthy': async (
     { service: name, dependent },
@@ -58,7 +61,7 @@ const executors: Executors = {
   },
   'stop-again': async ({ service: name, numbers }, { engine, compose, log }) => {
     const { containers } = await listProject(engine, compose.project.name);
-    await stop(
+    await stopAll(
       engine,
       containers.filter((each) => serviceOf(each) === name && numbers.includes(numberOf(each))),
       log,
@@ -68,22 +71,14 @@ const executors: Executors = {
 
 /** Does what is left to do. @throws UpdateError recreate-failed, broken */
 export async function recreate(context: RecreateContext): Promise<void> {
-  const { engine, compose, changeover } = context;
+  const { engine, compose, changeover, starts } = context;
   const before = await listProject(engine, compose.project.name);
+  starts.note(before.containers, null);
   for (const step of planSteps(changeover, before)) await run(step, context);
 }
 
 const run = <K extends Step['kind']>(step: StepOf<K>, context: RecreateContext): Promise<void> =>
   (executors[step.kind] as (step: StepOf<K>, context: RecreateContext) => Promise<void>)(step, context);
-
-async function stop(engine: Engine, containers: readonly Container[], log: Log): Promise<void> {
-  const names = containers.map(({ name }) => name).join(', ');
-  const stopped = stopContainers(
-    engine,
-    containers.map(({ id }) => id),
-  );
-  await withHeartbeat(log, `waiting for ${names} to stop`, stopped);
-}
 
 /** What the engine says while it is still busy with what a killed compose call, or a killed engine, had begun. */
 const stillBusy =
@@ -93,12 +88,15 @@ const stillBusy =
 const stuck = /task \S+ already exists/i;
 
 async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<void> {
-  const { engine, compose, changeover, log, afterUp, mayGoBack } = context;
+  const { engine, compose, changeover, log, mayGoBack } = context;
   let { force } = step;
   await context.checkFiles(step.service);
   if (step.hook) await context.beforeHook();
   for (let attempt = 1; ; attempt++) {
-    const deadlineMs = upDeadlineMs + (await stopTimeOf(step.service, context));
+    const deadlineMs = deadlineOfUp(
+      step.service,
+      (await listProject(engine, compose.project.name)).containers,
+    );
     const up = compose.up(step.service, {
       scale: step.scale,
       start: step.start,
@@ -106,7 +104,9 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
       deadlineMs,
     });
     const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up);
-    await afterUp();
+    const { containers } = await listProject(engine, compose.project.name);
+    context.starts.note(containers, performance.now());
+    await context.afterUp(containers);
     if (result.exitCode === 0) return;
     const { image = null } = changeover.moved.find(({ name }) => name === step.service) ?? {};
     if (attempt < tries && image !== null && (await pullWhatIsGone(context, compose, step.service, image)))
@@ -138,10 +138,9 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
   }
 }
 
-/** How long the containers of a service may take to stop, one after another, in milliseconds. */
-async function stopTimeOf(service: string, { engine, compose }: RecreateContext): Promise<number> {
-  const { containers } = await listProject(engine, compose.project.name);
+/** In milliseconds. Infinity where a container of the service may take as long as it likes to stop. */
+export function deadlineOfUp(service: string, containers: readonly Container[]): number {
   return containers
     .filter((container) => serviceOf(container) === service && isUp(container))
-    .reduce((sum, { stopTimeout }) => sum + stopTimeout * 1000, 0);
+    .reduce((sum, { stopTimeout }) => sum + stopTimeout * 1000, upDeadlineMs);
 }

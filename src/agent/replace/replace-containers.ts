@@ -3,6 +3,7 @@ import { inspectImages, listContainers } from '../../engine/api/query.ts';
 import { watchStops } from '../../engine/api/stops.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import type { Container } from '../../engine/container.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Ending, endingOf, endWell } from '../log/ending.ts';
@@ -15,6 +16,7 @@ import { endingFactsOf, type Journal } from '../state/journal.ts';
 import { findSaved } from './find-saved.ts';
 import { recreate } from './recreate.ts';
 import { markGoingBack, restoreInstance } from './restore-instance.ts';
+import { StartTimes } from './start-times.ts';
 import { verify } from './verify.ts';
 
 /**
@@ -35,6 +37,7 @@ export async function replaceContainers(
     engine,
     changeover.containers.map(({ id }) => id),
   );
+  const starts = new StartTimes();
   try {
     if (phase === 'verify') log.enter('verify');
     else announce(log, changeover);
@@ -47,10 +50,11 @@ export async function replaceContainers(
       log,
       checkFiles: (service) => checkFiles(engine, journal, service),
       beforeHook: () => journal.write({ started: true }),
-      afterUp: () => noteStart(engine, journal, changeover),
+      afterUp: (containers) => noteStart(journal, changeover, containers),
+      starts,
       mayGoBack: () => !journal.data.started,
     });
-    await verify(world, journal, changeover);
+    await verify(world, journal, changeover, starts);
   } catch (error) {
     const stopping = stops.underWay();
     await failOrRestore(world, journal, error, { changeover, stopping, ...(texts && { texts }) });
@@ -88,10 +92,8 @@ async function checkFiles(engine: Engine, journal: Journal, service: string): Pr
 }
 
 /** Says so in the journal, as a container may be gone by the time that somebody asks. */
-async function noteStart(engine: Engine, journal: Journal, changeover: Changeover): Promise<void> {
-  if (journal.data.started) return;
-  const { containers } = await listProject(engine, journal.data.project.name);
-  if (newHasStarted(changeover, containers)) await journal.note({ started: true });
+async function noteStart(journal: Journal, changeover: Changeover, now: readonly Container[]): Promise<void> {
+  if (!journal.data.started && newHasStarted(changeover, now)) await journal.note({ started: true });
 }
 
 /** Goes back where nothing of the new version has started; there is no other way back. Always throws. */

@@ -9,18 +9,24 @@ import { awaitOthers } from './await-others.ts';
 import type { HealthReport, WatchedService } from './health.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { mendOthers } from './mend-others.ts';
+import type { StartTimes } from './start-times.ts';
 import { missingMs, watchedServices } from './watched-services.ts';
 
 /** So often may somebody replace a container while it is verified. */
 const maxRounds = 5;
 
 /** The phase `verify`: what runs is what was pulled, is well, and nothing else changed. @throws UpdateError broken */
-export async function verify(world: World, journal: Journal, changeover: Changeover): Promise<void> {
+export async function verify(
+  world: World,
+  journal: Journal,
+  changeover: Changeover,
+  starts: StartTimes,
+): Promise<void> {
   const { log } = world;
   log.enter('verify');
   await journal.note({ phase: 'verify' });
   const project = journal.data.project.name;
-  const well = await awaitServices(world, project, changeover);
+  const well = await awaitServices(world, project, changeover, starts);
   await mendOthers(world, project, changeover);
   const { containers } = await listProject(world.engine, project);
   const others = changedOthers(changeover, containers);
@@ -43,9 +49,14 @@ export async function verify(world: World, journal: Journal, changeover: Changeo
 }
 
 /** Until every service has the containers that it must have, well, under their own names, with nobody at work on them. */
-async function awaitServices(world: World, project: string, changeover: Changeover): Promise<HealthReport[]> {
+async function awaitServices(
+  world: World,
+  project: string,
+  changeover: Changeover,
+  starts: StartTimes,
+): Promise<HealthReport[]> {
   const { engine, options } = world;
-  const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs };
+  const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
   const look = async () => watchedServices(changeover, (await listProject(engine, project)).containers);
   for (let round = 1; round <= maxRounds; round++) {
     await endOthers(world, project, changeover);

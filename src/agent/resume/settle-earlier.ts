@@ -8,6 +8,7 @@ import { and } from '../log/words.ts';
 import type { World } from '../process/world.ts';
 import { recreate } from '../replace/recreate.ts';
 import { markGoingBack, restoreInstance } from '../replace/restore-instance.ts';
+import { StartTimes } from '../replace/start-times.ts';
 import type { Changeover } from '../state/changeover.ts';
 import {
   isPending,
@@ -158,6 +159,7 @@ async function bringForward({ world, journal }: EarlierWork, changeover: Changeo
     checkFiles: async () => {},
     beforeHook: async () => {},
     afterUp: async () => {},
+    starts: new StartTimes(),
     mayGoBack: () => false,
   }).catch((error) => {
     if (!(error instanceof UpdateError)) throw error;

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { Log } from '../../../src/agent/log/log.ts';
-import { recreate } from '../../../src/agent/replace/recreate.ts';
+import { deadlineOfUp, recreate } from '../../../src/agent/replace/recreate.ts';
+import { StartTimes } from '../../../src/agent/replace/start-times.ts';
 import { Compose } from '../../../src/engine/cli/compose.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { changeover, container, movedService, project, record } from '../../build.ts';
@@ -46,6 +47,7 @@ it('is told of a hook before compose is called to run it', async () => {
       checkFiles: async () => {},
       beforeHook: async () => void told.push(await called()),
       afterUp: async () => {},
+      starts: new StartTimes(),
       mayGoBack: () => true,
     });
   await expect(update(true)).rejects.toThrow('compose could not replace app: no hook today');
@@ -53,4 +55,15 @@ it('is told of a hook before compose is called to run it', async () => {
   expect(await called()).toBe(true);
   await expect(update(false)).rejects.toThrow('compose could not replace app');
   expect(told).toHaveLength(1);
+});
+
+it.each<[what: string, stopTimeouts: number[], minutes: number]>([
+  ['nothing stops', [], 15],
+  ['one may take an hour to stop', [3_600], 75],
+  ['two are stopped one after another', [3_600, 60], 76],
+  ['one is never ended hard', [10, Number.POSITIVE_INFINITY], Number.POSITIVE_INFINITY],
+])('cuts off no stop: where %s', (_, stopTimeouts, minutes) => {
+  const app = stopTimeouts.map((stopTimeout, index) => container(`app-${index + 1}`, { stopTimeout }));
+  const others = [container('db-1', { stopTimeout: 600 }), container('app-9', { status: 'exited' })];
+  expect(deadlineOfUp('app', [...app, ...others])).toBe(minutes * 60_000);
 });

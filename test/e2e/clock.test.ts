@@ -1,0 +1,112 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { judgeUpdated } from '../judge/judge.ts';
+import { judgeWords, type Says } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
+import { registryFaults, startBadRegistry } from '../rig/bad-registry.ts';
+import type { UpdateResult } from '../rig/updater-run.ts';
+import { createInstance, type Instance } from './support/instance.ts';
+
+// docs/contract.md 2.17: somebody sets the clock of the machine while an update waits. The image runs as it is, and what
+// its program takes for the clock is `offset` milliseconds off.
+
+const hours = 2 * 3_600_000;
+const preload = `const { readFileSync } = require('node:fs');
+const Real = Date;
+const now = () => Real.now() + Number(readFileSync('/clock/offset', 'utf8') || 0);
+globalThis.Date = class extends Real {
+  constructor(...given) {
+    super(...(given.length > 0 ? given : [now()]));
+  }
+  static now() {
+    return now();
+  }
+};
+`;
+
+interface Clock {
+  volumes: string[];
+  env: Record<string, string>;
+  set(offset: number): Promise<void>;
+}
+
+async function clockFor({ directory }: Instance): Promise<Clock> {
+  const folder = `${directory}.clock`;
+  await mkdir(folder);
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'preload.cjs'), preload);
+  const set = (offset: number) => writeFile(join(folder, 'offset'), String(offset));
+  await set(0);
+  return { volumes: [`${folder}:/clock:ro`], env: { NODE_OPTIONS: '--require=/clock/preload.cjs' }, set };
+}
+
+/** Every duration that the log tells is one that lies within the run. */
+function judgeDurations({ log, durationMs }: UpdateResult): string[] {
+  const told = [...log.matchAll(/(-?\d+(?:\.\d+)?) s\b/g)].map(([, seconds]) => Number(seconds));
+  const wrong = told.filter((seconds) => seconds < 0 || seconds > durationMs / 1000 + 1);
+  return wrong.map((seconds) => `the run took ${durationMs / 1000} s, and the log tells of ${seconds} s`);
+}
+
+test('the clock is set while images are pulled, a worker stops, and the new version gets ready', async () => {
+  const registry = await startBadRegistry(inject('host').registry);
+  onTestFinished(() => registry.close());
+  const instance = await createInstance({
+    up: ['--no-deps', 'app', 'worker'],
+    registry: registry.host,
+    text: { extra: { app: 'stop_grace_period: 1s', worker: 'stop_grace_period: 1m' } },
+    release: { env: { STOP_DELAY: '11' } },
+    publish: [],
+  });
+  const slow = { READY_AFTER: '4' };
+  await instance.publish('v1.1.0', { env: { ...slow, STOP_DELAY: '1' } });
+  await instance.publish('v1.2.0', { env: slow });
+  await instance.publish('v1.3.0', { env: { FAULT_APP: 'unhealthy' } });
+  const clock = await clockFor(instance);
+
+  // First forward, back, and forward again; then the other way round.
+  for (const [from, to, first, waits] of [
+    ['v1.0.0', 'v1.1.0', hours, ['to stop (10 s)']],
+    ['v1.1.0', 'v1.2.0', -hours, []],
+  ] satisfies [string, string, number, Says][]) {
+    const before = await look(instance);
+    await clock.set(0);
+    registry.fail(registryFaults.error, { on: 'manifests', times: 2 });
+    const run = instance.startUpdate(['--target', to], clock);
+    await run.waitFor('trying again in');
+    await clock.set(first);
+    await run.waitFor('recreate stopping worker');
+    await clock.set(0);
+    const ended = run.done;
+    const hasStarted = async () => (await instance.boots()).includes(`app ${to}`);
+    while (!(await hasStarted()) && (await Promise.race([ended, sleep(20, null)])) === null);
+    await clock.set(first);
+    const result = await ended;
+    const words = {
+      exitCode: 0,
+      says: waits,
+      ends: [`updated ${from} → ${to} in `],
+    };
+    const changed = { '.env': (text: string) => text.replace(from, to) };
+    const facts = [
+      ...judgeWords(result, words),
+      ...judgeUpdated(before, await look(instance), { version: to, changed }),
+      ...judgeDurations(result),
+    ];
+    expect(facts, result.log).toEqual([]);
+    const [, ready, took] = /app healthy after ([\d.]+) s, .* in (\d+) s;/s.exec(result.log) ?? [];
+    expect(Number(ready), result.log).toBeGreaterThan(3.5);
+    expect(Number(took), result.log).toBeGreaterThan(Number(ready));
+  }
+
+  // Whoever waits by that clock waits for hours more.
+  await clock.set(0);
+  const run = instance.startUpdate(['--target', 'v1.3.0', '--wait-timeout', '5'], { ...clock, patience: 60 });
+  await run.waitFor('recreate stopping worker');
+  while (!(await instance.boots()).includes('app v1.3.0')) await sleep(20);
+  await clock.set(-hours);
+  const result = await run.done;
+  const words = { exitCode: 5, says: [/app-1 is \S+ .*after 5 s/], ends: [/^broken \([a-z-]+\): /] };
+  expect([...judgeWords(result, words), ...judgeDurations(result)], result.log).toEqual([]);
+});
