@@ -10,6 +10,7 @@ const longest = [
   'endings',
   'refusals',
   'networks',
+  'stops',
   'faults-own-engine',
   'bad-input',
   'documents',

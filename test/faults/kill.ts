@@ -189,9 +189,15 @@ export const engineSteps = 16;
 const steps = new Set(['create', 'start', 'kill', 'stop', 'die', 'destroy', 'rename']);
 
 /** The k-th thing that happens to a container of app or worker, counted from 1, as the engine tells it. */
-export function onEngineStep(k: number): Moment {
+export const onEngineStep = (k: number): Moment => onStep(`step ${k} of the engine`, (count) => count === k);
+
+/** The first thing of that kind, such as `kill`, that happens to a container of the service, `app` or `worker`. */
+export const onEngineEvent = (action: string, service: string): Moment =>
+  onStep(`the ${action} of ${service}`, (_, step) => step === `${action} ${service}`);
+
+function onStep(name: string, isIt: (count: number, step: string) => boolean): Moment {
   return {
-    name: `at step ${k} of the engine`,
+    name: `at ${name}`,
     watch: async ({ project }, now) => {
       let count = 0;
       const filters = { type: ['container'], label: [`com.docker.compose.project=${project}`] };
@@ -209,7 +215,7 @@ export function onEngineStep(k: number): Moment {
               const service = Actor.Attributes['com.docker.compose.service'];
               if (!steps.has(Action) || (service !== 'app' && service !== 'worker')) continue;
               count++;
-              if (count === k) now(`step ${k} of the engine: ${Action} of ${Actor.Attributes.name}`);
+              if (isIt(count, `${Action} ${service}`)) now(`${name}: ${Action} of ${Actor.Attributes.name}`);
             }
           });
           answer.on('error', () => {});

@@ -6,6 +6,7 @@ version=$(cat /etc/svc-version)
 # As process 1 the shell gets no signal without a trap, and runs the trap only in `wait`.
 stop() {
   [ -z "$STOP_DELAY" ] || sleep "$STOP_DELAY"
+  while [ -n "$STOP_UNTIL" ] && ! [ -e "$STOP_UNTIL" ]; do sleep 0.1; done
   exit 0
 }
 trap stop TERM INT

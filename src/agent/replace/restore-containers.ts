@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Blueprint } from '../../engine/api/blueprint.ts';
 import { connectNetwork } from '../../engine/api/connect-network.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
-import { inspectContainers, stopContainers } from '../../engine/api/query.ts';
+import { inspectContainers } from '../../engine/api/query.ts';
 import { rebuildContainer } from '../../engine/api/rebuild-container.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
 import { type Changeover, type ContainerRecord, recordsOf } from '../state/changeover.ts';
@@ -16,6 +15,7 @@ import type { Journal } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { findLosses } from './find-losses.ts';
 import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
+import { stopAll } from './stop-all.ts';
 
 /** An engine that is busy takes its time. */
 const startDeadlineMs = 900_000;
@@ -46,12 +46,7 @@ export async function restoreContainers(
   const now = await listProject(engine, journal.data.project.name);
   // What is being stopped would end after it was found running: a second stop ends with the first one.
   const ending = mayBeStopping(changeover, now, { wasKilled, heard: stopping });
-  const stopped = stopContainers(
-    engine,
-    ending.map(({ id }) => id),
-  );
-  const names = ending.map(({ name }) => name).join(', ');
-  await withHeartbeat(context.log, `waiting for ${names} to stop, as it was told to`, stopped);
+  await stopAll(engine, ending, context.log, ', as it was told to');
   const work = { ...context, journal, successors: new Map<string, string>() };
   for (let attempt = 1; ; attempt++) {
     const before = await containersNow(work);
@@ -121,10 +116,8 @@ type Executors = {
 };
 
 const executors: Executors = {
-  // `rm` without --volumes: the new container shares its anonymous volumes with the old one.
-  'remove-new': ({ containers }, { engine }) =>
-    engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]),
-  'remove-orphan': ({ record }, work) => work.engine.callOrThrow(['rm', '--force', idNow(record, work)]),
+  'remove-new': ({ containers }, work) => remove(containers, work),
+  'remove-orphan': ({ record }, work) => remove([standIn(record, work)], work),
   rebuild: ({ record }, work) => rebuild(record, work),
   'give-up': async ({ record }) => {
     throw unknown(record);
@@ -154,7 +147,7 @@ const executors: Executors = {
       await start();
     });
   },
-  stop: ({ record }, work) => stopContainers(work.engine, [idNow(record, work)]),
+  stop: ({ record }, work) => stopAll(work.engine, [standIn(record, work)], work.log),
   'await-healthy': ({ records }, work) => {
     const ids = [...records].map(
       ([service, list]) => [service, list.map((record) => idNow(record, work))] as const,
@@ -182,6 +175,11 @@ const take = <K extends RestoreStep['kind']>(step: RestoreStepOf<K>, work: Resto
 /** The container from before, or the one that was made again in its place. */
 const idNow = ({ id }: ContainerRecord, { successors }: RestoreWork): string => successors.get(id) ?? id;
 
+const standIn = (record: ContainerRecord, work: RestoreWork) => ({
+  id: idNow(record, work),
+  name: record.name,
+});
+
 function blueprintOf(record: ContainerRecord, { journal }: RestoreWork): Blueprint {
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
   if (!blueprint) throw unknown(record);
@@ -194,9 +192,19 @@ async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void
   log.info(`${record.name} is made again from the old image`);
 }
 
-/** Of one that is there and cannot be mended. Its volumes stay. */
+/** Those that run get their grace period. */
+async function remove(
+  containers: readonly { id: string; name: string }[],
+  { engine, log }: RestoreWork,
+): Promise<void> {
+  await stopAll(engine, containers, log);
+  // `rm` without --volumes: the new container shares its anonymous volumes with the old one.
+  await engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
+}
+
+/** Of one that is there and cannot be mended. */
 async function remake(record: ContainerRecord, work: RestoreWork): Promise<void> {
-  await work.engine.callOrThrow(['rm', '--force', idNow(record, work)]);
+  await remove([standIn(record, work)], work);
   await rebuild(record, work);
 }
 
