@@ -59,16 +59,17 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
     release: { env: { STOP_DELAY: '11' } },
     publish: [],
   });
-  const slow = { READY_AFTER: '4' };
-  await instance.publish('v1.1.0', { env: { ...slow, STOP_DELAY: '1' } });
-  await instance.publish('v1.2.0', { env: slow });
+  await instance.publish('v1.1.0', { env: { READY_AFTER: '4', STOP_DELAY: '1' } });
+  // Longer than nothing is said while something is waited for.
+  await instance.publish('v1.2.0', { env: { READY_AFTER: '12' } });
   await instance.publish('v1.3.0', { env: { FAULT_APP: 'unhealthy' } });
   const clock = await clockFor(instance);
 
+  const waiting = / verify waiting for \S+-app-1: is /;
   // First forward, back, and forward again; then the other way round.
   for (const [from, to, first, waits] of [
     ['v1.0.0', 'v1.1.0', hours, ['to stop (10 s)']],
-    ['v1.1.0', 'v1.2.0', -hours, []],
+    ['v1.1.0', 'v1.2.0', -hours, [waiting]],
   ] satisfies [string, string, number, Says][]) {
     const before = await look(instance);
     await clock.set(0);
@@ -82,6 +83,10 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
     const hasStarted = async () => (await instance.boots()).includes(`app ${to}`);
     while (!(await hasStarted()) && (await Promise.race([ended, sleep(20, null)])) === null);
     await clock.set(first);
+    if (to === 'v1.2.0') {
+      await run.waitFor(waiting);
+      await clock.set(-first);
+    }
     const result = await ended;
     const words = {
       exitCode: 0,
@@ -102,11 +107,13 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
 
   // Whoever waits by that clock waits for hours more.
   await clock.set(0);
-  const run = instance.startUpdate(['--target', 'v1.3.0', '--wait-timeout', '5'], { ...clock, patience: 60 });
-  await run.waitFor('recreate stopping worker');
-  while (!(await instance.boots()).includes('app v1.3.0')) await sleep(20);
+  const run = instance.startUpdate(['--target', 'v1.3.0', '--wait-timeout', '12'], {
+    ...clock,
+    patience: 90,
+  });
+  await run.waitFor(waiting);
   await clock.set(-hours);
   const result = await run.done;
-  const words = { exitCode: 5, says: [/app-1 is \S+ .*after 5 s/], ends: [/^broken \([a-z-]+\): /] };
+  const words = { exitCode: 5, says: [/app-1 is \S+ .*after 12 s/], ends: [/^broken \([a-z-]+\): /] };
   expect([...judgeWords(result, words), ...judgeDurations(result)], result.log).toEqual([]);
 });
