@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { describe, expect, test } from 'vitest';
+import { judgeUpdated } from '../judge/judge.ts';
+import { judgeGoodLog, judgeOutcome, judgeWords } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
+import { type ContainerInspection, findContainers } from '../rig/engine-api.ts';
+import { createInstanceFor } from './support/attempt.ts';
+import { alone, type Instance } from './support/instance.ts';
+
+// docs/contract.md 2.11 and 2.13: every service has the containers that it must have before `updated` is said.
+
+const toNext = ['--target', 'v1.1.0'];
+const good = { version: 'v1.1.0', changed: { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') } };
+/** Long enough to do something in `verify`. */
+const slow = { env: { READY_AFTER: '5' } };
+
+async function find({ project }: Instance, name: string): Promise<ContainerInspection> {
+  const found = (await findContainers(project)).find(({ Name }) => Name === `/${project}-${name}`);
+  if (found === undefined) throw new Error(`there is no ${name}`);
+  return found;
+}
+
+/** Until so many workers of the new release have started. */
+async function newWorkers(instance: Instance, count: number): Promise<void> {
+  const has = async () => (await instance.boots()).filter((boot) => boot === 'worker v1.1.0').length;
+  for (let tries = 0; tries < 1_200 && (await has()) < count; tries++) await sleep(50);
+}
+
+describe.concurrent('containers that are there, or not', () => {
+  test('a replica that is removed while the new version gets ready', async ({ onTestFinished }) => {
+    const scaled = { up: [...alone.up, '--scale', 'worker=2'], publish: [] };
+    const instance = await createInstanceFor(onTestFinished, scaled);
+    await instance.publish('v1.1.0', slow);
+    const run = instance.startUpdate(toNext);
+    await newWorkers(instance, 2);
+    await execa('docker', ['rm', '--force', `${instance.project}-worker-2`]);
+    const result = await run.done;
+    const words = {
+      exitCode: 5,
+      says: ['worker has 1 of its 2 containers'],
+      ends: [/^broken \([a-z-]+\): /],
+    };
+    expect(judgeWords(result, words), result.log).toEqual([]);
+  });
+
+  test('one that has no name of its own in the end', async ({ onTestFinished }) => {
+    const instance = await createInstanceFor(onTestFinished, { ...alone, publish: [] });
+    // The same version, with a v and without.
+    await instance.publish('v1.1.0', { ...slow, versionLabel: 'v1.1.0' });
+    const before = await look(instance);
+    const run = instance.startUpdate(toNext);
+    await newWorkers(instance, 1);
+    const name = `${instance.project}-worker-1`;
+    await execa('docker', ['rename', name, `0123456789ab_${name}`]);
+    const result = await run.done;
+    const says = [`0123456789ab_${name} is ${name} now: a compose call ended before it named it`];
+    const facts = [
+      ...judgeOutcome(result, ['updated']),
+      ...judgeGoodLog(result, { says }),
+      ...judgeUpdated(before, await look(instance), good),
+    ];
+    expect(facts, result.log).toEqual([]);
+  });
+
+  test('what a killed compose call has left down runs again; what a hook has left is no replica', async ({
+    onTestFinished,
+  }) => {
+    const instance = await createInstanceFor(onTestFinished, alone);
+    const before = await look(instance);
+    const old = await find(instance, 'worker-1');
+    const own = old.Name.slice(1);
+    const labelled = (labels: Record<string, string>) =>
+      Object.entries(labels).flatMap(([key, value]) => ['--label', `${key}=${value}`]);
+    await execa('docker', ['stop', '--time', '0', own]);
+    await execa('docker', [
+      ...['create', '--name', `${old.Id.slice(0, 12)}_${own}`, '--network', `${instance.project}_internal`],
+      ...labelled({ ...old.Config.Labels, 'com.docker.compose.replace': own }),
+      ...['--volume', `${instance.directory}/data:/data`, `${instance.image}:v1.0.0`, 'worker'],
+    ]);
+    // As compose 5.3 labels it.
+    const hook = `${instance.project}-hook`;
+    const label = (name: string, value: string) => ({ [`com.docker.compose.${name}`]: value });
+    await execa('docker', [
+      ...['run', '--name', hook, '--network', 'none', '--entrypoint', '/bin/sh'],
+      ...labelled({
+        ...label('project', instance.project),
+        ...label('service', 'worker'),
+        ...label('version', '5.3.0'),
+      }),
+      ...[`${instance.image}:v1.0.0`, '-c', 'exit 0'],
+    ]);
+    const result = await instance.update(toNext);
+    const { stdout } = await execa('docker', ['rm', hook]);
+    expect(stdout).toBe(hook);
+    const facts = [...judgeOutcome(result, ['updated']), ...judgeUpdated(before, await look(instance), good)];
+    expect(facts, result.log).toEqual([]);
+  });
+});
