@@ -114,7 +114,7 @@ describe('an engine that answers 500', () => {
     expect(judgeWords(result, words), result.log).toEqual([]);
     expect((await look(instance)).boots.slice(before.boots.length), result.log).toEqual(['app v1.1.0']);
 
-    const next = await failing(instance, toNext, stutter());
+    const next = await instance.update(toNext);
     const good: ExpectedWords = { exitCode: 0, says: ['ended broken'], ends: ['v1.1.0'], never };
     const facts = [
       ...judgeWords(next, good),

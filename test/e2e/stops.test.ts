@@ -1,15 +1,18 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { execa } from 'execa';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { killAt, onEngineEvent } from '../faults/kill.ts';
+import { judgeOthers } from '../judge/containers.ts';
 import { judgeBroughtBack, judgeUpdated } from '../judge/judge.ts';
 import { judgeWords } from '../judge/log.ts';
 import { type Look, look } from '../judge/look.ts';
 import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
+import { composeText } from '../rig/compose-text.ts';
 import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
 import { createInstanceFor } from './support/attempt.ts';
-import { alone, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // docs/contract.md 2.15 and 2.16: no deadline cuts a stop off, and a stop that was cut off is waited for before the old
 // version is said to run again.
@@ -148,4 +151,37 @@ describe.concurrent('a stop that was cut off', () => {
       await expectBack(instance, before, result, [...stopped]);
     },
   );
+});
+
+test('what is made again on the way back is told to stop before it is removed', async () => {
+  const instance = await createInstance({
+    up: ['--no-deps', 'app', 'worker', 'sidecar'],
+    publish: ['v1.1.3'],
+    layout: (c) => ({
+      files: {
+        'compose.yaml': composeText({
+          app: `${c.image}:v1.0.0`,
+          parts: c.parts,
+          extra: {
+            sidecar: `image: ${c.parts}/tunnel:1\ncommand: tunnel\nrestart: always\nnetwork_mode: service:app`,
+          },
+        }),
+        '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\n`,
+      },
+      flags: [],
+    }),
+  });
+  const sidecar = `${instance.project}-sidecar-1`;
+  const events = execa('docker', ['events', '--filter', `container=${sidecar}`, '--format', '{{json .}}']);
+  onTestFinished(() => void events.kill());
+  const before = await look(instance);
+  const result = await instance.update(['--target', 'v1.1.3']);
+  expect(judgeWords(result, { exitCode: 4, says: [], ends: ['v1.0.0 runs again'] }), result.log).toEqual([]);
+  expect(
+    judgeOthers(before.containers, (await look(instance)).containers, ['app', 'worker', 'sidecar']),
+  ).toEqual([]);
+  events.kill();
+  const codes = /"exitCode":"(\d+)"/.exec(String((await events.catch((error) => error)).stdout));
+  // 137 is what a container ends with that nobody asked.
+  expect(codes?.[1], result.log).toBe('0');
 });
