@@ -9,7 +9,7 @@ const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 export const hasTemporaryName = ({ name }: Container): boolean => temporaryName.test(name);
 
 /** The name that it was to get. */
-export const finalName = ({ name }: Container): string => temporaryName.exec(name)?.[2] ?? name;
+export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
 
 /** Whether compose made the one to take the other's place. */
 export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {

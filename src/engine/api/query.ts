@@ -34,6 +34,10 @@ export async function engineFacts(engine: Engine): Promise<EngineFacts> {
   return { version: String(Version), platform: `${Os}/${Arch}` };
 }
 
+/** All that the engine says of itself and its kernel; empty where it may not be asked. @throws UpdateError engine-away */
+export const engineInfo = async (engine: Engine): Promise<Record<string, unknown>> =>
+  ((await get(engine, '/info', [403, 404, 500])) ?? {}) as Record<string, unknown>;
+
 /**
  * Containers by the engine's filters, stopped ones too.
  * @param filters such as `{ label: ['svc-updater.scratch=svc'] }`

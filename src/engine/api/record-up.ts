@@ -5,6 +5,7 @@ import { Compose, type ComposeProject } from '../cli/compose.ts';
 import type { Engine } from '../cli/engine.ts';
 import { composeLabels } from '../labels.ts';
 import type { Json } from './blueprint.ts';
+import { finalName } from './project-containers.ts';
 import { type RecordedWrite, startRecorder } from './recorder.ts';
 
 /** A service that compose is asked about. */
@@ -18,6 +19,8 @@ export interface AskedService {
 
 /** What `up` would send to the engine for one container of a service. */
 export interface SentContainer {
+  /** Final, not the one that it has while it takes another's place. */
+  name: string;
   /** The body of `POST /containers/create`. Holds the values of its environment: never log it. */
   body: Json;
   /** `1.45`: before 1.44 the body has the first network alone. */
@@ -63,11 +66,12 @@ export async function recordUp(
 
 function sentByService(writes: readonly RecordedWrite[]): Map<string, SentContainer> {
   const sent = new Map<string, SentContainer>();
-  for (const { method, path, apiVersion, body } of writes) {
+  for (const { method, path, apiVersion, body, ...given } of writes) {
     if (method !== 'POST' || path !== '/containers/create') continue;
     const { Labels } = Object(body) as { Labels?: Record<string, string> };
     const service = Labels?.[composeLabels.service];
-    if (service !== undefined && !sent.has(service)) sent.set(service, { body: body as Json, apiVersion });
+    if (service === undefined || sent.has(service)) continue;
+    sent.set(service, { name: finalName(given), body: body as Json, apiVersion });
   }
   return sent;
 }

@@ -13,6 +13,8 @@ export interface RecordedWrite {
   method: string;
   /** Without the version and the query. */
   path: string;
+  /** The one in the query, such as a container's; empty where there is none. */
+  name: string;
   /** `1.45`, as the client spoke; empty where it named none. */
   apiVersion: string;
   /** Its JSON; null where it had none. */
@@ -105,12 +107,15 @@ function keep(request: IncomingMessage, response: ServerResponse, writes: Record
     else chunks.push(chunk);
   });
   request.on('end', () => {
-    const [, apiVersion = '', path = ''] = /^(?:\/v([\d.]+))?([^?]*)/.exec(request.url ?? '') ?? [];
-    const write = { method: request.method ?? '', path, apiVersion, body: parsed(Buffer.concat(chunks)) };
+    const [, apiVersion = '', path = '', query] =
+      /^(?:\/v([\d.]+))?([^?]*)(.*)/.exec(request.url ?? '') ?? [];
+    const name = new URLSearchParams(query).get('name') ?? '';
+    const body = parsed(Buffer.concat(chunks));
+    const write = { method: request.method ?? '', path, name, apiVersion, body };
     writes.push(write);
-    const { status, body } = answerTo(write);
+    const { status, body: answer } = answerTo(write);
     response.writeHead(status, { 'Content-Type': 'application/json' });
-    response.end(body === undefined ? undefined : JSON.stringify(body));
+    response.end(answer === undefined ? undefined : JSON.stringify(answer));
   });
 }
 

@@ -9,12 +9,15 @@ import { UpdateError } from '../../../progress/update-error.ts';
 import { type Installation, movedServices, type ServiceFacts } from '../../inspect/installation.ts';
 import type { Log } from '../../log/log.ts';
 import { plannedDefinition, runningDefinition } from './definition.ts';
+import { type EngineDefaults, engineDefaults } from './engine-choices.ts';
 import { type Difference, findDifferences } from './find-differences.ts';
 import { findUnsetImage, findUnsetSecrets } from './find-unset.ts';
 import { findUnsetConfigs } from './find-unset-configs.ts';
+import { object } from './json.ts';
 import { adviceFor, type Finding, judgeDifference } from './judge-drift.ts';
 import { readWritten } from './read-written.ts';
 import { shapeOf } from './shape.ts';
+import { findShared } from './shared-with.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';
 
 /**
@@ -31,9 +34,10 @@ export async function checkDrift(
   for (const { name } of services.filter(({ name: service }) => !installation.sent.has(service))) {
     log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
   }
+  const defaults = await engineDefaults(engine);
   const findings = await Promise.all(
     services.map(async (facts) => [
-      ...(await findLosses(installation, facts, await differencesOf(engine, installation, facts))),
+      ...(await findLosses(installation, facts, await differencesOf(engine, installation, facts, defaults))),
       ...findUnsetSecrets(installation.model, facts.name, setValues(installation)),
       ...(await findUnsetConfigs(engine, installation, facts, setValues(installation))),
     ]),
@@ -44,8 +48,9 @@ export async function checkDrift(
 /** What recreating the containers of a service would change, each thing once. */
 async function differencesOf(
   engine: Engine,
-  { model, sent }: Installation,
+  { project, model, sent }: Installation,
   { name, containers }: ServiceFacts,
+  defaults: EngineDefaults,
 ): Promise<Difference[]> {
   const planned = sent.get(name);
   if (planned === undefined) return [];
@@ -56,11 +61,18 @@ async function differencesOf(
     engine,
     containers.map(({ id }) => id),
   );
+  const hosts = [planned.body, ...all].map(({ HostConfig }) => object(HostConfig));
+  const named = await findShared(engine, project.name, hosts);
+  const sentNow = {
+    ...planned,
+    body: { ...planned.body, HostConfig: named(object(planned.body.HostConfig)) },
+  };
   const found = await Promise.all(
     all.map(async (raw) => {
-      const running = runningDefinition(raw, [name, ...containers.map(finalName)]);
+      const inspected = { ...raw, HostConfig: named(object(raw.HostConfig)) };
+      const running = runningDefinition(inspected, [name, ...containers.map(finalName)]);
       const image = await imageConfig(engine, String(raw.Image));
-      const then = plannedDefinition(planned.body, running, image, later);
+      const then = plannedDefinition(sentNow, running, { image, moreNetworks: later, defaults });
       return findDifferences(shapeOf(running, toolLabels), shapeOf(then, toolLabels));
     }),
   );

@@ -1,7 +1,12 @@
-import { type Json, list, object } from './json.ts';
+import { finalName } from '../../../engine/api/project-containers.ts';
+import type { SentContainer } from '../../../engine/api/record-up.ts';
+import { type EngineDefaults, withChoices } from './engine-choices.ts';
+import { isEmpty, type Json, list, object } from './json.ts';
 
 /** A container as the engine tells of it, or as compose would send it. */
 export interface Definition {
+  /** Without a number behind it, which each container of a service has. */
+  name: string;
   config: Json;
   hostConfig: Json;
   /** By network name. */
@@ -33,6 +38,7 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
     }));
   const shortId = String(raw.Id).slice(0, 12);
   return {
+    name: withoutNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
     config: object(raw.Config),
     hostConfig: { ...hostConfig, Mounts: [...list(hostConfig.Mounts), ...ofImage] },
     networks: Object.fromEntries(
@@ -52,20 +58,29 @@ const withoutSwarmsAddress = (endpoint: Json): Json =>
 
 const id64 = '0'.repeat(64);
 
+/** Besides those of the file, compose gives names and links that end in the number of the container. */
+export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
+
 const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');
+
+/** What a container gets besides what compose sends for it. */
+export interface GivenBesides {
+  /** The `Config` of its image; null where it is not on this machine any more. */
+  image: Json | null;
+  /** Names of networks that compose would join it to afterwards. */
+  moreNetworks: readonly string[];
+  defaults: EngineDefaults;
+}
 
 /**
  * What the engine would make of a body of `POST /containers/create` in place of the container that runs: what the image
- * gives, and what the engine chooses where compose is silent. The latter is taken to be as it is, since nobody can tell
- * the engine's choice from an older wish.
- * @param image its `Config`; null where it is not on this machine any more
- * @param moreNetworks names of networks that compose would join it to afterwards
+ * gives, and what the engine chooses where compose is silent. Where nobody can tell the engine's choice from an older
+ * wish, it is taken to be as it is.
  */
 export function plannedDefinition(
-  body: Json,
+  { name, body }: Pick<SentContainer, 'name' | 'body'>,
   running: Definition,
-  image: Json | null,
-  moreNetworks: readonly string[],
+  { image, moreNetworks, defaults }: GivenBesides,
 ): Definition {
   const { HostConfig, NetworkingConfig, ...config } = body;
   const host = object(HostConfig);
@@ -78,8 +93,9 @@ export function plannedDefinition(
     ...Object.entries(endpoints).map(([name, endpoint]) => [name, withMac(endpoint, running.networks[name])]),
   ]);
   return {
+    name: withoutNumber(name),
     config: withHostname(withImage(config, image, running.config), host, running),
-    hostConfig: withChoices(host, running.hostConfig),
+    hostConfig: withChoices(host, running.hostConfig, defaults),
     networks,
     shortId: running.shortId,
     ownNames: running.ownNames,
@@ -115,7 +131,10 @@ function withImage(sent: Json, image: Json | null, running: Json): Json {
 
 /** Without a name of its own a container is called by its id, or like the machine whose network or name it has. */
 function withHostname(config: Json, host: Json, running: Definition): Json {
-  const isShared = /^(host|container:.*)$/.test(String(host.NetworkMode ?? '')) || host.UTSMode === 'host';
+  const isShared = [host, running.hostConfig].some(
+    ({ NetworkMode, UTSMode }) =>
+      /^(host$|container:|service:)/.test(String(NetworkMode)) || UTSMode === 'host',
+  );
   if (!isShared) return config;
   const { Hostname, Domainname } = running.config;
   return {
@@ -125,61 +144,21 @@ function withHostname(config: Json, host: Json, running: Definition): Json {
   };
 }
 
-/** The engine tells a MAC address of every endpoint, chosen or not. */
+/** The engine tells a MAC address of every endpoint, wished for or not. */
 const withMac = (sent: Json, running: Json | undefined): Json =>
-  isEmpty(sent.MacAddress) ? { ...sent, MacAddress: running?.MacAddress } : sent;
+  isEmpty(sent.MacAddress) && !isWishedFor(running) ? { ...sent, MacAddress: running?.MacAddress } : sent;
 
-/** What a kernel may not have: the engine then drops it with a warning. */
-const mayBeDropped = [
-  ...['Memory', 'MemorySwap', 'MemorySwappiness', 'MemoryReservation', 'OomKillDisable', 'PidsLimit'],
-  ...['NanoCpus', 'CpuShares', 'CpuPeriod', 'CpuQuota', 'CpuRealtimePeriod', 'CpuRealtimeRuntime'],
-  ...['CpusetCpus', 'BlkioWeight'],
-];
-
-const defaultShmSize = 64 * 1024 * 1024;
-
-function withChoices(sent: Json, running: Json): Json {
-  const filled = { ...sent };
-  const asItIs = (key: string) => {
-    filled[key] = running[key];
-  };
-  for (const key of ['Runtime', 'CgroupnsMode', 'MemorySwap', 'MaskedPaths']) {
-    if (sent[key] === null || (isEmpty(sent[key]) && !Array.isArray(sent[key]))) asItIs(key);
-  }
-  for (const key of mayBeDropped) if (isEmpty(running[key]) || running[key] === -1) asItIs(key);
-  if (isEmpty(sent.IpcMode) && /^(private|shareable)$/.test(String(running.IpcMode))) asItIs('IpcMode');
-  if (isEmpty(sent.ShmSize) && running.ShmSize === defaultShmSize) asItIs('ShmSize');
-
-  // The daemon's own options go with its own driver, and with one that is named where it is the same.
-  const [log, runningLog] = [object(sent.LogConfig), object(running.LogConfig)];
-  filled.LogConfig = {
-    Type: isEmpty(log.Type) ? runningLog.Type : log.Type,
-    Config: { ...object(runningLog.Config), ...object(log.Config) },
-  };
-  const byName = (limits: unknown) =>
-    new Map((list(limits) as Json[]).map((limit) => [limit.Name, limit] as const));
-  filled.Ulimits = [...new Map([...byName(running.Ulimits), ...byName(sent.Ulimits)]).values()];
-  const labels = (list(running.SecurityOpt) as string[]).filter((option) => /^label[=:]/.test(option));
-  const hasLabel = (list(sent.SecurityOpt) as string[]).some((option) => /^label[=:]/.test(option));
-  if (!hasLabel) filled.SecurityOpt = [...list(sent.SecurityOpt), ...labels];
-
-  // A namespace of a container that was replaced since: compose names the one that took its place.
-  for (const key of ['NetworkMode', 'PidMode', 'IpcMode']) {
-    if ([sent, running].every((host) => String(host[key]).startsWith('container:'))) asItIs(key);
-  }
-  // Volumes of another container come by `VolumesFrom`, not by name.
-  if (list(sent.VolumesFrom).length > 0) {
-    const targets = new Set((list(sent.Mounts) as Json[]).map(({ Target }) => Target));
-    const brought = (list(running.Mounts) as Json[]).filter(({ Target }) => !targets.has(Target));
-    filled.Mounts = [...list(sent.Mounts), ...brought];
-  }
-  return filled;
+/**
+ * Whether nobody but a person can have chosen the MAC address: engines make one of 02:42 and the IPv4 address, or, from
+ * 28 on, a random one that is marked as local.
+ */
+function isWishedFor(endpoint: Json | undefined): boolean {
+  const bytes = String(endpoint?.MacAddress ?? '')
+    .split(':')
+    .map((byte) => Number.parseInt(byte, 16));
+  const [first = 0, second] = bytes;
+  if (bytes.length !== 6) return false;
+  const isOfOlder = first === 0x02 && second === 0x42;
+  const address = String(endpoint?.IPAddress ?? '');
+  return isOfOlder ? address !== '' && bytes.slice(2).join('.') !== address : (first & 2) === 0;
 }
-
-const isEmpty = (value: unknown): boolean =>
-  value === undefined ||
-  value === null ||
-  value === '' ||
-  value === 0 ||
-  value === false ||
-  (typeof value === 'object' && Object.keys(value).length === 0);

@@ -21,7 +21,16 @@ export function findDifferences(running: Shape, planned: Shape): Difference[] {
       if (pair.running !== pair.planned) differences.push({ section, item, ...pair });
     }
   }
-  return withoutChosenPorts(differences);
+  return withinNetworks(withoutChosenPorts(differences));
+}
+
+/** By the name of a network, too. */
+const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links', 'mac_address']);
+
+/** Where a network comes or goes, what the container has there goes with it, and is not told by itself. */
+function withinNetworks(differences: readonly Difference[]): Difference[] {
+  const others = new Set(differences.filter(({ section }) => section === 'networks').map(({ item }) => item));
+  return differences.filter(({ section, item }) => !ofNetwork.has(section) || !others.has(item));
 }
 
 /** A port that compose took out of a published range. */

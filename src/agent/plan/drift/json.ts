@@ -4,3 +4,12 @@ export type Json = Record<string, unknown>;
 export const object = (value: unknown): Json => (value ?? {}) as Json;
 export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 export const strings = (value: unknown): string[] => list(value).map(String);
+
+/** What amounts to nothing in a body, which the engine then fills in. */
+export const isEmpty = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  value === 0 ||
+  value === false ||
+  (typeof value === 'object' && Object.keys(value).length === 0);

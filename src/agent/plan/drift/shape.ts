@@ -1,4 +1,4 @@
-import type { Definition } from './definition.ts';
+import { type Definition, withoutNumber } from './definition.ts';
 import { type Json, list, object, strings } from './json.ts';
 import { mounts, publishedPorts } from './mounts-and-ports.ts';
 
@@ -57,7 +57,7 @@ const one = (value: unknown): Items => ({ '': value });
 const set = (values: readonly string[]): Items => one([...new Set(values)].sort());
 
 function configSections(
-  { config, hostConfig, shortId }: Definition,
+  { name, config, hostConfig, shortId }: Definition,
   ignoredLabels: readonly string[],
 ): Section[] {
   const { Env, Labels, Healthcheck, ExposedPorts, Hostname, WorkingDir, StopSignal } = config;
@@ -66,6 +66,7 @@ function configSections(
     ([key]) => !ignoredLabels.some((beginning) => key.startsWith(beginning)),
   );
   return [
+    ['container_name', one(name)],
     // An empty value is one, too: a label without a value, a variable that is set to nothing.
     ['environment', quoted(environment(Env))],
     ['labels', quoted(labels as [string, string][])],
@@ -131,7 +132,7 @@ function hostSections(host: Json): Section[] {
     ['group_add', set(strings(host.GroupAdd))],
     ['oom_score_adj', one(host.OomScoreAdj)],
     ['volume_driver', one(host.VolumeDriver)],
-    ['volumes_from', one(strings(host.VolumesFrom).length)],
+    ['volumes_from', set(strings(host.VolumesFrom))],
     ['logging', one(log.Type)],
     ['logging options', object(log.Config)],
     ['tmpfs', Object.fromEntries(Object.entries(object(Tmpfs)).map(tmpfs))],
@@ -218,7 +219,7 @@ function limitSections(host: Json): Section[] {
 
 function networkSections({ config, hostConfig, networks, ownNames }: Definition): Section[] {
   const mode = String(hostConfig.NetworkMode ?? '');
-  const isShared = mode.startsWith('container:');
+  const isShared = /^(container|service):/.test(mode);
   const joined = Object.entries(isShared ? {} : networks).filter(
     ([name]) => !['host', 'none'].includes(name),
   );
@@ -238,7 +239,7 @@ function networkSections({ config, hostConfig, networks, ownNames }: Definition)
       ),
     ],
     ['network options', by(({ DriverOpts, GwPriority }) => ({ DriverOpts, GwPriority }))],
-    ['links', by(({ Links }) => [...new Set(strings(Links).map((link) => link.split(':')[0]))].sort())],
+    ['links', by(({ Links }) => [...new Set(strings(Links).map(withoutNumber))].sort())],
     ['mac_address', { ...by(({ MacAddress }) => MacAddress), '': config.MacAddress }],
   ];
 }

@@ -29,7 +29,8 @@ export function writtenTexts(
   const whole = object(written);
   const own = object(object(whole.services)[service]);
   const sections = (writtenUnder[section] ?? [section]).map((name) => own[name]);
-  const found = sections.flatMap((value) => textsOfItem(value, item));
+  const bare = section === 'environment' ? passedThrough : () => '';
+  const found = sections.flatMap((value) => textsOfItem(value, item, bare));
   // The names that the engine knows are written at the top.
   if (section === 'networks') found.push(...textsIn(whole.networks));
   if (section === 'volumes') found.push(...textsIn(whole.volumes));
@@ -42,7 +43,7 @@ export const configTexts = (written: unknown, source: string): string[] =>
 
 /** Whether the service's `environment` itself has the variable. */
 export const isInEnvironment = (written: unknown, service: string, key: string): boolean =>
-  itemIn(object(object(object(written).services)[service]).environment, key) !== undefined;
+  itemIn(object(object(object(written).services)[service]).environment, key, passedThrough) !== undefined;
 
 /** Env files of a service, absolute. */
 export const envFilesOf = (written: unknown, service: string): string[] =>
@@ -51,19 +52,22 @@ export const envFilesOf = (written: unknown, service: string): string[] =>
     return typeof path === 'string' ? [path] : [];
   });
 
-function textsOfItem(section: unknown, item: string): string[] {
-  const found = item === '' ? undefined : itemIn(section, item);
+type Bare = (key: string) => string;
+
+/** @param bare what a key without a value stands for */
+function textsOfItem(section: unknown, item: string, bare: Bare): string[] {
+  const found = item === '' ? undefined : itemIn(section, item, bare);
   return textsIn(found === undefined ? section : found);
 }
 
 /** Of a map, or of a list of `KEY=value`, of `host:ip`, of maps that have it as a target. */
-function itemIn(section: unknown, item: string): unknown {
+function itemIn(section: unknown, item: string, bare: Bare): unknown {
   if (!Array.isArray(section)) {
     const map = object(typeof section === 'object' ? section : {});
-    return Object.hasOwn(map, item) ? (map[item] ?? passedThrough(item)) : undefined;
+    return Object.hasOwn(map, item) ? (map[item] ?? bare(item)) : undefined;
   }
   const found = section.flatMap((entry) => {
-    if (entry === item) return [passedThrough(item)];
+    if (entry === item) return [bare(item)];
     if (typeof entry === 'string')
       return entry.startsWith(`${item}=`) || entry.startsWith(`${item}:`) ? [entry] : [];
     return Object.values(object(entry)).includes(item) ? [entry] : [];
@@ -71,7 +75,7 @@ function itemIn(section: unknown, item: string): unknown {
   return found.length > 0 ? found : undefined;
 }
 
-/** A key without a value takes that of the variable of its name. */
+/** A variable of the environment without a value takes that of the variable of its name. */
 const passedThrough = (key: string): string => `\${${key}}`;
 
 function textsIn(value: unknown): string[] {

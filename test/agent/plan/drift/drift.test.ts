@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
   type Definition,
+  type GivenBesides,
   plannedDefinition,
   runningDefinition,
 } from '../../../../src/agent/plan/drift/definition.ts';
+import type { EngineDefaults } from '../../../../src/agent/plan/drift/engine-choices.ts';
 import { findDifferences } from '../../../../src/agent/plan/drift/find-differences.ts';
 import type { Json } from '../../../../src/agent/plan/drift/json.ts';
 import { adviceFor, type Finding, judgeDifference } from '../../../../src/agent/plan/drift/judge-drift.ts';
@@ -28,6 +30,7 @@ const imageOfRelease: Json = {
 };
 
 interface Parts {
+  name?: string;
   config?: Json;
   host?: Json;
   networks?: Record<string, Json>;
@@ -35,11 +38,17 @@ interface Parts {
 }
 
 /** As `inspect` tells of a container that got nothing but what the image gives and the engine chooses. */
-function inspected({ config = {}, host = {}, networks = { svc_default: {} }, mounts = [] }: Parts): Json {
+function inspected({
+  name = 'svc-app-1',
+  config = {},
+  host = {},
+  networks = { svc_default: {} },
+  mounts = [],
+}: Parts): Json {
   const { Volumes: _, ...ofImage } = imageOfRelease;
   return {
     Id: id,
-    Name: '/svc-app-1',
+    Name: `/${name}`,
     Config: { Hostname: id.slice(0, 12), Tty: false, Image: 'svc:v1', ...ofImage, ...config },
     HostConfig: {
       NetworkMode: 'svc_default',
@@ -90,14 +99,26 @@ const sent = ({ config = {}, host = {}, networks = { svc_default: {} } }: Parts)
 
 const nothingUnset = { unset: [], isUnwritten: false, home: '/root' };
 
-function findings(
-  has: Parts,
-  would: Parts,
-  more: readonly string[] = [],
-  image: Json | null = imageOfRelease,
-): Finding[] {
+/** An engine that limits everything, and gives its containers swap, options of its log, and limits of its own. */
+const defaults: EngineDefaults = {
+  own: {
+    IpcMode: 'private',
+    CgroupnsMode: 'private',
+    ShmSize: 67108864,
+    LogConfig: { Type: 'json-file', Config: { 'max-size': '1m' } },
+    Ulimits: [{ Name: 'nofile', Soft: 1, Hard: 2 }],
+  },
+  info: {
+    ...{ LoggingDriver: 'json-file', DefaultRuntime: 'runc', CgroupVersion: '2', MemoryLimit: true },
+    ...{ SwapLimit: true, CpuCfsQuota: true, CpuCfsPeriod: true, CPUShares: true, CPUSet: true },
+    ...{ PidsLimit: true, OomKillDisable: true },
+  },
+};
+
+function findings(has: Parts, would: Parts, given: Partial<GivenBesides> = {}): Finding[] {
   const running: Definition = runningDefinition(inspected(has), ['app', 'svc-app-1']);
-  const planned = plannedDefinition(sent(would), running, image, more);
+  const besides = { image: imageOfRelease, moreNetworks: [], defaults, ...given };
+  const planned = plannedDefinition({ name: would.name ?? 'svc-app-1', body: sent(would) }, running, besides);
   const ignored = ['com.docker.compose.'];
   const differences = findDifferences(shapeOf(running, ignored), shapeOf(planned, ignored));
   return differences.map((difference) => judgeDifference('app', difference, nothingUnset));
@@ -152,8 +173,8 @@ describe('no difference', () => {
     [
       'security options in two spellings',
       host(
-        { SecurityOpt: ['no-new-privileges=true', 'label=disable'] },
-        { SecurityOpt: ['no-new-privileges'] },
+        { SecurityOpt: ['no-new-privileges=true', 'label:disable'] },
+        { SecurityOpt: ['label=disable', 'no-new-privileges'] },
       ),
     ],
     [
@@ -173,8 +194,8 @@ describe('no difference', () => {
     ],
     ['swap that the engine adds', host({ Memory: 100, MemorySwap: 200 }, { Memory: 100 })],
     [
-      'a limit that the kernel does not know',
-      host({ Memory: 0, MemorySwap: -1, CpuShares: 0 }, { Memory: 100, MemorySwap: 200, CpuShares: 5 }),
+      'a limit of which the engine does not say whether its kernel knows it',
+      host({ MemorySwappiness: null, BlkioWeight: 0 }, { MemorySwappiness: 5, BlkioWeight: 300 }),
     ],
     [
       "the daemon's log options",
@@ -182,10 +203,6 @@ describe('no difference', () => {
         { LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '3' } } },
         { LogConfig: { Type: 'json-file', Config: { 'max-file': '3' } } },
       ),
-    ],
-    [
-      "the daemon's log driver and runtime",
-      host({ LogConfig: { Type: 'journald', Config: {} }, Runtime: 'nvidia' }, {}),
     ],
     [
       "the daemon's ulimits",
@@ -235,10 +252,10 @@ describe('no difference', () => {
       'volumes of another container',
       [
         {
-          host: { VolumesFrom: ['one:ro'] },
+          host: { VolumesFrom: ['service:db read-only'] },
           mounts: [{ Type: 'volume', Name: 'e'.repeat(64), Destination: '/theirs', RW: false }],
         },
-        { host: { VolumesFrom: ['two:ro'] } },
+        { host: { VolumesFrom: ['service:db read-only'] } },
       ],
     ],
     [
@@ -296,11 +313,31 @@ describe('no difference', () => {
       ],
     ],
     [
-      'the network of a service that was made again',
+      'the network of a service whose container was removed meanwhile',
+      [ofMode('container:gone'), ofMode('service:app')],
+    ],
+    [
+      'volumes of a container that was removed meanwhile',
+      host({ VolumesFrom: ['container:gone read-only'] }, { VolumesFrom: ['service:db read-only'] }),
+    ],
+    [
+      'the number that a link has from the container',
       [
-        { host: { NetworkMode: `container:${id}` }, networks: {} },
-        { host: { NetworkMode: `container:${hex}` }, networks: {} },
+        { networks: { svc_default: { Links: ['svc-db-1:database', 'svc-db-1:db-2'] } } },
+        { networks: { svc_default: { Links: ['svc-db-1:database', 'svc-db-1:db-1'] } } },
       ],
+    ],
+    ['the name of the second container', [{ name: 'svc-app-2' }, { name: 'svc-app-1' }]],
+    [
+      "the app's host name, of one that has left its network",
+      [
+        { host: { NetworkMode: 'service:app' }, config: { Hostname: 'svc' } },
+        { host: { NetworkMode: 'service:app' } },
+      ],
+    ],
+    [
+      'a random MAC address of a newer engine',
+      [{ networks: { svc_default: { MacAddress: '7e:11:22:33:44:55', IPAddress: '10.0.0.9' } } }, {}],
     ],
     ["the host's network", [ofMode('host', { host: {} }), ofMode('host')]],
     ['no network', [ofMode('none', { none: {} }), ofMode('none')]],
@@ -317,15 +354,40 @@ describe('no difference', () => {
     expect(findings(has, would)).toEqual([]);
   });
 
+  it.each<[string, Partial<EngineDefaults>, [Parts, Parts]]>([
+    [
+      'a limit that the kernel does not know',
+      { info: {} },
+      host({ Memory: 0, MemorySwap: -1, CpuShares: 0 }, { Memory: 100, MemorySwap: 200, CpuShares: 5 }),
+    ],
+    [
+      "the daemon's log driver and runtime",
+      { info: { LoggingDriver: 'journald', DefaultRuntime: 'nvidia' } },
+      host({ LogConfig: { Type: 'journald', Config: { tag: 'x' } }, Runtime: 'nvidia' }, {}),
+    ],
+    [
+      "the daemon's size of shared memory, and its kind of namespaces",
+      { own: { ShmSize: 5, IpcMode: 'shareable', CgroupnsMode: 'host' } },
+      host({ ShmSize: 5, IpcMode: 'shareable', CgroupnsMode: 'host' }, {}),
+    ],
+    [
+      'what an engine that says nothing may have chosen',
+      { own: {}, info: {} },
+      host({ ShmSize: 5, Runtime: 'x', LogConfig: { Type: 'local', Config: { a: 'b' } } }, {}),
+    ],
+  ])('%s', (_, other, [has, would]) => {
+    expect(findings(has, would, { defaults: { ...defaults, ...other } })).toEqual([]);
+  });
+
   it('where an older engine is told of further networks later', () => {
     const both = { networks: { svc_default: {}, svc_other: {} } };
-    expect(findings(both, {}, ['svc_other'])).toEqual([]);
+    expect(findings(both, {}, { moreNetworks: ['svc_other'] })).toEqual([]);
   });
 
   it('where nobody can tell any more what the image gave', () => {
-    expect(findings({}, {}, [], null)).toEqual([]);
+    expect(findings({}, {}, { image: null })).toEqual([]);
     const own = { config: env('OWN=1') };
-    expect(sentences(findings(own, { config: { Env: ['OWN=2'] } }, [], null))).toEqual([
+    expect(sentences(findings(own, { config: { Env: ['OWN=2'] } }, { image: null }))).toEqual([
       'environment variable OWN would change',
     ]);
   });
@@ -383,6 +445,16 @@ describe('a loss', () => {
       'the mount of /opt/key at /run/secrets/key would be dropped',
     ],
     [
+      'the network of another service',
+      [ofMode('service:app'), ofMode('service:worker')],
+      'network mode would change from service:app to service:worker',
+    ],
+    [
+      'volumes of another service',
+      host({ VolumesFrom: ['service:db'] }, { VolumesFrom: ['service:files'] }),
+      'volumes_from would change',
+    ],
+    [
       'volumes of another container that go',
       host({ VolumesFrom: ['x:rw'] }, {}),
       'volumes_from would be dropped',
@@ -391,6 +463,19 @@ describe('a loss', () => {
     [
       'a network that goes',
       [{ networks: { svc_default: {}, proxy: {} } }, {}],
+      'network proxy would be dropped',
+    ],
+    [
+      'a network that goes, with a name, an address and links there',
+      [
+        {
+          networks: {
+            svc_default: {},
+            proxy: { Aliases: ['www'], MacAddress: '00:16:3e:11:00:02', Links: ['a:b'] },
+          },
+        },
+        {},
+      ],
       'network proxy would be dropped',
     ],
     [
@@ -465,12 +550,16 @@ describe('a warning', () => {
     ['ipc would be added', host({ IpcMode: '' }, { IpcMode: 'host' })],
     ['ipc would be dropped', host({ IpcMode: 'host' }, {})],
     ['pid would be dropped', host({ PidMode: 'host' }, {})],
+    ['pid would change', host({ PidMode: 'service:db' }, { PidMode: 'service:app' })],
+    ['ipc would change', host({ IpcMode: 'shareable' }, {})],
+    ['container_name would change from chosen to svc-app', [{ name: 'chosen' }, {}]],
     ['cgroup would change', host({}, { CgroupnsMode: 'host' })],
     ['userns_mode would be dropped', host({ UsernsMode: 'host' }, {})],
     ['uts would be dropped', host({ UTSMode: 'host' }, {})],
     ['read_only would be dropped', host({ ReadonlyRootfs: true }, {})],
     ['privileged would be dropped', host({ Privileged: true }, {})],
     ['runtime would change', host({}, { Runtime: 'nvidia' })],
+    ['runtime would change', host({ Runtime: 'nvidia' }, {})],
     ['isolation would be added', host({}, { Isolation: 'hyperv' })],
     ['restart would be dropped', host({ RestartPolicy: { Name: 'always' } }, {})],
     ['sysctls net.a would change', host({ Sysctls: { 'net.a': '1' } }, { Sysctls: { 'net.a': '2' } })],
@@ -482,9 +571,17 @@ describe('a warning', () => {
     ['extra_hosts a would change', host({ ExtraHosts: ['a:1.1.1.1'] }, { ExtraHosts: ['a:2.2.2.2'] })],
     ['security_opt would be dropped', host({ SecurityOpt: ['seccomp=unconfined'] }, {})],
     ['security_opt would be added', host({}, { MaskedPaths: [] })],
+    ['security_opt would be dropped', host({ MaskedPaths: [] }, {})],
+    ['security_opt would be dropped', host({ SecurityOpt: ['label=disable'] }, {})],
+    ['privileged would be dropped', host({ Privileged: true, SecurityOpt: ['label=disable'] }, {})],
     ['group_add would be dropped', host({ GroupAdd: ['5'] }, {})],
     ['oom_score_adj would change', host({ OomScoreAdj: 1 }, { OomScoreAdj: 2 })],
     ['logging would change', host({}, { LogConfig: { Type: 'syslog', Config: {} } })],
+    ['logging would change', host({ LogConfig: { Type: 'syslog', Config: {} } }, {})],
+    [
+      'logging options max-file would be dropped',
+      host({ LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '3' } } }, {}),
+    ],
     [
       'logging options max-size would change',
       host(
@@ -507,6 +604,9 @@ describe('a warning', () => {
     ],
     ['mem_limit would change', host({ Memory: 5, MemorySwap: 10 }, { Memory: 6 })],
     ['memswap_limit would change', host({ MemorySwap: 10 }, { MemorySwap: 11 })],
+    ['memswap_limit would change', host({ Memory: 5, MemorySwap: 7 }, { Memory: 5 })],
+    ['mem_limit would be added', host({}, { Memory: 6, MemorySwap: 0 })],
+    ['cpu_shares would be added', host({}, { CpuShares: 6 })],
     ['mem_reservation would be dropped', host({ MemoryReservation: 5 }, {})],
     ['mem_swappiness would change', host({ MemorySwappiness: 5 }, { MemorySwappiness: 6 })],
     ['oom_kill_disable would be dropped', host({ OomKillDisable: true }, {})],
@@ -520,6 +620,7 @@ describe('a warning', () => {
     ['pids_limit would change', host({ PidsLimit: 5 }, { PidsLimit: 6 })],
     ['blkio_config would be dropped', host({ BlkioWeight: 300 }, {})],
     ['shm_size would change', host({}, { ShmSize: 5 })],
+    ['shm_size would change', host({ ShmSize: 5 }, {})],
     ['cgroup_parent would be dropped', host({ CgroupParent: '/x' }, {})],
     [
       'ulimits core would change',
@@ -528,6 +629,19 @@ describe('a warning', () => {
         { Ulimits: [{ Name: 'core', Soft: 1, Hard: 1 }] },
       ),
     ],
+    [
+      'ulimits nproc would be dropped',
+      host(
+        {
+          Ulimits: [
+            { Name: 'nproc', Soft: 5, Hard: 5 },
+            { Name: 'nofile', Soft: 1, Hard: 2 },
+          ],
+        },
+        {},
+      ),
+    ],
+    ['ulimits nofile would be dropped', host({ Ulimits: [{ Name: 'nofile', Soft: 5, Hard: 5 }] }, {})],
     ['volume_driver would be dropped', host({ VolumeDriver: 'x' }, {})],
     [
       'volume options /a would be added',
@@ -549,6 +663,21 @@ describe('a warning', () => {
       [
         { networks: { svc_default: { MacAddress: '02:00' } } },
         { networks: { svc_default: { MacAddress: '02:01' } } },
+      ],
+    ],
+    [
+      'mac_address svc_default would be dropped',
+      [{ networks: { svc_default: { MacAddress: '02:42:ac:11:00:02', IPAddress: '10.0.0.9' } } }, {}],
+    ],
+    [
+      'mac_address svc_default would be dropped',
+      [{ networks: { svc_default: { MacAddress: '00:16:3e:11:00:02' } } }, {}],
+    ],
+    [
+      'links svc_default would change',
+      [
+        { networks: { svc_default: { Links: ['svc-db-1:database'] } } },
+        { networks: { svc_default: { Links: ['svc-db-1:store'] } } },
       ],
     ],
     [

@@ -39,7 +39,8 @@ describe('writtenTexts', () => {
     services: {
       app: {
         environment: [`A=\${A:-1}`, `B=\${B}`, 'PASSED'],
-        labels: { one: `\${ONE}`, two: '2' },
+        labels: { one: `\${ONE}`, two: '2', bare: null },
+        annotations: ['bare'],
         extra_hosts: [`h:\${IP}`, `i=\${IP6}`],
         command: ['run', `\${X}`],
         deploy: { resources: { limits: { memory: `\${MEM}` } } },
@@ -60,6 +61,8 @@ describe('writtenTexts', () => {
     ['map', 'environment', 'PASSED', [`\${PASSED}`]],
     ['map', 'environment', 'SAME', ['SAME']],
     ['app', 'labels', 'one', [`\${ONE}`]],
+    ['app', 'labels', 'bare', ['']],
+    ['app', 'annotations', 'bare', ['']],
     ['app', 'extra_hosts', 'h', [`h:\${IP}`]],
     ['app', 'extra_hosts', 'i', [`i=\${IP6}`]],
     ['app', 'command', '', ['run', `\${X}`]],
