@@ -69,3 +69,17 @@ apt_file() {
   [[ -n $file ]] || die "package $2 was not fetched into $1"
   printf '%s\n' "$file"
 }
+
+# need_programs PROGRAM=PACKAGE…: installs the packages of the machine's own release whose programs are missing.
+need_programs() {
+  local want missing=()
+  for want in "$@"; do
+    PATH=$PATH:/usr/sbin:/sbin type -P "${want%%=*}" >/dev/null || missing+=("${want#*=}")
+  done
+  ((${#missing[@]})) || return 0
+  debian && [[ $(id -u) == 0 ]] || die "these packages are missing, and root on Debian would install them: ${missing[*]}"
+  say "installing on this machine, from this release: ${missing[*]}"
+  apt-get -qq update
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" \
+    </dev/null | sed 's/^/  /'
+}

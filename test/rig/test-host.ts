@@ -1,6 +1,7 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { findNamed, removeNamed } from './engine-api.ts';
 import { buildPart } from './image.ts';
 import { push, startRegistry } from './registry.ts';
@@ -80,9 +81,19 @@ export async function sweep(): Promise<void> {
     if (alive(pid)) continue;
     await removeNamed(run);
     for (const folder of folders.filter((name) => name.startsWith(run))) {
+      await unmountBelow(join(tmpdir(), folder));
       await rm(join(tmpdir(), folder), { recursive: true, force: true });
     }
   }
+}
+
+/** What is mounted in the folder of a run that was killed: a file system of its own, for one test. */
+async function unmountBelow(folder: string): Promise<void> {
+  const mounts = (await readFile('/proc/mounts', 'utf8').catch(() => '')).split('\n');
+  const below = mounts
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((path) => path.startsWith(`${folder}/`));
+  for (const path of below.reverse()) await execa('umount', ['--lazy', path], { timeout: 10_000 });
 }
 
 function alive(pid: number): boolean {
