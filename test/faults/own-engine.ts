@@ -24,11 +24,16 @@ export class OwnEngine {
   readonly socket: string;
   readonly #directory: string;
   readonly #cgroup: string;
+  readonly #more: readonly string[];
   #machine: Machine | undefined;
   #daemon: ChildProcess | undefined;
 
-  /** The data is kept in `data` of that directory, over all restarts and power cuts. */
-  constructor(directory: string, cgroup: string) {
+  /**
+   * The data is kept in `data` of that directory, over all restarts and power cuts.
+   * @param more flags of the daemon
+   */
+  constructor(directory: string, cgroup: string, more: readonly string[] = []) {
+    this.#more = more;
     this.#directory = directory;
     this.#cgroup = cgroup;
     this.socket = join(directory, 'docker.sock');
@@ -92,6 +97,7 @@ export class OwnEngine {
       ...['--cgroup-parent', `/${this.#cgroup}`],
       // Published ports are on loopback only, where its proxy serves them.
       ...['--iptables=false', '--ip-masq=false'],
+      ...this.#more,
     ];
   }
 

@@ -29,6 +29,13 @@ const cgroups = '/sys/fs/cgroup';
 
 let current: OwnHost | undefined;
 
+/** Its folder, in a process that `runInOwnHost` has started. */
+export function ownDirectory(): string {
+  const directory = process.env[variable];
+  if (directory === undefined) throw new Error('not in a network of its own: see runInOwnHost');
+  return directory;
+}
+
 /** The one that this process has opened. */
 export function ownHost(): OwnHost {
   if (current === undefined) throw new Error('this fault needs an engine of its own: see openOwnHost');
@@ -77,17 +84,19 @@ export async function runInOwnHost(script: string, args: readonly string[]): Pro
   }
 }
 
-/** Starts the engine, a registry and the test host, in a process that `runInOwnHost` has started. */
-export async function openOwnHost(): Promise<OwnHost> {
-  const directory = process.env[variable];
-  if (directory === undefined) throw new Error('not in a network of its own: see runInOwnHost');
+/**
+ * Starts the engine, a registry and the test host, in a process that `runInOwnHost` has started.
+ * @param flags more of them for the daemon
+ */
+export async function openOwnHost(flags: readonly string[] = []): Promise<OwnHost> {
+  const directory = ownDirectory();
   endWithParent();
   await bringUpLoopback(directory);
   // What is mounted here later is seen by the machine, which was started before.
   await execa('mount', ['--make-rshared', '/'], { timeout: 10_000 });
   const engineDisk = await SmallDisk.mount(join(directory, 'data'), 4_000_000_000);
   const composeDisk = await SmallDisk.mount(join(directory, 'compose'), 64_000_000);
-  const engine = new OwnEngine(directory, basename(directory));
+  const engine = new OwnEngine(directory, basename(directory), flags);
   await engine.start();
   await loadImage(updaterImage, process.env[outerEngine], `unix://${engine.socket}`);
   const registry = await startRegistry(join(directory, 'registry'));
