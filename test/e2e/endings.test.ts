@@ -69,6 +69,7 @@ describe('1, 2, 0', () => {
         SVC_UPDATER_PULL_TIMEOUT: '0',
         SVC_UPDATER_SERVICES: 'app,app',
         SVC_UPDATER_VERSION_VAR: '1ST',
+        SVC_UPDATER_ACCEPT_DRIFT: 'true',
         SVC_UPDATER_LOG: 'xml',
       },
       [
@@ -77,6 +78,7 @@ describe('1, 2, 0', () => {
         'SVC_UPDATER_PULL_TIMEOUT is "0"',
         'SVC_UPDATER_SERVICES names a service twice',
         'SVC_UPDATER_VERSION_VAR is "1ST"',
+        'SVC_UPDATER_ACCEPT_DRIFT is "true": it should be 1, or 0 for off',
         'SVC_UPDATER_LOG is "xml": it should be line or json',
       ],
     ],

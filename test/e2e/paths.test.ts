@@ -159,6 +159,15 @@ describe('where the directory is mounted and how the instance was started', () =
     expect(blind.log).toContain(
       `If COMPOSE_FILE in a .env of ${directory} names the compose file, add -v ${directory}:${directory} to`,
     );
+    // Nothing is rejected where every variable has a default.
+    const text = await instance.read('deploy/compose.yaml');
+    await instance.write('deploy/compose.yaml', text.replaceAll(/\$\{(\w+)(:\?[^}]*)?\}/g, `\${$1:-1}`));
+    const fallen = await instance.update(toNext, { mount: null, volumes: [`${deploy}:${deploy}`] });
+    expect(fallen.exitCode, fallen.log).toBe(3);
+    expect(fallen.log).toContain('published port 127.0.0.1');
+    expect(fallen.log).toMatch(/no file sets (\w+ and )?DB_PASSWORD/);
+    expect(fallen.log).toContain(`If COMPOSE_FILE in a .env of ${directory} names the compose file, add -v`);
+    await instance.write('deploy/compose.yaml', text);
     await updateWell(instance, toNext, { ...good, says: [`${directory}/.env belongs to the instance`] });
     const copied = await execa('docker', ['exec', `${instance.project}-app-1`, '/bin/cat', '/about']);
     expect(copied.stdout).toBe('this is v1.1.0');

@@ -9,7 +9,7 @@ import { clusterCompose, composeText, generatedCompose } from '../rig/compose-te
 import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import { type ReleaseOptions, releaseFiles } from '../rig/releases.ts';
-import { createInstanceFor } from './support/attempt.ts';
+import { createInstanceFor, expectAttempt } from './support/attempt.ts';
 import { findUnchanged, runUpdater, updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
@@ -164,7 +164,17 @@ describe('user-written', () => {
         },
         // A shell may as well have set v1.1.0: the files alone do not tell.
         {
-          edit: rewrite('compose.yaml', set('v1.1.0', 'v1.2.0')),
+          edit: async (instance) => {
+            await rewrite('compose.yaml', set('v1.1.0', 'v1.2.0'))(instance);
+            await expectAttempt(instance, ['--target', 'v1.2.0'], {
+              exitCode: 3,
+              says: [/app: the files say \S+:v1\.2\.0, not \S+:v1\.1\.0 \(no file sets SVC_VERSION\)/],
+              ends: [
+                'Add SVC_VERSION=… to ',
+                'its default was edited since, run docker compose up -d first.',
+              ],
+            });
+          },
           target: 'v1.2.0',
           accept: ['--accept-drift'],
           version: 'v1.2.0',

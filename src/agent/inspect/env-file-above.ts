@@ -24,20 +24,22 @@ export async function envFilesAbove(project: ComposeProject, paths: HostPaths): 
 }
 
 /** The error, and what may be behind it where a variable is missing: the `.env` above the project is not mounted. */
-export function withEnvAbove(
-  error: unknown,
-  { directory, envFiles }: ComposeProject,
-  paths: HostPaths,
-): unknown {
-  const parent = dirname(directory);
+export function withEnvAbove(error: unknown, project: ComposeProject, paths: HostPaths): unknown {
   const isLacking = error instanceof UpdateError && /is not set|required variable/.test(error.message);
-  if (!isLacking || envFiles.length > 0 || parent === '/' || paths.fromHost(parent) !== null) return error;
-  const hint = `If COMPOSE_FILE in a .env of ${parent} names the compose file, add ${mountFlags(parent)} to the docker run command.`;
+  const hint = hintAtEnvAbove(project, paths);
+  if (!isLacking || hint === null) return error;
   return new UpdateError(error.code, error.message, {
     advice: `${error.advice} ${hint}`,
     detail: error.detail,
     cause: error,
   });
+}
+
+/** What to mount where a variable that no file sets may be in a `.env` above the project; null where it is none of that. */
+export function hintAtEnvAbove({ directory, envFiles }: ComposeProject, paths: HostPaths): string | null {
+  const parent = dirname(directory);
+  if (envFiles.length > 0 || parent === '/' || paths.fromHost(parent) !== null) return null;
+  return `If COMPOSE_FILE in a .env of ${parent} names the compose file, add ${mountFlags(parent)} to the docker run command.`;
 }
 
 async function namesFiles(directory: string, files: readonly string[], paths: HostPaths): Promise<boolean> {

@@ -6,6 +6,7 @@ import { imageConfig, inspectWhole } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { toolLabels } from '../../../engine/labels.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
+import { hintAtEnvAbove } from '../../inspect/env-file-above.ts';
 import { type Installation, movedServices, type ServiceFacts } from '../../inspect/installation.ts';
 import type { Log } from '../../log/log.ts';
 import { plannedDefinition, runningDefinition } from './definition.ts';
@@ -42,7 +43,7 @@ export async function checkDrift(
       ...(await findUnsetConfigs(engine, installation, facts, setValues(installation))),
     ]),
   );
-  report(findings.flat(), installation.files.newEnvFile, { accepted, log });
+  report(findings.flat(), installation, { accepted, log });
 }
 
 /** What recreating the containers of a service would change, each thing once. */
@@ -100,7 +101,7 @@ async function findLosses(
   const judged = differences.map(async (difference) => {
     const texts = await written.textsOf(name, difference);
     const unset = unsetInAll(texts, setTo);
-    return judgeDifference(name, difference, { unset, isUnwritten: texts.length === 0, home: homedir() });
+    return judgeDifference(name, difference, { unset, texts, home: homedir() });
   });
   const texts = await written.textsOf(name, { section: 'image', item: '' });
   return [
@@ -118,7 +119,7 @@ function setValues({ files, project }: Installation): SetValue {
 
 function report(
   findings: readonly Finding[],
-  envFile: string,
+  { files, project, paths }: Installation,
   { accepted, log }: { accepted: boolean; log: Log },
 ): void {
   const told = (kind: boolean) =>
@@ -133,7 +134,7 @@ function report(
       detail: [...told(true)],
       advice: adviceFor(
         losses.map(({ remedy }) => remedy),
-        envFile,
+        { envFile: files.newEnvFile, above: hintAtEnvAbove(project, paths) },
       ),
     });
   }

@@ -35,7 +35,7 @@ export async function findUnsetConfigs(
       const content = model.configs?.[config.source]?.content ?? '';
       // Compose prints a dollar as two.
       if (typeof file === 'string' || file.content.toString() === content.replaceAll('$$', '$')) return [];
-      return [lossWithout(variables, `${name}: config ${config.source} would change`)];
+      return [lossWithout(variables, `${name}: config ${config.source} would change`, texts)];
     }),
   );
   return found.flat();

@@ -26,5 +26,5 @@ export function findUnsetImage(
   if (inFiles === undefined || inFiles === running || isId.test(running)) return [];
   const variables = unsetInAll(texts, setTo);
   if (variables.length === 0) return [];
-  return [lossWithout(variables, `${service}: the files say ${inFiles}, not ${running}`)];
+  return [lossWithout(variables, `${service}: the files say ${inFiles}, not ${running}`, texts)];
 }

@@ -1,9 +1,11 @@
 import type { Difference } from './find-differences.ts';
 import type { ShapedMount } from './mounts-and-ports.ts';
+import { hasDefault } from './written-text.ts';
 
 /** What helps against one thing that would be taken. */
 export type Remedy =
-  | { kind: 'set'; variables: readonly string[] }
+  /** A default that stands in the files may also have been edited since. */
+  | { kind: 'set'; variables: readonly string[]; hasDefault: boolean }
   | { kind: 'home' }
   | { kind: 'proxies' }
   | { kind: 'join'; network: string }
@@ -18,11 +20,15 @@ export interface Finding {
   remedy: Remedy;
 }
 
-/** What would be taken because only a shell had these variables. */
-export const lossWithout = (variables: readonly string[], sentence: string): Finding => ({
+/** What would be taken because only a shell had these variables. @param texts what the files say of it */
+export const lossWithout = (
+  variables: readonly string[],
+  sentence: string,
+  texts: readonly string[] = [],
+): Finding => ({
   sentence: `${sentence}${noFileSets(variables)}`,
   isLoss: true,
-  remedy: { kind: 'set', variables },
+  remedy: { kind: 'set', variables, hasDefault: hasDefault(texts) },
 });
 
 const noFileSets = (variables: readonly string[]): string => ` (no file sets ${variables.join(' and ')})`;
@@ -31,8 +37,8 @@ const noFileSets = (variables: readonly string[]): string => ` (no file sets ${v
 export interface WrittenFacts {
   /** Variables in its text that no file sets; only a shell can have had them. */
   unset: readonly string[];
-  /** No file has a word of it. */
-  isUnwritten: boolean;
+  /** What the files say of it; nothing where no file has a word of it. */
+  texts: readonly string[];
   /** The home directory that compose sees. */
   home: string;
 }
@@ -120,10 +126,10 @@ const proxy = /^(https?|ftp|all|no)_proxy$/i;
 
 function remedyFor({ section, item, planned }: Difference, facts: WrittenFacts): Remedy {
   const variables = facts.unset.filter((name) => !ofEveryShell.includes(name));
-  if (variables.length > 0) return { kind: 'set', variables };
+  if (variables.length > 0) return { kind: 'set', variables, hasDefault: hasDefault(facts.texts) };
   if (facts.unset.includes('HOME') || (section === 'volumes' && isIn(facts.home, planned)))
     return { kind: 'home' };
-  if (section === 'environment' && facts.isUnwritten && proxy.test(item)) return { kind: 'proxies' };
+  if (section === 'environment' && facts.texts.length === 0 && proxy.test(item)) return { kind: 'proxies' };
   if (section === 'networks' && planned === null) return { kind: 'join', network: item };
   return { kind: 'apply' };
 }
@@ -131,8 +137,14 @@ function remedyFor({ section, item, planned }: Difference, facts: WrittenFacts):
 const isIn = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
 
-/** What to do next, for all that is lost together. */
-export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
+/**
+ * What to do next, for all that is lost together.
+ * @param where the env file for new lines, and what to say of another that may not be mounted
+ */
+export function adviceFor(
+  remedies: readonly Remedy[],
+  { envFile, above }: { envFile: string; above: string | null },
+): string {
   const of = <K extends Remedy['kind']>(kind: K) =>
     remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
   const lines = [...new Set(of('set').flatMap(({ variables }) => variables.map((name) => `${name}=…`)))];
@@ -140,6 +152,10 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
   return [
     ...(lines.length > 0
       ? [`Add ${lines.join(', ')} to ${envFile}, with what the shell had that started the instance.`]
+      : []),
+    ...(lines.length > 0 && above !== null ? [above] : []),
+    ...(of('set').some((remedy) => remedy.hasDefault)
+      ? ['Where no shell had it, and its default was edited since, run docker compose up -d first.']
       : []),
     ...(of('home').length > 0
       ? ['Add -e HOME=… to the docker run command, the home of who started the instance.']

@@ -109,6 +109,10 @@ export function unsetIn(text: string, setTo: SetValue): string[] {
   return [...new Set(unset)];
 }
 
+/** Whether one of the texts has something else to say where a variable is not set. */
+export const hasDefault = (texts: readonly string[]): boolean =>
+  texts.some((text) => /\$\{\w+:?-[^}]/.test(text.replaceAll('$$', '')));
+
 /** The offset behind the brace that closes the one at `open`. */
 function closing(text: string, open: number): number {
   let depth = 0;

@@ -97,7 +97,7 @@ const sent = ({ config = {}, host = {}, networks = { svc_default: {} } }: Parts)
   NetworkingConfig: { EndpointsConfig: networks },
 });
 
-const nothingUnset = { unset: [], isUnwritten: false, home: '/root' };
+const nothingUnset = { unset: [], texts: ['written'], home: '/root' };
 
 /** An engine that limits everything, and gives its containers swap, options of its log, and limits of its own. */
 const defaults: EngineDefaults = {
@@ -692,8 +692,9 @@ describe('a warning', () => {
 
 describe('what helps', () => {
   const difference = { section: 'labels', item: 'a', running: '"1"', planned: '"2"' };
+  const where = { envFile: '/opt/svc/.env', above: null };
   const gone = { ...difference, section: 'environment', item: 'HTTPS_PROXY', planned: null };
-  const facts = { unset: [], isUnwritten: false, home: '/root' };
+  const facts = { unset: [], texts: ['written'], home: '/root' };
   const mount = (source: string) => JSON.stringify({ type: 'bind', source });
 
   it.each([
@@ -702,6 +703,12 @@ describe('what helps', () => {
       difference,
       { ...facts, unset: ['SITE'] },
       'Add SITE=… to /opt/svc/.env, with what the shell had that started the instance.',
+    ],
+    [
+      "a line for .env, or one's own edit of the default",
+      difference,
+      { ...facts, unset: ['SITE'], texts: [`\${SITE:-main}`] },
+      'Where no shell had it, and its default was edited since, run docker compose up -d first.',
     ],
     [
       'the home',
@@ -718,7 +725,7 @@ describe('what helps', () => {
     [
       'the config.json with the proxies',
       gone,
-      { ...facts, isUnwritten: true },
+      { ...facts, texts: [] },
       'Mount the config.json that has the proxies',
     ],
     ["one's own proxies", gone, facts, 'Apply your own edits with docker compose up -d first.'],
@@ -737,12 +744,15 @@ describe('what helps', () => {
   ])('is %s', (_, given, known, advice) => {
     const { isLoss, remedy } = judgeDifference('app', given, known);
     expect(isLoss).toBe(true);
-    expect(adviceFor([remedy], '/opt/svc/.env')).toContain(advice);
-    expect(adviceFor([remedy], '/opt/svc/.env')).toContain('--accept-drift goes on regardless.');
+    expect(adviceFor([remedy], where)).toContain(advice);
+    expect(adviceFor([remedy], where)).toContain('--accept-drift goes on regardless.');
   });
 
   it('is told once for all that it helps', () => {
-    const remedy = { kind: 'set', variables: ['A', 'B'] } as const;
-    expect(adviceFor([remedy, { kind: 'set', variables: ['B'] }], '.env')).toContain('Add A=…, B=… to .env');
+    const remedy = { kind: 'set', variables: ['A', 'B'], hasDefault: false } as const;
+    const advice = adviceFor([remedy, { ...remedy, variables: ['B'] }], { ...where, above: 'Look above.' });
+    expect(advice).toContain('Add A=…, B=… to /opt/svc/.env');
+    expect(advice).toContain('Look above.');
+    expect(advice).not.toContain('up -d');
   });
 });

@@ -102,10 +102,11 @@ describe('secrets and images that a shell had a part in', () => {
       {
         sentence: 'app: secret key would be lost (no file sets SIGNING_KEY)',
         isLoss: true,
-        remedy: { kind: 'set', variables: ['SIGNING_KEY'] },
+        remedy: { kind: 'set', variables: ['SIGNING_KEY'], hasDefault: false },
       },
     ]);
     const image = { running: 'svc:v1', inFiles: 'svc:latest', texts: [`svc:\${TAG:-latest}`] };
+    expect(findUnsetImage('app', image, setTo)[0]?.remedy).toMatchObject({ hasDefault: true });
     expect(findUnsetImage('app', image, setTo).map(({ sentence }) => sentence)).toEqual([
       'app: the files say svc:latest, not svc:v1 (no file sets TAG)',
     ]);
