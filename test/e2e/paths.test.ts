@@ -126,10 +126,14 @@ describe('where the directory is mounted and how the instance was started', () =
       },
     },
     {
-      name: 'a project name and a profile in .env',
+      name: 'a project name and a profile in .env, and another profile beside it',
       instance: {
-        layout: layout({ extra: { app: 'profiles: [web]', worker: 'profiles: [web]' } }),
+        layout: layout({
+          extra: { app: 'profiles: [web]', worker: 'profiles: [web]', db: 'profiles: [local]' },
+        }),
         project: 'prod',
+        // They replace the variable.
+        flags: ['--profile', 'web', '--profile', 'local'],
         env: 'COMPOSE_PROFILES=web\nCOMPOSE_PROJECT_NAME=another\n',
       },
       legs: [{}],
@@ -174,7 +178,7 @@ describe('where the directory is mounted and how the instance was started', () =
   });
 
   test('a directory with all that shells and labels mind in its path, of an owner who gets what is created', async () => {
-    const folder = `it's "my", $HOME, ü`;
+    const folder = `it's "my", $HOME, ü,`;
     const instance = await createInstance({ ...alone, folder, project: 'prod' });
     const { directory } = instance;
     await chown(directory, 1000, 1001);

@@ -11,7 +11,7 @@ import type { TestHost } from '../rig/test-host.ts';
 import { openOwnHost, runInOwnHost } from './own-host.ts';
 
 // An instance in cluster mode on an engine of its own: a Swarm manager, with an attachable overlay network that the
-// instance's proxy is in, and other people's tasks beside it. Prints what is wrong, a line each, and ends with 0 where
+// instance's proxy and app are in, and other people's tasks beside it. Prints what is wrong, a line each, and ends with 0 where
 // nothing is.
 
 const docker = async (...args: string[]): Promise<string> =>
@@ -43,9 +43,10 @@ async function startTheirs({ parts }: TestHost): Promise<void> {
   throw new Error('the tasks of the others do not run');
 }
 
-/** The cluster file of a release, in which the proxy is in the overlay network. */
+/** The cluster file of a release, in which the proxy is in the overlay network, and the app, which gets an address there. */
 const withOverlay = (release: string): string =>
   clusterCompose(release)
+    .replace('networks: [internal]', 'networks: [internal, users]')
     .replace(/( {2}proxy:\n(?: {4}.*\n)*? {4}networks: )\[internal\]/, '$1[internal, users]')
     .replace(/^networks:\n/m, 'networks:\n  users: { external: true }\n');
 
