@@ -17,6 +17,7 @@ const longest = [
   'faults-own-engine',
   'bad-input',
   'documents',
+  'secrets',
   'log',
   'instance',
   'server-refusals',

@@ -5,6 +5,7 @@ import { stateName } from '../progress/state-name.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
+import { isGenerated } from './inspect/installation.ts';
 import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
@@ -64,7 +65,8 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
   });
   for (const change of filePlan.changes) {
     const name = relative(installation.project.directory, change.path);
-    for (const line of difference(name, change, installation.files)) log.info(line);
+    const isShipped = installation.kind === 'generated' && isGenerated(change.after);
+    for (const line of difference(name, change, installation.files, isShipped)) log.info(line);
   }
   if (filePlan.changes.length === 0) log.info('no file changes');
   for (const warning of filePlan.warnings) log.warn(warning);

@@ -4,23 +4,12 @@ import type { TextFile } from '../files/text-file.ts';
 import { type ComposeFile, readComposeFile } from './compose-file.ts';
 import { type Layer, pathIn, reachOf, resolvedText } from './layers.ts';
 import { allEnvFiles, directoryOf, type ProjectFiles } from './project-files.ts';
+import { commentedOut, keyedSecrets, type Secret, secretsOfContent, secretsOfLines } from './secret-lines.ts';
 import { writtenValues } from './variables.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
 // What of a project's files nobody else is to read (docs/contract.md 6.6). Nothing here throws: a file that compose
 // rejects may hold a password as well, and compose quotes what it rejects.
-
-/** A text that must not be printed; what its key looks like decides from which length on. */
-export interface Secret {
-  key: string;
-  value: string;
-}
-
-const anywhere = /PASS|SECRET|TOKEN|CREDENTIAL/i;
-// As a part of a word they say nothing: KEYBOARD, MONKEY, AUTHOR.
-const wholeWord = /(?:^|_)(?:KEY|AUTH)(?:_|$)/i;
-
-export const looksSecret = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 
 /** The values of env files as compose reads them; of one that compose rejects, line by line. */
 export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
@@ -37,73 +26,32 @@ function valuesOf(files: readonly TextFile[]): Secret[] | null {
   }
 }
 
-/** Of a text that cannot be read: each line whole, and what stands behind each `=` or `:`, commented out or not. */
-export function secretsOfLines(text: string): Secret[] {
-  return linesOf(text).flatMap((line) => {
-    const bare = line.replace(/^#+\s*/, '');
-    const { key, value } = split(bare);
-    const inside = [...bare.matchAll(/([\w.-]*)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)/g)];
-    return [
-      ...[line, bare].map((whole) => ({ key: '', value: whole })),
-      ...value.map((each) => ({ key, value: each })),
-      ...inside.map(([, name = '', each = '']) => ({
-        key: name,
-        value: each.replace(/^(["'])(.*)\1$/, '$2'),
-      })),
-    ];
-  });
-}
-
-/** Of an env file that is read without quotes and comments (`format: raw`): what stands behind each first `=`. */
-export const secretsOfRawEnvFile = (text: string): Secret[] =>
-  linesOf(text).flatMap((line) => {
-    const at = line.indexOf('=');
-    return at < 0 ? [] : [{ key: line.slice(0, at).trim(), value: line.slice(at + 1) }];
-  });
-
-/** Of a file of a secret, or of an inline config: each line, and what stands behind its first `=` or `:`. */
-export const secretsOfContent = (text: string): Secret[] =>
-  linesOf(text).flatMap((line) => [line, ...split(line).value].map((value) => ({ key: '', value })));
-
-const linesOf = (text: string): string[] =>
-  text
-    .split(/[\r\n]+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
-
-/** The value also without its quotes, a comma of JSON and an inline comment. */
-function split(line: string): { key: string; value: string[] } {
-  const at = line.search(/[=:]/);
-  if (at < 0) return { key: '', value: [] };
-  const key = line
-    .slice(0, at)
-    .replace(/^(?:-|export)\s+/, '')
-    .replaceAll(/["'\s]/g, '');
-  const value = line.slice(at + 1).trim();
-  const bare = value.replace(/\s+#.*$/, '').replace(/,$/, '');
-  return { key, value: [...new Set([value, bare, bare.replace(/^(["'])(.*)\1$/s, '$2')])] };
-}
-
-/** Paths of what must be read for its secrets: env files of services, and files of secrets. */
-export function secretFilesOf(files: ProjectFiles): { envFiles: string[]; secretFiles: string[] } {
+/** Paths of what must be read for its secrets: env files of services, files of secrets, and those of configs. */
+export function secretFilesOf(
+  files: ProjectFiles,
+): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
   const envFiles = new Set<string>();
   const secretFiles = new Set<string>();
+  const configFiles = new Set<string>();
+  const sections = [['secrets', secretFiles] as const, ['configs', configFiles] as const];
   for (const layer of layersOf(files)) {
     for (const name of layer.file.services) {
       for (const link of tolerantly(() => layer.file.service(name)?.envFiles) ?? []) {
         tolerantly(() => envFiles.add(pathIn(layer, link)));
       }
     }
-    for (const path of tolerantly(() => filesOfSecrets(layer.file)) ?? []) {
-      tolerantly(() => secretFiles.add(pathIn(layer, { path, line: 1 })));
+    for (const [section, paths] of sections) {
+      for (const path of tolerantly(() => filesOf(layer.file, section)) ?? []) {
+        tolerantly(() => paths.add(pathIn(layer, { path, line: 1 })));
+      }
     }
   }
   for (const { path } of allEnvFiles(files)) envFiles.delete(path);
-  return { envFiles: [...envFiles], secretFiles: [...secretFiles] };
+  return { envFiles: [...envFiles], secretFiles: [...secretFiles], configFiles: [...configFiles] };
 }
 
-const filesOfSecrets = (file: ComposeFile): string[] =>
-  entriesOf(file, 'secrets')
+const filesOf = (file: ComposeFile, section: string): string[] =>
+  entriesOf(file, section)
     .map(({ yaml, entry }) => textOf(yaml.get(entry, 'file')))
     .filter((path) => path !== null);
 
@@ -126,13 +74,16 @@ export function secretsOfProject(files: ProjectFiles): Secret[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return [
     ...secretsOfEnvFiles(allEnvFiles(files)),
+    ...allEnvFiles(files).flatMap(({ text }) => commentedOut(text)),
     ...layersOf(files).flatMap((layer) => [
       ...(tolerantly(() => environments(layer)) ?? []),
       ...(tolerantly(() => contents(layer)) ?? []),
     ]),
     ...composeFiles.flatMap((file) => {
       const isReadable = tolerantly(() => readComposeFile(file)) !== null;
-      return isReadable ? commentedOut(file.text) : secretsOfLines(file.text);
+      return isReadable
+        ? [...commentedOut(file.text), ...keyedSecrets(file.text)]
+        : secretsOfLines(file.text);
     }),
   ];
 }
@@ -171,15 +122,6 @@ function contents(layer: Layer): Secret[] {
     ].flatMap((secret) => secretsOfContent(secret.value));
   });
 }
-
-/** Somebody's old password beside the line that changes would stand in the difference. */
-const commentedOut = (text: string): Secret[] =>
-  linesOf(text)
-    .filter((line) => line.startsWith('#'))
-    .flatMap((line) => {
-      const { key, value } = split(line.replace(/^[#\s]+/, ''));
-      return looksSecret(key) ? value.map((each) => ({ key, value: each })) : [];
-    });
 
 /** A value as it is written, and with its variables resolved, where they can be. */
 function written(layer: Layer, key: string, text: string): Secret[] {

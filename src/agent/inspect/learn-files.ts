@@ -1,14 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
-import {
-  namesOf,
-  secretFilesOf,
-  secretsOfContent,
-  secretsOfEnvFiles,
-  secretsOfProject,
-  secretsOfRawEnvFile,
-} from '../../compose/secret-texts.ts';
+import { keyedSecrets, secretsOfContent, secretsOfRawEnvFile } from '../../compose/secret-lines.ts';
+import { namesOf, secretFilesOf, secretsOfEnvFiles, secretsOfProject } from '../../compose/secret-texts.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import type { Log } from '../log/log.ts';
 import { imageNames } from '../log/secrets.ts';
@@ -16,7 +10,7 @@ import { imageNames } from '../log/secrets.ts';
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Hides what a project's files hold, and those that they lead to: env files of services, files of secrets. `find` says
+ * Hides what a project's files hold, and those that they lead to: env files of services, files of secrets and configs. `find` says
  * where a host path is here, null where it is not mounted. Never throws: compose says what is wrong with a file.
  */
 export async function learnFiles(
@@ -24,8 +18,8 @@ export async function learnFiles(
   files: ProjectFiles,
   find: (path: string) => string | null = (path) => path,
 ): Promise<void> {
-  const { envFiles, secretFiles } = secretFilesOf(files);
-  const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles];
+  const { envFiles, secretFiles, configFiles } = secretFilesOf(files);
+  const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles, ...configFiles];
   log.learn(() => {
     const { services, images } = namesOf(files);
     const places = [directoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
@@ -34,13 +28,17 @@ export async function learnFiles(
       keep: [...places, ...services, ...images.flatMap(imageNames)],
     };
   });
-  const [env, secret] = await Promise.all([readAll(envFiles, find), readAll(secretFiles, find)]);
+  const [env = [], secret = [], config = []] = await Promise.all(
+    [envFiles, secretFiles, configFiles].map((each) => readAll(each, find)),
+  );
   log.learn(() => ({
     secrets: [
       // Compose resolves their variables by the project's own, and one after the other.
       ...secretsOfEnvFiles([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
       ...secret.flatMap(({ text }) => secretsOfContent(text)),
+      // Most of a config is no secret, and without it nobody could read what a container says of it.
+      ...config.flatMap(({ text }) => keyedSecrets(text)),
     ],
   }));
 }

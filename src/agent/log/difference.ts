@@ -4,21 +4,29 @@ import { allEnvFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import { unifiedDiff } from '../../files/unified-diff.ts';
 
 /**
- * What changes in a file, for people. Of an env file only the lines that change: what stands beside them, or behind
- * them as a comment, may be a password that somebody has put out of use.
+ * What changes in a file, for people. Of a person's file only the lines that change: what stands beside them, or behind
+ * them as a comment, may be a password that somebody has put out of use. `isShipped` says that the new text is a
+ * release's own: what stands round its changes is in it, too, and nobody's secret.
  */
 export function difference(
   name: string,
   { path, before, after }: Pick<Change, 'path' | 'before' | 'after'>,
   files: ProjectFiles,
+  isShipped = false,
 ): string[] {
   const isEnvFile = path === files.newEnvFile || allEnvFiles(files).some((file) => file.path === path);
-  if (!isEnvFile) return unifiedDiff(name, before, after);
-  return unifiedDiff(name, before, after, 0).map((line, index) => (index < 2 ? line : withoutComment(line)));
+  const hide = isEnvFile ? withoutEnvComment : withoutYamlComment;
+  return unifiedDiff(name, before, after, isShipped ? 3 : 0).map((line, index) =>
+    index < 2 || (isShipped && !line.startsWith('-')) ? line : hide(line),
+  );
 }
 
+/** `+    image: svc:v1.5.0 # …` */
+const withoutYamlComment = (line: string): string =>
+  /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/, '# …$1') : line;
+
 /** `+SVC_VERSION=v1.5.0 # …` */
-function withoutComment(line: string): string {
+function withoutEnvComment(line: string): string {
   const sign = line.charAt(0);
   if (sign !== '+' && sign !== '-') return line;
   const text = line.slice(1);

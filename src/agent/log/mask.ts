@@ -1,4 +1,4 @@
-import { looksSecret, type Secret } from '../../compose/secret-texts.ts';
+import { looksSecret, type Secret } from '../../compose/secret-lines.ts';
 import { phases } from '../../progress/event.ts';
 import { outcomes } from '../../progress/outcome.ts';
 import { errorCodes } from '../../progress/update-error.ts';
@@ -27,7 +27,7 @@ export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: s
   const values = new Set<string>();
   for (const { key, value } of secrets) {
     const shortest = looksSecret(key) ? 4 : 8;
-    for (const text of [value, ...value.split('\n')].map((line) => line.trim())) {
+    for (const text of [value, ...value.split('\n'), ...passwordsIn(value)].map((line) => line.trim())) {
       if (text.length >= shortest && !kept.has(text) && !isWord(text)) values.add(text);
     }
   }
@@ -37,6 +37,20 @@ export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: s
 
   return (text) =>
     hideSecrets(text, findSecrets(text), findKept(text, isWhole)).replace(urlCredentials, `$1${hidden}@`);
+}
+
+const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
+
+/** A client of a database says its password without the URL that it had it from. A name that is its own is none. */
+function passwordsIn(value: string): string[] {
+  return [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) => {
+    if (password === user) return [];
+    try {
+      return [password, decodeURIComponent(password)];
+    } catch {
+      return [password];
+    }
+  });
 }
 
 /** What the engine calls the states of a container and of its health. */
@@ -51,11 +65,33 @@ function forms(value: string): string[] {
   const printed = [value, value.replaceAll('$', '$$$$')].flatMap((text) => {
     const json = JSON.stringify(text).slice(1, -1);
     const goJson = json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
-    return [text, json, goJson, text.replaceAll("'", "''")];
+    const inJson = JSON.stringify(json).slice(1, -1);
+    return [text, json, goJson, inJson, text.replaceAll("'", "''")];
   });
   // encodeURIComponent throws at a lone surrogate.
-  if (!/\p{Cs}/u.test(value)) printed.push(encodeURIComponent(value), encodeURI(value));
+  if (!/\p{Cs}/u.test(value)) {
+    const encoded = encodeURIComponent(value);
+    printed.push(encoded, encoded.replaceAll('%20', '+'), encodeURI(value));
+  }
+  printed.push(value.replaceAll("'", "'\\''"), ...base64Forms(value));
   return [...new Set(printed)];
+}
+
+/** Fewer characters of base64 are found in too many texts. */
+const shortestBase64 = 6;
+
+/** The value by itself, and, as in `Basic <user:password>`, behind and in front of others: what its own bits decide. */
+function base64Forms(value: string): string[] {
+  const bytes = Buffer.from(value);
+  const whole = bytes.toString('base64').replace(/=+$/, '');
+  const inside = [0, 1, 2].map((before) => {
+    const bits = (before + bytes.length) * 8;
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
+    return text.slice(Math.ceil((before * 8) / 6), Math.floor(bits / 6));
+  });
+  return [whole, ...inside]
+    .filter((text) => text.length >= shortestBase64)
+    .flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
 }
 
 interface Match {

@@ -1,5 +1,5 @@
 import { parseReference } from '../../compose/reference.ts';
-import { type Secret, secretsOfContent } from '../../compose/secret-texts.ts';
+import { type Secret, secretsOfContent } from '../../compose/secret-lines.ts';
 import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 

@@ -70,6 +70,13 @@ const planted: Record<string, string> = {
   'behind the = in an inline config': 'behind-an-equals',
   'an inline secret': 'inline-from-variable',
   'commented out beside the pin': 'old-password-2',
+  'commented out in an env file': 'old-password-3',
+  'the label of a container': 'stuck-on-a-label',
+  'an argument of a build': 'baked-in-token',
+  'an option of a command': 'told-as-an-option',
+  'an option in a list': 'listed-as-an-option',
+  'an extension': 'kept-in-an-extension',
+  'a setting of a config': 'set-in-a-config',
 };
 
 const files = () =>
@@ -88,11 +95,13 @@ const files = () =>
       'INNER=inner-value',
       'OUTER=outer-$' + '{INNER}',
       'INLINE=inline-from-variable',
+      '# SMTP_PASSWORD=old-password-3',
       '',
     ].join('\n'),
     'compose.yaml': `
 include: [sub/compose.yaml]
 x-env: &env { MERGED: merged-in-yaml }
+x-settings: { apiToken: kept-in-an-extension }
 services:
   app:
     image: \${SVC_IMAGE}:\${SVC_VERSION}
@@ -108,10 +117,17 @@ services:
     extends: {file: base/base.yaml, service: base}
   postgres:
     image: postgres
+    build: { args: [NPM_TOKEN=baked-in-token] }
+    labels: { svc.token: "stuck-on-a-label", svc.token-file: /run/secrets/token }
+    command: run --password "told-as-an-option" --no-password --quiet
+    entrypoint:
+      - --admin-secret
+      - listed-as-an-option
     environment:
       - LISTED=listed=with=equals
       - POSTGRES_DB=postgres
 configs:
+  ini: {file: ./svc.ini}
   nginx: {content: "listen = unix\\nproxy=behind-an-equals\\n"}
 secrets:
   key: {file: ./keys/key.pem}
@@ -127,6 +143,7 @@ secrets:
     'sub/compose.yaml': 'services: {extra: {image: "acme/extra"}}\n',
     'sub/.env': 'SUB=from-included\n',
     'keys/key.pem': '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n',
+    'svc.ini': '[mail]\nhost = mail.example.org\npassword = set-in-a-config\n',
     'keys/mail.yaml': 'user: kim\npassword: "behind-a-colon"\n',
   });
 
@@ -148,7 +165,8 @@ describe('what the files of a project hold never leaves', () => {
     const said = [
       'postgres is unhealthy; ghcr.io/acme/svc:v1.4.2, postgres:17, /opt/postgres/data, SMTP_PASSWORD in .env line 2',
       'recreate unchanged cancelled pull-unknown verify v1.10.20',
-      `${directory}/keys/key.pem app.env base.env`,
+      `${directory}/keys/key.pem ${directory}/svc.ini app.env base.env`,
+      'host = mail.example.org, /run/secrets/token, --quiet, entrypoint:, listed-as-a-service',
     ];
     const log = logOf();
     log.log.learn(() => confidencesOfContainers([container('app-1')]));

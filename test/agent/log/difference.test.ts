@@ -37,10 +37,42 @@ describe('the difference of an env file', () => {
     ]);
   });
 
-  it('a new file is shown whole, and a compose file with what stands round the change', () => {
+  it('a new file is shown whole', () => {
     const added = { path: '/opt/svc/.env', before: null, after: 'SVC_VERSION=canary\n' };
     expect(difference('.env', added, files)).toContain('+SVC_VERSION=canary');
-    const change = { path: '/opt/svc/compose.yaml', before: 'a: 1\nb: 1\n', after: 'a: 1\nb: 2\n' };
-    expect(difference('compose.yaml', change, files)).toContain(' a: 1');
+  });
+});
+
+describe('the difference of a compose file', () => {
+  const compose = (version: string, comment: string) =>
+    `app:\n  # hunter2hunter2\n  image: svc:${version} # was hunter2hunter2\n  # ${comment}\n  command: --pin x\n`;
+  const change = {
+    path: '/opt/svc/compose.yaml',
+    before: compose('v1.4.2', "somebody's words"),
+    after: compose('v1.5.0', 'from the release'),
+  };
+
+  it("a person's: the changed lines alone, without comments", () => {
+    expect(difference('compose.yaml', change, files)).toEqual([
+      '--- a/compose.yaml',
+      '+++ b/compose.yaml',
+      '@@ -3,2 +3,2 @@',
+      '-  image: svc:v1.4.2 # …',
+      '-  # …',
+      '+  image: svc:v1.5.0 # …',
+      '+  # …',
+    ]);
+  });
+
+  it("a release's: with what stands round the change, and without the comments that go", () => {
+    expect(difference('compose.yaml', change, files, true).slice(3)).toEqual([
+      ' app:',
+      '   # hunter2hunter2',
+      '-  image: svc:v1.4.2 # …',
+      '-  # …',
+      '+  image: svc:v1.5.0 # was hunter2hunter2',
+      '+  # from the release',
+      '   command: --pin x',
+    ]);
   });
 });

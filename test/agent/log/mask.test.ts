@@ -8,7 +8,7 @@ const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskO
   );
 
 describe('createMask', () => {
-  it.each<[string, Record<string, string>, string, string]>([
+  it.each<[string, Record<string, string>, string, string | RegExp]>([
     ['a long value', { NOTE: 'longvalue' }, 'is longvalue here', 'is *** here'],
     ['every time', { NOTE: 'longvalue' }, 'longvalue,longvalue', '***,***'],
     ['inside a word', { NOTE: 'longvalue' }, 'xlongvaluey', 'x***y'],
@@ -29,8 +29,35 @@ describe('createMask', () => {
     ['credentials in a URL', {}, 'postgres://svc:pw@db:5432/svc', 'postgres://***@db:5432/svc'],
     ['a password with an @ in a URL', {}, 'see HTTPS://u:p@ss@host/x.', 'see HTTPS://***@host/x.'],
     ['no user in a URL', {}, 'redis://:pw@cache', 'redis://***@cache'],
+    ['a value in a form', { A: 'two words +' }, 'a=two+words+%2B', 'a=***'],
+    ['a value as a shell quotes it', { A: "it's long" }, "'it'\\''s long'", "'***'"],
+    [
+      'a value in JSON in JSON',
+      { A: 'say "hi"' },
+      '"{\\"a\\":\\"say \\\\\\"hi\\\\\\"\\"}"',
+      '"{\\"a\\":\\"***\\"}"',
+    ],
+    ['a value in base64', { A: 'longvalue' }, 'bG9uZ3ZhbHVl', '***'],
+    ['a short value in base64', { TOKEN: 'hunt' }, 'aHVudA==', '***=='],
+    ['a value behind one letter in base64', { A: 'longvalue' }, btoa('u:longvalue'), 'dTp***U='],
+    ['a value behind two letters in base64', { A: 'longvalue' }, btoa('us:longvalue'), 'dXM6***'],
+    [
+      'a value between others in base64',
+      { A: 'longvalue' },
+      btoa('user:longvalue, and more'),
+      /^.{7}\*\*\*.{14}$/,
+    ],
+    ['a value in the base64 of URLs', { A: 'l?>ngvalue~~~' }, 'bD8-bmd2YWx1ZX5-fg', '***'],
+    [
+      'the password of a URL by itself',
+      { A: 'pg://svc:hunter%2B2@db/x' },
+      'hunter%2B2, hunter+2',
+      '***, ***',
+    ],
   ])('hides %s', (_, secrets, text, hidden) => {
-    expect(mask(secrets, text)).toBe(hidden);
+    const shown = mask(secrets, text);
+    if (typeof hidden === 'string') expect(shown).toBe(hidden);
+    else expect(shown).toMatch(hidden);
   });
 
   it.each<[string, Record<string, string>, string, string[]]>([
@@ -62,6 +89,8 @@ describe('createMask', () => {
     ['a part of a path', { DIR: '/opt/acme' }, 'in /opt/acme/svc/.env', ['/opt/acme/svc']],
     ['a URL without a password', {}, 'https://git@host/x https://host:8080/@scope/pkg@1:2', []],
     ['an empty value', { SECRET: '' }, 'nothing', ['']],
+    ['a password that is the name of its user', { A: 'pg://postgres:postgres@db/x' }, 'in postgres', []],
+    ['a short password of a URL', { A: 'pg://svc:hunt@db/x' }, 'go on a hunt', []],
   ])('shows %s', (_, secrets, text, keep) => {
     expect(mask(secrets, text, { keep })).toBe(text);
   });

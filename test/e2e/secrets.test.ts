@@ -1,0 +1,157 @@
+import { createServer } from 'node:net';
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import type { UpdaterOptions } from '../rig/updater-run.ts';
+import { shareInstance } from './support/attempt.ts';
+import { bump as bumpIn } from './support/bump.ts';
+import { runUpdater } from './support/good-run.ts';
+import type { Instance } from './support/instance.ts';
+import { configJson, everything, foundIn, planted, plantedLayout, shell, shown } from './support/planted.ts';
+
+// docs/contract.md 6.5 to 6.10: no secret leaves, wherever it stands and however the run ends. log.test.ts has the shape of the log.
+
+const accept = '--accept-drift';
+
+/** Edits a file for the time of one run. */
+async function edited<T>(
+  instance: Instance,
+  path: string,
+  edit: (text: string) => string,
+  run: () => Promise<T>,
+): Promise<T> {
+  const before = await instance.read(path);
+  const after = edit(before);
+  expect(after).not.toBe(before);
+  await instance.write(path, after);
+  try {
+    return await run();
+  } finally {
+    await instance.write(path, before);
+  }
+}
+
+const replaced = (from: string | RegExp, to: string) => (text: string) => text.replace(from, () => to);
+
+/** A port of the machine that is taken until the test ends. */
+async function takenPort(): Promise<number> {
+  const server = createServer().listen(0, '0.0.0.0');
+  onTestFinished(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  return (server.address() as { port: number }).port;
+}
+
+/** Throws what it is told, once compose has been asked for its model. */
+const bug = (words: string) => {
+  const throws = `if(String(a[0]).includes('"services"'))throw new TypeError(${JSON.stringify(words)})`;
+  const code = `const parse=JSON.parse;JSON.parse=(...a)=>{${throws};return parse(...a)}`;
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
+};
+
+describe('no secret of any place is in any line', () => {
+  const shared = shareInstance({ layout: plantedLayout, shell, publish: ['v1.1.0', 'v1.1.3', 'v1.3.0'] });
+  beforeAll(async () => {
+    const instance = shared();
+    await instance.publish('v1.2.0', {
+      entrypoint: [
+        '/bin/sh',
+        '-c',
+        'if [ "$1" = worker ]; then while :; do sleep 1; done; fi; echo "$MONKEY at $POSTGRES_DB"; env; cat /run/secrets/* /etc/svc.ini; cat /data/told; exit 1',
+        'sh',
+      ],
+    });
+    await instance.write('data/told', everything());
+    await instance.write('login/config.json', configJson(inject('host').registry));
+    const changed = replaced(`CHANGES=${planted.changedSince}`, `CHANGES=now\nSINCE=${planted.addedSince}`);
+    await instance.write('app.env', changed(await instance.read('app.env')));
+  });
+
+  const json = ['--log', 'json'];
+  const to = (target: string) => ['--target', target, accept, ...json];
+  const run = async (
+    exitCode: number,
+    says: string | RegExp,
+    args: string[],
+    options: UpdaterOptions = {},
+  ) => {
+    const volumes = [`${shared().directory}/login:/root/.docker:ro`];
+    const result = await runUpdater(shared(), args, { volumes, ...options });
+    expect(result.exitCode, result.log).toBe(exitCode);
+    expect(result.log).toMatch(says);
+    expectNone(result.log);
+    return result.log;
+  };
+  const expectNone = (log: string) => expect(foundIn(log), log).toEqual([]);
+  const withText = (path: string, from: string | RegExp, words: string, doing: () => Promise<unknown>) =>
+    edited(shared(), path, replaced(from, words), doing);
+
+  test('where nothing is done: usage, plan, bump', async () => {
+    const { directory, project, image } = shared();
+    await run(2, 'usage', ['--target', `https://svc:${planted.inUrl}@host`, '--dir', 'x', ...json]);
+    const plan = await run(0, '+SVC_VERSION=v1.1.0 # …', ['plan', '--target', 'v1.1.0', accept]);
+    // Paths, names and references are no secrets.
+    for (const text of [directory, project, `${image}:v1.1.0`, 'compose.yaml']) expect(plan).toContain(text);
+    const files = ['--env-file', '.env', '--env-file', 'more.env'];
+    const bumping = ['--to', 'v1.1.0', '--service', 'app', '--dry-run', ...files];
+    for (const where of ['image', 'host'] as const) {
+      const { log } = await bumpIn(directory, bumping, where);
+      expect(log).toContain('+SVC_VERSION=v1.1.0 # …');
+      expectNone(log);
+    }
+    // A pin in the compose file itself: what stands beside the line, and behind it, is nobody's business.
+    const pinned = `image: ${image}:v1.0.0 # ${planted.composeComment}`;
+    await withText('compose.yaml', /image: .*SVC_VERSION\}/, pinned, async () => {
+      const { log } = await bumpIn(directory, bumping, 'image');
+      expect(log).toContain(`+    image: ${image}:v1.1.0 # …`);
+      expectNone(log);
+    });
+  });
+
+  test('of a refusal, whatever compose quotes', async () => {
+    await withText('app.env', /FROM_FILE=.*/, '', async () => {
+      const log = await run(3, 'refused (drift)', ['--target', 'v1.1.0', ...json]);
+      for (const key of ['FROM_SHELL', 'FROM_FILE']) expect(log).toContain(key);
+    });
+    await withText('.env', /DB_PASSWORD=.*/, '', () => run(3, 'DB_PASSWORD', to('v1.1.0')));
+    // log.test.ts has more of them.
+    const rejected: [path: string, from: string | RegExp, words: string][] = [
+      ['.env', /$/, `${planted.secretFile}+/ no name\n`],
+      ['db.env', /$/, `"${planted.plain}`],
+      ['more.env', /$/, `A=\${${planted.plain}\n`],
+      ['compose.yaml', /LITERAL: (.*)/, `LITERAL: "${planted.literal}`],
+      ['compose.yaml', /LITERAL: (.*)/, `LITERAL: "\${${planted.literal}"`],
+      ['compose.yaml', /environment: \['LISTED.*/, `environment: LISTED=${planted.listed}`],
+    ];
+    for (const [path, from, words] of rejected) {
+      await withText(path, from, words, () => run(3, 'compose-invalid', to('v1.1.0')));
+    }
+  });
+
+  test('of a failure, a crash and a cancelled run', async () => {
+    await run(4, 'pull-unknown', to('v9.9.9'));
+    const note = `NOTE: \${SVC_VERSION}+v1.0.0+${planted.literal}\n      FOLDED:`;
+    await withText('compose.yaml', 'FOLDED:', note, () => run(4, 'proof-failed', to('v1.1.0')));
+    await withText('.env', /SVC_PORT=.*/, `SVC_PORT=${await takenPort()}`, () =>
+      run(4, /recreate-failed.*v1\.0\.0 runs again/, to('v1.1.0')),
+    );
+    await run(4, /recreate-failed.*v1\.0\.0 runs again/, to('v1.1.3'));
+    const words = `${planted.plain} and ${planted.envFileOfDb}`;
+    await run(1, /TypeError: \*\*\* and \*\*\*/, to('v1.1.0'), { env: bug(words) });
+    const cancelled = shared().startUpdate(to('v1.1.0'));
+    await cancelled.waitFor('inspect');
+    await cancelled.kill('SIGTERM');
+    const { log } = await cancelled.done;
+    expect(log).toContain('cancelled: ');
+    expectNone(log);
+  });
+
+  // The last one. The old containers tell what they had, the unwell one prints all that it knows.
+  test('of a broken instance, and of one that is well again', async () => {
+    const waiting = ['--wait-timeout', '3'];
+    const said = `${shown.MONKEY} at ${shown.POSTGRES_DB}`;
+    const broken = await run(5, said, ['--target', 'v1.2.0', accept, ...waiting]);
+    // What is no secret is there to be read.
+    expect(broken).toContain('host = mail');
+    expectNone(await shared().read('.svc-updater/last-run.log'));
+    await run(0, 'updated v1.2.0', to('v1.3.0'));
+    await run(0, 'unchanged', to('v1.3.0'));
+  });
+});

@@ -1,0 +1,179 @@
+import { composeText } from '../../rig/compose-text.ts';
+import type { Layout, LayoutContext } from '../../rig/layout.ts';
+
+/** A secret in each place that docs/contract.md 6.6 names, by where it stands. No line of any log may have one. */
+export const planted = {
+  // The project's env files.
+  singleQuotes: 'correct horse battery',
+  escapes: 'pa$$"w0rd\'s',
+  fourCharacters: 'tok4',
+  plain: 'eightlet',
+  hashInside: 'Xk9#mQ7w2',
+  hashFirst: '#begins-so',
+  hashInQuotes: 'quoted # and spaced',
+  nested: 'outer-eightlet',
+  overridden: 'the-older-of-two',
+  exported: 'sent-by-export',
+  colon: 'yaml-in-an-env-file',
+  spaced: 'round-the-equals-sign',
+  firstLine: 'first-line-of-two',
+  secondLine: 'second-line-of-two',
+  escapedLine: 'lines of it',
+  dollar: 'cost$5-and$more',
+  commentedOut: 'out-of-use-since-may',
+  behindVersion: 'said-behind-the-version',
+  aboveVersion: 'said-above-the-version',
+  secondEnvFile: 'only-in-the-second-file',
+  inUrl: 'url-password',
+  // Services and their own env files.
+  literal: 'written-in-the-compose-file',
+  folded: 'folded-over-two-lines',
+  listed: 'an-item-of-a-list',
+  ofAnotherService: 'of-the-database-alone',
+  envFile: 'only-in-a-file-of-its-own',
+  envFileOfDb: 'only-for-the-database',
+  optionalEnvFile: 'in-an-optional-file',
+  addedSince: 'put-there-since-the-start',
+  changedSince: 'was-there-at-the-start',
+  fromShell: 'typed-in-a-shell-once',
+  // Configs and secrets.
+  secretFile: 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC',
+  secretFileValue: 'behind-a-colon',
+  inlineConfig: 'auth basic c3ZjOnB3',
+  inlineConfigValue: 'behind-an-equals-sign',
+  secretFromVariable: 'secret-by-way-of-a-variable',
+  configFile: 'in-a-file-of-a-config',
+  // Nobody asked for these places, people use them all the same.
+  buildArgument: 'baked-into-an-image',
+  label: 'stuck-on-a-container',
+  option: 'told-as-an-option',
+  extension: 'kept-in-an-extension',
+  composeComment: 'noted-beside-the-image',
+  // The logins of config.json.
+  login: 'login-at-the-registry',
+} as const;
+
+/** Shown all the same: the name of a service, and a key that only sounds secret. */
+export const shown = { POSTGRES_DB: 'tunnel', MONKEY: 'george' };
+
+/** As a shell had it when the instance was started; no file says it. */
+export const shell = { FROM_SHELL: planted.fromShell };
+
+export const configJson = (registry: string): string =>
+  JSON.stringify({ auths: { [registry]: { auth: Buffer.from(`kim:${planted.login}`).toString('base64') } } });
+
+/** An instance with a secret wherever one can be. */
+export function plantedLayout(c: LayoutContext): Layout {
+  const text = composeText({
+    head: `x-settings: { API_TOKEN: ${planted.extension} }\n`,
+    app: `${c.image}:\${SVC_VERSION}`,
+    parts: c.parts,
+    environment: {
+      LITERAL: planted.literal,
+      FOLDED: `"${planted.folded.replace('-over-', '-over-\\\n        ')}"`,
+      FROM_SHELL: `\${FROM_SHELL-}`,
+    },
+    extra: {
+      app: `env_file: [app.env, { path: optional.env, required: false }, { path: missing.env, required: false }]
+labels: { svc.token: ${planted.label} }
+secrets: [key, mail, variable]
+configs: [{ source: nginx, target: /etc/nginx.conf }, { source: ini, target: /etc/svc.ini }]`,
+      worker: 'env_file: [app.env]',
+      db: `env_file: [db.env]
+environment: { ROOT_PASSWORD: ${planted.ofAnotherService} }`,
+      listing: `image: ${c.parts}/tunnel:1
+environment: ['LISTED=${planted.listed}', 'PASSED_THROUGH']
+command: [tunnel, --admin-password, ${planted.option}]
+profiles: [never]
+build: { context: ., args: { NPM_TOKEN: ${planted.buildArgument} } }`,
+    },
+    tail: `secrets:
+  key: { file: ./keys/key.pem }
+  mail: { file: ./keys/mail.yaml }
+  variable: { environment: SECRET_SOURCE }
+configs:
+  nginx:
+    content: |
+      ${planted.inlineConfig}
+      token=${planted.inlineConfigValue}
+  ini: { file: ./svc.ini }
+`,
+  });
+  return {
+    files: {
+      'compose.yaml': text.replace(
+        '    command: app\n',
+        `    # ${planted.composeComment}\n    command: app\n`,
+      ),
+      '.env': `SVC_PORT=${c.port}
+DB_PASSWORD='${planted.singleQuotes}'
+# SMTP_PASS=${planted.commentedOut}
+# ${planted.aboveVersion}
+SVC_VERSION=${c.tag} # ${planted.behindVersion}
+SMTP_PASS='pa$$"w0rd\\'s'
+API_TOKEN=${planted.fourCharacters}
+PLAIN=${planted.plain}
+QUOTED="two\\n${planted.escapedLine}"
+HASHED=${planted.hashInside}
+AFTER=${planted.hashFirst}
+IN_QUOTES='${planted.hashInQuotes}'
+NESTED=outer-\${PLAIN}
+TWICE=${planted.overridden}
+TWICE=2
+export EXPORTED=${planted.exported}
+COLON: ${planted.colon}
+SPACED = ${planted.spaced}
+LINES="${planted.firstLine}
+${planted.secondLine}"
+DOLLAR="cost\\$5-and\\$more"
+SECRET_SOURCE=${planted.secretFromVariable}
+DATABASE_URL=postgres://svc:${planted.inUrl}@db/svc
+`,
+      'more.env': `MORE=${planted.secondEnvFile}\n`,
+      'app.env': `FROM_FILE=${planted.envFile}\nAPI_TOKEN=tok4\nMONKEY=${shown.MONKEY}\nPOSTGRES_DB=${shown.POSTGRES_DB}\nCHANGES=${planted.changedSince}\n`,
+      'optional.env': `OPTIONAL=${planted.optionalEnvFile}\n`,
+      'db.env': `OF_DB=${planted.envFileOfDb}\n`,
+      'keys/key.pem': `-----BEGIN PRIVATE KEY-----\n${planted.secretFile}\n-----END PRIVATE KEY-----\n`,
+      'keys/mail.yaml': `host: mail\npassword: "${planted.secretFileValue}"\n`,
+      'svc.ini': `[mail]\nhost = mail\npassword = ${planted.configFile}\n`,
+    },
+    flags: ['--env-file', '.env', '--env-file', 'more.env'],
+  };
+}
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+/** How a program may print a value. */
+function formsOf(value: string): string[] {
+  const json = (text: string) => JSON.stringify(text).slice(1, -1);
+  const forms = [
+    ...[value, json(value), json(json(value)), value.replaceAll('$', '$$$$')],
+    ...[encodeURIComponent(value), encodeURIComponent(value).replaceAll('%20', '+')],
+    ...[value.replaceAll("'", "''"), value.replaceAll("'", "'\\''"), base64(value)],
+  ];
+  // Of one that is shorter, too few characters of its own are left.
+  if (value.length >= 8) {
+    forms.push(...['svc', 'user', 'admin'].map((user) => base64(`${user}:${value}\n`)));
+    forms.push(Buffer.from(`${value}?>~`).toString('base64url'));
+  }
+  return [...new Set(forms)];
+}
+
+/** What no program can know, and so none prints: only a difference of the files could show it. */
+const inComments: readonly string[] = [planted.behindVersion, planted.aboveVersion, planted.composeComment];
+
+/** Every secret in every form, in few lines: an unwell container's last 50 lines are shown. */
+export function everything(): string {
+  const values = Object.values(planted).filter((value) => !inComments.includes(value));
+  const forms = values.flatMap(formsOf).map((form) => `<${form}>`);
+  const lines = Array.from({ length: 10 }, (_, line) => forms.filter((_, at) => at % 10 === line).join(' '));
+  return `${lines.join('\n')}\n`;
+}
+
+/** Where the secrets stand that are in a text, in any form: `plain: eightlet`. */
+export const foundIn = (text: string): string[] =>
+  Object.entries(planted).flatMap(([place, value]) =>
+    formsOf(value)
+      .filter((form) => text.includes(form))
+      .map((form) => `${place}: ${form}`),
+  );
