@@ -3,8 +3,10 @@ import { type Outcome, outcomes } from './outcome.ts';
 /** What the last line of a run says that did not do what was asked. */
 export interface RunEnd {
   outcome: Outcome;
-  /** Lower-case letters, digits and `-`; null where the run was cancelled or the updater has crashed. */
+  /** Lower-case letters, digits and `-`; null for `usage`, and where the run was cancelled or the updater has crashed. */
   code: string | null;
+  /** Of the code `upgrade-step` alone: the release to go to first, `v1.5.0`. */
+  step?: string;
   /** How the instance stands: one sentence without its full stop. */
   state: string;
   /** What a person does next, one or two sentences. */
@@ -12,16 +14,19 @@ export interface RunEnd {
 }
 
 const endForm = /^([a-z]+)(?: \(([a-z][a-z0-9-]*)\))?: (.*?)(?:\. Next: (.*))?$/s;
+const stepCode = 'upgrade-step';
+const stepForm = /^(.*); (v\d+\.\d+\.\d+) has to come first$/s;
 
 /**
  * The end as the sentence of its line (docs/contract.md 6.11): `failed (pull-unknown): nothing was changed, v1.4.2 runs
- * on. Next: See that …`. Whatever a path or a container's name in it may say, `parseEnd` gives the same outcome, code
- * and advice back.
+ * on. Next: See that …`. Whatever a path or a container's name in it may say, `parseEnd` gives the same outcome, code,
+ * step and advice back.
  */
-export function formatEnd({ outcome, code, state, advice }: RunEnd): string {
+export function formatEnd({ outcome, code, step, state, advice }: RunEnd): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
   // The first `. Next: ` begins the advice, so the state must have none.
-  const stands = oneLine(state).replaceAll('. Next: ', '. next: ');
+  const said = oneLine(state).replaceAll('. Next: ', '. next: ');
+  const stands = code === stepCode && step !== undefined ? `${said}; ${step} has to come first` : said;
   return advice === null ? `${head}: ${stands}` : `${head}: ${stands}. Next: ${oneLine(advice)}`;
 }
 
@@ -29,7 +34,10 @@ export function formatEnd({ outcome, code, state, advice }: RunEnd): string {
 export function parseEnd(message: string): RunEnd | null {
   const [, word, code, state = '', advice] = endForm.exec(message) ?? [];
   const outcome = outcomes.find((known) => known === word);
-  return outcome === undefined ? null : { outcome, code: code ?? null, state, advice: advice ?? null };
+  if (outcome === undefined) return null;
+  const end: RunEnd = { outcome, code: code ?? null, state, advice: advice ?? null };
+  const [, said, step] = (code === stepCode && stepForm.exec(state)) || [];
+  return said === undefined || step === undefined ? end : { ...end, state: said, step };
 }
 
 /** The log makes a line of its own of each line of a message, and the end is one line. */

@@ -24,6 +24,29 @@ describe('the end of a run as a line', () => {
         advice: 'Run the update again when it suits.',
       },
     ],
+    [
+      'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 has to come first. Next: Run it.',
+      {
+        outcome: 'refused',
+        code: 'upgrade-step',
+        step: 'v1.5.0',
+        state: 'nothing was changed, v1.4.2 runs on',
+        advice: 'Run it.',
+      },
+    ],
+    [
+      'refused (upgrade-step): nothing was changed',
+      { outcome: 'refused', code: 'upgrade-step', state: 'nothing was changed', advice: null },
+    ],
+    [
+      'failed (x): v1.5.0 has to come first; v1.5.0 has to come first',
+      {
+        outcome: 'failed',
+        code: 'x',
+        state: 'v1.5.0 has to come first; v1.5.0 has to come first',
+        advice: null,
+      },
+    ],
     ['broken (broken): (it): is', { outcome: 'broken', code: 'broken', state: '(it): is', advice: null }],
     ['refused: ', { outcome: 'refused', code: null, state: '', advice: null }],
   ])('%s', (text, end) => {
@@ -48,17 +71,32 @@ describe('the end of a run as a line', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc
-      .array(fc.constantFrom('. Next: ', 'Next: ', '. ', ': ', '(', ')', 'failed', '\n', 'x'), {
-        maxLength: 8,
-      })
+      .array(
+        fc.constantFrom(
+          '. Next: ',
+          'Next: ',
+          '. ',
+          ': ',
+          '(',
+          ')',
+          'failed',
+          '\n',
+          'x',
+          '; v1.5.0 has to come first',
+        ),
+        {
+          maxLength: 8,
+        },
+      )
       .map((parts) => parts.join('')),
   );
-  const end: fc.Arbitrary<RunEnd> = fc.record({
-    outcome: fc.constantFrom(...outcomes),
-    code: fc.option(fc.constantFrom(...errorCodes)),
-    state: text,
-    advice: fc.option(text),
-  });
+  const rest = { outcome: fc.constantFrom(...outcomes), state: text, advice: fc.option(text) };
+  const version = fc.tuple(fc.nat(), fc.nat(), fc.nat()).map((numbers) => `v${numbers.join('.')}`);
+  const codes = errorCodes.filter((code) => code !== 'upgrade-step');
+  const end: fc.Arbitrary<RunEnd> = fc.oneof(
+    fc.record({ ...rest, code: fc.option(fc.constantFrom(...codes)) }),
+    fc.record({ ...rest, code: fc.constant('upgrade-step'), step: version }),
+  );
   const isPlain = (part: string | null) => !/[\r\n]/.test(part ?? '');
 
   it('parse(format(end)) is the end', () => {
@@ -79,6 +117,7 @@ describe('the end of a run as a line', () => {
         expect(line).not.toMatch(/[\r\n]/);
         const read = parseEnd(line);
         expect(read).toMatchObject({ outcome: value.outcome, code: value.code });
+        expect(read?.step).toBe(value.step);
         expect(read?.advice === null).toBe(value.advice === null);
         if (isPlain(value.advice)) expect(read?.advice).toBe(value.advice);
         expect(outcomeOf({ phase: 'done', message: line })).toBe(value.outcome);

@@ -61,16 +61,17 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
       ? adviceWhenBroken(facts, error.advice)
       : error.advice,
   ].join(' ');
-  const { outcome, code } = error;
+  const { outcome, code, step } = error;
+  const state = stateAfter(error, facts);
   return {
     outcome,
     exitCode: exitCodes[outcome],
-    message: formatEnd({ outcome, code, state: stateAfter(error, facts), advice }),
+    message: formatEnd({ outcome, code, state, advice, ...(step === null ? {} : { step }) }),
     level: 'error',
     lines: [...error.detail, ...(error.told ? [] : [error.message + sentenceOfCause(error)])],
     code,
     advice,
-    step: error.step,
+    step,
   };
 }
 
@@ -99,11 +100,12 @@ export function repeatEnding(ending: Ending, log: Log): Ending {
   const { outcome, message } = ending;
   log.enter('done');
   const isGood = outcome === 'updated' || outcome === 'unchanged';
-  const { code = null, advice = null } = (isGood ? null : parseEnd(message)) ?? {};
+  const { code = null, advice = null, step } = (isGood ? null : parseEnd(message)) ?? {};
   log[outcome === 'cancelled' ? 'warn' : isGood ? 'info' : 'error'](message, {
     outcome,
     ...(code === null ? {} : { code }),
     ...(advice === null ? {} : { advice }),
+    ...(step === undefined ? {} : { step }),
   });
   return ending;
 }

@@ -108,6 +108,21 @@ it('gives code and advice as fields, also where it is said once more', () => {
   expect(fields).toEqual([said, said, { outcome: 'unchanged' }]);
 });
 
+it('gives the release that has to come first as a field and in the line, also where it is said once more', () => {
+  const events: [string, unknown][] = [];
+  const log = new Log(({ phase, message }, fields) => phase === 'done' && events.push([message, fields]));
+  const error = new UpdateError('upgrade-step', 'v2 needs it', { step: 'v1.5.0', advice: 'Go there.' });
+  const ended = reportEnding(error, log, known);
+  repeatEnding(ended, log);
+  const line =
+    'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 has to come first. Next: Go there.';
+  const fields = { outcome: 'refused', code: 'upgrade-step', advice: 'Go there.', step: 'v1.5.0' };
+  expect(events).toEqual([
+    [line, fields],
+    [line, fields],
+  ]);
+});
+
 it('does not repeat what the log has already', () => {
   expect(ending(new UpdateError('recreate-failed', 'x', { told: true }), touched).lines).toHaveLength(1);
 });
