@@ -79,7 +79,7 @@ const table = {
   'engine-away': ['failed', 'See that the engine answers (docker ps), then run the update again.'],
   'pull-denied': [
     'failed',
-    'Log in with docker login on the host and mount its config.json, then run the update again.',
+    'Log in with docker login on the host and mount its config.json (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.',
   ],
   'pull-unknown': ['failed', 'See that the release is published, then run the update again.'],
   'pull-platform': [

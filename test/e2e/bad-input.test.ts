@@ -34,7 +34,8 @@ describe('files', () => {
     says: (instance: Instance) => Says;
     next: string | RegExp;
   }
-  const mend = 'Mend the file until docker compose config accepts it, then run the update again.';
+  const mend =
+    /Mend the file until docker compose -p \S+ -f compose\.prod\.yaml config accepts it, then run the update again\./;
   const yaml = async (i: Instance, from: string | RegExp, to: string) =>
     i.write('compose.prod.yaml', (await i.read('compose.prod.yaml')).replace(from, to));
   const files: BadFile[] = [
@@ -248,7 +249,9 @@ describe('bump, without an engine', () => {
     expectWords(await bump(['--to', 'v1.1.0', ...prod]), {
       exitCode: 0,
       says: ['.env line 7: v1.0.0 → v1.1.0'],
-      ends: ['updated to v1.1.0', 'docker compose'],
+      ends: [
+        'updated to v1.1.0: docker compose -f compose.prod.yaml pull && docker compose -f compose.prod.yaml up -d brings it to life',
+      ],
     });
     const after = await look(instance());
     const edited = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };

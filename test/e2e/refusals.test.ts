@@ -357,7 +357,8 @@ describe('what is in the directory', () => {
 });
 
 describe('the files no longer say what the containers have', () => {
-  const apply = 'Apply your own edits with docker compose up -d first.';
+  // Typed in the directory, a bare `docker compose up -d` would find no file.
+  const apply = /Apply your own edits with docker compose -p \S+ -f compose\.prod\.yaml up -d first\./;
   const prod = 'compose.prod.yaml';
   testRefusals(plain, [
     {

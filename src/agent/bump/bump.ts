@@ -3,12 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeEdit } from '../../compose/draft.ts';
-import { allFiles, directoryOf, nameOf } from '../../compose/project-files.ts';
+import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
 import { replaceFiles } from '../../files/replace-files.ts';
+import type { TextFile } from '../../files/text-file.ts';
 import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { difference } from '../log/difference.ts';
+import { composeCommand } from '../log/ending-facts.ts';
 import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
 import { isHalfDone, pendingJournal, pendingSentence } from '../state/journal.ts';
@@ -54,12 +56,25 @@ export async function bump(
     await replaceFiles(draft.changes, { run, backup: null, planned: allFiles(project) });
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
     log.enter('done');
-    const next = 'docker compose pull && docker compose up -d brings it to life';
+    const next = `${nextCommands(options, project)} brings it to life`;
     log.info(`updated to ${options.target.tag}: ${next}`, { outcome: 'updated' });
     return 'updated';
   } finally {
     await rm(config, { recursive: true, force: true });
   }
+}
+
+/** What to type in the compose directory: with the files that were named, as compose would not find them by itself. */
+function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
+  const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
+    named.length === 0 ? [] : found.map(({ path }) => path);
+  const compose = composeCommand({
+    name: '',
+    directory: directoryOf(project),
+    files: pathsOf(files, project.composeFiles),
+    envFiles: pathsOf(envFiles, project.envFiles),
+  });
+  return `${compose} pull && ${compose} up -d`;
 }
 
 /** Files in the middle of an update are put back by its next run, or must stay as they are. Refusal: journal-pending. */

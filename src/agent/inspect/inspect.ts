@@ -5,7 +5,9 @@ import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { withOwnCommands } from '../log/ending-facts.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { World } from '../process/world.ts';
@@ -54,7 +56,7 @@ export async function inspectInstallation(
   const early = startEarly(askUp(engine, project, replaced));
   const about = { containers, services: [options.app, ...options.workers] };
   const { files, model } = await viewProject(seen, paths, about, log).catch((error) => {
-    throw withEnvAbove(error, project, paths);
+    throw explained(error, project, paths);
   });
   const profiles = profilesOf(files, model, containers);
   const compose = profiles.length > 0 ? new Compose(engine, { ...project, profiles }) : seen;
@@ -76,7 +78,7 @@ export async function inspectInstallation(
     try {
       return { ...facts, pin: findPin(files, facts.name) };
     } catch (error) {
-      throw withEnvAbove(error, project, paths);
+      throw explained(error, project, paths);
     }
   };
   return {
@@ -96,6 +98,14 @@ export async function inspectInstallation(
     runningVersion: runningVersions(moved.flatMap((facts) => facts.containers)).at(-1) ?? null,
     sent,
   };
+}
+
+/** The error with advice that fits this project. */
+function explained(error: unknown, project: ComposeProject, paths: HostPaths): unknown {
+  const said = withEnvAbove(error, project, paths);
+  if (!(said instanceof UpdateError)) return said;
+  const { code, message, detail, cause } = said;
+  return new UpdateError(code, message, { advice: withOwnCommands(said.advice, project), detail, cause });
 }
 
 /** An install is generated where `compose.yaml` says so, or `compose.cluster.yaml` where that is its only file. */

@@ -1,4 +1,4 @@
-import { relative } from 'node:path';
+import { basename, relative } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { shellWord } from '../../progress/advice.ts';
 import { and } from './words.ts';
@@ -45,7 +45,25 @@ export const nothingKnown: EndingFacts = {
 
 /** What to type in the compose directory for compose to see the project as it was started. */
 export const composeCommand = (project: ComposeProject): string =>
-  ['docker compose', `-p ${project.name}`, ...fileFlags(project)].join(' ');
+  ['docker compose', ...(project.name === '' ? [] : [`-p ${project.name}`]), ...fileFlags(project)].join(' ');
+
+const bareCommand = /\bdocker compose (?=(?:config|down|logs|ps|pull|up)\b)/g;
+
+/**
+ * A text with its commands as they work in the compose directory: a bare `docker compose up -d` would find other files,
+ * or none, or start a second instance beside the one that has a name of its own.
+ */
+export function withOwnCommands(text: string, project: ComposeProject): string {
+  const isFoundByItself = fileFlags(project).length === 0 && project.name === defaultName(project.directory);
+  return isFoundByItself ? text : text.replaceAll(bareCommand, () => `${composeCommand(project)} `);
+}
+
+/** The name that compose gives a project without one (compose-go, loader.NormalizeProjectName). */
+const defaultName = (directory: string): string =>
+  basename(directory)
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]/g, '')
+    .replace(/^[_-]+/, '');
 
 /** Compose finds one file of a usual name and its override by itself, and no others. */
 function fileFlags({ directory, files, envFiles, profiles = [] }: ComposeProject): string[] {

@@ -2,7 +2,7 @@ import { formatEnd, parseEnd } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { composeCommand, type EndingFacts, savedMeanwhile } from './ending-facts.ts';
+import { composeCommand, type EndingFacts, savedMeanwhile, withOwnCommands } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 
 /** How a run ended, or is about to. */
@@ -26,7 +26,8 @@ export interface Failure extends Ending {
 
 /** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
 export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
-  const { touched } = facts;
+  const { touched, project } = facts;
+  const own = (text: string) => (project === null ? text : withOwnCommands(text, project));
   if (error instanceof Cancelled || error instanceof Interrupted) {
     const advice = 'Run the update again when it suits.';
     return {
@@ -41,7 +42,7 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   }
   if (!(error instanceof UpdateError)) {
     const stands = touched
-      ? 'containers may be half replaced: see docker compose ps'
+      ? own('containers may be half replaced: see docker compose ps')
       : 'no container was touched and the files are as they were';
     const advice = 'Please report the lines above.';
     const state = `a bug in the updater; ${stands}`;
@@ -59,7 +60,7 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
     ...adviceOnPort(error),
     ['broken', 'not-well', 'not-brought-back'].includes(error.code)
       ? adviceWhenBroken(facts, error.advice)
-      : error.advice,
+      : own(error.advice),
   ].join(' ');
   const { outcome, code, step } = error;
   const state = stateAfter(error, facts);

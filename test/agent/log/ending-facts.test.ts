@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { composeCommand } from '../../../src/agent/log/ending-facts.ts';
+import { composeCommand, withOwnCommands } from '../../../src/agent/log/ending-facts.ts';
 
 it.each<[string, string[], string[], string]>([
   ['the usual file', ['compose.yaml'], [], ''],
@@ -35,4 +35,42 @@ it.each<[string, string[], string[], string]>([
     envFiles: envFiles.map(path),
   };
   expect(composeCommand(project)).toBe(`docker compose -p acme${flags}`);
+});
+
+const advice = 'Change it, then docker compose pull && docker compose up -d; docker compose rejects it now.';
+
+it.each<[string, string, string, string[], string]>([
+  [
+    'nothing where compose finds it by itself',
+    'svc',
+    '/opt/svc',
+    ['/opt/svc/compose.yaml'],
+    'docker compose',
+  ],
+  [
+    'nothing for a name that compose makes of a directory',
+    'svc-1',
+    '/opt/_SVC.-1',
+    ['/opt/_SVC.-1/compose.yaml'],
+    'docker compose',
+  ],
+  ['the name of its own', 'other', '/opt/svc', ['/opt/svc/compose.yaml'], 'docker compose -p other'],
+  [
+    'the files',
+    'svc',
+    '/opt/svc',
+    ['/opt/svc/compose.prod.yaml'],
+    'docker compose -p svc -f compose.prod.yaml',
+  ],
+])('withOwnCommands adds %s', (_, name, directory, files, compose) => {
+  expect(withOwnCommands(advice, { name, directory, files, envFiles: [] })).toBe(
+    `Change it, then ${compose} pull && ${compose} up -d; docker compose rejects it now.`,
+  );
+});
+
+it('withOwnCommands leaves commands that say the project alone, and a $ in a path as it is', () => {
+  const project = { name: 'x', directory: '/opt/svc', files: ["/opt/svc/$&'.yaml"], envFiles: [] };
+  const own = `${composeCommand(project)} up -d`;
+  expect(withOwnCommands('docker compose up -d', project)).toBe(own);
+  expect(withOwnCommands(own, project)).toBe(own);
 });
