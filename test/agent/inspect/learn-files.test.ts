@@ -70,7 +70,10 @@ const planted: Record<string, string> = {
   'behind the = in an inline config': 'behind-an-equals',
   'an inline secret': 'inline-from-variable',
   'commented out beside the pin': 'old-password-2',
+  'commented out in few characters': 'hun2',
   'commented out in an env file': 'old-password-3',
+  'an env_file with a variable of the project': 'pre-abcx-post',
+  'an env_file that knows no comments': 'half # of it',
   'the label of a container': 'stuck-on-a-label',
   'an argument of a build': 'baked-in-token',
   'an option of a command': 'told-as-an-option',
@@ -92,6 +95,7 @@ const files = () =>
       'DB_PASS=hunt',
       'TWICE=the-older-one',
       'TWICE=x',
+      'SHORT=abc',
       'INNER=inner-value',
       'OUTER=outer-$' + '{INNER}',
       'INLINE=inline-from-variable',
@@ -106,6 +110,7 @@ services:
   app:
     image: \${SVC_IMAGE}:\${SVC_VERSION}
     # - DB_PASSWORD=old-password-2
+    # DB_PASSWORD: hun2
     environment:
       <<: *env
       LITERAL: literal-in-yaml
@@ -135,8 +140,8 @@ secrets:
   inline: {environment: INLINE}
   gone: {file: ./keys/gone}
 `,
-    'app.env': 'FROM_FILE=from-env-file\n',
-    'raw.env': 'RAW="quoted # raw"\n',
+    'app.env': `FROM_FILE=from-env-file\nDERIVED=pre-\${SHORT}x-post\n`,
+    'raw.env': 'RAW="quoted # raw"\nHALF=half # of it\n',
     'broken.env': 'FINE=1\nfrom+broken/line\n#DB_PASSWORD: once-was-here\n',
     'base/base.yaml': 'services: {base: {image: acme/svc, env_file: [base.env]}}\n',
     'base/base.env': 'X=from-extended\n',

@@ -47,6 +47,12 @@ describe('createMask', () => {
       btoa('user:longvalue, and more'),
       /^.{7}\*\*\*.{14}$/,
     ],
+    [
+      'a value in front of others in base64',
+      { A: 'longvalues' },
+      btoa('longvalues, and more'),
+      /^\*\*\*.{15}$/,
+    ],
     ['a value in the base64 of URLs', { A: 'l?>ngvalue~~~' }, 'bD8-bmd2YWx1ZX5-fg', '***'],
     [
       'the password of a URL by itself',
