@@ -55,9 +55,10 @@ export async function inspectInstallation(
   const replaced = [...moved, ...followers];
   const early = startEarly(askUp(engine, project, replaced));
   const about = { containers, services: [options.app, ...options.workers] };
-  const { files, model } = await viewProject(seen, paths, about, log).catch((error) => {
+  const explain = (error: unknown): never => {
     throw explained(error, project, paths);
-  });
+  };
+  const { files, model } = await viewProject(seen, paths, about, log).catch(explain);
   const profiles = profilesOf(files, model, containers);
   const compose = profiles.length > 0 ? new Compose(engine, { ...project, profiles }) : seen;
   // Without its profiles the early answer is of another project, or a rejection.
@@ -72,13 +73,13 @@ export async function inspectInstallation(
     }
   }
   // From compose 5 on its models have no values of env files; what it would send has them.
-  const sent = await asking;
+  const sent = await asking.catch(explain);
   log.learn(() => confidencesOfSent(sent.values()));
   const pinned = (facts: ServiceFacts): PinnedService => {
     try {
       return { ...facts, pin: findPin(files, facts.name) };
     } catch (error) {
-      throw explained(error, project, paths);
+      return explain(error);
     }
   };
   return {
