@@ -19,10 +19,13 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 // Every rule of docs/contract.md 4.1 that forbids an update: exit 3, and not a byte and not a container is another one.
 
 const toNext = ['--target', 'v1.1.0'];
-const untouched = (version: string) =>
-  new RegExp(
-    `^refused \\([a-z-]+\\): nothing was changed, ${version.replaceAll('.', '\\.')} runs on\\. Next: `,
+const untouched = (version: string) => {
+  const state = `nothing was changed, ${version.replaceAll('.', '\\.')} runs on`;
+  const step = 'v\\d+\\.\\d+\\.\\d+ has to come first';
+  return new RegExp(
+    `^refused \\((?:(?!upgrade-step)[a-z-]+\\): ${state}|upgrade-step\\): ${state}; ${step})\\. Next: `,
   );
+};
 /** Before the instance has been looked at. */
 const unseen = /^refused \([a-z-]+\): nothing was changed\. Next: /;
 
