@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { execa } from 'execa';
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import type { UpdaterOptions } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
@@ -143,11 +144,18 @@ describe('no secret of any place is in any line', () => {
     expectNone(log);
   });
 
-  // The last one. The old containers tell what they had, the unwell one prints all that it knows.
-  test('of a broken instance, and of one that is well again', async () => {
-    const waiting = ['--wait-timeout', '3'];
+  // The last one. The unwell container prints all that it knows, and what the one before it knew.
+  test('of a run that was killed, the broken instance that the next one finds, and one that is well again', async () => {
+    const update = ['--target', 'v1.2.0', accept];
+    const { stdout: old } = await execa('docker', ['inspect', '-f', '{{.Id}}', `${shared().project}-app-1`]);
+    const killed = shared().startUpdate(update);
+    const isGone = async () => (await execa('docker', ['inspect', old], { reject: false })).exitCode !== 0;
+    await expect.poll(isGone, { timeout: 60_000, interval: 100 }).toBe(true);
+    await killed.kill();
+    expectNone((await killed.done).log);
     const said = `${shown.MONKEY} at ${shown.POSTGRES_DB}`;
-    const broken = await run(5, said, ['--target', 'v1.2.0', accept, ...waiting]);
+    const broken = await run(5, said, [...update, '--wait-timeout', '3']);
+    expect(broken).toContain('going on with it');
     // What is no secret is there to be read.
     expect(broken).toContain('host = mail');
     expectNone(await shared().read('.svc-updater/last-run.log'));

@@ -5,6 +5,7 @@ import { Compose } from '../../engine/cli/compose.ts';
 import { type FileRecord, stateOf } from '../../files/file-record.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { givePaths, viewProject } from '../inspect/view-project.ts';
+import { confidencesOfSent } from '../log/secrets.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import type { World } from '../process/world.ts';
 import { localImages } from '../pull/tags.ts';
@@ -27,6 +28,8 @@ export async function gatherEarlierFacts(
   const { own, paths, place } = begun(handles).instance;
   const { project, changeover, services } = data;
   const { containers } = await listProject(engine, project.name);
+  // What the containers had that are gone: an old password may still open something.
+  log.learn(() => confidencesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await givePaths(project, paths, log);
   const viewed = viewProject(new Compose(engine, project), paths, { containers, services }, log);
   // Of files that are half old and half new compose may take none: they have to be put back before it is asked again.
