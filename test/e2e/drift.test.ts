@@ -283,6 +283,11 @@ const keys: readonly (readonly [is: string, changed: string, gone?: string])[] =
   ],
   ['    uts: host', ''],
   ['    networks: [internal]', '    networks: [internal, fixed]'],
+  [
+    `  inline: { content: "\${NOWHERE:-default} costs $$5" }`,
+    `  inline: { content: "\${NOWHERE:-default} costs $$5" }\n`,
+    '  inline: { content: "now it costs $$6" }',
+  ],
   ['    command: sidecar', '    command: sidecar\n    container_name: chosen', '    command: sidecar'],
   ['    cpu_period: 50000', '    cpu_period: 60000'],
   ['    cpu_quota: 25000', '    cpu_quota: 26000'],
@@ -348,7 +353,7 @@ const sentences = {
     app would be dropped: memswap_limit, mem_swappiness, mem_reservation, cpus, cpu_shares, cpuset, pids_limit
     app would be dropped: ulimits nproc, ulimits nofile, volume options /named2, volume options /run/c
     app would be dropped: network aliases PROJECT_internal, mac_address PROJECT_fixed
-    app would change: healthcheck, ipc, cgroup, shm_size
+    app would change: healthcheck, ipc, cgroup, shm_size, config inline
     worker would be added: network PROJECT_default
     worker would be dropped: pid, uts, read_only, privileged, tmpfs /tmp, mem_limit, mem_reservation, cpus
     worker would be dropped: pids_limit
@@ -382,7 +387,9 @@ const sentences = {
     app would be added: volume options /named2, volume options /run/c, published port 127.0.0.1:0:9100/tcp
     app would be added: published port 127.0.0.1:21000-21900:9101/tcp, published port 0:9103/tcp
     app would be added: network address PROJECT_fixed, network aliases PROJECT_internal
+    app would be added: secret from_variable
     app would change: healthcheck, ipc, cgroup, shm_size, mac_address PROJECT_fixed
+    accepted: app: config inline would change (no file sets NOWHERE)
     worker would be added: pid, uts, read_only, privileged, volumes_from, tmpfs /tmp, mem_limit, mem_reservation
     worker would be added: cpus, pids_limit, network PROJECT_internal
     worker would change: entrypoint, healthcheck, restart

@@ -11,9 +11,9 @@ import { type Installation, movedServices, type ServiceFacts } from '../../inspe
 import type { Log } from '../../log/log.ts';
 import { plannedDefinition, runningDefinition } from './definition.ts';
 import { type EngineDefaults, engineDefaults } from './engine-choices.ts';
+import { findCopied } from './find-copied.ts';
 import { type Difference, findDifferences } from './find-differences.ts';
 import { findUnsetImage, findUnsetSecrets } from './find-unset.ts';
-import { findUnsetConfigs } from './find-unset-configs.ts';
 import { object } from './json.ts';
 import { adviceFor, type Finding, judgeDifference } from './judge-drift.ts';
 import { readWritten } from './read-written.ts';
@@ -40,7 +40,7 @@ export async function checkDrift(
     services.map(async (facts) => [
       ...(await findLosses(installation, facts, await differencesOf(engine, installation, facts, defaults))),
       ...findUnsetSecrets(installation.model, facts.name, setValues(installation)),
-      ...(await findUnsetConfigs(engine, installation, facts, setValues(installation))),
+      ...(await findCopied(engine, installation, facts, setValues(installation))),
     ]),
   );
   report(findings.flat(), installation, { accepted, log });
