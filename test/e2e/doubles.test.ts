@@ -165,6 +165,17 @@ describe('the bad engine', () => {
     expect((await docker(engine.socket, 'ps')).exitCode).toBe(0);
   });
 
+  test('fails what it is told to, and breaks connections off', async () => {
+    const engine = await open();
+    engine.fail((asked) => asked.includes('/containers/json'));
+    expect((await docker(engine.socket, 'ps')).all).toContain('something went wrong');
+    expect((await docker(engine.socket, 'version')).exitCode).toBe(0);
+    engine.fail(null);
+    engine.breakOff(/\/events/, 1);
+    expect((await docker(engine.socket, 'events')).all).toMatch(/EOF/);
+    expect((await docker(engine.socket, 'events', '--until', '0s')).exitCode).toBe(0);
+  });
+
   test('says it is older or newer than it is', async () => {
     const old = await open({ apiVersion: '1.12', version: '1.0.0' });
     expect((await docker(old.socket, 'ps')).all).toMatch(/too new|too old/);

@@ -46,8 +46,7 @@ describe.concurrent('containers that are there, or not', () => {
 
   test('one that has no name of its own in the end', async ({ onTestFinished }) => {
     const instance = await createInstanceFor(onTestFinished, { ...alone, publish: [] });
-    // The same version, with a v and without.
-    await instance.publish('v1.1.0', { ...slow, versionLabel: 'v1.1.0' });
+    await instance.publish('v1.1.0', slow);
     const before = await look(instance);
     const run = instance.startUpdate(toNext);
     await newWorkers(instance, 1);
@@ -66,7 +65,9 @@ describe.concurrent('containers that are there, or not', () => {
   test('what a killed compose call has left down runs again; what a hook has left is no replica', async ({
     onTestFinished,
   }) => {
-    const instance = await createInstanceFor(onTestFinished, alone);
+    const instance = await createInstanceFor(onTestFinished, { ...alone, publish: [] });
+    // Whose label is read, with the v that it has.
+    await instance.publish('v1.1.0', { versionLabel: 'v1.2.0' });
     const before = await look(instance);
     const old = await find(instance, 'worker-1');
     const own = old.Name.slice(1);
