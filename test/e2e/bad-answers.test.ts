@@ -49,7 +49,7 @@ async function failing(
   return run.done.finally(() => engine.fail(null));
 }
 
-const isReplacing = (log: string): boolean => log.includes(' recreate ');
+const isReplacing = (log: string): boolean => /Z INFO {2}recreate /.test(log);
 
 describe('an engine that answers 500', () => {
   const runsAgain = /^failed \([a-z-]+\): the files are as they were and v1\.0\.0 runs again\./;
