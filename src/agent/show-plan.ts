@@ -1,5 +1,8 @@
 import { relative } from 'node:path';
 import { listProject } from '../engine/api/project-containers.ts';
+import { inspectContainers } from '../engine/api/query.ts';
+import type { Engine } from '../engine/cli/engine.ts';
+import { isUp } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
 import { describeInstallation } from './inspect/describe.ts';
@@ -20,7 +23,7 @@ import { localImages } from './pull/tags.ts';
 import type { RunHandles } from './resume/run-handles.ts';
 import { wasInterrupted } from './resume/was-interrupted.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
-import { lockHolder } from './state/lock.ts';
+import { type Holder, lockHolder } from './state/lock.ts';
 import { stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
@@ -28,9 +31,10 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
   const { engine, options, log } = world;
   const instance = await findInstance(world);
   const { mountedAt } = instance.place;
-  const holder = await lockHolder(mountedAt);
+  const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
-  if (pending) log.warn(`${pendingSentence(pending)}; update settles that first`);
+  // The journal of an update that is on looks like that of one that was interrupted.
+  if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
   const { leftovers } = await listProject(engine, instance.place.name);
   const interrupted = wasInterrupted(pending, leftovers);
   const installation = await inspectInstallation(world, instance, interrupted);
@@ -78,6 +82,14 @@ export async function showPlan(world: World, handles: RunHandles): Promise<void>
   if (filePlan.newServices.length > 0)
     log.info(`new in this release: ${filePlan.newServices.join(', ')}; not started by the update`);
   finish(log);
+}
+
+/** Who is updating the instance; null also where the holder of the lock was killed. */
+async function runningHolder(engine: Engine, directory: string): Promise<Holder | null> {
+  const holder = await lockHolder(directory);
+  if (holder === null) return null;
+  const [container] = await inspectContainers(engine, [holder.containerId]);
+  return container && isUp(container) ? holder : null;
 }
 
 function finish(log: Log): void {

@@ -745,6 +745,7 @@ test('another update is running: who and since when; the lock of a dead one is t
     exitCode: 0,
     says: [`an update may be running: ${first.name} holds the lock since`],
     ends: ['planned: nothing was changed'],
+    never: ['was interrupted'],
   });
   await first.stop();
   expectWords(await first.done, { exitCode: 143, says: [], ends: ['cancelled: nothing was changed'] });
@@ -758,6 +759,12 @@ test('another update is running: who and since when; the lock of a dead one is t
   const dead = await look(instance);
   expect(dead.leftovers).toEqual(['.svc-updater/lock']);
   expect(judgeUntouched(before, { ...dead, leftovers: [] })).toEqual([]);
+  expectWords(await instance.update(['plan', ...toNext]), {
+    exitCode: 0,
+    says: ['the update to v1.1.0 of'],
+    ends: ['planned: nothing was changed'],
+    never: ['may be running'],
+  });
 
   registry.fail(null);
   expectWords(await instance.update(toNext), {

@@ -30,7 +30,7 @@ export interface Lock {
 }
 
 /** Who holds the lock. */
-interface Holder {
+export interface Holder {
   containerId: string;
   name: string;
   since: string;
