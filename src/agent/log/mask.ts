@@ -16,7 +16,8 @@ export interface MaskOptions {
 const hidden = '***';
 const headLength = 4;
 // The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
-const urlCredentials = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@:]*:[^\s/?#]*@/gi;
+// A name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
+const urlCredentials = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
  * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where

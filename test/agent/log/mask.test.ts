@@ -29,6 +29,7 @@ describe('createMask', () => {
     ['credentials in a URL', {}, 'postgres://svc:pw@db:5432/svc', 'postgres://***@db:5432/svc'],
     ['a password with an @ in a URL', {}, 'see HTTPS://u:p@ss@host/x.', 'see HTTPS://***@host/x.'],
     ['no user in a URL', {}, 'redis://:pw@cache', 'redis://***@cache'],
+    ['a token in a URL', {}, 'https://ghp_0123456789abcdef@host/x', 'https://***@host/x'],
     ['a value in a form', { A: 'two words +' }, 'a=two+words+%2B', 'a=***'],
     ['a value as a shell quotes it', { A: "it's long" }, "'it'\\''s long'", "'***'"],
     [
