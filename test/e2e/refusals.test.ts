@@ -403,9 +403,12 @@ describe('the files no longer say what the containers have', () => {
             'restart: always',
             `restart: always\n    labels: { site: '\${SITE-none}' }\n    configs: [where]`,
           )
-          .replace('    command: app', '    secrets: [key]\n    command: app')
+          .replace('    command: app', '    secrets: [key, pem]\n    command: app')
           .concat(`configs:\n  where: { content: "\${SITE-none}" }\n`)
-          .concat('secrets:\n  key: { environment: SIGNING_KEY }\n'),
+          .concat('secrets:\n  key: { environment: SIGNING_KEY }\n')
+          .concat(`  pem: { file: '\${PEM_FILE:-./other.pem}' }\n`),
+        'site.pem': 'the one\n',
+        'other.pem': 'another\n',
         '.env': `DB_PASSWORD=correct horse battery\nSVC_PORT=${c.port}\n`,
       },
       flags: [],
@@ -416,10 +419,12 @@ describe('the files no longer say what the containers have', () => {
       DB_HOST: 'db.example.org',
       SITE: 'main-site',
       SIGNING_KEY: 'k-0815-4711',
+      PEM_FILE: './site.pem',
     };
     const own = await createInstance({ ...alone, layout, shell: { DATA_DIR: './data', ...secrets } });
     const edited = 'Where no shell had it, and its default was edited since, run docker compose up -d first.';
-    const never = Object.values(secrets).map((value) => new RegExp(value));
+    const { PEM_FILE: _, ...values } = secrets;
+    const never = Object.values(values).map((value) => new RegExp(value));
     const found = [
       `app: the mount at /data would move from ${own.directory}/data to ${own.directory}/elsewhere`,
       /app: environment variable API_TOKEN would be (dropped|emptied)/,
@@ -428,8 +433,17 @@ describe('the files no longer say what the containers have', () => {
       'app: label site would change (no file sets SITE)',
       'app: config where would change (no file sets SITE)',
       'app: secret key would be lost (no file sets SIGNING_KEY)',
+      `app: the mount at /run/secrets/pem would move from ${own.directory}/site.pem to ${own.directory}/other.pem (no file sets PEM_FILE)`,
     ];
-    const lines = ['DATA_DIR=…', 'API_TOKEN=…', 'SMTP_URL=…', 'DB_HOST=…', 'SITE=…', 'SIGNING_KEY=…'];
+    const lines = [
+      'DATA_DIR=…',
+      'API_TOKEN=…',
+      'SMTP_URL=…',
+      'DB_HOST=…',
+      'SITE=…',
+      'SIGNING_KEY=…',
+      'PEM_FILE=…',
+    ];
     for (const [command, off] of [
       ['plan', ''],
       ['update', '0'],
@@ -445,11 +459,11 @@ describe('the files no longer say what the containers have', () => {
 
     // Without its value, no compose makes a secret.
     const text = await own.read('compose.yaml');
-    await own.write('compose.yaml', text.replace('    secrets: [key]\n', ''));
+    await own.write('compose.yaml', text.replace('    secrets: [key, pem]\n', ''));
     const accepted = await own.update(toNext, { env: { SVC_UPDATER_ACCEPT_DRIFT: '1' } });
     expectWords(accepted, {
       exitCode: 0,
-      says: found.slice(0, -1),
+      says: found.slice(0, -2),
       ends: ['updated v1.0.0 → v1.1.0'],
       never,
     });

@@ -1,4 +1,5 @@
-import { list, object } from './json.ts';
+import { copiedPaths } from '../../../engine/api/copied-files.ts';
+import { type Json, list, object } from './json.ts';
 
 /** Where a section of a container's shape is written in a compose file, if not under its own name. */
 const writtenUnder: Readonly<Record<string, readonly string[]>> = {
@@ -28,6 +29,8 @@ export function writtenTexts(
 ): string[] {
   const whole = object(written);
   const own = object(object(whole.services)[service]);
+  const files = section === 'volumes' ? mountedFiles(whole, own, item) : [];
+  if (files.length > 0) return files;
   const sections = (writtenUnder[section] ?? [section]).map((name) => own[name]);
   const bare = section === 'environment' ? passedThrough : () => '';
   const found = sections.flatMap((value) => textsOfItem(value, item, bare));
@@ -36,6 +39,17 @@ export function writtenTexts(
   if (section === 'volumes') found.push(...textsIn(whole.volumes));
   return found;
 }
+
+/** What a config or a secret that is mounted there is read from. */
+const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
+  (['configs', 'secrets'] as const).flatMap((kind) =>
+    list(own[kind])
+      .filter((reference) => copiedPaths({ [kind]: [reference] }).includes(target))
+      .flatMap((reference) => {
+        const source = typeof reference === 'string' ? reference : String(object(reference).source);
+        return textsIn(object(object(whole[kind])[source]).file);
+      }),
+  );
 
 /** The texts of an inline config. */
 export const configTexts = (written: unknown, source: string): string[] =>

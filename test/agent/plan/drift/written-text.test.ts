@@ -45,6 +45,8 @@ describe('writtenTexts', () => {
         command: ['run', `\${X}`],
         deploy: { resources: { limits: { memory: `\${MEM}` } } },
         volumes: [{ source: `\${DATA:-./data}`, target: '/data' }, `\${ODD}`],
+        secrets: [{ source: 'key' }, { source: 'pem', target: '/etc/site.pem' }],
+        configs: ['conf'],
         networks: { internal: { ipv4_address: `\${IP4}` } },
         env_file: ['/opt/svc/a.env', { path: '/opt/svc/b.env', required: false }],
       },
@@ -52,6 +54,8 @@ describe('writtenTexts', () => {
     },
     networks: { internal: { name: `\${NET}` } },
     volumes: { v: { name: `\${VOL}` } },
+    secrets: { key: { file: `\${KEY}` }, pem: { file: `/opt/\${PEM}` } },
+    configs: { conf: { file: `\${CONF:-./conf}` } },
   };
 
   it.each<[string, string, string, string[]]>([
@@ -68,6 +72,9 @@ describe('writtenTexts', () => {
     ['app', 'command', '', ['run', `\${X}`]],
     ['app', 'mem_limit', '', [`\${MEM}`]],
     ['app', 'volumes', '/data', [`\${DATA:-./data}`, '/data', `\${VOL}`]],
+    ['app', 'volumes', '/run/secrets/key', [`\${KEY}`]],
+    ['app', 'volumes', '/etc/site.pem', [`/opt/\${PEM}`]],
+    ['app', 'volumes', '/conf', [`\${CONF:-./conf}`]],
     ['app', 'network address', 'svc_internal', [`\${IP4}`]],
     ['app', 'networks', 'svc_internal', [`\${IP4}`, `\${NET}`]],
     ['app', 'user', '', []],
