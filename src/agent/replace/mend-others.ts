@@ -16,21 +16,22 @@ import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
 /**
  * Starts what another compose call has begun to replace, among the services that do not move, and has left down: such a
  * call breaks off as a whole where it meets this run at one service, and what it was stopping goes down after that. What
- * somebody has stopped stays stopped.
+ * somebody has stopped stays stopped. Gives whether anything was begun: the same call may have come to the moved services
+ * meanwhile.
  */
 export async function mendOthers(
   { engine, log }: { engine: Engine; log: Log },
   project: string,
   changeover: Changeover,
-): Promise<void> {
+): Promise<boolean> {
   const beganAt = performance.now();
   let seen = { state: '', since: beganAt };
   let nextBeat = beganAt + heartbeatMs;
   let begun: Container[];
-  for (;;) {
+  for (let wasBegun = false; ; wasBegun = true) {
     const found = await listProject(engine, project);
     begun = begunByOthers(changeover, found);
-    if (begun.length === 0) return;
+    if (begun.length === 0) return wasBegun;
     const now = performance.now();
     const state = [...found.containers, ...found.leftovers]
       .map(({ id, name, status }) => `${id} ${name} ${status}`)
@@ -46,10 +47,11 @@ export async function mendOthers(
   }
   // What runs still beside such a leftover does so since before a call was killed.
   const down = begun.filter((container) => !isUp(container));
-  if (down.length === 0) return;
+  if (down.length === 0) return true;
   await giveNames(engine, down.filter(hasTemporaryName), log);
   for (const { id } of down) await engine.call(['start', id]);
   log.warn(`another compose call broke off before it had started ${namesOf(down)}: started by the updater`);
+  return true;
 }
 
 /** Containers of other services that were up, and that a compose call has begun to replace and not started again. */

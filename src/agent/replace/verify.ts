@@ -26,8 +26,9 @@ export async function verify(
   log.enter('verify');
   await journal.note({ phase: 'verify' });
   const project = journal.data.project.name;
-  const well = await awaitServices(world, project, changeover, starts);
-  await mendOthers(world, project, changeover);
+  const awaitOwn = () => awaitServices(world, project, changeover, starts);
+  let well = await awaitOwn();
+  if (await mendOthers(world, project, changeover)) well = await awaitOwn();
   const { containers } = await listProject(world.engine, project);
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {

@@ -31,8 +31,8 @@ export interface ProjectContainers {
   /** By their numbers. Among them those that never got their final name and whose predecessor is gone. */
   containers: readonly Container[];
   /**
-   * Made under a temporary name, not started, and beside the container that it is to replace: by a compose call that is
-   * under way, or by one that was killed there.
+   * Made under a temporary name, not started, and beside the container that it is to replace, or that has its place by now:
+   * by a compose call that is under way, or by one that was killed there.
    */
   leftovers: readonly Container[];
 }
@@ -56,7 +56,8 @@ export async function listProject(engine: Engine, project: string): Promise<Proj
 /** Tells compose's leftovers apart from the others. */
 export function sortOut(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
-    wasToBeStarted(container) && all.some((other) => isMadeFor(container, other));
+    wasToBeStarted(container) &&
+    all.some((other) => isMadeFor(container, other) || other.name === finalName(container));
   return {
     containers: all.filter((container) => !isLeftover(container)).sort(byNumber),
     leftovers: all.filter(isLeftover),

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { listProject } from '../../../src/engine/api/project-containers.ts';
+import { listProject, sortOut } from '../../../src/engine/api/project-containers.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
+import { container } from '../../build.ts';
 import { startEngine } from './http-engine.ts';
 
 const { project, service, number, oneOff, hook } = composeLabels;
@@ -27,4 +28,19 @@ it('has the containers of the services, by number, and no others', async () => {
   const { containers, leftovers } = await listProject(engine, 'svc');
   expect(containers.map(({ name }) => name)).toEqual(['svc-app-1', 'svc-app-2']);
   expect(leftovers).toEqual([]);
+});
+
+it('takes what a call has made for a leftover where its place is taken, whoever has it by now', () => {
+  const old = container('app-1', { id: '0123456789abcdef' });
+  const other = container('app-1', { id: 'another' });
+  const made = container('app-1', { id: 'made', status: 'created', name: '0123456789ab_svc-app-1' });
+  const sorted = (...all: (typeof old)[]) => {
+    const { containers, leftovers } = sortOut(all);
+    return [containers, leftovers].map((list) => list.map(({ id }) => id));
+  };
+  expect(sorted(old, made)).toEqual([[old.id], ['made']]);
+  expect(sorted(other, made)).toEqual([['another'], ['made']]);
+  expect(sorted(made)).toEqual([['made'], []]);
+  expect(sorted(container('app-2', { id: 'second' }), made)).toEqual([['made', 'second'], []]);
+  expect(sorted(other, { ...made, status: 'running' })[1]).toEqual([]);
 });
