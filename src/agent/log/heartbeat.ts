@@ -1,19 +1,24 @@
 import type { Log } from './log.ts';
 import { seconds } from './words.ts';
 
-/** No longer than this is nothing said while something is waited for. */
-export const heartbeatMs = 10_000;
+/** A line at least every 10 s is promised while something is waited for; a timer comes late on a busy machine. */
+export const heartbeatMs = 9_000;
 
-/** Says what is waited for, and for how long already, until the work has ended. */
+/** Says what is waited for, and for how long already, whenever the log has been quiet for so long. */
 export async function withHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
   const beganAt = performance.now();
-  const beat = setInterval(
-    () => log.info(`${sentence} (${seconds(performance.now() - beganAt)})`),
-    heartbeatMs,
-  );
+  let timer: NodeJS.Timeout | undefined;
+  const wait = () => {
+    timer = setTimeout(beat, Math.max(heartbeatMs - log.quietMs(), 1));
+  };
+  const beat = () => {
+    if (log.quietMs() >= heartbeatMs) log.info(`${sentence} (${seconds(performance.now() - beganAt)})`);
+    wait();
+  };
+  wait();
   try {
     return await work;
   } finally {
-    clearInterval(beat);
+    clearTimeout(timer);
   }
 }

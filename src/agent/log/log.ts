@@ -21,6 +21,8 @@ export class Log {
   /** Lines so far, for a copy that begins in mid-run. */
   readonly #lines: string[] = [];
 
+  #lastAt = performance.now();
+
   constructor(sink: Sink) {
     this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
   }
@@ -49,6 +51,11 @@ export class Log {
 
   progress(percent: number, message: string, fields: Fields = {}): void {
     this.#emit('info', message, fields, percent);
+  }
+
+  /** For how long nothing has been said. */
+  quietMs(): number {
+    return performance.now() - this.#lastAt;
   }
 
   /** What stands in the log for it. */
@@ -87,6 +94,7 @@ export class Log {
   }
 
   #emit(level: Level, message: string, fields: Fields, percent?: number): void {
+    this.#lastAt = performance.now();
     const time = new Date().toISOString();
     const mask = (text: string) => this.masked(text);
     const shown = maskDeep(fields, mask) as Fields;

@@ -55,7 +55,6 @@ export async function awaitWell(
     engine,
     first.flatMap(({ containers }) => containers.map(({ id }) => id)),
   );
-  let nextBeat = beganAt + heartbeatMs;
   try {
     for (let services = first; ; services = await look()) {
       const now = performance.now();
@@ -67,10 +66,7 @@ export async function awaitWell(
         const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
         throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
       }
-      if (now >= nextBeat) {
-        nextBeat += heartbeatMs;
-        log.info(verdict.sentence);
-      }
+      if (log.quietMs() >= heartbeatMs) log.info(verdict.sentence);
       await events.next(lookEveryMs);
     }
   } finally {

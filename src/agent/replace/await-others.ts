@@ -30,7 +30,7 @@ export async function awaitOthers(
 ): Promise<QuietProject> {
   const beganAt = performance.now();
   const watch = new OthersWatch(rules, beganAt);
-  let nextBeat = Number.NEGATIVE_INFINITY;
+  let isTold = false;
   for (;;) {
     const found = await listProject(engine, project);
     const now = performance.now();
@@ -44,10 +44,10 @@ export async function awaitOthers(
         left.length > 0 ? { advice: adviceOn(left) } : {},
       );
     }
-    if (now >= nextBeat) {
+    if (!isTold || log.quietMs() >= heartbeatMs) {
       const limit = `${seconds(now - beganAt)} of ${seconds(patienceMs)} at most`;
       log.info(`${verdict.sentence}: waiting for it to end (${limit})`);
-      nextBeat = now + heartbeatMs;
+      isTold = true;
     }
     await sleep(lookEveryMs);
   }

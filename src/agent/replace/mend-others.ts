@@ -26,7 +26,6 @@ export async function mendOthers(
 ): Promise<boolean> {
   const beganAt = performance.now();
   let seen = { state: '', since: beganAt };
-  let nextBeat = beganAt + heartbeatMs;
   let begun: Container[];
   for (let wasBegun = false; ; wasBegun = true) {
     const found = await listProject(engine, project);
@@ -39,8 +38,7 @@ export async function mendOthers(
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
     if (now - seen.since >= graceMs + stillMs || now - beganAt >= patienceMs) break;
-    if (now >= nextBeat) {
-      nextBeat += heartbeatMs;
+    if (log.quietMs() >= heartbeatMs) {
       log.info(`another compose call is replacing ${namesOf(begun)}: waiting for it to end`);
     }
     await sleep(lookEveryMs);
