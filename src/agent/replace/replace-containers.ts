@@ -15,9 +15,9 @@ import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import { endingFactsOf, type Journal } from '../state/journal.ts';
 import { findSaved } from './find-saved.ts';
 import { recreate } from './recreate.ts';
-import { markGoingBack, restoreInstance } from './restore-instance.ts';
 import { StartTimes } from './start-times.ts';
 import { verify } from './verify.ts';
+import { markGoingBack, restoreInstance } from './way-back/restore-instance.ts';
 
 /**
  * The phases `recreate` and `verify`, from the journal alone: a run that goes on after a kill takes the same way. From

@@ -7,8 +7,8 @@ import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
 import type { World } from '../process/world.ts';
 import { recreate } from '../replace/recreate.ts';
-import { markGoingBack, restoreInstance } from '../replace/restore-instance.ts';
 import { StartTimes } from '../replace/start-times.ts';
+import { markGoingBack, restoreInstance } from '../replace/way-back/restore-instance.ts';
 import type { Changeover } from '../state/changeover.ts';
 import {
   isPending,

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Blueprint } from '../../engine/api/blueprint.ts';
-import { connectNetwork } from '../../engine/api/connect-network.ts';
-import { listProject } from '../../engine/api/project-containers.ts';
-import { inspectContainers } from '../../engine/api/query.ts';
-import { rebuildContainer } from '../../engine/api/rebuild-container.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
-import type { Container } from '../../engine/container.ts';
-import { Interrupted } from '../../progress/stops.ts';
-import { UpdateError } from '../../progress/update-error.ts';
-import type { Log } from '../log/log.ts';
-import { and } from '../log/words.ts';
-import { type Changeover, type ContainerRecord, recordsOf } from '../state/changeover.ts';
-import type { Journal } from '../state/journal.ts';
-import { awaitHealthy } from './await-healthy.ts';
+import type { Blueprint } from '../../../engine/api/blueprint.ts';
+import { connectNetwork } from '../../../engine/api/connect-network.ts';
+import { listProject } from '../../../engine/api/project-containers.ts';
+import { inspectContainers } from '../../../engine/api/query.ts';
+import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Container } from '../../../engine/container.ts';
+import { Interrupted } from '../../../progress/stops.ts';
+import { UpdateError } from '../../../progress/update-error.ts';
+import type { Log } from '../../log/log.ts';
+import { and } from '../../log/words.ts';
+import { type Changeover, type ContainerRecord, recordsOf } from '../../state/changeover.ts';
+import type { Journal } from '../../state/journal.ts';
+import { awaitHealthy } from '../await-healthy.ts';
+import { stopAll } from '../stop-all.ts';
 import { findLosses } from './find-losses.ts';
 import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
-import { stopAll } from './stop-all.ts';
 
 /** An engine that is busy takes its time. */
 const startDeadlineMs = 900_000;

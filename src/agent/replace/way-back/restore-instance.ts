@@ -1,11 +1,11 @@
-import { restoreFiles } from '../../files/restore-files.ts';
-import { Interrupted } from '../../progress/stops.ts';
-import { UpdateError } from '../../progress/update-error.ts';
-import type { Ending } from '../log/ending.ts';
-import type { Log } from '../log/log.ts';
-import { restoreTags } from '../pull/tags.ts';
-import type { Journal } from '../state/journal.ts';
-import { nextImages } from './find-saved.ts';
+import { restoreFiles } from '../../../files/restore-files.ts';
+import { Interrupted } from '../../../progress/stops.ts';
+import { UpdateError } from '../../../progress/update-error.ts';
+import type { Ending } from '../../log/ending.ts';
+import type { Log } from '../../log/log.ts';
+import { restoreTags } from '../../pull/tags.ts';
+import type { Journal } from '../../state/journal.ts';
+import { nextImages } from '../find-saved.ts';
 import { type ContainersContext, restoreContainers } from './restore-containers.ts';
 
 export interface RestoreContext extends ContainersContext {

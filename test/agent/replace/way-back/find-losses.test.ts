@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { findLosses } from '../../../src/agent/replace/find-losses.ts';
-import type { Mount } from '../../../src/engine/container.ts';
-import { blueprint, container, record } from '../../build.ts';
+import { findLosses } from '../../../../src/agent/replace/way-back/find-losses.ts';
+import type { Mount } from '../../../../src/engine/container.ts';
+import { blueprint, container, record } from '../../../build.ts';
 
 const volume = 'f'.repeat(64);
 const before = blueprint('app-1', {

@@ -1,7 +1,7 @@
-import type { Blueprint } from '../../engine/api/blueprint.ts';
-import type { ProjectContainers } from '../../engine/api/project-containers.ts';
-import { type Container, isUp, serviceOf } from '../../engine/container.ts';
-import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../state/changeover.ts';
+import type { Blueprint } from '../../../engine/api/blueprint.ts';
+import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../../state/changeover.ts';
 
 /** What it takes to bring the containers from before back, in order. */
 export type RestoreStep =

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import type { Blueprint, Json } from '../../engine/api/blueprint.ts';
-import { type Container, isUp } from '../../engine/container.ts';
-import type { ContainerRecord } from '../state/changeover.ts';
+import type { Blueprint, Json } from '../../../engine/api/blueprint.ts';
+import { type Container, isUp } from '../../../engine/container.ts';
+import type { ContainerRecord } from '../../state/changeover.ts';
 
 /**
  * What a container that was brought back lacks of what it was (docs/contract.md 5.16), as ends of sentences that begin

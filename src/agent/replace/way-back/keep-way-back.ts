@@ -1,9 +1,9 @@
-import { takeBlueprints } from '../../engine/api/blueprint.ts';
-import { copiedPaths } from '../../engine/api/copied-files.ts';
-import type { Model } from '../../engine/cli/compose.ts';
-import type { World } from '../process/world.ts';
-import type { Changeover } from '../state/changeover.ts';
-import type { Journal } from '../state/journal.ts';
+import { takeBlueprints } from '../../../engine/api/blueprint.ts';
+import { copiedPaths } from '../../../engine/api/copied-files.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import type { World } from '../../process/world.ts';
+import type { Changeover } from '../../state/changeover.ts';
+import type { Journal } from '../../state/journal.ts';
 
 /** Notes what it takes to go back before anything is replaced, while everything still runs. */
 export async function keepWayBack(

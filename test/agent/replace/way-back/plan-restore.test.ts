@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { planRestore } from '../../../src/agent/replace/plan-restore.ts';
-import type { ContainerRecord, MovedService } from '../../../src/agent/state/changeover.ts';
-import type { Container } from '../../../src/engine/container.ts';
-import { blueprint, changeover, container, movedService, record } from '../../build.ts';
+import { planRestore } from '../../../../src/agent/replace/way-back/plan-restore.ts';
+import type { ContainerRecord, MovedService } from '../../../../src/agent/state/changeover.ts';
+import type { Container } from '../../../../src/engine/container.ts';
+import { blueprint, changeover, container, movedService, record } from '../../../build.ts';
 
 const inside = (place: string, changes: Partial<Container> = {}): Container =>
   container(place, { networks: ['svc_internal'], ...changes });

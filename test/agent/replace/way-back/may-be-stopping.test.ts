@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { mayBeStopping } from '../../../src/agent/replace/plan-restore.ts';
-import { sortOut } from '../../../src/engine/api/project-containers.ts';
-import type { Container } from '../../../src/engine/container.ts';
-import { changeover, container, movedService, record } from '../../build.ts';
+import { mayBeStopping } from '../../../../src/agent/replace/way-back/plan-restore.ts';
+import { sortOut } from '../../../../src/engine/api/project-containers.ts';
+import type { Container } from '../../../../src/engine/container.ts';
+import { changeover, container, movedService, record } from '../../../build.ts';
 
 const app = container('app-1', { id: '0123456789abcdef' });
 const app2 = container('app-2');
