@@ -36,9 +36,22 @@ export function writtenTexts(
   const found = sections.flatMap((value) => textsOfItem(value, item, bare));
   // The names that the engine knows are written at the top.
   if (section === 'networks') found.push(...textsIn(whole.networks));
-  if (section === 'volumes') found.push(...textsIn(whole.volumes));
+  if (section === 'volumes') found.push(...volumeTexts(whole, own, item));
   return found;
 }
+
+/** Of the volume that is mounted there; of all where the text does not tell which. */
+function volumeTexts(whole: Json, own: Json, target: string): string[] {
+  const volumes = object(whole.volumes);
+  const mounts = list(own.volumes)
+    .map(object)
+    .filter((each) => withoutSlash(each.target) === target);
+  const sources = mounts.map(({ source }) => String(source ?? ''));
+  const isTold = sources.length > 0 && !sources.some((source) => source.includes('$'));
+  return isTold ? sources.flatMap((source) => textsIn(volumes[source])) : textsIn(volumes);
+}
+
+const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
 /** What a config or a secret that is mounted there is read from. */
 const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
@@ -84,7 +97,7 @@ function itemIn(section: unknown, item: string, bare: Bare): unknown {
     if (entry === item) return [bare(item)];
     if (typeof entry === 'string')
       return entry.startsWith(`${item}=`) || entry.startsWith(`${item}:`) ? [entry] : [];
-    return Object.values(object(entry)).includes(item) ? [entry] : [];
+    return Object.values(object(entry)).some((value) => withoutSlash(value) === item) ? [entry] : [];
   });
   return found.length > 0 ? found : undefined;
 }
