@@ -59,6 +59,18 @@ async function leaveByHand({ directory, project }: Instance, service: string): P
   throw new Error(`compose did not replace ${service}`);
 }
 
+/** Flags for a first container of that service; compose takes none for its own without a hash. */
+function labelled(project: string, service: string): string[] {
+  const labels = {
+    project,
+    service,
+    'container-number': '1',
+    oneoff: 'False',
+    'config-hash': '0'.repeat(64),
+  };
+  return Object.entries(labels).flatMap(([key, value]) => ['--label', `com.docker.compose.${key}=${value}`]);
+}
+
 async function expectWhole(instance: Instance, version: string): Promise<void> {
   await instance.waitUntilHealthy();
   const { containers, strays, ...rest } = await instance.snapshot();
@@ -119,12 +131,16 @@ test('a call was killed in the middle: what it left of app is removed, and the d
   await instance.publish('v1.4.0', stopDelay);
   const db = await leaveByHand(instance, 'db');
   const app = await leaveByHand(instance, 'app');
-  const result = await instance.update(['--target', 'v1.4.0'], { env: fastClock(10) });
+  const run = instance.startUpdate(['--target', 'v1.4.0'], { env: fastClock(10) });
+  // While the db is waited for, a call that began before comes to app, and breaks off as the one it knows is gone.
+  await run.waitFor(/verify another compose call is replacing \S+-db-1: waiting/);
+  await execa('docker', ['create', '--name', app, ...labelled(project, 'app'), `${instance.image}:v1.4.0`]);
+  const result = await run.done;
+  expect(result.log.split(`removed what an earlier compose call left behind: ${app}\n`)).toHaveLength(3);
   expectWords(result, {
     exitCode: 0,
     says: [
       `another compose call is replacing app (${app}): waiting for it to end (`,
-      `removed what an earlier compose call left behind: ${app}\n`,
       `another compose call broke off before it had started ${project}-db-1: started by the updater`,
     ],
     ends: [/^updated v\S+ → v1\.4\.0 /],
@@ -142,16 +158,7 @@ test('an orphan outlives an update of a project whose .env asks to remove orphan
   const [orphan, proxy] = [`${project}-old-1`, `${project}-proxy-1`];
   await instance.publish('v1.5.0', { env: { STOP_DELAY: '12' } });
   const { stdout: image } = await execa('docker', ['inspect', '--format', '{{.Config.Image}}', proxy]);
-  // Compose takes none for its own without a hash.
-  const labels = {
-    ...{ project, service: 'old', 'container-number': '1', oneoff: 'False' },
-    'config-hash': '0'.repeat(64),
-  };
-  const flags = Object.entries(labels).flatMap(([key, value]) => [
-    '--label',
-    `com.docker.compose.${key}=${value}`,
-  ]);
-  await execa('docker', ['run', '-d', '--name', orphan, ...flags, image, 'old']);
+  await execa('docker', ['run', '-d', '--name', orphan, ...labelled(project, 'old'), image, 'old']);
   onTestFinished(async () => {
     await execa('docker', ['rm', '-f', orphan]);
   });
