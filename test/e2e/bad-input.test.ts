@@ -350,7 +350,7 @@ describe('bump, without an engine', () => {
       options: () => ({ readOnly: true }),
       exitCode: 4,
       says: () => ['the files could not be written: EROFS'],
-      next: 'See that the disk has room and the directory can be written',
+      next: 'See that the disk has room, and that the directory and its files can be written',
     },
   ];
   test.for(bad.map((each) => [each.name, each] as const))('%s', async ([, each]) => {
