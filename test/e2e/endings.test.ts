@@ -452,7 +452,7 @@ describe('5: the new version has started and is not well', () => {
     const result = await instance.update(['--target', tag, '--wait-timeout', '7']);
     expectWords(result, {
       exitCode: 5,
-      says: [...says, /the last \d+ lines of /],
+      says: [...says, /the last (line|\d+ lines) of /],
       ends: [
         'broken (broken): the new version has started and is not well; nothing was put back',
         `docker compose ${names} ps`,
@@ -487,7 +487,7 @@ describe('5: the new version has started and is not well', () => {
     const ids = await idsOf();
     expectWords(await instance.update([...args, '--wait-timeout', '5']), {
       exitCode: 5,
-      says: [/ERROR verify \S+-(?:app|worker)-1 (?:is|has) /, /the last \d+ lines of /],
+      says: [/ERROR verify \S+-(?:app|worker)-1 (?:is|has) /, /the last (line|\d+ lines) of /],
       ends: [
         `broken (not-well): nothing was changed: ${version} runs already and is not well. Next: See docker compose`,
         /docker compose .*up -d --no-deps app worker/,
@@ -535,7 +535,7 @@ describe('5: the new version has started and is not well', () => {
     const result = await instance.update([...toNext, '--wait-timeout', '60']);
     expectWords(result, {
       exitCode: 0,
-      says: [/INFO {2}verify waiting for .*app-1: is .*\(1\d s\)/],
+      says: [/INFO {2}verify waiting for .*app-1: is .*\(\d+ s\)/],
       ends: ['updated v1.0.0 → v1.1.0'],
     });
     expect(judgeUpdated(before, await look(instance), good)).toEqual([]);
