@@ -24,9 +24,12 @@ const installs: readonly InstallName[] = [
 ];
 
 interface Meddling {
-  /** Of `docker compose`, or of `docker`: then with the service whose first container is meant at its end. */
+  /**
+   * Of `docker compose`, or of `docker`: then with the service whose first container is meant at its end; or `system prune`,
+   * of what belongs to the instance.
+   */
   args: readonly string[];
-  by?: 'docker';
+  by?: 'docker' | 'prune';
   /** What the operator wants to be left: everything up, something down, something removed. Default up. */
   leaves?: Call['leaves'];
   /** The db takes 8 s to stop: a call that breaks off meanwhile leaves it up, and going down. */
@@ -57,6 +60,7 @@ const calls: readonly Meddling[] = [
   { args: ['stop', 'worker'], by: 'docker', leaves: 'down' },
   { args: ['kill', 'app'], by: 'docker', leaves: 'down' },
   { args: ['rm', '--force', 'app'], by: 'docker', leaves: 'gone' },
+  { args: ['system', 'prune', '--all'], by: 'prune' },
 ];
 
 /** Releases of generated installs ship a db of their own. */
@@ -103,6 +107,24 @@ const moments: Record<Phase, readonly When[]> = {
 /** Stops and starts that take a while hold `recreate` and `verify` open, so that the two meet in the middle. */
 const slow = { env: { STOP_DELAY: '1', READY_AFTER: '2' } };
 
+type Typed = (instance: Instance, args: readonly string[]) => Promise<unknown>;
+
+const typed: Record<'compose' | 'docker' | 'prune', Typed> = {
+  compose: (instance, args) => instance.compose(...args),
+  docker: ({ project }, args) =>
+    execa('docker', [...args.slice(0, -1), `${project}-${args.at(-1)}-1`], { all: true }),
+  // What stands still goes, then every image that nothing has by then; the engine refuses the others.
+  prune: async ({ project, image }) => {
+    const label = `label=com.docker.compose.project=${project}`;
+    await execa('docker', ['container', 'prune', '--force', '--filter', label], { all: true });
+    const format = '{{.Repository}}:{{.Tag}}';
+    const { stdout } = await execa('docker', ['image', 'ls', '--format', format, image]);
+    for (const each of stdout.split('\n').filter(Boolean)) {
+      await execa('docker', ['image', 'rm', each], { reject: false });
+    }
+  },
+};
+
 async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   const { args, by, leaves = 'up' } = meddling;
   const phase = phases[trial.seed % phases.length] ?? 'recreate';
@@ -118,12 +140,9 @@ async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   await moment(run, instance, when);
   const begunIn = await phaseOf(run, instance);
   const call: Call = { leaves, failure: null, endedFirst: false };
-  const command = by ? ['docker', ...args.slice(0, -1), `${instance.project}-${args.at(-1)}-1`] : null;
-  await (command ? execa('docker', command.slice(1), { all: true }) : instance.compose(...args)).catch(
-    (error: { all?: string; message: string }) => {
-      call.failure = error.all?.trim().split('\n').at(-1) || error.message;
-    },
-  );
+  await typed[by ?? 'compose'](instance, args).catch((error: { all?: string; message: string }) => {
+    call.failure = error.all?.trim().split('\n').at(-1) || error.message;
+  });
   const endedIn = await phaseOf(run, instance);
   call.endedFirst = endedIn !== 'done';
   const result = await run.done;
