@@ -12,9 +12,10 @@ const ground: Record<string, readonly string[]> = {
   wire: [],
   files: ['progress'],
   compose: ['files', 'release', 'progress'],
-  engine: ['files', 'progress'],
+  'engine/http': [],
+  engine: ['engine/http', 'files', 'progress'],
   'engine/cli': ['engine', 'files', 'progress'],
-  'engine/api': ['engine', 'engine/cli', 'files', 'progress'],
+  'engine/api': ['engine', 'engine/cli', 'engine/http', 'files', 'progress'],
   feed: ['release', 'wire'],
 };
 
@@ -199,6 +200,7 @@ describe('the borders between rooms', () => {
     ['compose/edit.ts', "export * from '../engine/cli/compose.ts';", ['engine/cli/compose.ts']],
     ['engine/container.ts', "import { askApi } from './api/api.ts';", ['engine/api/api.ts']],
     ['engine/cli/engine.ts', "import { askApi } from '../api/api.ts';", ['engine/api/api.ts']],
+    ['engine/http/request.ts', "import { x } from '../labels.ts';", ['engine/labels.ts']],
     ['engine/api/query.ts', "import { x } from '../cli/engine.ts';\nimport { y } from '../labels.ts';", []],
     ['engine/cli/down.ts', "import {\n  a,\n  b,\n} from '../../compose/edit.ts';", ['compose/edit.ts']],
     [

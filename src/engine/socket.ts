@@ -1,11 +1,12 @@
 // The server library's door to the engine: there is no docker client beside a server, and a log has to be followed and a
 // pull reported while they go on.
 
-import { PassThrough } from 'node:stream';
-import { StringDecoder } from 'node:string_decoder';
-import Docker from 'dockerode';
-import { parseObject } from '../files/parse-object.ts';
 import { type Container, type Image, readContainer, readImage } from './container.ts';
+import { EngineClient } from './http/client.ts';
+import { EngineFault } from './http/fault.ts';
+import { linesOf, objectOf, objectsOf } from './http/lines.ts';
+import { logText } from './http/log-text.ts';
+import { engineTarget, type TlsFiles } from './http/target.ts';
 import { composeLabels } from './labels.ts';
 import { PullMeter, type PullProgress } from './pull-progress.ts';
 import type { RegistryLogin } from './registry-login.ts';
@@ -19,70 +20,94 @@ export interface ContainerDetails extends Container {
   args: readonly string[];
 }
 
-export type ContainerSpec = Docker.ContainerCreateOptions;
-
-/** The engine refused, or does not answer. */
-export class EngineFault extends Error {
-  override readonly name = 'EngineFault';
-  /** HTTP status of a refusal; null where there was no answer. */
-  readonly status: number | null;
-
-  constructor(message: string, status: number | null, cause: unknown) {
-    super(message, { cause });
-    this.status = status;
-  }
+/** A container's definition as the engine's API takes it, and its name. */
+export interface ContainerSpec {
+  name: string;
+  Image: string;
+  Cmd?: string[];
+  Env?: string[];
+  Labels?: Record<string, string>;
+  StopTimeout?: number;
+  HostConfig?: { Mounts?: MountSpec[]; [key: string]: unknown };
 }
 
-const queryMs = 5_000;
+export interface MountSpec {
+  Type: 'bind' | 'volume';
+  Source: string;
+  Target: string;
+  ReadOnly?: boolean;
+}
+
+/** How long an engine is waited for, in milliseconds. */
+export interface Patience {
+  /** What is answered at once. */
+  query: number;
+  /** What asks a registry. */
+  registry: number;
+  /** What takes long on a busy machine, as the engine mounts first. */
+  work: number;
+  /** The silence of a pull; the engine waits for registries, and unpacks large layers. */
+  pullSilence: number;
+  /** The silence of a log, which is then read anew. An updater says something at least every ten seconds. */
+  logSilence: number;
+}
+
+const usualPatience: Patience = {
+  query: 5_000,
+  registry: 30_000,
+  work: 60_000,
+  pullSilence: 300_000,
+  logSilence: 60_000,
+};
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 
 /** The engine over its socket, for a server that has no docker client beside it. All methods throw EngineFault. */
 export class EngineSocket {
+  /** Of the socket, or the address in its place. */
   readonly path: string;
-  /** For what is answered at once. */
-  readonly #queries: Docker;
-  /** For what goes on for as long as it takes. */
-  readonly #streams: Docker;
+  readonly #engine: EngineClient;
+  readonly #patience: Patience;
 
-  constructor(path: string) {
-    this.path = path;
-    // Without an empty host, dockerode takes DOCKER_HOST of the server's environment in place of the socket.
-    this.#queries = new Docker({ host: '', socketPath: path, timeout: queryMs });
-    this.#streams = new Docker({ host: '', socketPath: path });
+  /** @param place a socket's path, `unix://…` or `tcp://…`. @throws TypeError for an address of another kind */
+  constructor(
+    place: string,
+    { tls = null, patience = {} }: { tls?: TlsFiles | null; patience?: Partial<Patience> } = {},
+  ) {
+    this.path = place.replace(/^unix:\/\//, '');
+    this.#patience = { ...usualPatience, ...patience };
+    const target = engineTarget(place.startsWith('/') ? `unix://${place}` : place, tls);
+    this.#engine = new EngineClient(target, this.#patience.query);
   }
 
   /** By id or name; null where there is none. */
   async inspect(name: string): Promise<ContainerDetails | null> {
-    // The client crashes when it follows the engine's redirect for an odd path, so such names are not asked for.
+    // The engine sends a redirect for an odd path, so such names are not asked for.
     if (!containerName.test(name)) return null;
-    const raw = await orNull(this.#queries.getContainer(name).inspect());
-    if (raw === null) return null;
-    return {
-      ...readContainer(raw),
-      createdAt: raw.Created,
-      finishedAt: raw.State.FinishedAt,
-      args: raw.Config.Cmd ?? [],
-    };
+    const raw = await orNull(this.#engine.get(`/containers/${name}/json`));
+    return raw === null ? null : understood(raw, readDetails);
   }
 
   /** Whether the project has a container of the service, running or not. */
   async hasService(project: string, service: string): Promise<boolean> {
     const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${service}`];
-    const found = await faulty(this.#queries.listContainers({ all: true, filters: { label } }));
-    return found.length > 0;
+    const query = new URLSearchParams({ all: '1', filters: JSON.stringify({ label }) });
+    const found = await this.#engine.ask({ method: 'GET', path: `/containers/json?${query}` });
+    return understood(found, (text) => listOf(JSON.parse(text.toString())).length > 0);
   }
 
   /** A local image by reference or id; null where it is not here. */
   async image(reference: string): Promise<Image | null> {
-    const raw = await orNull(this.#queries.getImage(reference).inspect());
-    return raw === null ? null : readImage(raw);
+    const raw = await orNull(this.#engine.get(`/images/${inPath(reference)}/json`));
+    return raw === null ? null : understood(raw, readImage);
   }
 
   /** The digest that a tag names in its registry now. The engine asks there: it may take seconds. */
   async remoteDigest(reference: string, login: RegistryLogin | null): Promise<string> {
-    const asked = this.#streams.getImage(reference).distribution(login ? { authconfig: login } : {});
-    const { Descriptor } = await faulty(withDeadline(asked, 30_000));
-    return Descriptor.digest;
+    const raw = await this.#engine.get(`/distribution/${inPath(reference)}/json`, {
+      headers: loginHeaders(login),
+      deadlineMs: this.#patience.registry,
+    });
+    return understood(raw, ({ Descriptor }) => textOf(Object(Descriptor).digest));
   }
 
   /** Pulls an image. The words of a failure are the registry's or the engine's. */
@@ -92,13 +117,18 @@ export class EngineSocket {
     onProgress: (progress: PullProgress) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const asked = { fromImage: reference.repository, tag: reference.tag, abortSignal: signal };
-    const answer = await faulty(this.#streams.createImage(login ?? {}, asked));
+    const query = new URLSearchParams({ fromImage: reference.repository, tag: reference.tag });
+    const headers = loginHeaders(login);
+    const { pullSilence } = this.#patience;
+    const { chunks } = await this.#engine.open(
+      { method: 'POST', path: `/images/create?${query}`, headers, signal, deadlineMs: pullSilence },
+      pullSilence,
+    );
     const meter = new PullMeter();
-    for await (const line of lines(answer, signal)) {
-      const event = parseObject(line);
-      if (typeof event?.error === 'string') throw new EngineFault(event.error, 500, null);
-      if (typeof event?.id !== 'string') continue;
+    for await (const event of objectsOf(chunks)) {
+      const error = event.error ?? Object(event.errorDetail).message;
+      if (typeof error === 'string') throw new EngineFault('refused', error, { status: 500 });
+      if (typeof event.id !== 'string') continue;
       const { current, total } = Object(event.progressDetail);
       const progress = meter.add({
         id: event.id,
@@ -112,62 +142,62 @@ export class EngineSocket {
   }
 
   /** Gives the new container's id. A name that is taken is a refusal with status 409. */
-  async create(spec: ContainerSpec): Promise<string> {
-    return (await faulty(this.#queries.createContainer(spec))).id;
+  async create({ name, ...body }: ContainerSpec): Promise<string> {
+    const query = new URLSearchParams({ name });
+    const deadlineMs = this.#patience.work;
+    const made = await this.#engine.ask({
+      method: 'POST',
+      path: `/containers/create?${query}`,
+      body,
+      deadlineMs,
+    });
+    return understood(objectOf(made.toString()), ({ Id }) => textOf(Id));
   }
 
   async start(id: string): Promise<void> {
-    // A start takes long on a busy machine, as the engine mounts first.
-    await faulty(withDeadline(this.#streams.getContainer(id).start(), 60_000));
+    const deadlineMs = this.#patience.work;
+    await this.#engine.ask({ method: 'POST', path: `/containers/${id}/start`, deadlineMs });
   }
 
   async rename(id: string, name: string): Promise<void> {
-    await faulty(this.#queries.getContainer(id).rename({ name }));
+    const query = new URLSearchParams({ name });
+    await this.#engine.ask({ method: 'POST', path: `/containers/${id}/rename?${query}` });
   }
 
   /** A container that is gone already is none that has to be removed; one that runs is refused, but for `force`. */
   async remove(id: string, { force = false }: { force?: boolean } = {}): Promise<void> {
-    await orNull(withDeadline(this.#streams.getContainer(id).remove({ v: true, force }), 60_000));
+    const query = new URLSearchParams({ v: '1', ...(force && { force: '1' }) });
+    const deadlineMs = this.#patience.work;
+    await orNull(this.#engine.ask({ method: 'DELETE', path: `/containers/${id}?${query}`, deadlineMs }));
   }
 
   /** The lines of a container's log from its first one on, until the container ends or the signal is given. */
   async *logs(id: string, signal: AbortSignal): AsyncGenerator<string> {
-    const asked = { follow: true, stdout: true, stderr: true, abortSignal: signal } as const;
-    const answer = await faulty(this.#streams.getContainer(id).logs(asked));
-    const text = new PassThrough();
-    this.#streams.modem.demuxStream(answer, text, text);
-    answer.once('end', () => text.end()).once('close', () => text.end());
-    answer.once('error', (error) => text.destroy(error));
+    const query = new URLSearchParams({ follow: '1', stdout: '1', stderr: '1' });
+    const { work, logSilence } = this.#patience;
     try {
-      yield* lines(text, signal);
-    } finally {
-      (answer as NodeJS.ReadableStream & { destroy(): void }).destroy();
+      const { chunks } = await this.#engine.open(
+        { method: 'GET', path: `/containers/${id}/logs?${query}`, signal, deadlineMs: work },
+        logSilence,
+      );
+      yield* linesOf(logText(chunks));
+    } catch (error) {
+      if (!signal.aborted) throw error;
     }
   }
 }
 
-async function* lines(stream: NodeJS.ReadableStream, signal: AbortSignal): AsyncGenerator<string> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  try {
-    for await (const chunk of stream) {
-      const parts = (rest + decoder.write(chunk as Buffer)).split(/\r?\n/);
-      rest = parts.pop() ?? '';
-      yield* parts;
-      if (signal.aborted) return;
-    }
-    if (rest !== '') yield rest;
-  } catch (error) {
-    if (!signal.aborted) throw fault(error);
-  }
-}
-
-async function faulty<T>(asked: Promise<T>): Promise<T> {
-  try {
-    return await asked;
-  } catch (error) {
-    throw fault(error);
-  }
+function readDetails(raw: Record<string, unknown>): ContainerDetails {
+  const { State, Config, Created } = raw as Record<string, Record<string, unknown>>;
+  const createdAt = textOf(Created);
+  if (Number.isNaN(Date.parse(createdAt))) throw new TypeError(`created at ${createdAt}`);
+  return {
+    ...readContainer(raw),
+    id: textOf(raw.Id),
+    createdAt,
+    finishedAt: String(State?.FinishedAt ?? ''),
+    args: [...((Config?.Cmd as string[] | null) ?? [])],
+  };
 }
 
 /** Null where the engine knows no such thing. */
@@ -175,29 +205,40 @@ async function orNull<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;
   } catch (error) {
-    const { status, message, cause } = fault(error);
-    if (status === 404) return null;
-    throw new EngineFault(message, status, cause);
+    if (error instanceof EngineFault && error.status === 404) return null;
+    throw error;
   }
 }
 
-function fault(error: unknown): EngineFault {
-  if (error instanceof EngineFault) return error;
-  const { statusCode, json, message, code } = Object(error);
-  const status = typeof statusCode === 'number' ? statusCode : null;
-  const words =
-    typeof json?.message === 'string'
-      ? json.message
-      : String(message ?? error)
-          .replace(/^\(HTTP code \d+\) [^-]*- /, '')
-          .trim();
-  return new EngineFault(status === null && code ? `${words} (${code})` : words, status, error);
+/** An answer of another shape is none of an engine's, whoever sent it. */
+function understood<T, R>(raw: T, read: (raw: T) => R): R {
+  try {
+    return read(raw);
+  } catch (cause) {
+    throw new EngineFault('away', `this is no answer of an engine: ${(cause as Error).message}`, { cause });
+  }
 }
 
-async function withDeadline<T>(asked: Promise<T>, milliseconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds / 1000} s`)), milliseconds);
-  });
-  return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+function textOf(value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw new TypeError('a text is missing');
+  return value;
+}
+
+function listOf(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw new TypeError('a list is missing');
+  return value;
+}
+
+const inPath = (reference: string): string => reference.split('/').map(encodeURIComponent).join('/');
+
+function loginHeaders(login: RegistryLogin | null): Record<string, string> {
+  // In the alphabet for addresses, with its padding, which the engine wants.
+  return login === null
+    ? {}
+    : {
+        'X-Registry-Auth': Buffer.from(JSON.stringify(login))
+          .toString('base64')
+          .replaceAll('+', '-')
+          .replaceAll('/', '_'),
+      };
 }

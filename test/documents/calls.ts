@@ -71,9 +71,12 @@ export function commandsOfSource(text: string): Call[] {
   });
 }
 
+/** The server library's requests are made here, the updater's in all other files. */
+export const libraryFiles: readonly string[] = ['engine/socket.ts', 'engine/http/client.ts'];
+
 /** Every request to the engine's API that a source text makes, with `{}` for what is put in. */
 export function requestsOfSource(text: string): Call[] {
-  if (!/\b(?:askApi|readApi|openRequest)\b/.test(text)) return [];
+  if (!/\b(?:askApi|readApi|openRequest|openStream|EngineClient)\b/.test(text)) return [];
   const paths = [...text.matchAll(/`(\/[a-z][^`]*)`|'(\/[a-z][^'\n]*)'/g)].map((match) => {
     const [whole, template, plain = ''] = match;
     const before = text.slice(0, text.indexOf(whole, match.index));
@@ -93,28 +96,3 @@ export const withoutNames = (call: string): Call =>
     .replace(/\$\{[^}]*\}/g, '{}')
     .replace(/\{\w+\}/g, '{}')
     .replace(/\?.*$/, '');
-
-/** What the methods of dockerode ask the engine. */
-const ofDockerode: Readonly<Record<string, Call>> = {
-  'getContainer.inspect': 'GET /containers/{}/json',
-  'getContainer.logs': 'GET /containers/{}/logs',
-  'getContainer.remove': 'DELETE /containers/{}',
-  'getContainer.rename': 'POST /containers/{}/rename',
-  'getContainer.start': 'POST /containers/{}/start',
-  'getImage.distribution': 'GET /distribution/{}/json',
-  'getImage.inspect': 'GET /images/{}/json',
-  createContainer: 'POST /containers/create',
-  createImage: 'POST /images/create',
-  listContainers: 'GET /containers/json',
-};
-
-/** Every request that a source text makes by dockerode. */
-export function dockerodeCallsOf(text: string): Call[] {
-  const form = /#(?:queries|streams)\s*\.(\w+)\((?:[^()]*)\)?(?:\s*\.(\w+)\()?/g;
-  return [...text.matchAll(form)].map(([whole, first = '', second]) => {
-    const name = first.startsWith('get') ? `${first}.${second}` : first;
-    const call = ofDockerode[name];
-    if (call === undefined) throw new Error(`nobody knows what ${whole} asks the engine`);
-    return call;
-  });
-}

@@ -1,16 +1,24 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { apiVersion } from '../../src/engine/http/api-version.ts';
 import { EngineSocket } from '../../src/engine/socket.ts';
+import { listen, startEngine } from './api/http-engine.ts';
+import { frame } from './raw-engine.ts';
+import { selfSigned } from './self-signed.ts';
 
 // What a real engine does is tried in test/e2e/server*.test.ts; here is what one does not do on demand.
 
 async function socketThat(answers: RequestListener): Promise<EngineSocket> {
   const directory = await mkdtemp(join(tmpdir(), 'engine-socket-'));
   const path = join(directory, 'engine.sock');
-  const server = createServer(answers);
+  const server = createServer((asked, answer) => {
+    if (asked.url === '/version') answer.end('{"ApiVersion":"1.41","MinAPIVersion":"1.12"}');
+    else answers(asked, answer);
+  });
   await new Promise<void>((resolve) => server.listen(path, resolve));
   onTestFinished(async () => {
     server.closeAllConnections();
@@ -21,14 +29,6 @@ async function socketThat(answers: RequestListener): Promise<EngineSocket> {
 }
 
 const never = new AbortController().signal;
-
-/** A piece of a log as the engine frames it. */
-function frame(text: string): Buffer {
-  const head = Buffer.alloc(8);
-  head.writeUInt8(1, 0);
-  head.writeUInt32BE(Buffer.byteLength(text), 4);
-  return Buffer.concat([head, Buffer.from(text)]);
-}
 
 async function all(lines: AsyncIterable<string>): Promise<string[]> {
   const read: string[] = [];
@@ -46,17 +46,40 @@ describe('the socket of the engine', () => {
     });
   });
 
-  it('goes to the socket, whatever DOCKER_HOST says', async () => {
-    const { DOCKER_HOST } = process.env;
-    process.env.DOCKER_HOST = 'tcp://192.0.2.1:1';
-    onTestFinished(() => {
-      if (DOCKER_HOST === undefined) delete process.env.DOCKER_HOST;
-      else process.env.DOCKER_HOST = DOCKER_HOST;
+  it('is a fault where the file is there and nobody listens any more', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'stale-socket-'));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const [before, stale] = [join(directory, 'before.sock'), join(directory, 'engine.sock')];
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(before, resolve));
+    await rename(before, stale);
+    await new Promise((resolve) => server.close(resolve));
+    const engine = new EngineSocket(stale);
+    const fault = { name: 'EngineFault', kind: 'away', message: expect.stringContaining('ECONNREFUSED') };
+    await expect(engine.inspect('svc-updater')).rejects.toMatchObject(fault);
+    await expect(all(engine.logs('x', never))).rejects.toMatchObject(fault);
+  });
+
+  it('goes to the socket, whatever the environment says', async () => {
+    const elsewhere = 'tcp://192.0.2.1:1';
+    const environment = {
+      ...{ DOCKER_HOST: elsewhere, DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: '/nonexistent' },
+      ...{
+        DOCKER_API_VERSION: '1.24',
+        DOCKER_CONTEXT: 'other',
+        HTTP_PROXY: elsewhere,
+        http_proxy: elsewhere,
+      },
+    };
+    for (const [key, value] of Object.entries(environment)) vi.stubEnv(key, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const asked: string[] = [];
+    const engine = await socketThat(({ url = '' }, answer) => {
+      asked.push(url);
+      answer.writeHead(404).end('{"message":"no such container"}');
     });
-    const engine = await socketThat((_, answer) =>
-      answer.writeHead(404).end('{"message":"no such container"}'),
-    );
     expect(await engine.inspect('svc-updater')).toBeNull();
+    expect(asked).toEqual(['/v1.41/containers/svc-updater/json']);
   });
 
   it.each(['', '../info', 'a/b', 'a?b', 'a b', '.'])(
@@ -76,7 +99,7 @@ describe('the socket of the engine', () => {
     const engine = await socketThat((_, answer) =>
       answer.writeHead(409, { 'content-type': 'application/json' }).end('{"message":"the name is taken"}'),
     );
-    await expect(engine.create({ name: 'x' })).rejects.toMatchObject({
+    await expect(engine.create({ name: 'x', Image: 'y' })).rejects.toMatchObject({
       status: 409,
       message: 'the name is taken',
     });
@@ -146,5 +169,138 @@ describe('the socket of the engine', () => {
     const told: (number | null)[] = [];
     await engine.pull({ repository: 'x', tag: 'v1' }, null, ({ percent }) => told.push(percent), never);
     expect(told).toEqual([30, 30, 50, 99]);
+  });
+
+  it('is shown the login of a registry, in the alphabet for addresses', async () => {
+    const seen: unknown[] = [];
+    const engine = await socketThat(({ method, url, headers }, answer) => {
+      seen.push([method, url, headers['x-registry-auth']]);
+      answer.end('{"Descriptor":{"digest":"sha256:1"}}');
+    });
+    const login = { username: 'ü>?', password: '~~~?', serveraddress: 'registry:5000' };
+    expect(await engine.remoteDigest('registry:5000/acme/svc:v1', login)).toBe('sha256:1');
+    await engine.pull({ repository: 'registry:5000/acme/svc', tag: 'v1' }, login, () => {}, never);
+    await engine.pull({ repository: 'acme/svc', tag: 'v1' }, null, () => {}, never);
+    // Docker's own client writes it so; `login` has bytes that would give a + or a / otherwise.
+    const header =
+      'eyJ1c2VybmFtZSI6IsO8Pj8iLCJwYXNzd29yZCI6In5-fj8iLCJzZXJ2ZXJhZGRyZXNzIjoicmVnaXN0cnk6NTAwMCJ9';
+    expect(seen).toEqual([
+      ['GET', '/v1.41/distribution/registry%3A5000/acme/svc%3Av1/json', header],
+      ['POST', '/v1.41/images/create?fromImage=registry%3A5000%2Facme%2Fsvc&tag=v1', header],
+      ['POST', '/v1.41/images/create?fromImage=acme%2Fsvc&tag=v1', undefined],
+    ]);
+  });
+
+  it.each([
+    ['', []],
+    ['a', ['a']],
+    ['one\r\ntwo ü\r\nthr', ['one', 'two ü', 'thr']],
+    ['\0\0\0', ['\0\0\0']],
+  ])('reads the log of a container with a terminal: %j', async (text, lines) => {
+    const engine = await socketThat((_, answer) => {
+      answer.writeHead(200, { 'content-type': 'application/vnd.docker.raw-stream' });
+      for (const byte of Buffer.from(text)) answer.write(Buffer.from([byte]));
+      answer.end();
+    });
+    expect(await all(engine.logs('x', never))).toEqual(lines);
+  });
+
+  it.each(['not an address', 'http://engine', 'tcp://', 'ssh://root@host'])('is none at %j', (place) => {
+    expect(() => new EngineSocket(place)).toThrow(TypeError);
+  });
+});
+
+describe('an engine at an address', () => {
+  const refuses: RequestListener = (_, answer) => void answer.writeHead(404).end('{"message":"none"}');
+
+  it('is asked over TCP, and through a socket by its address', async () => {
+    expect(await new EngineSocket(await startEngine(refuses)).inspect('x')).toBeNull();
+    const { path } = await socketThat(refuses);
+    const engine = new EngineSocket(`unix://${path}`);
+    expect(engine.path).toBe(path);
+    expect(await engine.inspect('x')).toBeNull();
+  });
+
+  it('is a fault where no port is open, or no such host is known', async () => {
+    const server = createServer();
+    const port = await listen(server);
+    await new Promise((resolve) => server.close(resolve));
+    const fault = { name: 'EngineFault', kind: 'away', status: null };
+    await expect(new EngineSocket(`tcp://127.0.0.1:${port}`).inspect('x')).rejects.toMatchObject(fault);
+    await expect(new EngineSocket('tcp://host.invalid:1').inspect('x')).rejects.toMatchObject({
+      name: 'EngineFault',
+    });
+  });
+
+  it('is asked by TLS where that is given, and has to be the one that is meant', async () => {
+    const [own, other] = [selfSigned(), selfSigned()];
+    const keys = { key: own.key, cert: own.cert, ca: own.cert };
+    const port = await listen(
+      createTlsServer({ ...keys, requestCert: true, rejectUnauthorized: true }, refuses),
+    );
+    const at = (tls: ConstructorParameters<typeof EngineSocket>[1]) =>
+      new EngineSocket(`tcp://127.0.0.1:${port}`, tls).inspect('x');
+    expect(await at({ tls: { ...keys, verify: true } })).toBeNull();
+    expect(await at({ tls: { ...keys, ca: other.cert, verify: false } })).toBeNull();
+    await expect(at({ tls: { ...keys, ca: other.cert, verify: true } })).rejects.toMatchObject({
+      name: 'EngineFault',
+      message: expect.stringContaining('self-signed certificate'),
+    });
+    await expect(at({})).rejects.toMatchObject({ name: 'EngineFault' });
+  });
+});
+
+describe('the version of the API', () => {
+  it.each<[unknown, unknown, string | null]>([
+    ['1.45', '1.24', '1.45'],
+    ['1.41', '1.12', '1.41'],
+    ['1.56', '1.44', '1.45'],
+    ['1.60', '1.50', '1.50'],
+    ['1.30', undefined, '1.30'],
+    [undefined, undefined, null],
+    ['2.0', '1.24', null],
+    ['1.45/../x', '1.24', null],
+    [145, null, null],
+  ])('of an engine that speaks %j, at least %j, is %j', (ApiVersion, MinAPIVersion, expected) => {
+    expect(apiVersion({ ApiVersion, MinAPIVersion })).toBe(expected);
+  });
+
+  it('is too old before 1.30', () => {
+    expect(() => apiVersion({ ApiVersion: '1.29' })).toThrow(
+      'the engine speaks API 1.29, which is too old: at least 1.30 is needed',
+    );
+  });
+
+  async function asked(versions: (string | null)[], questions: number): Promise<string[]> {
+    const urls: string[] = [];
+    const host = await startEngine(({ url = '', socket }, answer) => {
+      urls.push(url);
+      if (url !== '/version') {
+        // The first one finds the engine going away.
+        if (urls.length === 2) socket.destroy();
+        else answer.writeHead(404).end('{}');
+        return;
+      }
+      const version = versions.shift();
+      if (version === null) answer.writeHead(403).end('forbidden');
+      else answer.end(JSON.stringify({ ApiVersion: version }));
+    });
+    const engine = new EngineSocket(host);
+    for (let count = 0; count < questions; count++) await engine.inspect('x').catch(() => null);
+    return urls;
+  }
+
+  it('is asked once, and again when the engine has gone away', async () => {
+    expect(await asked(['1.45', '1.43'], 4)).toEqual([
+      ...['/version', '/v1.45/containers/x/json'],
+      ...['/version', '/v1.43/containers/x/json', '/v1.43/containers/x/json', '/v1.43/containers/x/json'],
+    ]);
+  });
+
+  it("is the engine's newest where a proxy lets nobody ask", async () => {
+    expect(await asked([null, null], 3)).toEqual([
+      ...['/version', '/containers/x/json'],
+      ...['/version', '/containers/x/json', '/containers/x/json'],
+    ]);
   });
 });

@@ -13,7 +13,7 @@ const bin = (name: string) => join(root, 'node_modules/.bin', name);
 const isType = (file: string) => file.startsWith('dist/instance/types/') && file.endsWith('.d.ts');
 
 /** All that somebody has who uses the library: what it depends on, and the types of Node. */
-const installed = ['dockerode', 'semver', 'zod', '@types/node'];
+const installed = ['semver', 'zod', '@types/node'];
 
 let directory = '';
 /** The package as it is unpacked into a project's `node_modules`. */

@@ -2,7 +2,8 @@ import { posix } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { publishedPorts } from '../container.ts';
-import { readApi, refusal } from './api.ts';
+import { refusal } from '../http/fault.ts';
+import { readApi } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
 /** As the engine says it, and as it wants it said. */

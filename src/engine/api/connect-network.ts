@@ -1,5 +1,6 @@
 import type { Engine } from '../cli/engine.ts';
-import { type ApiAnswer, askApi } from './api.ts';
+import type { EngineAnswer } from '../http/request.ts';
+import { askApi } from './api.ts';
 import type { Json } from './blueprint.ts';
 
 /** Puts a container, running or not, on a network; `endpoint` as in `Blueprint.networks`. Status 200 where it is done. */
@@ -8,7 +9,7 @@ export const connectNetwork = (
   network: string,
   id: string,
   endpoint: Json,
-): Promise<ApiAnswer> =>
+): Promise<EngineAnswer> =>
   askApi(engine, {
     method: 'POST',
     path: `/networks/${encodeURIComponent(network)}/connect`,

@@ -1,6 +1,7 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { readApi, refusal } from './api.ts';
+import { refusal } from '../http/fault.ts';
+import { readApi } from './api.ts';
 
 /** A regular file in a container's file system. */
 export interface ContainerFile {

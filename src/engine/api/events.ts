@@ -1,9 +1,13 @@
 import type { Engine } from '../cli/engine.ts';
+import { openStream } from '../http/request.ts';
 import { logTiming } from '../timing.ts';
-import { apiTarget, openRequest } from './api.ts';
+import { apiTarget } from './api.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
 const kinds = ['start', 'die', 'oom', 'restart', 'pause', 'unpause', 'destroy', 'health_status'];
+
+/** Nobody knows when something happens. */
+const forever = Number.POSITIVE_INFINITY;
 
 export interface EngineEvents {
   /** Resolves once the engine has told something since the last call, and after that many milliseconds at the latest. */
@@ -18,20 +22,20 @@ export interface EngineEvents {
 export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
   const query = new URLSearchParams({ filters: JSON.stringify({ container: ids, event: kinds }) });
   const beganAt = performance.now();
-  const asked = openRequest(apiTarget(engine.address), `/events?${query}`);
   let heard = false;
   let status: number | null = null;
   let wake = () => {};
-  asked.on('error', () => {});
-  asked.on('response', (answer) => {
-    status = answer.statusCode ?? null;
-    answer.on('error', () => {});
-    answer.on('data', () => {
+  const closing = new AbortController();
+  const hear = async () => {
+    const asked = { method: 'GET', path: `/events?${query}`, signal: closing.signal } as const;
+    const stream = await openStream(apiTarget(engine.address), { ...asked, deadlineMs: forever }, forever);
+    status = stream.status;
+    for await (const _ of stream.chunks) {
       heard = true;
       wake();
-    });
-  });
-  asked.end();
+    }
+  };
+  hear().catch(() => {});
   return {
     async next(withinMs) {
       if (!heard) {
@@ -47,7 +51,7 @@ export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
     },
     close: () => {
       logTiming('GET /events', beganAt, `status ${status}`);
-      asked.destroy();
+      closing.abort();
     },
   };
 }

@@ -1,8 +1,9 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
+import { refusal } from '../http/fault.ts';
 import { composeLabels } from '../labels.ts';
-import { askApi, readApi, refusal } from './api.ts';
+import { askApi, readApi } from './api.ts';
 
 /** What the engine says of itself. */
 export interface EngineFacts {

@@ -1,6 +1,8 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { type ApiAnswer, askApi, readApi, refusal } from './api.ts';
+import { refusal } from '../http/fault.ts';
+import type { EngineAnswer } from '../http/request.ts';
+import { askApi, readApi } from './api.ts';
 import type { Blueprint, Json } from './blueprint.ts';
 import { connectNetwork } from './connect-network.ts';
 import { copiedArchive } from './copied-files.ts';
@@ -59,7 +61,7 @@ function create(
   { name, platform, config, hostConfig, networks }: Blueprint,
   { reference, apiVersion }: FoundImage,
   successors: ReadonlyMap<string, string>,
-): Promise<ApiAnswer> {
+): Promise<EngineAnswer> {
   const query = new URLSearchParams({ name, ...(platform !== null && { platform }) });
   const host = withSuccessors(hostConfig, successors);
   const endpoints = Object.entries(networks);
@@ -127,7 +129,7 @@ async function remove(engine: Engine, id: string): Promise<void> {
   await askApi(engine, { method: 'DELETE', path: `/containers/${id}?force=1&v=0` });
 }
 
-const refused = ({ name }: Blueprint, answer: ApiAnswer): UpdateError =>
+const refused = ({ name }: Blueprint, answer: EngineAnswer): UpdateError =>
   new UpdateError('not-brought-back', `${name} could not be made again: ${refusal(answer)}`);
 
 function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): string | undefined {

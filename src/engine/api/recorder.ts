@@ -6,7 +6,9 @@ import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerRespo
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../cli/engine.ts';
-import { type ApiTarget, apiTarget, openRequest } from './api.ts';
+import { openRequest } from '../http/request.ts';
+import type { EngineTarget } from '../http/target.ts';
+import { apiTarget } from './api.ts';
 
 /** A request that would have changed something. */
 export interface RecordedWrite {
@@ -61,7 +63,7 @@ export async function startRecorder(engine: Engine): Promise<Recorder> {
 }
 
 /** Answers as the engine does where something is read, and keeps every write. */
-export function recording(target: ApiTarget, writes: RecordedWrite[]): RequestListener {
+export function recording(target: EngineTarget, writes: RecordedWrite[]): RequestListener {
   return (request, response) => {
     const { method = '' } = request;
     if (method === 'GET' || method === 'HEAD') handOn(target, request, response);
@@ -69,7 +71,7 @@ export function recording(target: ApiTarget, writes: RecordedWrite[]): RequestLi
   };
 }
 
-function handOn(target: ApiTarget, request: IncomingMessage, response: ServerResponse): void {
+function handOn(target: EngineTarget, request: IncomingMessage, response: ServerResponse): void {
   const { method = 'GET', url = '/' } = request;
   // A body of a GET means nothing to the engine, and is not handed on.
   request.resume();

@@ -1,6 +1,7 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { askApi, refusal } from './api.ts';
+import { refusal } from '../http/fault.ts';
+import { askApi } from './api.ts';
 
 /** A container that only exists to be read from: it is never started. Gives its id. @throws UpdateError engine-away */
 export async function createScratch(

@@ -1,6 +1,11 @@
 import type { Engine } from '../cli/engine.ts';
+import { linesOf } from '../http/lines.ts';
+import { openStream } from '../http/request.ts';
 import { logTiming } from '../timing.ts';
-import { apiTarget, openRequest } from './api.ts';
+import { apiTarget } from './api.ts';
+
+/** Nobody knows when something happens. */
+const forever = Number.POSITIVE_INFINITY;
 
 export interface StopWatch {
   /** Ids of the containers that were told to stop since the watch began, and have not ended since. */
@@ -16,26 +21,20 @@ export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
   const query = new URLSearchParams({ filters: JSON.stringify({ container: ids, event: ['kill', 'die'] }) });
   const beganAt = performance.now();
   const told = new Set<string>();
-  let rest = '';
   let status: number | null = null;
-  const asked = openRequest(apiTarget(engine.address), `/events?${query}`);
-  asked.on('error', () => {});
-  asked.on('response', (answer) => {
-    status = answer.statusCode ?? null;
-    answer.setEncoding('utf8');
-    answer.on('error', () => {});
-    answer.on('data', (text: string) => {
-      const lines = `${rest}${text}`.split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) note(line, told);
-    });
-  });
-  asked.end();
+  const closing = new AbortController();
+  const hear = async () => {
+    const asked = { method: 'GET', path: `/events?${query}`, signal: closing.signal } as const;
+    const stream = await openStream(apiTarget(engine.address), { ...asked, deadlineMs: forever }, forever);
+    status = stream.status;
+    for await (const line of linesOf(stream.chunks)) note(line, told);
+  };
+  hear().catch(() => {});
   return {
     underWay: () => [...told],
     close: () => {
       logTiming('GET /events', beganAt, `status ${status}`);
-      asked.destroy();
+      closing.abort();
     },
   };
 }

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
+import { EngineFault } from '../../engine/http/fault.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { ownContainer } from '../../engine/own-container.ts';
-import { type ContainerDetails, EngineFault, type EngineSocket } from '../../engine/socket.ts';
+import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import { HostPaths, isWithin } from '../../files/host-paths.ts';
 import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUp } from '../../engine/container.ts';
-import { type ContainerDetails, EngineFault, type EngineSocket } from '../../engine/socket.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
+import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import { parseLine } from '../../progress/line.ts';
 import { maxRestarts } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';

@@ -1,6 +1,7 @@
 import { parseReference } from '../../compose/reference.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
-import { EngineFault, type EngineSocket } from '../../engine/socket.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';

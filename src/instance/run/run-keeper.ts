@@ -1,4 +1,5 @@
-import { type ContainerDetails, EngineFault, type EngineSocket } from '../../engine/socket.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
+import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import { formatEnd } from '../../progress/end-line.ts';
 import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';

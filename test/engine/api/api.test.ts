@@ -1,15 +1,17 @@
-import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { apiTarget, askApi, refusal } from '../../../src/engine/api/api.ts';
+import { apiTarget, askApi } from '../../../src/engine/api/api.ts';
 import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
+import { refusal } from '../../../src/engine/http/fault.ts';
 import { Cancelled } from '../../../src/progress/stops.ts';
 import { tar } from '../../rig/tar.ts';
+import { selfSigned } from '../self-signed.ts';
 import { listen, startEngine } from './http-engine.ts';
 
 let directory: string;
@@ -193,7 +195,7 @@ describe('refusal', () => {
     ['', 'status 502'],
     ['{}', '{}'],
   ])('%j', (body, expected) => {
-    expect(refusal({ status: 502, apiVersion: '', body: Buffer.from(body) })).toBe(expected);
+    expect(refusal({ status: 502, body: Buffer.from(body) })).toBe(expected);
   });
 });
 
@@ -251,38 +253,3 @@ describe('takeBlueprints', () => {
     );
   });
 });
-
-/** A key and a certificate for 127.0.0.1 that it signs itself (X.509, RFC 5280), as PEM. */
-function selfSigned(): { key: string; cert: string } {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const der = (tag: number, ...parts: Buffer[]): Buffer => {
-    const content = Buffer.concat(parts);
-    const { length } = content;
-    const head =
-      length < 128
-        ? [tag, length]
-        : length < 256
-          ? [tag, 0x81, length]
-          : [tag, 0x82, length >> 8, length & 255];
-    return Buffer.concat([Buffer.from(head), content]);
-  };
-  const sequence = (...parts: Buffer[]) => der(0x30, ...parts);
-  const identifier = (hex: string) => der(0x06, Buffer.from(hex, 'hex'));
-  const algorithm = sequence(identifier('2a8648ce3d040302')); // ecdsa-with-SHA256
-  const name = sequence(der(0x31, sequence(identifier('550403'), der(0x0c, Buffer.from('engine')))));
-  const time = (year: string) => der(0x17, Buffer.from(`${year}0101000000Z`));
-  const address = sequence(der(0x87, Buffer.from([127, 0, 0, 1])));
-  const toBeSigned = sequence(
-    der(0xa0, der(0x02, Buffer.from([2]))),
-    der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
-    ...[algorithm, name, sequence(time('20'), time('49')), name],
-    publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(sequence(identifier('551d11'), der(0x04, address)))), // subjectAltName
-  );
-  const signature = der(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', toBeSigned, privateKey)]));
-  const base64 = sequence(toBeSigned, algorithm, signature).toString('base64');
-  return {
-    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-    cert: `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`,
-  };
-}

@@ -17,8 +17,6 @@ export async function serverFiles(): Promise<TarEntry[]> {
     target: 'node24',
     format: 'esm',
     banner: { js: banner },
-    // ssh2, which dockerode brings, does without them.
-    external: ['*.node', 'cpu-features'],
     legalComments: 'none',
     write: false,
     logLevel: 'warning',

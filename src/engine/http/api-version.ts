@@ -1,0 +1,28 @@
+import { EngineFault } from './fault.ts';
+
+/** Between these the answers have the shape that is read here. An engine of 2017 speaks the oldest. */
+const oldest = '1.30';
+const newest = '1.45';
+
+/**
+ * The version of the API to speak with an engine, by what it says of itself: the newest that both know, so that a newer
+ * engine answers as it did when this was written. Null where it does not say: it takes its newest then.
+ * @throws EngineFault where the engine is too old
+ */
+export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
+  if (!isVersion(ApiVersion)) return null;
+  if (minor(ApiVersion) < minor(oldest)) {
+    const message = `the engine speaks API ${ApiVersion}, which is too old: at least ${oldest} is needed`;
+    throw new EngineFault('refused', message);
+  }
+  // An engine that no longer speaks what is known here is spoken to in the version that is nearest to it.
+  const wanted = isVersion(MinAPIVersion) && minor(MinAPIVersion) > minor(newest) ? MinAPIVersion : newest;
+  return minor(wanted) < minor(ApiVersion) ? wanted : ApiVersion;
+}
+
+/** As the engine wants it said. */
+export const inVersion = (version: string | null, path: string): string =>
+  version === null ? path : `/v${version}${path}`;
+
+const isVersion = (text: unknown): text is string => typeof text === 'string' && /^1\.\d{1,4}$/.test(text);
+const minor = (version: string): number => Number(version.slice('1.'.length));

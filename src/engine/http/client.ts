@@ -1,0 +1,79 @@
+import { apiVersion, inVersion } from './api-version.ts';
+import { EngineFault, refusal } from './fault.ts';
+import { objectOf } from './lines.ts';
+import { ask, type EngineQuestion, type EngineStream, inTime, nameOf, openStream } from './request.ts';
+import type { EngineTarget } from './target.ts';
+
+/** Without a deadline of its own, it has the client's. */
+export type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: number };
+
+const limit = 16 * 1024 * 1024;
+/** Of a page that a proxy sends in place of an answer, so many pieces are enough to tell what it is. */
+const piecesOfRefusal = 4;
+
+/**
+ * Asks an engine in the version of the API that both know, and takes no refusal for an answer. All methods throw
+ * EngineFault, and the reason of the signal.
+ */
+export class EngineClient {
+  readonly #target: EngineTarget;
+  readonly #deadlineMs: number;
+  /** Forgotten with every fault, as an engine may come back as another. */
+  #version: Promise<string | null> | null = null;
+
+  constructor(target: EngineTarget, deadlineMs: number) {
+    this.#target = target;
+    this.#deadlineMs = deadlineMs;
+  }
+
+  async get(path: string, more: Omit<Partial<Question>, 'method'> = {}): Promise<Record<string, unknown>> {
+    return objectOf((await this.ask({ ...more, method: 'GET', path })).toString());
+  }
+
+  /** Gives the body of the answer. */
+  ask(question: Question): Promise<Buffer> {
+    return this.#versioned(question, async (asked) => {
+      const answer = await ask(this.#target, asked, { limit });
+      if (answer.status < 300) return answer.body;
+      throw new EngineFault('refused', refusal(answer), { status: answer.status });
+    });
+  }
+
+  /** For an answer that goes on; a silence of more than `silenceMs` is a fault. */
+  open(question: Question, silenceMs: number): Promise<EngineStream> {
+    return this.#versioned(question, async (asked) => {
+      const stream = await openStream(this.#target, asked, silenceMs);
+      const { status } = stream;
+      if (status < 300) return stream;
+      const pieces: Buffer[] = [];
+      for await (const chunk of stream.chunks) if (pieces.push(chunk) >= piecesOfRefusal) break;
+      throw new EngineFault('refused', refusal({ status, body: Buffer.concat(pieces) }), { status });
+    });
+  }
+
+  /** Finding the version counts as a part of the question. */
+  async #versioned<T>(question: Question, send: (asked: EngineQuestion) => Promise<T>): Promise<T> {
+    const { deadlineMs = this.#deadlineMs } = question;
+    const endsAt = performance.now() + deadlineMs;
+    try {
+      this.#version ??= this.#negotiate();
+      const version = await inTime(this.#version, deadlineMs, question);
+      const left = Math.max(1, endsAt - performance.now());
+      return await send({ ...question, path: inVersion(version, question.path), deadlineMs: left });
+    } catch (error) {
+      if (!(error instanceof EngineFault)) throw error;
+      const { kind, status } = error;
+      if (kind !== 'refused' || status === null || status === 400 || status >= 500) this.#version = null;
+      if (kind !== 'late') throw error;
+      const message = `the engine did not answer within ${deadlineMs / 1000} s (${nameOf(question)})`;
+      throw new EngineFault('late', message, { cause: error });
+    }
+  }
+
+  /** Null where the engine does not say, or a proxy lets nobody ask: the engine takes its newest then. */
+  async #negotiate(): Promise<string | null> {
+    const asked = { method: 'GET', path: '/version', deadlineMs: this.#deadlineMs } as const;
+    const { status, body } = await ask(this.#target, asked, { limit });
+    return status === 200 ? apiVersion(objectOf(body.toString())) : null;
+  }
+}

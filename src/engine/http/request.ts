@@ -1,0 +1,202 @@
+// The one client of the engine's API, for the updater and for the server library. An engine, or what stands for one, may
+// break an answer off or fall silent at any byte: whatever is asked here settles all the same, and in time.
+
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { EngineFault } from './fault.ts';
+import type { EngineTarget } from './target.ts';
+
+export interface EngineQuestion {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With its query. */
+  path: string;
+  headers?: OutgoingHttpHeaders;
+  /** Sent as JSON, bytes as a tar archive. */
+  body?: unknown;
+  /** From the question to the end of its answer; of a stream, to the answer's head. Infinity for none. */
+  deadlineMs: number;
+  signal?: AbortSignal;
+}
+
+/** Bytes of an answer beyond which it is not read any further: a fault, or, where it is cut, its end. */
+export interface SizeLimit {
+  limit: number;
+  cut?: boolean;
+}
+
+export interface EngineAnswer {
+  status: number;
+  /** `1.45`; empty where the engine does not say. */
+  apiVersion: string;
+  body: Buffer;
+}
+
+export interface EngineStream {
+  status: number;
+  contentType: string;
+  /** Ends with the answer. @throws EngineFault where it breaks off or stalls; the reason of the signal */
+  chunks: AsyncIterable<Buffer>;
+  close(): void;
+}
+
+/** A request to the engine that is still to be sent. */
+export function openRequest(
+  { tls, prefix, options }: EngineTarget,
+  path: string,
+  { headers, ...how }: { method?: string; headers?: OutgoingHttpHeaders } = {},
+): ClientRequest {
+  // An import by name would load the whole module at every start, also for a plain socket.
+  const { request } = process.getBuiltinModule(tls ? 'node:https' : 'node:http');
+  return request({
+    ...options,
+    ...how,
+    path: prefix + path,
+    // No connection is kept open: it could be one to an engine that has gone.
+    agent: false,
+    // A unix socket has no host name, but HTTP/1.1 wants the header; the engine ignores its value.
+    headers: { ...(options.socketPath === undefined ? {} : { Host: 'engine' }), ...headers },
+  });
+}
+
+/** @throws EngineFault where there is no whole answer in time; the reason of the signal */
+export async function ask(
+  target: EngineTarget,
+  asked: EngineQuestion,
+  { limit, cut = false }: SizeLimit,
+): Promise<EngineAnswer> {
+  asked.signal?.throwIfAborted();
+  const question = send(target, asked);
+  const whole = question.answer.then(async (answer): Promise<EngineAnswer> => {
+    const body = await bodyOf(answer, { limit, cut }, asked);
+    const apiVersion = String(answer.headers['api-version'] ?? '');
+    return { status: answer.statusCode ?? 0, apiVersion, body };
+  });
+  try {
+    return await inTime(whole, asked.deadlineMs, asked);
+  } finally {
+    question.close();
+  }
+}
+
+/**
+ * Asks for an answer that goes on for as long as it takes; a silence of more than `idleMs` is a fault.
+ * @throws EngineFault where nothing answers in time; the reason of the signal
+ */
+export async function openStream(
+  target: EngineTarget,
+  asked: EngineQuestion,
+  idleMs: number,
+): Promise<EngineStream> {
+  asked.signal?.throwIfAborted();
+  const { answer, close } = send(target, asked);
+  try {
+    const head = await inTime(answer, asked.deadlineMs, asked);
+    const { 'content-type': contentType = '' } = head.headers;
+    return { status: head.statusCode ?? 0, contentType, chunks: chunksOf(head, idleMs, asked, close), close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** The head of the answer is awaited by whoever asks, or by nobody: it rejects unhandled in neither case. */
+function send(
+  target: EngineTarget,
+  { method, path, headers, body }: EngineQuestion,
+): { answer: Promise<IncomingMessage>; close(): void } {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  promise.catch(() => {});
+  try {
+    const bytes =
+      body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+    const type = Buffer.isBuffer(body) ? 'application/x-tar' : 'application/json';
+    const described = bytes && { 'Content-Type': type, 'Content-Length': bytes.length };
+    const request = openRequest(target, path, { method, headers: { ...headers, ...described } });
+    request.on('error', reject);
+    // Of some answers, such as a change of the protocol, Node tells nothing but this.
+    request.on('close', () => reject(new Error('the connection was closed before an answer')));
+    request.on('response', (answer) => {
+      // Whoever reads the answer is told as well; after the last byte that counts, nobody is.
+      answer.on('error', () => {});
+      resolve(answer);
+    });
+    request.end(bytes);
+    return { answer: promise, close: () => void request.destroy() };
+  } catch (error) {
+    // A path or a header that cannot be sent.
+    reject(error);
+    return { answer: promise, close: () => {} };
+  }
+}
+
+async function bodyOf(
+  answer: IncomingMessage,
+  { limit, cut }: Required<SizeLimit>,
+  asked: EngineQuestion,
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    chunks.push(chunk);
+    if (size <= limit) continue;
+    if (cut) break;
+    const message = `the engine's answer is longer than ${limit} bytes (${nameOf(asked)})`;
+    throw new EngineFault('too-big', message);
+  }
+  return Buffer.concat(chunks).subarray(0, limit);
+}
+
+async function* chunksOf(
+  answer: IncomingMessage,
+  idleMs: number,
+  asked: EngineQuestion,
+  close: () => void,
+): AsyncGenerator<Buffer> {
+  const iterator: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      // The time that whoever reads takes is not the engine's.
+      const { done, value } = await inTime(iterator.next(), idleMs, asked);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    close();
+  }
+}
+
+/** Settles with the work, at the deadline, or when the signal is given, whichever is first. */
+export async function inTime<T>(
+  work: Promise<T>,
+  deadlineMs: number,
+  { signal, ...asked }: Pick<EngineQuestion, 'signal' | 'method' | 'path'>,
+): Promise<T> {
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal?.reason);
+  const late = () =>
+    reject(
+      new EngineFault('late', `the engine did not answer within ${deadlineMs / 1000} s (${nameOf(asked)})`),
+    );
+  const timer = Number.isFinite(deadlineMs) ? setTimeout(late, deadlineMs) : undefined;
+  signal?.addEventListener('abort', abort, { once: true });
+  if (signal?.aborted) abort();
+  try {
+    return await Promise.race([ended, work]);
+  } catch (error) {
+    if (error instanceof EngineFault || (signal?.aborted && error === signal.reason)) throw error;
+    throw new EngineFault('away', wordsOf(error), { cause: error });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** `GET /containers/x/json`; a query may hold what nobody should read. */
+export const nameOf = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>
+  `${method} ${path.replace(/\?.*/, '')}`;
+
+/** Node says `aborted` of an answer that breaks off, as if somebody had meant it. */
+function wordsOf(error: unknown): string {
+  const { message, code } = Object(error) as NodeJS.ErrnoException;
+  return message === 'aborted' ? `the answer broke off (${code})` : String(message || code || error);
+}

@@ -1,0 +1,288 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { EngineFault } from '../../src/engine/http/fault.ts';
+import { EngineSocket, type Patience } from '../../src/engine/socket.ts';
+import {
+  type Answer,
+  chunked,
+  empty,
+  frame,
+  measured,
+  type RawAnswer,
+  startRawEngine,
+} from './raw-engine.ts';
+
+// Whatever an engine does, at whichever byte: every question settles, in time, with an EngineFault, and nothing is left
+// behind that rejects later.
+
+const never = new AbortController().signal;
+const container = JSON.stringify({
+  ...{ Id: 'c'.repeat(64), Name: '/x', Created: '2026-11-21T10:00:00Z', Image: 'sha256:1' },
+  ...{ State: { Status: 'running' }, Config: { Cmd: ['update'], Env: ['A=ü'] }, HostConfig: {} },
+});
+const login = { username: 'u', password: 'p', serveraddress: 'registry' };
+
+interface Question {
+  answer: Answer;
+  ask(engine: EngineSocket): Promise<unknown>;
+}
+
+const spec = { name: 'x', Image: 'y' };
+const questions: Readonly<Record<string, Question>> = {
+  inspect: { answer: chunked([container.slice(0, 90), container.slice(90)]), ask: (e) => e.inspect('x') },
+  hasService: { answer: measured('[{"Id":"1"}]'), ask: (e) => e.hasService('svc', 'worker') },
+  image: { answer: measured('{"Id":"sha256:1","RepoDigests":[]}'), ask: (e) => e.image('acme/svc:v1') },
+  remoteDigest: {
+    answer: chunked(['{"Descriptor":{"digest":"sha256:1"}}']),
+    ask: (e) => e.remoteDigest('acme/svc:latest', login),
+  },
+  create: { answer: measured('{"Id":"1","Warnings":[]}', '201 Created'), ask: (e) => e.create(spec) },
+  start: { answer: empty(), ask: (e) => e.start('1') },
+  rename: { answer: empty(), ask: (e) => e.rename('1', 'y') },
+  remove: { answer: empty(), ask: (e) => e.remove('1') },
+  refusal: { answer: measured('{"message":"in use"}', '409 Conflict'), ask: (e) => e.remove('1') },
+  pull: {
+    answer: chunked([
+      '{"status":"Pulling fs layer","id":"a"}\r\n',
+      '{"status":"Pull complete","id":"a"}\r\n',
+    ]),
+    ask: (e) => e.pull({ repository: 'acme/svc', tag: 'v1' }, login, () => {}, never),
+  },
+  logs: {
+    answer: chunked([frame('one\ntwo\n'), frame('three\n', 2)], 'application/vnd.docker.multiplexed-stream'),
+    ask: async (e) => {
+      const lines: string[] = [];
+      for await (const line of e.logs('1', never)) lines.push(line);
+      return lines;
+    },
+  },
+};
+const version = measured('{"ApiVersion":"1.45","MinAPIVersion":"1.24"}');
+
+const long: Patience = {
+  ...{ query: 15_000, registry: 15_000, work: 15_000, pullSilence: 15_000, logSilence: 15_000 },
+};
+const short: Patience = { query: 150, registry: 150, work: 150, pullSilence: 150, logSilence: 150 };
+
+const unhandled: unknown[] = [];
+const note = (reason: unknown) => void unhandled.push(reason);
+beforeAll(() => void process.on('unhandledRejection', note).on('uncaughtException', note));
+afterAll(async () => {
+  await sleep(300);
+  process.off('unhandledRejection', note).off('uncaughtException', note);
+  expect(unhandled).toEqual([]);
+});
+
+const whole = (answer: Answer): RawAnswer => ({ bytes: answer.bytes, end: 'hang up' });
+
+/** How a question ends: its value, or the fault; anything else than an EngineFault fails the test. */
+async function settle(
+  question: Question,
+  patience: Patience,
+  answer: (request: string) => RawAnswer,
+): Promise<{ fault: EngineFault | null; value: unknown; ms: number; requests: string[] }> {
+  const raw = await startRawEngine(answer);
+  try {
+    const began = performance.now();
+    const work = question.ask(new EngineSocket(raw.path, { patience })).then(
+      (value) => ({ value, fault: null }),
+      (error) => {
+        if (!(error instanceof EngineFault)) throw error;
+        return { value: undefined, fault: error };
+      },
+    );
+    const ended = await Promise.race([work, sleep(10_000, null)]);
+    if (ended === null) throw new Error('the question does not settle');
+    return { ...ended, ms: performance.now() - began, requests: raw.requests };
+  } finally {
+    await raw.close();
+  }
+}
+
+/** That question's answer, and, before it, a whole one to what version is spoken. */
+const answering = (answer: RawAnswer) => (request: string) =>
+  request.startsWith('GET /version ') ? whole(version) : answer;
+
+const cases = Object.entries(questions).flatMap(([name, { answer }]) =>
+  Object.entries(answer.borders).map(([border, at]) => [name, border, at] as const),
+);
+const ofVersion = Object.entries(version.borders);
+
+describe('a whole answer', () => {
+  it.each(Object.keys(questions).filter((name) => name !== 'refusal'))('of %s is read', async (name) => {
+    const question = questions[name] as Question;
+    const { fault, requests } = await settle(question, long, answering(whole(question.answer)));
+    expect(fault).toBeNull();
+    expect(requests.map((line) => line.split(' ')[1]?.slice(0, 7))).toEqual(
+      ['/version', '/v1.45/x'].map((p) => p.slice(0, 7)),
+    );
+  });
+});
+
+describe('an answer that is cut', () => {
+  it.each(cases)('%s: %s', async (name, _, at) => {
+    const question = questions[name] as Question;
+    const bytes = question.answer.bytes.subarray(0, at);
+    const { fault, ms } = await settle(question, long, answering({ bytes, end: 'hang up' }));
+    expect(fault).toMatchObject({ kind: 'away', status: null });
+    // It is seen, and not waited for.
+    expect(ms).toBeLessThan(5_000);
+  });
+
+  it.each(ofVersion)('when the version is asked: %s', async (_, at) => {
+    const cut: RawAnswer = { bytes: version.bytes.subarray(0, at), end: 'hang up' };
+    const { fault, ms } = await settle(questions.inspect as Question, long, () => cut);
+    expect(fault).toMatchObject({ kind: 'away', status: null });
+    expect(ms).toBeLessThan(5_000);
+  });
+});
+
+describe('an answer that stalls', () => {
+  it.concurrent.each(cases)('%s: %s', async (name, _, at) => {
+    const question = questions[name] as Question;
+    const bytes = question.answer.bytes.subarray(0, at);
+    const { fault } = await settle(question, short, answering({ bytes, end: 'hang' }));
+    expect(fault).toMatchObject({ kind: 'late', status: null });
+    expect(fault?.message).toContain('did not answer within 0.15 s (');
+  });
+
+  it.concurrent.each(ofVersion)('when the version is asked: %s', async (_, at) => {
+    const stalled: RawAnswer = { bytes: version.bytes.subarray(0, at), end: 'hang' };
+    const { fault } = await settle(questions.inspect as Question, short, () => stalled);
+    expect(fault).toMatchObject({
+      kind: 'late',
+      message: expect.stringContaining('(GET /containers/x/json)'),
+    });
+  });
+});
+
+describe('by chance', () => {
+  const names = fc.constantFrom(...Object.keys(questions));
+  const part = fc.double({ min: 0, max: 1, noNaN: true });
+  const placeIn = ({ bytes }: Answer, share: number) => Math.floor(share * (bytes.length - 1));
+
+  it('an answer is cut, or stalls, at any byte', async () => {
+    await fc.assert(
+      fc.asyncProperty(names, part, fc.constantFrom('hang up', 'hang'), async (name, share, end) => {
+        const question = questions[name] as Question;
+        const bytes = question.answer.bytes.subarray(0, placeIn(question.answer, share));
+        const patience = end === 'hang' ? short : long;
+        const { fault } = await settle(question, patience, answering({ bytes, end }));
+        expect(fault?.kind).toBe(end === 'hang' ? 'late' : 'away');
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('an answer has a wrong byte: it is read all the same, or a fault', async () => {
+    const byte = fc.integer({ min: 0, max: 255 });
+    await fc.assert(
+      fc.asyncProperty(names, part, byte, fc.boolean(), async (name, share, wrong, isOfVersion) => {
+        const question = questions[name] as Question;
+        const answer = isOfVersion ? version : question.answer;
+        const bytes = Buffer.from(answer.bytes);
+        bytes[placeIn(answer, share)] = wrong;
+        const spoilt: RawAnswer = { bytes, end: 'hang up' };
+        await settle(question, long, (request) =>
+          request.startsWith('GET /version ') === isOfVersion
+            ? spoilt
+            : whole(isOfVersion ? question.answer : version),
+        );
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe('an answer of another kind', () => {
+  const ok = (body: string) => whole(measured(body));
+  const raw = (text: string): RawAnswer => ({ bytes: Buffer.from(text), end: 'hang' });
+
+  it.each<[string, string, RawAnswer]>([
+    ['no JSON', 'inspect', ok('<html>')],
+    ['null', 'inspect', ok('null')],
+    ['a list', 'inspect', ok('[]')],
+    ['an empty object', 'inspect', ok('{}')],
+    ['no time', 'inspect', ok('{"Id":"1","Created":"yesterday"}')],
+    ['another shape within', 'inspect', ok('{"Id":"1","Created":"2026-11-21T10:00:00Z","Config":{"Env":5}}')],
+    ['an object for a list', 'hasService', ok('{}')],
+    ['no digest', 'remoteDigest', ok('{"Descriptor":null}')],
+    ['no id', 'create', ok('{"Id":""}')],
+    ['a page for a pull', 'pull', ok('<html>\n<p>welcome')],
+    ['another protocol', 'logs', raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n')],
+    [
+      'another protocol',
+      'inspect',
+      raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n'),
+    ],
+    ['no HTTP', 'inspect', raw('SSH-2.0-OpenSSH_9.2\r\n')],
+    ['a frame that is none', 'logs', whole(chunked([frame('one\n'), '12345678']))],
+    ['a frame that ends early', 'logs', whole(chunked([frame('one\n').subarray(0, 10)]))],
+  ])('is a fault: %s for %s', async (_, name, answer) => {
+    const { fault, ms } = await settle(questions[name] as Question, long, answering(answer));
+    expect(fault).toMatchObject({ kind: 'away', status: null });
+    expect(ms).toBeLessThan(5_000);
+  });
+
+  it('is a refusal for a redirect, which nobody follows', async () => {
+    const answer = raw('HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n');
+    const { fault } = await settle(questions.inspect as Question, long, answering(answer));
+    expect(fault).toMatchObject({ kind: 'refused', status: 301 });
+  });
+});
+
+describe('an answer that is too long', () => {
+  const megabytes = (count: number) => 'x'.repeat(count * 1024 * 1024);
+
+  it('is not read to its end', async () => {
+    const { fault } = await settle(
+      questions.inspect as Question,
+      long,
+      answering(whole(measured(megabytes(17)))),
+    );
+    expect(fault).toMatchObject({
+      kind: 'too-big',
+      message: `the engine's answer is longer than ${16 * 1024 * 1024} bytes (GET /v1.45/containers/x/json)`,
+    });
+  });
+
+  it('is a fault in a pull, whose lines are short', async () => {
+    const line = `{"error":"${megabytes(2)}"}\n`;
+    const { fault } = await settle(questions.pull as Question, long, answering(whole(chunked([line]))));
+    expect(fault).toMatchObject({ kind: 'away' });
+  });
+
+  it('is cut in a log, which goes on', async () => {
+    const log = chunked([frame(megabytes(2)), frame('\nnext\n')]);
+    const { value } = await settle(questions.logs as Question, long, answering(whole(log)));
+    expect((value as string[]).map((line) => line.length)).toEqual([1024 * 1024, 4]);
+  });
+
+  it('is not read to its end where it refuses a pull', async () => {
+    const page = Buffer.from(`HTTP/1.1 503 Busy\r\n\r\nbusy\n${megabytes(8)}`);
+    const { fault } = await settle(questions.pull as Question, long, answering({ bytes: page, end: 'hang' }));
+    expect(fault).toMatchObject({ kind: 'refused', status: 503, message: 'busy' });
+  });
+});
+
+describe('whoever has given up', () => {
+  it.each([
+    ['before the question', true, 'before the answer'],
+    ['before the answer', false, 'before the answer'],
+    ['in the middle', false, 'before the last chunk'],
+  ])('on a pull %s is told so at once', async (_, isBefore, border) => {
+    const { answer } = questions.pull as Question;
+    const raw = await startRawEngine(
+      answering({ bytes: answer.bytes.subarray(0, answer.borders[border]), end: 'hang' }),
+    );
+    onTestFinished(() => raw.close());
+    const controller = new AbortController();
+    if (isBefore) controller.abort(new Error('enough'));
+    else setTimeout(() => controller.abort(new Error('enough')), 100);
+    const engine = new EngineSocket(raw.path, { patience: long });
+    const pull = engine.pull({ repository: 'x', tag: 'v1' }, null, () => {}, controller.signal);
+    await expect(pull).rejects.toThrow('enough');
+    if (isBefore) expect(raw.requests.filter((line) => line.includes('images'))).toEqual([]);
+  });
+});

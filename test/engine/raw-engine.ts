@@ -1,0 +1,120 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** What an engine sends to one request, byte by byte, and what it does then. */
+export interface RawAnswer {
+  bytes: Buffer;
+  end: 'hang up' | 'hang';
+}
+
+export interface RawEngine {
+  path: string;
+  /** First lines of what was asked: `GET /version HTTP/1.1`. */
+  requests: string[];
+  close(): Promise<void>;
+}
+
+/** An engine on a socket that answers as no real one does on demand. */
+export async function startRawEngine(answer: (request: string) => RawAnswer): Promise<RawEngine> {
+  const directory = await mkdtemp(join(tmpdir(), 'raw-engine-'));
+  const path = join(directory, 'engine.sock');
+  const requests: string[] = [];
+  const connections = new Set<Socket>();
+  const server = createServer((connection) => {
+    connections.add(connection);
+    connection.once('close', () => connections.delete(connection));
+    connection.on('error', () => {});
+    connection.once('data', (data: Buffer) => {
+      const request = data.toString().split('\r\n', 1)[0] ?? '';
+      requests.push(request);
+      const { bytes, end } = answer(request);
+      connection.write(bytes, () => {
+        if (end === 'hang up') connection.destroy();
+      });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  return {
+    path,
+    requests,
+    close: async () => {
+      for (const connection of connections) connection.destroy();
+      await new Promise((resolve) => server.close(resolve));
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** An answer, and the places in it where something begins or ends. */
+export interface Answer {
+  bytes: Buffer;
+  borders: Readonly<Record<string, number>>;
+}
+
+const head = (status: string, headers: string): string => `HTTP/1.1 ${status}\r\n${headers}\r\n\r\n`;
+
+function bordersOf(text: string): Record<string, number> {
+  const statusEnd = text.indexOf('\r\n') + 2;
+  return {
+    'before the answer': 0,
+    'in the status line': 9,
+    'after the status line': statusEnd,
+    'in a header': statusEnd + 4,
+    'before the end of the headers': text.length - 2,
+  };
+}
+
+/** In chunks, one for each piece. */
+export function chunked(pieces: readonly (string | Buffer)[], type = 'application/json'): Answer {
+  const text = head('200 OK', `Content-Type: ${type}\r\nTransfer-Encoding: chunked`);
+  const framed = pieces.map((piece) => {
+    const bytes = Buffer.from(piece);
+    return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
+  });
+  const body = Buffer.concat(framed);
+  const first = Number(framed[0]?.indexOf('\n')) + 1;
+  return {
+    bytes: Buffer.concat([Buffer.from(text), body, Buffer.from('0\r\n\r\n')]),
+    borders: {
+      ...bordersOf(text),
+      'after the headers': text.length,
+      'in the head of a chunk': text.length + 1,
+      'after the head of a chunk': text.length + first,
+      'in the body': text.length + first + 3,
+      'before the end of a chunk': text.length + body.length - 2,
+      'before the last chunk': text.length + body.length,
+      'in the last chunk': text.length + body.length + 1,
+      'before the last line': text.length + body.length + 3,
+    },
+  };
+}
+
+/** With its length. */
+export function measured(body: string, status = '200 OK'): Answer {
+  const text = head(status, `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}`);
+  return {
+    bytes: Buffer.from(text + body),
+    borders: {
+      ...bordersOf(text),
+      'after the headers': text.length,
+      'in the body': text.length + 3,
+      'before the last byte': text.length + body.length - 1,
+    },
+  };
+}
+
+/** Without a body. */
+export function empty(): Answer {
+  const text = head('204 No Content', 'Api-Version: 1.45');
+  return { bytes: Buffer.from(text), borders: bordersOf(text) };
+}
+
+/** A piece of a log as the engine frames it. */
+export function frame(text: string | Buffer, output = 1): Buffer {
+  const start = Buffer.alloc(8);
+  start.writeUInt8(output, 0);
+  start.writeUInt32BE(Buffer.byteLength(text), 4);
+  return Buffer.concat([start, Buffer.from(text)]);
+}
