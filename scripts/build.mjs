@@ -1,7 +1,8 @@
 // Builds what is published into dist/, or into the directory that is named: build.mjs [DIRECTORY]
 //   agent.mjs               the agent for the image, without any need of node_modules; beside it the licenses of the
 //                           packages that went into it
-//   instance/index.mjs      the library for a server, readable; its packages stay outside
+//   instance/index.mjs      the library for a server, readable; what it depends on stays outside, and the licenses of what
+//                           went into it are beside it
 //   instance/types          its declarations
 //   instance/openapi.json   its endpoints
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -52,16 +53,18 @@ async function buildAgent() {
 async function buildLibrary() {
   // What an earlier build left there would be published, too.
   await rm(join(out, 'instance'), { recursive: true, force: true });
-  await build({
+  const { metafile } = await build({
     ...forNode,
     entryPoints: ['src/instance/index.ts'],
     outfile: join(out, 'instance/index.mjs'),
     external: Object.keys(dependencies),
+    metafile: true,
   });
-  // Whoever uses the library has its dependencies, and no types of those that bring none.
-  await writeTypes('instance/index', join(out, 'instance/types'), ['zod']);
+  await writeFile(join(out, 'instance/licenses.txt'), await licensesOf(metafile));
+  // Whoever uses the library has no types but its own.
+  await writeTypes('instance/index', join(out, 'instance/types'), []);
   await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
-  await weigh('instance/index.mjs', 150_000);
+  await weigh('instance/index.mjs', 300_000);
 }
 
 async function openApi() {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { channelOf, type Release } from '../release/channel.ts';
 import { FeedError } from './feed-error.ts';
 
@@ -9,46 +9,49 @@ const longestUrl = 2048;
 /** More than this is no feed: reading it would keep the server from its work. */
 const mostEntries = 5000;
 
-const text = z.string().nullish();
+const text = z.nullish(z.string());
 
 /** https://docs.github.com/en/rest/releases/releases; Gitea and Forgejo have the same shape. */
-const gitHubRelease = z
-  .object({
+const gitHubRelease = z.pipe(
+  z.object({
     tag_name: z.string(),
     draft: z.boolean(),
     prerelease: z.boolean(),
     html_url: text,
     body: text,
     published_at: text,
-  })
-  .transform((entry) => ({
+  }),
+  z.transform((entry) => ({
     version: entry.tag_name,
     url: entry.html_url,
     notes: entry.body,
     publishedAt: entry.published_at,
     offered: !entry.draft && !(entry.prerelease && channelOf(entry.tag_name) === 'stable'),
-  }));
+  })),
+);
 
 /** https://docs.gitlab.com/api/releases */
-const gitLabRelease = z
-  .object({
+const gitLabRelease = z.pipe(
+  z.object({
     tag_name: z.string(),
     released_at: z.string(),
-    upcoming_release: z.boolean().optional(),
+    upcoming_release: z.optional(z.boolean()),
     description: text,
-    _links: z.object({ self: text }).nullish(),
-  })
-  .transform((entry) => ({
+    _links: z.nullish(z.object({ self: text })),
+  }),
+  z.transform((entry) => ({
     version: entry.tag_name,
     url: entry._links?.self,
     notes: entry.description,
     publishedAt: entry.released_at,
     offered: entry.upcoming_release !== true,
-  }));
+  })),
+);
 
-const staticRelease = z
-  .object({ version: z.string(), url: text, notes: text, publishedAt: text })
-  .transform((entry) => ({ ...entry, offered: true }));
+const staticRelease = z.pipe(
+  z.object({ version: z.string(), url: text, notes: text, publishedAt: text }),
+  z.transform((entry) => ({ ...entry, offered: true })),
+);
 
 const forgeRelease = z.union([gitHubRelease, gitLabRelease]);
 interface Entry {

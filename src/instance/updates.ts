@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineSocket } from '../engine/socket.ts';
 import { createFeed, type Feed } from '../feed/feed.ts';
@@ -155,7 +154,7 @@ export class Updates implements UpdateService {
       const { home } = seen;
       if (!home || 'upToDate' in goal) throw new Error('an update with neither a place nor a goal');
       const record = new RunRecord({
-        id: randomUUID(),
+        id: crypto.randomUUID(),
         from: this.version,
         to: goal.to,
         startedAt: new Date().toISOString(),

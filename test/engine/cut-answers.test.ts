@@ -283,6 +283,6 @@ describe('whoever has given up', () => {
     const engine = new EngineSocket(raw.path, { patience: long });
     const pull = engine.pull({ repository: 'x', tag: 'v1' }, null, () => {}, controller.signal);
     await expect(pull).rejects.toThrow('enough');
-    if (isBefore) expect(raw.requests.filter((line) => line.includes('images'))).toEqual([]);
+    if (isBefore) expect(raw.requests).toEqual([]);
   });
 });

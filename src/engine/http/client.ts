@@ -55,6 +55,7 @@ export class EngineClient {
   async #versioned<T>(question: Question, send: (asked: EngineQuestion) => Promise<T>): Promise<T> {
     const { deadlineMs = this.#deadlineMs } = question;
     const endsAt = performance.now() + deadlineMs;
+    question.signal?.throwIfAborted();
     try {
       this.#version ??= this.#negotiate();
       const version = await inTime(this.#version, deadlineMs, question);

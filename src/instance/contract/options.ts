@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
+import english from 'zod/v4/locales/en.js';
 import type { FeedOptions, LogEntry } from '../../feed/feed-options.ts';
 import { type Channel, channels } from '../../release/channel.ts';
 import type { JobKind } from '../../wire/codes.ts';
@@ -75,45 +76,45 @@ export type Settings = Required<Omit<InstanceOptions, 'registryCredentials' | 'w
   workers: readonly string[] | null;
 };
 
-const absolute = z.string().regex(/^\/(?:.*[^/])?$/, 'must be an absolute path');
+const text = (form: RegExp, message: string) => z.string().check(z.regex(form, message));
+const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
 const callable = z.custom<never>((value) => typeof value === 'function', 'must be a function');
-const service = z.string().regex(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
+const service = text(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
 
 const shape = z.strictObject({
-  version: z.string().min(1),
-  updaterImage: z.string().regex(/^[^\s-]\S*$/, 'must be an image reference'),
-  updaterPull: z.enum(['always', 'missing']).optional(),
-  updaterEnvironment: z
-    .record(z.string().regex(/^SVC_UPDATER_[A-Z_]+$/, 'must be a setting of the updater'), z.string())
-    .optional(),
-  containerName: z
-    .string()
-    .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, "must be a container's name")
-    .optional(),
-  feed: z
-    .strictObject({
+  version: z.string().check(z.minLength(1)),
+  updaterImage: text(/^[^\s-]\S*$/, 'must be an image reference'),
+  updaterPull: z.optional(z.enum(['always', 'missing'])),
+  updaterEnvironment: z.optional(
+    z.record(text(/^SVC_UPDATER_[A-Z_]+$/, 'must be a setting of the updater'), z.string()),
+  ),
+  containerName: z.optional(text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, "must be a container's name")),
+  feed: z.nullable(
+    z.strictObject({
       url: z.url({ protocol: /^https?$/, message: 'must be an http or https address' }),
-      headers: z.record(z.string(), z.string()).optional(),
-    })
-    .nullable(),
+      headers: z.optional(z.record(z.string(), z.string())),
+    }),
+  ),
   authorize: callable,
   queue: z.object({ hold: callable, release: callable, jobs: callable }),
   channel: z.object({ read: callable, write: callable }),
-  workers: z.array(service).optional(),
-  socketPath: absolute.optional(),
-  registryCredentials: absolute.optional(),
-  directories: z.array(absolute).optional(),
-  path: z
-    .string()
-    .regex(/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)+$/, 'must be a path such as /api/v1/instance/update')
-    .optional(),
-  onEnd: callable.optional(),
-  log: callable.optional(),
+  workers: z.optional(z.array(service)),
+  socketPath: z.optional(absolute),
+  registryCredentials: z.optional(absolute),
+  directories: z.optional(z.array(absolute)),
+  path: z.optional(
+    text(/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)+$/, 'must be a path such as /api/v1/instance/update'),
+  ),
+  onEnd: z.optional(callable),
+  log: z.optional(callable),
 });
+
+/** Given with the question, and not set for the process, where the host may use zod as well. */
+const { localeError } = english();
 
 /** The options with their defaults. @throws TypeError that names every mistake at once */
 export function readOptions(options: InstanceOptions): Settings {
-  const { error } = shape.safeParse(options);
+  const { error } = shape.safeParse(options, { error: localeError });
   if (error) throw new TypeError(`svc-updater: wrong options\n${z.prettifyError(error)}`);
   return {
     ...options,

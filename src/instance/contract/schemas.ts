@@ -1,98 +1,128 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { phases } from '../../progress/event.ts';
 import { channelOf, channels } from '../../release/channel.ts';
 import { parseTarget } from '../../release/tag.ts';
 import { endStates, phaseWords, reasonCodes, runStates } from '../../wire/codes.ts';
 import type { PublishedRelease, Reason, Run, Status } from '../../wire/status.ts';
 
-const time = z.iso.datetime().describe('UTC, ISO 8601');
+/** What OpenAPI says of a schema. */
+interface About {
+  /** The name of the component. */
+  id?: string;
+  description?: string;
+  examples?: readonly unknown[];
+}
 
-export const reasonSchema = z
-  .object({
+/** A registry of our own, as the host may use zod as well. */
+export const abouts = z.registry<About>();
+
+const about = <T extends z.ZodMiniType>(schema: T, told: About | string): T => {
+  abouts.add(schema, typeof told === 'string' ? { description: told } : told);
+  return schema;
+};
+
+const time = about(z.iso.datetime(), 'UTC, ISO 8601');
+const percent = () => z.int().check(z.minimum(0), z.maximum(100));
+
+export const reasonSchema = about(
+  z.object({
     code: z.enum(reasonCodes),
-    message: z.string().describe('One sentence for people'),
-    since: time.optional().describe('Since when, where that is known'),
-  })
-  .meta({ id: 'Reason', description: 'Why an update may not start now' }) satisfies z.ZodType<Reason>;
+    message: about(z.string(), 'One sentence for people'),
+    since: about(z.optional(time), 'Since when, where that is known'),
+  }),
+  { id: 'Reason', description: 'Why an update may not start now' },
+) satisfies z.ZodMiniType<Reason>;
 
-export const releaseSchema = z
-  .object({
-    version: z.string().describe('The tag: vX.Y.Z or vX.Y.Z-canary.N'),
-    url: z.string().nullable(),
-    notes: z.string().nullable().describe('Markdown of the publisher: not to be trusted as HTML'),
-    publishedAt: time.nullable(),
-  })
-  .meta({ id: 'Release' }) satisfies z.ZodType<PublishedRelease>;
+export const releaseSchema = about(
+  z.object({
+    version: about(z.string(), 'The tag: vX.Y.Z or vX.Y.Z-canary.N'),
+    url: z.nullable(z.string()),
+    notes: about(z.nullable(z.string()), 'Markdown of the publisher: not to be trusted as HTML'),
+    publishedAt: z.nullable(time),
+  }),
+  { id: 'Release' },
+) satisfies z.ZodMiniType<PublishedRelease>;
 
-export const runSchema = z
-  .object({
+export const runSchema = about(
+  z.object({
     id: z.string(),
     state: z.enum(runStates),
-    phase: z.enum(phaseWords).nullable().describe('The last phase that the updater was in'),
-    percent: z.int().min(0).max(100).nullable().describe('Of the phase, where known'),
-    from: z.string().nullable().describe('The version that ran before, where known'),
-    to: z.string().nullable().describe('The release to reach, where known'),
+    phase: about(z.nullable(z.enum(phaseWords)), 'The last phase that the updater was in'),
+    percent: about(z.nullable(percent()), 'Of the phase, where known'),
+    from: about(z.nullable(z.string()), 'The version that ran before, where known'),
+    to: about(z.nullable(z.string()), 'The release to reach, where known'),
     startedAt: time,
-    endedAt: time.nullable(),
-    outcome: z.enum(endStates).nullable(),
-    message: z
-      .string()
-      .describe("How the instance stands, by the last line of the updater's log or what stands in its place"),
-    code: z.string().nullable().describe('Why a run ended that did not succeed, such as pull-unknown'),
-    advice: z.string().nullable().describe('What a person does next, where a run did not succeed'),
-  })
-  .meta({ id: 'Run', description: 'The current update, or the last one' }) satisfies z.ZodType<Run>;
+    endedAt: z.nullable(time),
+    outcome: z.nullable(z.enum(endStates)),
+    message: about(
+      z.string(),
+      "How the instance stands, by the last line of the updater's log or what stands in its place",
+    ),
+    code: about(z.nullable(z.string()), 'Why a run ended that did not succeed, such as pull-unknown'),
+    advice: about(z.nullable(z.string()), 'What a person does next, where a run did not succeed'),
+  }),
+  { id: 'Run', description: 'The current update, or the last one' },
+) satisfies z.ZodMiniType<Run>;
 
-export const statusSchema = z
-  .object({
-    version: z.string().describe('What runs'),
+export const statusSchema = about(
+  z.object({
+    version: about(z.string(), 'What runs'),
     channel: z.enum(channels),
-    latest: releaseSchema.nullable().describe('The newest release of the channel, where one is known'),
+    latest: about(z.nullable(releaseSchema), 'The newest release of the channel, where one is known'),
     updateAvailable: z.boolean(),
-    canUpdate: z.boolean().describe('Whether an update may start now'),
-    reason: reasonSchema.nullable().describe('Why it may not'),
-    checkedAt: time.nullable().describe('When the releases were last read'),
-    run: runSchema.nullable(),
-  })
-  .meta({ id: 'Status' }) satisfies z.ZodType<Status>;
+    canUpdate: about(z.boolean(), 'Whether an update may start now'),
+    reason: about(z.nullable(reasonSchema), 'Why it may not'),
+    checkedAt: about(z.nullable(time), 'When the releases were last read'),
+    run: z.nullable(runSchema),
+  }),
+  { id: 'Status' },
+) satisfies z.ZodMiniType<Status>;
 
 /** All that somebody who is no admin is told. */
-export const versionSchema = z.object({ version: z.string() }).meta({ id: 'Version' });
+export const versionSchema = about(z.object({ version: z.string() }), { id: 'Version' });
 
 /** One line of the updater's log. */
-export const lineSchema = z
-  .object({
+export const lineSchema = about(
+  z.object({
     time: z.string(),
     level: z.enum(['info', 'warn', 'error']),
     phase: z.enum(phases),
-    percent: z.int().min(0).max(100).optional(),
+    percent: z.optional(percent()),
     message: z.string(),
-  })
-  .meta({ id: 'Line', description: "One line of the updater's log" });
+  }),
+  { id: 'Line', description: "One line of the updater's log" },
+);
 
-export const startSchema = z
-  .strictObject({
-    target: z
-      .string()
-      .refine((text) => parseTarget(text) !== null || channelOf(text) === 'canary', {
-        message: 'must be vX.Y.Z, vX.Y.Z-canary.N or canary',
-      })
-      .meta({ examples: ['v1.5.0', 'canary'] })
-      .optional()
-      .describe('vX.Y.Z or canary; a vX.Y.Z-canary.N means canary. Left out: the newest of the channel'),
-  })
-  .meta({ id: 'Start' });
+const target = about(
+  z.string().check(
+    z.refine((text) => parseTarget(text) !== null || channelOf(text) === 'canary', {
+      message: 'must be vX.Y.Z, vX.Y.Z-canary.N or canary',
+    }),
+  ),
+  { examples: ['v1.5.0', 'canary'] },
+);
 
-export const channelSchema = z.strictObject({ channel: z.enum(channels) }).meta({ id: 'ChannelChoice' });
+export const startSchema = about(
+  z.strictObject({
+    target: about(
+      z.optional(target),
+      'vX.Y.Z or canary; a vX.Y.Z-canary.N means canary. Left out: the newest of the channel',
+    ),
+  }),
+  { id: 'Start' },
+);
+
+export const channelSchema = about(z.strictObject({ channel: z.enum(channels) }), { id: 'ChannelChoice' });
 
 /** RFC 9457. */
-export const problemSchema = z
-  .object({
+export const problemSchema = about(
+  z.object({
     type: z.literal('about:blank'),
     title: z.string(),
     status: z.int(),
-    detail: z.string().optional(),
-    reason: reasonSchema.optional().describe('With 409'),
-  })
-  .meta({ id: 'Problem' });
+    detail: z.optional(z.string()),
+    reason: about(z.optional(reasonSchema), 'With 409'),
+  }),
+  { id: 'Problem' },
+);
 export type Problem = z.infer<typeof problemSchema>;

@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import * as schemas from '../contract/schemas.ts';
+import * as z from 'zod/mini';
+import { abouts } from '../contract/schemas.ts';
 import { bodyLimit } from './read-body.ts';
 
 /**
@@ -174,22 +174,18 @@ const chooseChannel = {
   },
 };
 
-/** By the ids that the schemas have; a registry of our own, as the host may use zod as well. */
+/** By the ids that the schemas have. */
 function componentSchemas(): object {
-  const registry = z.registry<{ id: string }>();
-  for (const component of Object.values(schemas).filter((value) => value instanceof z.ZodType)) {
-    const id = component.meta()?.id;
-    if (id !== undefined) registry.add(component, { id });
-  }
-  const { Start, ChannelChoice } = convert(registry, 'input');
-  return { ...convert(registry, 'output'), Start, ChannelChoice };
+  const { Start, ChannelChoice } = convert('input');
+  return { ...convert('output'), Start, ChannelChoice };
 }
 
 /** `input`: what may be sent, before defaults; `output`: what is there afterwards. */
-function convert(registry: z.core.$ZodRegistry<{ id: string }>, io: 'input' | 'output') {
-  const converted = z.toJSONSchema(registry, {
+function convert(io: 'input' | 'output') {
+  const converted = z.toJSONSchema(abouts, {
     target: 'draft-2020-12',
     io,
+    metadata: abouts,
     uri: (id) => `#/components/schemas/${id}`,
     override: ({ jsonSchema }) => {
       // zod adds a pattern of 300 characters that says the same as the format.

@@ -1,11 +1,11 @@
-import type { z } from 'zod';
+import type * as z from 'zod/mini';
 import { Refusal } from './problem.ts';
 
 /** Bytes. */
 export const bodyLimit = 16 * 1024;
 
 /** The body, which is JSON of that schema; undefined where it is empty. @throws Refusal 400, 413, 415 */
-export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T | undefined> {
+export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T | undefined> {
   const bytes = await readBytes(request);
   if (bytes.length === 0) return undefined;
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { apiTarget, askApi } from '../../../src/engine/api/api.ts';
 import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
@@ -119,7 +120,11 @@ describe('askApi', () => {
 
   it('ends with the signal', async () => {
     const asked = Promise.withResolvers<void>();
-    const host = await startEngine(() => asked.resolve());
+    let requests = 0;
+    const host = await startEngine(() => {
+      requests++;
+      asked.resolve();
+    });
     const controller = new AbortController();
     const before = await calls();
     const answer = askApi(engineAt(host, [], controller.signal), get);
@@ -128,6 +133,8 @@ describe('askApi', () => {
     await expect(answer).rejects.toBeInstanceOf(Cancelled);
     expect(await calls(), 'nothing more is asked').toEqual(before);
     await expect(askApi(engineAt(host, [], controller.signal), get)).rejects.toBeInstanceOf(Cancelled);
+    await sleep(50);
+    expect(requests).toBe(1);
   });
 
   it('waits for an engine that went away, by the command line, and asks again', async () => {

@@ -60,6 +60,12 @@ describe('readOptions', () => {
     expect(readOptions(options)).toEqual(options);
   });
 
+  it('says in words what is expected, and leaves the words of a host that uses zod as well', () => {
+    expect(mistakes({ ...required, version: 5 })).toContain('expected string, received number');
+    const shared = globalThis as { __zod_globalConfig?: { localeError?: unknown } };
+    expect(shared.__zod_globalConfig?.localeError).toBeUndefined();
+  });
+
   it('leaves objects of the host as they are', () => {
     class Queue {
       held = 0;
