@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { EngineFault } from '../../src/engine/http/fault.ts';
+import { linesOf } from '../../src/engine/http/lines.ts';
 import { EngineSocket, type Patience } from '../../src/engine/socket.ts';
 import {
   type Answer,
@@ -217,7 +218,7 @@ describe('an answer of another kind', () => {
       raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n'),
     ],
     ['no HTTP', 'inspect', raw('SSH-2.0-OpenSSH_9.2\r\n')],
-    ['a frame that is none', 'logs', whole(chunked([frame('one\n'), '12345678']))],
+    ['a frame that is none', 'logs', whole(chunked([frame('one\n'), 'abcd\0\0\0\0']))],
     ['a frame that ends early', 'logs', whole(chunked([frame('one\n').subarray(0, 10)]))],
   ])('is a fault: %s for %s', async (_, name, answer) => {
     const { fault, ms } = await settle(questions[name] as Question, long, answering(answer));
@@ -257,6 +258,17 @@ describe('an answer that is too long', () => {
     const log = chunked([frame(megabytes(2)), frame('\nnext\n')]);
     const { value } = await settle(questions.logs as Question, long, answering(whole(log)));
     expect((value as string[]).map((line) => line.length)).toEqual([1024 * 1024, 4]);
+  });
+
+  it('is not kept as a line that never ends', async () => {
+    const piece = Buffer.alloc(16 * 1024 * 1024, 'x');
+    async function* endless() {
+      // More than a string can hold.
+      for (let count = 0; count < 40; count++) yield piece;
+    }
+    const lines: number[] = [];
+    for await (const line of linesOf(endless())) lines.push(line.length);
+    expect(lines).toEqual([1024 * 1024]);
   });
 
   it('is not read to its end where it refuses a pull', async () => {

@@ -171,19 +171,19 @@ describe('the socket of the engine', () => {
     expect(told).toEqual([30, 30, 50, 99]);
   });
 
-  it('is shown the login of a registry, in the alphabet for addresses', async () => {
+  it('is shown the login of a registry, in the alphabet for addresses and with its padding', async () => {
     const seen: unknown[] = [];
     const engine = await socketThat(({ method, url, headers }, answer) => {
       seen.push([method, url, headers['x-registry-auth']]);
       answer.end('{"Descriptor":{"digest":"sha256:1"}}');
     });
-    const login = { username: 'ü>?', password: '~~~?', serveraddress: 'registry:5000' };
+    const login = { username: 'ü>?', password: '~~~??', serveraddress: 'registry:5000' };
     expect(await engine.remoteDigest('registry:5000/acme/svc:v1', login)).toBe('sha256:1');
     await engine.pull({ repository: 'registry:5000/acme/svc', tag: 'v1' }, login, () => {}, never);
     await engine.pull({ repository: 'acme/svc', tag: 'v1' }, null, () => {}, never);
     // Docker's own client writes it so; `login` has bytes that would give a + or a / otherwise.
     const header =
-      'eyJ1c2VybmFtZSI6IsO8Pj8iLCJwYXNzd29yZCI6In5-fj8iLCJzZXJ2ZXJhZGRyZXNzIjoicmVnaXN0cnk6NTAwMCJ9';
+      'eyJ1c2VybmFtZSI6IsO8Pj8iLCJwYXNzd29yZCI6In5-fj8_Iiwic2VydmVyYWRkcmVzcyI6InJlZ2lzdHJ5OjUwMDAifQ==';
     expect(seen).toEqual([
       ['GET', '/v1.41/distribution/registry%3A5000/acme/svc%3Av1/json', header],
       ['POST', '/v1.41/images/create?fromImage=registry%3A5000%2Facme%2Fsvc&tag=v1', header],

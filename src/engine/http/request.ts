@@ -86,7 +86,6 @@ export async function openStream(
   asked: EngineQuestion,
   idleMs: number,
 ): Promise<EngineStream> {
-  asked.signal?.throwIfAborted();
   const { answer, close } = send(target, asked);
   try {
     const head = await inTime(answer, asked.deadlineMs, asked);
@@ -98,13 +97,12 @@ export async function openStream(
   }
 }
 
-/** The head of the answer is awaited by whoever asks, or by nobody: it rejects unhandled in neither case. */
+/** Sends it. What comes of it is to be awaited at once, as it may reject soon. */
 function send(
   target: EngineTarget,
   { method, path, headers, body }: EngineQuestion,
 ): { answer: Promise<IncomingMessage>; close(): void } {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  promise.catch(() => {});
   try {
     const bytes =
       body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
