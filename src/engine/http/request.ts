@@ -63,7 +63,6 @@ export async function ask(
   asked: EngineQuestion,
   { limit, cut = false }: SizeLimit,
 ): Promise<EngineAnswer> {
-  asked.signal?.throwIfAborted();
   const question = send(target, asked);
   const whole = question.answer.then(async (answer): Promise<EngineAnswer> => {
     const body = await bodyOf(answer, { limit, cut }, asked);
