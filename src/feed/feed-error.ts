@@ -1,13 +1,27 @@
+/** What is known of a failure besides its words. */
+interface FailureFacts {
+  /** Milliseconds for which the feed wants no request; null where it did not say. */
+  wait?: number | null;
+  /** Of an answer that was none of the expected. */
+  status?: number;
+}
+
 /** Why a check failed, in words for the log: nothing of the request, which may hold a token, is in them. */
 export class FeedError extends Error {
-  override readonly name = 'FeedError';
-  /** Milliseconds for which the feed wants no request; null where it did not say. */
+  override readonly name: string = 'FeedError';
   readonly wait: number | null;
+  readonly status: number | null;
 
-  constructor(message: string, wait: number | null = null) {
+  constructor(message: string, { wait = null, status }: FailureFacts = {}) {
     super(message);
     this.wait = wait;
+    this.status = status ?? null;
   }
+}
+
+/** A page that is not read to its end. With fewer releases in it, it may be. */
+export class PageTooLarge extends FeedError {
+  override readonly name = 'PageTooLarge';
 }
 
 /** What was thrown, as half a sentence: fetch says "fetch failed", and its innermost cause says why. */

@@ -1,9 +1,10 @@
-import { FeedError } from './feed-error.ts';
+import { FeedError, PageTooLarge } from './feed-error.ts';
 import { waitAfter } from './feed-limit.ts';
 import type { FeedOptions } from './feed-options.ts';
+import { nextPage } from './forge.ts';
 
 const deadline = 10_000;
-const largestPage = 1024 * 1024;
+const largestPage = 8 * 1024 * 1024;
 const mostRedirects = 5;
 
 /** What a page's next request is made conditional with (RFC 9110, 13.1). */
@@ -23,7 +24,7 @@ export interface Page {
 /**
  * Reads one page within ten seconds, redirects and body included; null where it has not changed since `known`.
  * What is not read of an answer is dropped with its connection.
- * @throws FeedError, or whatever fetch throws
+ * @throws PageTooLarge, another FeedError, or whatever fetch throws
  */
 export async function readPage(
   url: URL,
@@ -41,14 +42,18 @@ export async function readPage(
     signal.throwIfAborted();
     const { response, address } = await follow(url, feed, known, controller.signal);
     if (response.status === 304 && known) return null;
-    if (response.status !== 200) throw new FeedError(`it answers ${response.status}`, waitAfter(response));
+    if (response.status !== 200) {
+      const { status } = response;
+      throw new FeedError(`it answers ${status}`, { status, wait: waitAfter(response) });
+    }
+    const next = nextPage(response.headers, { asked: url, answered: address });
     return {
       content: parse(await readBody(response)),
       validators: {
         etag: response.headers.get('etag'),
         lastModified: response.headers.get('last-modified'),
       },
-      next: nextPage(response.headers.get('link'), address),
+      next: next && withoutLogin(next),
     };
   } catch (error) {
     controller.abort();
@@ -101,7 +106,7 @@ async function readBody(response: Response): Promise<string> {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    if (size > largestPage) throw new FeedError('a page is larger than 1 MiB');
+    if (size > largestPage) throw new PageTooLarge('a page is larger than 8 MiB');
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
@@ -113,17 +118,6 @@ function parse(text: string): unknown {
   } catch {
     throw new FeedError('the answer is no JSON');
   }
-}
-
-/** The `rel="next"` of a Link header (RFC 8288). Another origin is no page of this feed: the list ends there. */
-function nextPage(link: string | null, page: URL): URL | null {
-  for (const [, target = '', parameters = ''] of (link ?? '').matchAll(/<([^<>]*)>([^<]*)/g)) {
-    const [, quoted, bare = ''] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters) ?? [];
-    if (!(quoted ?? bare).toLowerCase().split(/\s+/).includes('next')) continue;
-    const next = URL.parse(target, page.href);
-    return next?.origin === page.origin ? withoutLogin(next) : null;
-  }
-  return null;
 }
 
 /** fetch takes no login in an address, and quotes the whole of it when it says so. */

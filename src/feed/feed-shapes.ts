@@ -7,7 +7,7 @@ const longestNotes = 64 * 1024;
 const longestUrl = 2048;
 
 /** More than this is no feed: reading it would keep the server from its work. */
-const mostEntries = 5000;
+export const mostEntries = 5000;
 
 const text = z.nullish(z.string());
 
@@ -49,7 +49,7 @@ const gitLabRelease = z.pipe(
 );
 
 const staticRelease = z.pipe(
-  z.object({ version: z.string(), url: text, notes: text, publishedAt: text }),
+  z.object({ version: z.string(), url: text, notes: text, publishedAt: text, requires: text }),
   z.transform((entry) => ({ ...entry, offered: true })),
 );
 
@@ -77,13 +77,16 @@ export function releasesOf(pages: readonly unknown[]): Release[] {
   if (entries.length > 0 && read.length === 0) throw noList();
 
   const releases = new Map<string, Release>();
-  for (const { version, url, notes, publishedAt, offered } of read) {
+  for (const { version, url, notes, publishedAt, offered, ...more } of read) {
     if (!offered || channelOf(version) === null || releases.has(version)) continue;
+    const requires = 'requires' in more ? more.requires : null;
     releases.set(version, {
       version,
       url: webAddress(url),
       notes: shortened(notes),
       publishedAt: timeInUtc(publishedAt),
+      // Of another shape, it says nothing; the updater asks the image itself.
+      ...(requires && channelOf(requires) !== null ? { requires } : {}),
     });
   }
   return [...releases.values()];
@@ -98,7 +101,7 @@ function entriesOf(page: unknown): Entry[] {
   return entries.map((entry) => ({ entry, schema }));
 }
 
-const tooMany = () => new FeedError(`it lists more than ${mostEntries} releases`);
+export const tooMany = () => new FeedError(`it lists more than ${mostEntries} releases`);
 const noList = () => new FeedError('the answer is no list of releases');
 
 /** It becomes a link on the dashboard: `javascript:` has no business there. */

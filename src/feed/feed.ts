@@ -1,4 +1,4 @@
-import type { Release } from '../release/channel.ts';
+import { type Channel, newestOn, type Release } from '../release/channel.ts';
 import { type FeedAnswer, readFeed } from './feed-check.ts';
 import { FeedError, reasonOf } from './feed-error.ts';
 import type { FeedOptions, LogEntry } from './feed-options.ts';
@@ -6,7 +6,6 @@ import type { FeedOptions, LogEntry } from './feed-options.ts';
 const minute = 60_000;
 const interval = 10 * minute;
 const longestPause = 240 * minute;
-const longestWait = 24 * 60 * minute;
 
 /** What is published, read every ten minutes and kept in memory (docs/contract.md 8.9). */
 export interface Feed {
@@ -16,41 +15,68 @@ export interface Feed {
   readonly checkedAt: Date | null;
   /** First check at once, then every ten minutes, with jitter. */
   start(): void;
+  /** Why the last check failed, and when the next one is; null where it succeeded. */
+  readonly failure: FeedFailure | null;
   /** Checks now; joins a check under way; does nothing while a rate limit forbids it. Never rejects. */
   check(): Promise<void>;
+  /** Checks now where no release of that channel is known: the pages that have them may not have been asked for. */
+  lookFor(channel: Channel): void;
   /** Ends the timer and a check under way. */
   close(): void;
 }
 
-/** `onCheck` is called after each check that succeeded. The log hears of the first failure in a row, and of its end. */
+/** As people are told of it. */
+export interface FeedFailure {
+  /** Half a sentence. */
+  message: string;
+  /** ISO 8601. */
+  nextCheckAt: string;
+}
+
+/** What a feed asks of whoever has it. */
+export interface FeedHost {
+  /** Called after each check that succeeded. */
+  onCheck?: () => void;
+  /** The channel that releases are offered from. Default `stable`. */
+  channel?: () => Channel;
+  /** Milliseconds by a clock that nobody sets: all waiting goes by it. */
+  clock?: () => number;
+}
+
+/** The log hears of the first failure in a row, and of its end. */
 export function createFeed(
   options: FeedOptions,
   log: (entry: LogEntry) => void,
-  onCheck: () => void = () => {},
+  { onCheck = () => {}, channel = () => 'stable', clock = () => performance.now() }: FeedHost = {},
 ): Feed {
   const { host } = new URL(options.url);
   const closing = new AbortController();
   let answer: FeedAnswer | null = null;
   let checkedAt: Date | null = null;
   let failures = 0;
-  let forbiddenUntil = 0;
+  let failure: string | null = null;
+  /** By the clock, as is `due`. */
+  let forbiddenUntil = Number.NEGATIVE_INFINITY;
+  /** When the next check is. */
+  let due: number | null = null;
   let underWay: Promise<void> | null = null;
   let started = false;
   let timer: NodeJS.Timeout | undefined;
 
   async function read(): Promise<void> {
-    let fresh: FeedAnswer | null;
+    let fresh: FeedAnswer;
     try {
-      fresh = await readFeed(options, answer?.validators ?? null, closing.signal);
+      fresh = await readFeed(options, { known: answer, channel: channel(), signal: closing.signal });
     } catch (error) {
       if (!closing.signal.aborted) fail(error);
       return;
     }
     if (closing.signal.aborted) return;
-    answer = fresh ?? answer;
+    answer = fresh;
     checkedAt = new Date();
     const mended = failures > 0;
     failures = 0;
+    failure = null;
     if (mended) log({ level: 'info', message: `The releases at ${host} can be read again.` });
     onCheck();
   }
@@ -58,19 +84,15 @@ export function createFeed(
   function fail(error: unknown): void {
     failures++;
     const wait = error instanceof FeedError ? error.wait : null;
-    if (wait) forbiddenUntil = Date.now() + wait;
-    if (failures > 1) return;
-    const until = wait ? `, and wants no request before ${new Date(forbiddenUntil).toISOString()}` : '';
+    if (wait) forbiddenUntil = clock() + wait;
     // Only the host of the address is told: a token may be in any other part of it.
-    const message = `The releases at ${host} cannot be read: ${reasonOf(error)}${until}. What was read last stays.`;
-    log({ level: 'warn', message });
+    failure = `the releases at ${host} cannot be read: ${reasonOf(error)}`;
+    if (failures > 1) return;
+    const until = wait ? `, and wants no request before ${new Date(Date.now() + wait).toISOString()}` : '';
+    log({ level: 'warn', message: `T${failure.slice(1)}${until}. What was read last stays.` });
   }
 
-  /** A clock that was set back must not make a wait longer than any that is given. */
-  function forbiddenFor(): number {
-    const rest = forbiddenUntil - Date.now();
-    return rest > longestWait ? 0 : rest;
-  }
+  const forbiddenFor = () => Math.max(forbiddenUntil - clock(), 0);
 
   function check(): Promise<void> {
     if (underWay) return underWay;
@@ -94,14 +116,16 @@ export function createFeed(
       Math.min(interval * 2 ** Math.max(failures - 1, 0), longestPause) * (0.9 + 0.2 * Math.random());
     // The check comes a little later than the forge allows, so that not all instances ask in the same second.
     const allowed = forbiddenFor() + minute * Math.random();
+    const delay = Math.max(pause, allowed);
+    due = clock() + delay;
     clearTimeout(timer);
-    timer = setTimeout(tick, Math.max(pause, allowed));
+    timer = setTimeout(tick, delay);
     timer.unref();
   }
 
   function tick(): void {
     void check();
-    // No check began: it is still forbidden, for example because the clock was set back.
+    // No check began: it is still forbidden.
     if (!underWay) schedule();
   }
 
@@ -112,12 +136,20 @@ export function createFeed(
     get checkedAt() {
       return checkedAt;
     },
+    get failure() {
+      if (failure === null) return null;
+      const nextCheckAt = new Date(Date.now() + Math.max((due ?? 0) - clock(), 0)).toISOString();
+      return { message: failure, nextCheckAt };
+    },
     start() {
       if (started) return;
       started = true;
       tick();
     },
     check,
+    lookFor(wanted) {
+      if (checkedAt !== null && newestOn(wanted, answer?.releases ?? []) === null) void check();
+    },
     close() {
       closing.abort();
       clearTimeout(timer);

@@ -10,7 +10,7 @@ import { LagWatch } from './offer/lag.ts';
 import { goalFor, type OfferFacts, offer } from './offer/offer.ts';
 import { HomeNotFound } from './place/home.ts';
 import { type Surroundings, SurroundingsCache } from './place/surroundings.ts';
-import { isUnderWay, ownerOf } from './place/updater-container.ts';
+import { describeForeign, isUnderWay } from './place/updater-container.ts';
 import { launch } from './run/launch.ts';
 import { RunKeeper } from './run/run-keeper.ts';
 import { RunRecord } from './run/run-record.ts';
@@ -42,7 +42,10 @@ export class Updates implements UpdateService {
     this.#lag = new LagWatch(this.#engine, settings, () => this.#outlook.home());
     this.#feed =
       settings.feed &&
-      createFeed(settings.feed, settings.log, () => void this.#lag.look(this.#keeper.record?.run));
+      createFeed(settings.feed, settings.log, {
+        channel: () => this.#outlook.channel,
+        onCheck: () => void this.#lag.look(this.#keeper.record?.run),
+      });
   }
 
   get version(): string {
@@ -114,7 +117,9 @@ export class Updates implements UpdateService {
   async setChannel(channel: Channel): Promise<Status> {
     await this.#settings.channel.write(channel);
     this.#outlook.forget();
-    return this.status();
+    const status = await this.status();
+    this.#feed?.lookFor(channel);
+    return status;
   }
 
   async record(): Promise<RunRecord | null> {
@@ -184,10 +189,7 @@ export class Updates implements UpdateService {
     if (run)
       return { message: `an update to ${run.to ?? 'the newest release'} is running`, since: run.startedAt };
     if (!updater || updater.isOurs || !isUnderWay(updater.container)) return null;
-    return {
-      message: `an update of another instance is running on this engine: ${ownerOf(updater.container)}`,
-      since: new Date(updater.container.createdAt).toISOString(),
-    };
+    return describeForeign(updater.container);
   }
 
   /** A run that somebody else has started: by hand, or by another server of this instance. */

@@ -15,6 +15,8 @@ export interface Release {
   notes: string | null;
   /** ISO 8601. */
   publishedAt: string | null;
+  /** The oldest version that it can be updated from, `v1.5.0`, where the feed says so. */
+  requires?: string;
 }
 
 /** The channel that a release is published on; null for a tag of another shape, which is offered nowhere. */
@@ -24,24 +26,24 @@ export function channelOf(version: string): Channel | null {
   return tag.version.includes('-') ? 'canary' : 'stable';
 }
 
-// The newest release is asked for with every status, and the lists change once in ten minutes: so it is remembered.
-const found = new WeakMap<readonly Release[], Partial<Record<Channel, Release | null>>>();
+// Releases are asked for with every status, and the lists change once in ten minutes: so the order is remembered.
+const ordered = new WeakMap<readonly Release[], Partial<Record<Channel, readonly Release[]>>>();
 
 /**
- * The newest release of a channel, by precedence and not by date: an old line may get its fix late. A list must not be
- * changed in place once it was given.
+ * The releases of a channel, newest first, by precedence and not by date: an old line may get its fix late. A list must
+ * not be changed in place once it was given.
  */
-export function newestOn(channel: Channel, releases: readonly Release[]): Release | null {
-  const known = found.get(releases) ?? {};
-  found.set(releases, known);
+export function releasesOn(channel: Channel, releases: readonly Release[]): readonly Release[] {
+  const known = ordered.get(releases) ?? {};
+  ordered.set(releases, known);
   known[channel] ??= releases
     .filter(({ version }) => channelOf(version) === channel)
-    .reduce<Release | null>(
-      (best, release) =>
-        best !== null && compareVersions(best.version, release.version) >= 0 ? best : release,
-      null,
-    );
+    .toSorted((a, b) => compareVersions(b.version, a.version));
   return known[channel];
+}
+
+export function newestOn(channel: Channel, releases: readonly Release[]): Release | null {
+  return releasesOn(channel, releases)[0] ?? null;
 }
 
 /**

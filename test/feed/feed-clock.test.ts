@@ -17,12 +17,10 @@ beforeEach(async () => {
   forge.publish('v1.5.0');
   log.length = 0;
   checks = 0;
-  feed = createFeed(
-    { url: forge.address('gitHub') },
-    (entry) => log.push(entry),
-    () => checks++,
-  );
-  vi.useFakeTimers({ now, toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  feed = createFeed({ url: forge.address('static') }, (entry) => log.push(entry), {
+    onCheck: () => checks++,
+  });
+  vi.useFakeTimers({ now, toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
   timers = vi.spyOn(globalThis, 'setTimeout');
 });
 afterEach(async () => {
@@ -37,9 +35,9 @@ const pauses = () => timers.mock.calls.map(([, delay]) => delay ?? 0).filter((de
 
 /** Until so many checks have ended, and the next is set. */
 async function ended(count: number): Promise<void> {
-  const end = performance.now() + 10_000;
+  const end = process.hrtime.bigint() + 10_000_000_000n;
   while (pauses().length < count) {
-    if (performance.now() > end) throw new Error(`${pauses().length} checks of ${count} have ended`);
+    if (process.hrtime.bigint() > end) throw new Error(`${pauses().length} checks of ${count} have ended`);
     await new Promise((resolve) => setImmediate(resolve));
   }
   expect(pauses()).toHaveLength(count);
@@ -208,17 +206,73 @@ describe('a rate limit', () => {
     expect(forge.seen).toHaveLength(3);
   });
 
-  it('does not last longer for a clock that was set back, and the timer goes on', async () => {
+  it.each([
+    ['back', -400 * 24 * 60],
+    ['forward', 400 * 24 * 60],
+  ])('lasts as long with a clock that is set %s meanwhile', async (_, minutes) => {
     forge.next(limited(3600));
     feed.start();
     await ended(1);
-    vi.setSystemTime(now - 30 * minute);
-    await vi.advanceTimersByTimeAsync(61 * minute);
-    // An hour has passed, and the clock says that half of it is still to come.
+    vi.setSystemTime(now + minutes * minute);
+    await feed.check();
+    await vi.advanceTimersByTimeAsync(60 * minute - 1);
+    await feed.check();
     expect(forge.seen).toHaveLength(1);
-    expect(vi.getTimerCount()).toBe(1);
-    vi.setSystemTime(now - 400 * 24 * 60 * minute);
+    await vi.advanceTimersByTimeAsync(1);
     await feed.check();
     expect(forge.seen).toHaveLength(2);
+    expect(feed.failure).toBeNull();
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['Retry-After', { 'retry-after': new Date(now + 30 * minute).toUTCString() }],
+    ['GitHub', { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String((now + 30 * minute) / 1000) }],
+  ])('to a moment is reckoned by the clock of the forge: %s', async (_, headers) => {
+    // The server's own clock is a day behind.
+    vi.setSystemTime(now - 24 * 60 * minute);
+    forge.next(json(429, {}, { ...headers, date: new Date(now).toUTCString() }));
+    feed.start();
+    await ended(1);
+    await vi.advanceTimersByTimeAsync(30 * minute - 1);
+    await feed.check();
+    expect(forge.seen).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    await feed.check();
+    expect(forge.seen).toHaveLength(2);
+  });
+});
+
+describe('why a check failed', () => {
+  const failure = (why: string, inMinutes: number) => ({
+    message: `the releases at ${new URL(forge.origin).host} cannot be read: ${why}`,
+    nextCheckAt: new Date(Date.now() + inMinutes * minute).toISOString(),
+  });
+
+  it('is told with the time of the next check, until one succeeds', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    feed.start();
+    await ended(1);
+    expect(feed.failure).toBeNull();
+    forge.next(json(500, {}), json(404, {}));
+    await nextCheck();
+    expect(feed.failure).toEqual(failure('it answers 500', 10));
+    await vi.advanceTimersByTimeAsync(3 * minute);
+    expect(feed.failure).toEqual(failure('it answers 500', 7));
+    // Whoever reckons from what the server's clock says now comes to the same moment.
+    vi.setSystemTime(now - 24 * 60 * minute);
+    expect(feed.failure).toEqual(failure('it answers 500', 7));
+    await vi.advanceTimersByTimeAsync(7 * minute);
+    await ended(3);
+    expect(feed.failure).toEqual(failure('it answers 404', 20));
+    await nextCheck();
+    expect(feed.failure).toBeNull();
+  });
+
+  it('names the end of a rate limit', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    forge.next(limited(3600));
+    feed.start();
+    await ended(1);
+    expect(feed.failure).toEqual(failure('it answers 429', 60.5));
   });
 });

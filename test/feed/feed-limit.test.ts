@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { waitAfter } from '../../src/feed/feed-limit.ts';
 
 const now = Date.UTC(2026, 10, 21, 10, 0, 0);
+const clock = 'Sat, 21 Nov 2026 10:10:00 GMT';
 const at = (seconds: number) => String(now / 1000 + seconds);
 
 describe('waitAfter', () => {
@@ -46,6 +47,16 @@ describe('waitAfter', () => {
     ],
     ['a success', 200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(1800) }, null],
     ['not found', 404, { 'retry-after': '120' }, null],
+    // Of a forge whose clock is ten minutes ahead.
+    ['a date by its own clock', 429, { date: clock, 'retry-after': 'Sat, 21 Nov 2026 10:15:00 GMT' }, 300],
+    [
+      'a reset by its own clock',
+      403,
+      { date: clock, 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(900) },
+      300,
+    ],
+    ['seconds, whatever the date', 429, { date: clock, 'retry-after': '120' }, 120],
+    ['a date that is none', 429, { date: 'now', 'retry-after': 'Sat, 21 Nov 2026 10:05:00 GMT' }, 300],
   ])('%s (%i)', (_, status, headers, seconds) => {
     const wait = waitAfter({ status, headers: new Headers(headers) });
     expect(wait === null ? null : wait / 1000).toBe(seconds);

@@ -160,6 +160,22 @@ describe('releasesOf', () => {
     expect(releasesOf([{ releases: [{ version: 'v1.5.0', publishedAt }] }])[0]?.publishedAt).toBe(expected);
   });
 
+  it.each<[unknown, string | undefined]>([
+    ['v1.5.0', 'v1.5.0'],
+    ['v1.6.0-canary.3', 'v1.6.0-canary.3'],
+    ['1.5.0', undefined],
+    ['>=1.5', undefined],
+    ['latest', undefined],
+    ['', undefined],
+    [null, undefined],
+  ])('takes what a static file says of the oldest version, %j, as %j', (requires, expected) => {
+    expect(releasesOf([{ releases: [{ version: 'v2.0.0', requires }] }])[0]?.requires).toBe(expected);
+  });
+
+  it('takes no such word from a forge', () => {
+    expect(releasesOf([[gitHub('v2.0.0', { requires: 'v1.5.0' })]])[0]).not.toHaveProperty('requires');
+  });
+
   it('cuts notes that are too long, and never a character in two', () => {
     const notesOf = (body: string | null) => releasesOf([[gitHub('v1.5.0', { body })]])[0]?.notes;
     expect(notesOf('x'.repeat(65_537))).toBe('x'.repeat(65_536));

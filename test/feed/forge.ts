@@ -11,6 +11,10 @@ export interface Published {
   prerelease?: boolean;
   /** GitLab's word for a date to come. */
   upcoming?: boolean;
+  /** Of a static file. */
+  requires?: string;
+  /** Bytes of assets that an entry tells of, which a list has for each of them. */
+  assets?: number;
 }
 
 /** What a forge saw of a request, and what it sent. */
@@ -33,8 +37,14 @@ const apis = {
   gitHub: {
     path: '/repos/acme/svc/releases',
     size: 'per_page',
+    most: 100,
+    latest: 'latest',
     etag: true,
-    entry: (origin: string, { tag, notes, draft, prerelease, publishedAt }: Published, id: number) => ({
+    entry: (
+      origin: string,
+      { tag, notes, draft, prerelease, publishedAt, assets }: Published,
+      id: number,
+    ) => ({
       url: `${origin}/repos/acme/svc/releases/${id}`,
       html_url: `${origin}/acme/svc/releases/tag/${tag}`,
       id,
@@ -47,7 +57,7 @@ const apis = {
       prerelease: prerelease ?? false,
       created_at: date,
       published_at: draft ? null : (publishedAt ?? date),
-      assets: [],
+      assets: [{ name: 'x'.repeat(assets ?? 0) }],
       tarball_url: `${origin}/repos/acme/svc/tarball/${tag}`,
       body: notes ?? '',
     }),
@@ -55,8 +65,14 @@ const apis = {
   gitea: {
     path: '/api/v1/repos/acme/svc/releases',
     size: 'limit',
+    most: 50,
+    latest: 'latest',
     etag: false,
-    entry: (origin: string, { tag, notes, draft, prerelease, publishedAt }: Published, id: number) => ({
+    entry: (
+      origin: string,
+      { tag, notes, draft, prerelease, publishedAt, assets }: Published,
+      id: number,
+    ) => ({
       id,
       tag_name: tag,
       target_commitish: 'main',
@@ -69,14 +85,16 @@ const apis = {
       created_at: date,
       published_at: publishedAt ?? date,
       author: { id: 7, login: 'robot', is_admin: false },
-      assets: [],
+      assets: [{ name: 'x'.repeat(assets ?? 0) }],
     }),
   },
   gitLab: {
     path: '/api/v4/projects/acme%2Fsvc/releases',
     size: 'per_page',
+    most: 100,
+    latest: 'permalink/latest',
     etag: true,
-    entry: (origin: string, { tag, notes, upcoming, publishedAt }: Published) => ({
+    entry: (origin: string, { tag, notes, upcoming, publishedAt, assets }: Published) => ({
       tag_name: tag,
       description: notes ?? null,
       name: tag,
@@ -86,17 +104,25 @@ const apis = {
       commit: { id: 'f8d3d94cbd347e924aa7b715845e439d00e80ca4', title: 'A title' },
       upcoming_release: upcoming ?? false,
       evidences: [],
-      assets: { count: 0, sources: [], links: [] },
+      assets: { count: 0, sources: [], links: [{ name: 'x'.repeat(assets ?? 0) }] },
       _links: { self: `${origin}/acme/svc/-/releases/${tag}` },
     }),
   },
 } as const;
 
 export type Api = keyof typeof apis | 'static';
+interface Named {
+  api: (typeof apis)[keyof typeof apis];
+  /** What stands behind the path of the list. */
+  name: string;
+}
 
 /** The status lines, headers and bytes of GitHub, Gitea, GitLab and a static file, over one list of releases. */
 export async function startForge() {
   let published: readonly Published[] = [];
+  let most: number | null = null;
+  let rootUrl: string | null = null;
+  let linked = true;
   const seen: Seen[] = [];
   const replies: Reply[] = [];
 
@@ -111,47 +137,73 @@ export async function startForge() {
     seen.push(entry);
     count(response, entry);
     const reply = replies.shift() ?? serve;
+    response.setHeader('date', new Date().toUTCString());
     reply(request, response);
   });
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '', origin);
-    const api = Object.values(apis).find(({ path }) => path === url.pathname);
+    const api = Object.values(apis).find(
+      ({ path }) => url.pathname === path || url.pathname.startsWith(`${path}/`),
+    );
     if (!api) {
       const other = url.pathname === '/releases.json' ? serveFile : json(404, { message: 'Not Found' });
       other(request, response);
       return;
     }
-    const size = Number(url.searchParams.get(api.size) ?? 30);
+    response.setHeader('content-type', 'application/json; charset=utf-8');
+    if (url.pathname !== api.path) {
+      const reply = one({ api, name: url.pathname.slice(api.path.length + 1) });
+      reply(request, response);
+      return;
+    }
+    // A number that is too large is taken for the largest, and written into the links all the same.
+    const asked = Number(url.searchParams.get(api.size) ?? 30);
+    const size = Math.min(asked, most ?? api.most);
     const page = Number(url.searchParams.get('page') ?? 1);
     const body = JSON.stringify(
       published.slice((page - 1) * size, page * size).map((release, i) => api.entry(origin, release, i + 1)),
     );
     const last = Math.max(1, Math.ceil(published.length / size));
     const link = (to: number, rel: string) =>
-      `<${origin}${url.pathname}?page=${to}&${api.size}=${size}>; rel="${rel}"`;
+      `<${rootUrl ?? origin}${url.pathname}?page=${to}&${api.size}=${asked}>; rel="${rel}"`;
     const links = [
       ...(page > 1 ? [link(page - 1, 'prev')] : []),
       ...(page < last ? [link(page + 1, 'next'), link(last, 'last')] : []),
       ...(page > 1 ? [link(1, 'first')] : []),
     ];
-    response.setHeader('content-type', 'application/json; charset=utf-8');
-    if (links.length > 0) response.setHeader('link', links.join(', '));
-    if (api.etag) response.setHeader('etag', `W/"${createHash('sha256').update(body).digest('hex')}"`);
-    conditional(request, response, body);
+    if (links.length > 0 && linked) response.setHeader('link', links.join(', '));
+    if (api === apis.gitLab) response.setHeader('x-next-page', page < last ? String(page + 1) : '');
+    conditional(request, response, { body, etag: api.etag });
+  }
+
+  /** One release by its tag, or the one that the forge calls the latest: the first of the list. */
+  function one({ api, name }: Named): Reply {
+    const isGitLab = api === apis.gitLab;
+    const found = published.find(({ tag, draft, prerelease, upcoming }) => {
+      if (isGitLab) return name === api.latest ? upcoming !== true : tag === decodeURIComponent(name);
+      return name === api.latest && draft !== true && prerelease !== true;
+    });
+    if (!found) return json(404, { message: '404 Not Found' });
+    // https://docs.gitlab.com/api/releases: it leads to the release of the tag.
+    if (isGitLab && name === api.latest)
+      return text(302, '', { location: `${api.path}/${encodeURIComponent(found.tag)}` });
+    const body = JSON.stringify(api.entry(origin, found, 1));
+    return (request, response) => conditional(request, response, { body, etag: api.etag });
   }
 
   function serveFile(request: IncomingMessage, response: ServerResponse): void {
-    const releases = published.map(({ tag, notes, publishedAt }) => ({
+    const releases = published.map(({ tag, notes, publishedAt, requires }) => ({
       version: tag,
       url: `${origin}/notes/${tag}`,
       notes,
       publishedAt,
+      requires,
     }));
     // As from a plain file server: a time, and no tag.
     response.setHeader('last-modified', modified);
     response.setHeader('content-type', 'application/json');
-    conditional(request, response, JSON.stringify({ releases }));
+    conditional(request, response, { body: JSON.stringify({ releases }), etag: false });
   }
 
   let modified = 'Fri, 20 Nov 2026 08:30:00 GMT';
@@ -165,6 +217,12 @@ export async function startForge() {
     publish(...releases: readonly (Published | string)[]) {
       published = releases.map((release) => (typeof release === 'string' ? { tag: release } : release));
       modified = new Date(Date.parse(modified) + 1000).toUTCString();
+    },
+    /** As its operator has set it up: the most releases to a page, its own address in links, whether there are any. */
+    configure(settings: { most?: number; rootUrl?: string; links?: boolean }) {
+      most = settings.most ?? null;
+      rootUrl = settings.rootUrl ?? null;
+      linked = settings.links ?? true;
     },
     /** What the next requests get, in this order, instead of the releases. */
     next(...some: readonly Reply[]) {
@@ -205,7 +263,13 @@ export const endless =
     more();
   };
 
-function conditional(request: IncomingMessage, response: ServerResponse, body: string): void {
+interface Body {
+  body: string;
+  etag: boolean;
+}
+
+function conditional(request: IncomingMessage, response: ServerResponse, { body, etag: named }: Body): void {
+  if (named) response.setHeader('etag', `W/"${createHash('sha256').update(body).digest('hex')}"`);
   const etag = response.getHeader('etag');
   const same =
     etag !== undefined

@@ -24,6 +24,7 @@ export class SurroundingsCache {
   #home: Home | null = null;
   #last: { at: number; seen: Surroundings } | null = null;
   #looking: Promise<Surroundings> | null = null;
+  #channel: Channel = 'stable';
 
   constructor(engine: EngineSocket, settings: Settings) {
     this.#engine = engine;
@@ -36,6 +37,11 @@ export class SurroundingsCache {
     return this.#home;
   }
 
+  /** The channel that was seen last. */
+  get channel(): Channel {
+    return this.#channel;
+  }
+
   /** Looks now, and sees nothing from before. */
   async look(): Promise<Surroundings> {
     const [place, jobs, stored] = await Promise.all([
@@ -44,6 +50,7 @@ export class SurroundingsCache {
       this.#settings.channel.read(),
     ]);
     const seen: Surroundings = { ...place, jobs, channel: isChannel(stored) ? stored : 'stable' };
+    this.#channel = seen.channel;
     this.#last = { at: Date.now(), seen };
     return seen;
   }

@@ -108,6 +108,14 @@ export function isUnderWay(container: ContainerDetails, now = Date.now()): boole
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
+/** What stands in the way where another instance's updater is at work under the same name. */
+export function describeForeign(container: ContainerDetails): { message: string; since: string } {
+  return {
+    message: `an update of another instance is running on this engine: ${ownerOf(container)}`,
+    since: new Date(container.createdAt).toISOString(),
+  };
+}
+
 /** What a container tells of its run. One that was started by hand tells less. */
 export function originOf(container: ContainerDetails): RunOrigin {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
