@@ -3,8 +3,8 @@ import { createHandler } from './http/handler.ts';
 import { Updates } from './updates.ts';
 
 export type { Channel, Release } from '../release/channel.ts';
-export type { ReasonCode } from '../wire/codes.ts';
-export type { Reason, Run, Status } from '../wire/status.ts';
+export type { ReasonCode, UpToDateCode } from '../wire/codes.ts';
+export type { FeedProblem, NextRelease, Reason, Run, Status, UpToDate } from '../wire/status.ts';
 export type {
   Caller,
   ChannelStore,

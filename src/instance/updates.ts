@@ -7,7 +7,7 @@ import type { Settings } from './contract/options.ts';
 import type { UpdateService } from './http/update-service.ts';
 import { findReason } from './offer/find-reason.ts';
 import { LagWatch } from './offer/lag.ts';
-import { goalFor, type OfferFacts, offer } from './offer/offer.ts';
+import { goalFor, type OfferFacts, offer, toldOffer } from './offer/offer.ts';
 import { HomeNotFound } from './place/home.ts';
 import { type Surroundings, SurroundingsCache } from './place/surroundings.ts';
 import { describeForeign, isUnderWay } from './place/updater-container.ts';
@@ -86,24 +86,23 @@ export class Updates implements UpdateService {
   }
 
   async status({ refresh = false }: { refresh?: boolean } = {}): Promise<Status> {
-    if (refresh && Date.now() - this.#refreshedAt >= refreshPauseMs) {
-      this.#refreshedAt = Date.now();
+    if (refresh && performance.now() - this.#refreshedAt >= refreshPauseMs) {
+      this.#refreshedAt = performance.now();
       await Promise.all([this.#feed?.check(), this.#outlook.look()]);
       await this.#lag.look(this.#keeper.record?.run);
     }
     const seen = await this.#outlook.recent();
     this.#notice(seen);
-    const { channel } = seen;
-    const { latest, upToDate } = offer(await this.#known(channel));
-    const reason = this.#reason(seen, upToDate);
+    const offered = offer(await this.#known(seen.channel));
+    const reason = this.#reason(seen, offered.upToDate?.message ?? null);
     return {
       version: this.version,
-      channel,
-      latest,
-      updateAvailable: upToDate === null,
+      channel: seen.channel,
+      ...toldOffer(offered, this.version),
       canUpdate: reason === null,
       reason,
       checkedAt: this.#feed?.checkedAt?.toISOString() ?? null,
+      feedError: this.#feed?.failure ?? null,
       run: this.#keeper.record?.run ?? null,
     };
   }
@@ -207,6 +206,7 @@ export class Updates implements UpdateService {
       releases: this.#feed?.releases ?? null,
       checkedAt: this.#feed?.checkedAt ?? null,
       lag,
+      step: this.#keeper.record?.refusedStep ?? null,
     };
   }
 

@@ -36,3 +36,24 @@ export type PhaseWord = (typeof phaseWords)[number];
 /** The states of a run, in order: it moves forward only. */
 export const runStates = ['launching', ...phaseWords, ...endStates] as const;
 export type RunState = (typeof runStates)[number];
+
+/** Why nothing is offered. */
+export const upToDateCodes = [
+  /** The newest release of the channel runs. */
+  'newest',
+  /** What runs is ahead of the channel. */
+  'ahead',
+  /** The releases have not been read yet. */
+  'unread',
+  /** Nobody asks for releases. */
+  'off',
+  /** Nothing is published on the channel. */
+  'none',
+  /** The tag that the instance follows has not moved to it yet. */
+  'lags',
+  /** What runs is no release. */
+  'unknown-version',
+  /** Another release has to come first, and is not known. */
+  'upgrade-step',
+] as const;
+export type UpToDateCode = (typeof upToDateCodes)[number];

@@ -1,4 +1,4 @@
-import type { EndState, PhaseWord, ReasonCode, RunState } from './codes.ts';
+import type { EndState, PhaseWord, ReasonCode, RunState, UpToDateCode } from './codes.ts';
 
 /** Why an update may not start now. */
 export interface Reason {
@@ -18,6 +18,27 @@ export interface PublishedRelease {
   notes: string | null;
   /** ISO 8601. */
   publishedAt: string | null;
+}
+
+/** What an update goes to now. */
+export interface NextRelease {
+  version: string;
+  /** The first number is another than that of what runs. */
+  major: boolean;
+}
+
+/** Why nothing is offered. */
+export interface UpToDate {
+  code: UpToDateCode;
+  /** One sentence for people. */
+  message: string;
+}
+
+/** Why the last look at the releases failed. */
+export interface FeedProblem {
+  message: string;
+  /** ISO 8601. */
+  nextCheckAt: string;
 }
 
 /** The current update, or the last one. Times are ISO 8601 in UTC. */
@@ -46,10 +67,16 @@ export interface Status {
   version: string;
   channel: 'stable' | 'canary';
   latest: PublishedRelease | null;
+  /** `latest`, or the stepping release that has to come before it. */
+  next: NextRelease | null;
+  /** Null where there is a `next`. */
+  upToDate: UpToDate | null;
   updateAvailable: boolean;
   canUpdate: boolean;
   reason: Reason | null;
   /** When the releases were last read. */
   checkedAt: string | null;
+  /** Null where the last look at them succeeded. */
+  feedError: FeedProblem | null;
   run: Run | null;
 }

@@ -2,8 +2,16 @@ import * as z from 'zod/mini';
 import { phases } from '../../progress/event.ts';
 import { channelOf, channels } from '../../release/channel.ts';
 import { parseTarget } from '../../release/tag.ts';
-import { endStates, phaseWords, reasonCodes, runStates } from '../../wire/codes.ts';
-import type { PublishedRelease, Reason, Run, Status } from '../../wire/status.ts';
+import { endStates, phaseWords, reasonCodes, runStates, upToDateCodes } from '../../wire/codes.ts';
+import type {
+  FeedProblem,
+  NextRelease,
+  PublishedRelease,
+  Reason,
+  Run,
+  Status,
+  UpToDate,
+} from '../../wire/status.ts';
 
 /** What OpenAPI says of a schema. */
 interface About {
@@ -43,6 +51,36 @@ export const releaseSchema = about(
   { id: 'Release' },
 ) satisfies z.ZodMiniType<PublishedRelease>;
 
+export const nextSchema = about(
+  z.object({
+    version: z.string(),
+    major: about(z.boolean(), 'The first number is another than that of what runs'),
+  }),
+  {
+    id: 'Next',
+    description: 'What an update goes to now: `latest`, or the stepping release that has to come before it',
+  },
+) satisfies z.ZodMiniType<NextRelease>;
+
+export const upToDateSchema = about(
+  z.object({
+    code: z.enum(upToDateCodes),
+    message: about(z.string(), 'One sentence for people'),
+  }),
+  { id: 'UpToDate', description: 'Why nothing is offered' },
+) satisfies z.ZodMiniType<UpToDate>;
+
+export const feedErrorSchema = about(
+  z.object({
+    message: z.string(),
+    nextCheckAt: about(time, 'When the releases are read again'),
+  }),
+  {
+    id: 'FeedError',
+    description: 'Why the releases could not be read the last time; what was read before stays',
+  },
+) satisfies z.ZodMiniType<FeedProblem>;
+
 export const runSchema = about(
   z.object({
     id: z.string(),
@@ -69,10 +107,13 @@ export const statusSchema = about(
     version: about(z.string(), 'What runs'),
     channel: z.enum(channels),
     latest: about(z.nullable(releaseSchema), 'The newest release of the channel, where one is known'),
-    updateAvailable: z.boolean(),
+    next: z.nullable(nextSchema),
+    upToDate: about(z.nullable(upToDateSchema), 'Null where there is a `next`'),
+    updateAvailable: about(z.boolean(), 'Whether there is a `next`'),
     canUpdate: about(z.boolean(), 'Whether an update may start now'),
     reason: about(z.nullable(reasonSchema), 'Why it may not'),
     checkedAt: about(z.nullable(time), 'When the releases were last read'),
+    feedError: z.nullable(feedErrorSchema),
     run: z.nullable(runSchema),
   }),
   { id: 'Status' },
@@ -106,7 +147,7 @@ export const startSchema = about(
   z.strictObject({
     target: about(
       z.optional(target),
-      'vX.Y.Z or canary; a vX.Y.Z-canary.N means canary. Left out: the newest of the channel',
+      'vX.Y.Z or canary; a vX.Y.Z-canary.N means canary. Left out: `next` of the status',
     ),
   }),
   { id: 'Start' },

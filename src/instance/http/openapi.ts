@@ -104,7 +104,7 @@ const startUpdate = {
   summary: 'Starts an update',
   requestBody: {
     required: false,
-    description: 'Left out, the update is to the newest release of the channel.',
+    description: 'Left out, the update is to `next` of the status.',
     content: json('Start'),
   },
   responses: {

@@ -8,7 +8,7 @@ export interface UpdateService {
   readonly version: string;
   /** From memory, unless it is asked to look again. */
   status(options?: { refresh?: boolean }): Promise<Status>;
-  /** Starts an update, to the newest of the channel where no target is named. A target is `vX.Y.Z` or `canary`. */
+  /** Starts an update, to what is offered where no target is named. A target is `vX.Y.Z` or `canary`. */
   start(target: string | null): Promise<{ run: Run } | { reason: Reason }>;
   setChannel(channel: Channel): Promise<Status>;
   /** The current run or the last one; null where there has been none. */

@@ -6,6 +6,10 @@ import {
   type Release,
   targetFor,
 } from '../../release/channel.ts';
+import { isMajorChange } from '../../release/order.ts';
+import type { UpToDateCode } from '../../wire/codes.ts';
+import type { Status, UpToDate } from '../../wire/status.ts';
+import { nextRelease, type RefusedStep } from './stepping.ts';
 
 /** What an offer is made from. */
 export interface OfferFacts {
@@ -18,14 +22,19 @@ export interface OfferFacts {
   checkedAt: Date | null;
   /** A release that the instance's tag did not reach the last time. */
   lag: { version: string; reference: string } | null;
+  /** What the last update was refused for. */
+  step: RefusedStep | null;
 }
 
-export interface Offer {
-  /** The newest release of the channel. */
-  latest: Release | null;
-  /** Why it is not offered, for people; null where it is. */
-  upToDate: string | null;
-}
+/** There is either something to update to, or a reason why not. */
+export type Offer =
+  | { latest: Release; next: Release; upToDate: null }
+  | {
+      /** The newest release of the channel. */
+      latest: Release | null;
+      next: null;
+      upToDate: UpToDate;
+    };
 
 /** What an update moves to. */
 export interface Goal {
@@ -35,10 +44,56 @@ export interface Goal {
   to: string;
 }
 
-/** What an instance is offered (docs/contract.md 8.5). */
+/** What an instance is offered (docs/contract.md 8.5 and docs/contract.md 8.17). */
 export function offer(known: OfferFacts): Offer {
-  const latest = known.releases === null ? null : newestOn(known.channel, known.releases);
-  return { latest, upToDate: whyNot(latest, known) };
+  const { version, channel, releases, checkedAt, lag, step } = known;
+  const latest = releases === null ? null : newestOn(channel, releases);
+  const none = (code: UpToDateCode, message: string): Offer => ({
+    latest,
+    next: null,
+    upToDate: { code, message },
+  });
+  if (releases === null) return none('off', 'no release is known: the feed is switched off');
+  if (checkedAt === null) return none('unread', 'no release is known: the feed has not been read yet');
+  if (latest === null) return none('none', `no release is published on the channel ${channel}`);
+  if (channelOf(version) === null)
+    return none('unknown-version', `what is newer than ${version} cannot be told: it is no release`);
+  if (latest.version === version)
+    return none('newest', `${version} is the newest release of the channel ${channel}`);
+  if (!isAhead(latest.version, version))
+    return none(
+      'ahead',
+      `${version} is ahead of ${latest.version}, the newest release of the channel ${channel}`,
+    );
+  const next = nextRelease(latest, { version, releases, step });
+  if (next === null) {
+    const first = step?.first ?? latest.requires ?? 'another release';
+    return none(
+      'upgrade-step',
+      `${latest.version} is published, but ${first} has to come first, and no way there is known`,
+    );
+  }
+  if (lag?.version === next.version)
+    return none('lags', `${lag.version} is published, but ${lag.reference} does not lead to it yet`);
+  return { latest, next, upToDate: null };
+}
+
+/** An offer as it is told. */
+export function toldOffer(
+  { latest, next, upToDate }: Offer,
+  version: string,
+): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable'> {
+  return {
+    latest: latest && {
+      version: latest.version,
+      url: latest.url,
+      notes: latest.notes,
+      publishedAt: latest.publishedAt,
+    },
+    next: next && { version: next.version, major: isMajorChange(version, next.version) },
+    upToDate,
+    updateAvailable: next !== null,
+  };
 }
 
 /**
@@ -47,9 +102,10 @@ export function offer(known: OfferFacts): Offer {
  */
 export function goalFor(named: string | null, known: OfferFacts): Goal | { upToDate: string } {
   if (named === null) {
-    const { latest, upToDate } = offer(known);
-    if (latest === null || upToDate !== null) return { upToDate: upToDate ?? nothingKnown(known) };
-    return { target: targetFor(latest.version), to: latest.version };
+    const { next, upToDate } = offer(known);
+    return next === null
+      ? { upToDate: upToDate.message }
+      : { target: targetFor(next.version), to: next.version };
   }
   if (named === 'canary') {
     return { target: named, to: newestOn('canary', known.releases ?? [])?.version ?? named };
@@ -59,24 +115,4 @@ export function goalFor(named: string | null, known: OfferFacts): Goal | { upToD
     return { upToDate: `${named} is older than ${known.version}, which runs: there is no downgrade` };
   }
   return { target: named, to: named };
-}
-
-function whyNot(latest: Release | null, known: OfferFacts): string | null {
-  const { version, channel, lag } = known;
-  if (latest === null) return nothingKnown(known);
-  if (channelOf(version) === null) return `what is newer than ${version} cannot be told: it is no release`;
-  if (!isAhead(latest.version, version)) {
-    return latest.version === version
-      ? `${version} is the newest release of the channel ${channel}`
-      : `${version} is ahead of ${latest.version}, the newest release of the channel ${channel}`;
-  }
-  return lag?.version === latest.version
-    ? `${lag.version} is published, but ${lag.reference} does not lead to it yet`
-    : null;
-}
-
-function nothingKnown({ releases, checkedAt, channel }: OfferFacts): string {
-  if (releases === null) return 'no release is known: the feed is switched off';
-  if (checkedAt === null) return 'no release is known: the feed has not been read yet';
-  return `no release is published on the channel ${channel}`;
 }

@@ -17,6 +17,7 @@ export class RunRecord {
   #lines: ProgressEvent[] = [];
   #dropped = 0;
   #changes = 0;
+  #step: string | null = null;
   readonly #waiting = new Set<() => void>();
 
   constructor({ id, from, to, startedAt }: RunOrigin, message = 'launching the updater') {
@@ -43,6 +44,12 @@ export class RunRecord {
 
   get hasEnded(): boolean {
     return this.#run.outcome !== null;
+  }
+
+  /** What it went to, and what has to come first, where it was refused with `upgrade-step`. */
+  get refusedStep(): { version: string; first: string } | null {
+    const { to } = this.#run;
+    return to === null || this.#step === null ? null : { version: to, first: this.#step };
   }
 
   /** The number of the last line. */
@@ -90,7 +97,9 @@ export class RunRecord {
       this.#change({});
     } else if (outcome !== null) {
       const isGood = outcome === 'updated' || outcome === 'unchanged';
-      const { state = message, code = null, advice = null } = (isGood ? null : parseEnd(message)) ?? {};
+      const told = isGood ? null : parseEnd(message);
+      const { state = message, code = null, advice = null } = told ?? {};
+      this.#step = told?.step ?? null;
       // `usage` is a mistake in how the updater was launched: it has looked at nothing.
       this.end(outcome === 'usage' ? 'refused' : outcome, state, new Date(time), { code, advice });
     } else if (phase === 'done') {

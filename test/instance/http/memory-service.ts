@@ -64,10 +64,13 @@ export class MemoryService implements UpdateService {
         notes: '# Faster',
         publishedAt: '2026-11-20T08:00:00Z',
       },
+      next: { version: 'v1.5.0', major: false },
+      upToDate: null,
       updateAvailable: true,
       canUpdate: this.reason === null,
       reason: this.reason,
       checkedAt: '2026-11-21T10:40:00.000Z',
+      feedError: { message: 'the releases cannot be read', nextCheckAt: '2026-11-21T10:50:00.000Z' },
       run: this.run?.run ?? null,
     };
   }

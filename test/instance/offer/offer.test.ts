@@ -1,6 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { goalFor, type OfferFacts, offer } from '../../../src/instance/offer/offer.ts';
-import type { Channel, Release } from '../../../src/release/channel.ts';
+import { goalFor, type OfferFacts, offer, toldOffer } from '../../../src/instance/offer/offer.ts';
+import { type Channel, isAhead, type Release } from '../../../src/release/channel.ts';
+import { compareVersions } from '../../../src/release/order.ts';
+import type { UpToDateCode } from '../../../src/wire/codes.ts';
 
 const releases = (...versions: string[]): Release[] =>
   versions.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
@@ -11,7 +14,15 @@ function known(
   published: string[],
   more: Partial<OfferFacts> = {},
 ): OfferFacts {
-  return { version, channel, releases: releases(...published), checkedAt: new Date(0), lag: null, ...more };
+  return {
+    version,
+    channel,
+    releases: releases(...published),
+    checkedAt: new Date(0),
+    lag: null,
+    step: null,
+    ...more,
+  };
 }
 
 describe('what is offered, by channel and what runs', () => {
@@ -46,24 +57,32 @@ describe('what is offered, by channel and what runs', () => {
 });
 
 describe('why nothing is offered', () => {
-  it.each<[string, OfferFacts, RegExp]>([
-    ['the newest runs', known('v1.5.0', 'stable', ['v1.5.0']), /^v1\.5\.0 is the newest release/],
+  it.each<[UpToDateCode, string, OfferFacts, RegExp]>([
+    ['newest', 'the newest runs', known('v1.5.0', 'stable', ['v1.5.0']), /^v1\.5\.0 is the newest release/],
     [
+      'ahead',
       'a canary is ahead',
       known('v1.6.0-canary.9', 'stable', ['v1.5.0']),
       /^v1\.6\.0-canary\.9 is ahead of v1\.5\.0/,
     ],
     [
+      'lags',
       'the tag lags behind',
       known('v1.4.2', 'stable', ['v1.5.0'], { lag: { version: 'v1.5.0', reference: 'acme/svc:latest' } }),
       /acme\/svc:latest does not lead to it yet/,
     ],
-    ['no feed', known('v1.4.2', 'stable', [], { releases: null }), /switched off/],
-    ['not read yet', known('v1.4.2', 'stable', [], { checkedAt: null }), /not been read yet/],
-    ['nothing there', known('v1.4.2', 'canary', ['v1.5.0']), /no release is published on the channel canary/],
-    ['no release runs', known('main', 'stable', ['v1.5.0']), /cannot be told/],
-  ])('%s', (_, given, sentence) => {
-    expect(offer(given).upToDate).toMatch(sentence);
+    ['off', 'no feed', known('v1.4.2', 'stable', [], { releases: null }), /switched off/],
+    ['unread', 'not read yet', known('v1.4.2', 'stable', [], { checkedAt: null }), /not been read yet/],
+    [
+      'none',
+      'nothing there',
+      known('v1.4.2', 'canary', ['v1.5.0']),
+      /no release is published on the channel canary/,
+    ],
+    ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /cannot be told/],
+  ])('%s: %s', (code, _, given, sentence) => {
+    const message = expect.stringMatching(sentence);
+    expect(offer(given)).toMatchObject({ next: null, upToDate: { code, message } });
     expect(goalFor(null, given)).toEqual({ upToDate: expect.stringMatching(sentence) });
   });
 
@@ -92,5 +111,138 @@ describe('where a named target leads', () => {
       target: 'canary',
       to: 'v1.7.0-canary.3',
     });
+  });
+});
+
+describe('stepping releases', () => {
+  /** `v3.0.0<v2.8.0`: v3.0.0, which can be updated to from v2.8.0 on. */
+  const feed = (...words: string[]): Release[] =>
+    words.map((word) => {
+      const [version = '', requires] = word.split('<');
+      return { ...plain(version), ...(requires !== undefined && { requires }) };
+    });
+  const plain = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
+  const facts = (version: string, list: Release[], more: Partial<OfferFacts> = {}): OfferFacts => ({
+    ...known(version, 'stable', [], more),
+    releases: list,
+  });
+
+  const chain = [
+    'v3.1.0<v3.0.0',
+    'v3.0.0<v2.8.0',
+    'v2.9.0<v2.0.0',
+    'v2.8.0<v2.0.0',
+    'v2.0.0<v1.5.0',
+    'v1.5.0',
+    'v1.6.0',
+  ];
+  it.each<[string, string[], string | null, boolean]>([
+    // running, published, next, major
+    ['v3.0.0', chain, 'v3.1.0', false],
+    ['v3.0.5', chain, 'v3.1.0', false],
+    ['v2.9.0', chain, 'v3.0.0', true],
+    ['v2.8.0', chain, 'v3.0.0', true],
+    ['v2.0.0', chain, 'v2.9.0', false],
+    ['v1.6.0', chain, 'v2.0.0', true],
+    ['v1.4.0', chain, 'v1.6.0', false],
+    // A canary before the release that is required does not reach it; one after it does.
+    ['v2.8.0-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v2.8.0', false],
+    ['v2.8.1-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v3.0.0', true],
+    // What is required need not be there: whatever leads nearer is taken, and nothing where nothing does.
+    ['v1.0.0', ['v3.0.0<v2.8.0', 'v2.9.0'], 'v2.9.0', true],
+    ['v1.0.0', ['v3.0.0<v2.8.0', 'v1.1.0'], 'v1.1.0', false],
+    ['v1.1.0', ['v3.0.0<v2.8.0', 'v1.1.0'], null, false],
+    ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.8.0<v2.0.0', 'v1.0.0'], null, false],
+    // No canary is a step on the stable channel.
+    ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.9.0-canary.3'], null, false],
+  ])('from %s with %j: %s', (running, published, next, major) => {
+    const given = facts(running, feed(...published));
+    const found = offer(given);
+    expect(found.next?.version ?? null).toBe(next);
+    expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
+    const told = toldOffer(found, running);
+    expect(told.updateAvailable).toBe(next !== null);
+    expect(told.next).toEqual(next === null ? null : { version: next, major });
+    expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
+    const upToDate = expect.stringContaining('has to come first');
+    expect(goalFor(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
+  });
+
+  it('are stable ones on the channel canary, as a canary build cannot be gone to by its name', () => {
+    const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
+    const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
+    expect(offer(given).next?.version).toBe('v2.8.0');
+    expect(goalFor(null, given)).toEqual({ target: 'v2.8.0', to: 'v2.8.0' });
+    expect(goalFor(null, { ...given, version: 'v2.8.0' })).toEqual({
+      target: 'canary',
+      to: 'v3.0.0-canary.9',
+    });
+  });
+
+  it('are told without what only the offer goes by', () => {
+    const found = offer(facts('v2.8.0', feed('v3.0.0<v2.8.0')));
+    expect(toldOffer(found, 'v2.8.0').latest).toEqual(plain('v3.0.0'));
+  });
+
+  it.each<[string, string, string[], [to: string, first: string], string | null]>([
+    ['the one that was named', 'v2.6.0', ['v3.0.0', 'v2.9.0', 'v2.8.0'], ['v3.0.0', 'v2.8.0'], 'v2.8.0'],
+    ['nothing where the feed has not got it', 'v2.6.0', ['v3.0.0', 'v2.9.0'], ['v3.0.0', 'v2.8.0'], null],
+    ['until the feed changes', 'v2.6.0', ['v3.0.1', 'v3.0.0', 'v2.9.0'], ['v3.0.0', 'v2.8.0'], 'v3.0.1'],
+    ['the newest once it runs', 'v2.8.0', ['v3.0.0', 'v2.8.0'], ['v3.0.0', 'v2.8.0'], 'v3.0.0'],
+    [
+      'a step before the step',
+      'v2.0.0',
+      ['v3.0.0', 'v2.8.0<v2.5.0', 'v2.5.0'],
+      ['v3.0.0', 'v2.8.0'],
+      'v2.5.0',
+    ],
+    [
+      'nothing where the step itself led to another image',
+      'v2.6.0',
+      ['v3.0.0', 'v2.8.0'],
+      ['v2.8.0', 'v2.8.0'],
+      null,
+    ],
+  ])('after an update that was refused for one: %s', (_, running, published, [version, first], next) => {
+    const found = offer(facts(running, feed(...published), { step: { version, first } }));
+    expect(found.next?.version ?? null).toBe(next);
+    if (next === null)
+      expect(found.upToDate).toEqual({
+        code: 'upgrade-step',
+        message: expect.stringContaining(`${first} has to`),
+      });
+  });
+
+  it('may be named by a canary that was gone to by its floating tag', () => {
+    const list = feed('v3.0.0-canary.9', 'v2.8.0');
+    for (const version of ['canary', 'v3.0.0-canary.9']) {
+      const step = { version, first: 'v2.8.0' };
+      const given = { ...facts('v2.6.0', list, { step }), channel: 'canary' as const };
+      expect(offer(given).next?.version).toBe('v2.8.0');
+    }
+  });
+
+  it('are the highest releases that can be reached, whatever requires what', () => {
+    const version = fc.tuple(fc.nat(3), fc.nat(5)).map(([major, minor]) => `v${major}.${minor}.0`);
+    const published = fc.uniqueArray(
+      fc.record({ version, requires: fc.option(version, { nil: undefined }) }),
+      {
+        selector: (release) => release.version,
+        minLength: 1,
+      },
+    );
+    fc.assert(
+      fc.property(published, version, (entries, running) => {
+        const list = entries.map(({ version, requires }) => ({
+          ...plain(version),
+          ...(requires && { requires }),
+        }));
+        const found = offer(facts(running, list));
+        const isOpen = (release: Release) =>
+          isAhead(release.version, running) && (!release.requires || !isAhead(release.requires, running));
+        const open = list.filter(isOpen).map((release) => release.version);
+        expect(found.next?.version).toBe(open.toSorted(compareVersions).at(-1));
+      }),
+    );
   });
 });

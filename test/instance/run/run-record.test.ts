@@ -85,6 +85,15 @@ describe('the state of a run', () => {
     });
   });
 
+  it('keeps which release has to come first, and of which', () => {
+    const run = record();
+    expect(run.refusedStep).toBeNull();
+    const state = 'nothing was changed, v1.4.2 runs on; v1.4.9 has to come first';
+    run.add(line('done', `refused (upgrade-step): ${state}. Next: Go there first.`));
+    expect(run.run).toMatchObject({ state: 'refused', code: 'upgrade-step', to: 'v1.5.0' });
+    expect(run.refusedStep).toEqual({ version: 'v1.5.0', first: 'v1.4.9' });
+  });
+
   it.each([
     ['usage: nothing was looked at. Next: See --help.', 'refused', 'nothing was looked at', 'See --help.'],
     [

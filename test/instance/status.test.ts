@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createInstanceUpdates, type InstanceUpdates, type Status } from '../../src/instance/index.ts';
+import { type Api, type Forge, json, startForge } from '../feed/forge.ts';
+import { origin, path } from './http/ask.ts';
+import { plainOptions } from './place/details.ts';
+
+let forge: Forge;
+let updates: InstanceUpdates | undefined;
+
+beforeEach(async () => {
+  forge = await startForge();
+});
+afterEach(async () => {
+  await updates?.close();
+  await forge.close();
+});
+
+/** A server without an engine: what is published is told all the same. */
+function serverOf(api: Api | null, version = 'v1.4.2') {
+  let channel: 'stable' | 'canary' | null = null;
+  updates = createInstanceUpdates({
+    ...plainOptions,
+    version,
+    socketPath: '/nowhere/docker.sock',
+    feed: api && { url: forge.address(api) },
+    authorize: () => 'admin',
+    channel: {
+      read: () => channel,
+      write: (chosen) => {
+        channel = chosen;
+      },
+    },
+  });
+  return updates;
+}
+
+async function ask(server: InstanceUpdates, query = '', init: RequestInit = {}): Promise<Status> {
+  const answer = await server.handle(new Request(`${origin}${path}${query}`, init));
+  expect(answer.status).toBe(200);
+  return (await answer.json()) as Status;
+}
+const refreshed = (server: InstanceUpdates) => ask(server, '?refresh=1');
+const choose = (server: InstanceUpdates, channel: string) =>
+  ask(server, '/channel', {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ channel }),
+  });
+
+describe('the status', () => {
+  it('says what an update goes to now, and why nothing is offered', async () => {
+    const releases = [
+      { tag: 'v3.0.0', requires: 'v2.8.0' },
+      { tag: 'v2.8.0', requires: 'v2.0.0' },
+    ];
+    forge.publish(...releases, 'v2.0.0');
+    expect(await refreshed(serverOf('static'))).toMatchObject({
+      latest: { version: 'v3.0.0' },
+      next: { version: 'v2.0.0', major: true },
+      upToDate: null,
+      updateAvailable: true,
+      feedError: null,
+    });
+    forge.publish(...releases);
+    const there = await refreshed(serverOf('static'));
+    expect(there).toMatchObject({ next: null, upToDate: { code: 'upgrade-step' }, updateAvailable: false });
+    expect(there.latest).not.toHaveProperty('requires');
+  });
+
+  it.each([
+    ['off', null, 'v1.4.2'],
+    ['unread', 'static', 'v1.4.2'],
+  ] as const)('says that nothing is known: %s', async (code, api, version) => {
+    expect(await ask(serverOf(api, version))).toMatchObject({
+      next: null,
+      upToDate: { code },
+      feedError: null,
+    });
+    expect(forge.seen).toEqual([]);
+  });
+
+  it('says why the releases cannot be read, and when they are again', async () => {
+    const server = serverOf('gitHub');
+    forge.next(json(503, {}, { 'retry-after': '3600' }));
+    await server.start();
+    const told = await refreshed(server);
+    expect(told).toMatchObject({ latest: null, checkedAt: null, upToDate: { code: 'unread' } });
+    expect(told.feedError?.message).toMatch(
+      /^the releases at 127\.0\.0\.1:\d+ cannot be read: it answers 503$/,
+    );
+    const minutes = (Date.parse(told.feedError?.nextCheckAt ?? '') - Date.now()) / 60_000;
+    expect(minutes).toBeGreaterThan(59);
+    expect(minutes).toBeLessThan(62);
+  });
+
+  it('looks for releases of a channel that is chosen', async () => {
+    forge.configure({ most: 1 });
+    forge.publish('v1.5.0', { tag: 'v1.6.0-canary.1', prerelease: true });
+    const server = serverOf('gitHub');
+    expect((await refreshed(server)).latest?.version).toBe('v1.5.0');
+    await choose(server, 'canary');
+    await expect
+      .poll(async () => (await ask(server)).next, { timeout: 5_000 })
+      .toEqual({ version: 'v1.6.0-canary.1', major: false });
+  });
+});
