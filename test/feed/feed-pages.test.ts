@@ -277,7 +277,9 @@ describe('further pages', () => {
     forge.configure({ most: 1 });
     forge.publish('v1.5.0', 'v2.0.0-canary.1');
     const reading = feedOf(forge.address('gitHub'));
+    // Before the first check nothing is known of any: that is what it is for.
     reading.lookFor('canary');
+    await new Promise((resolve) => setTimeout(resolve, 50));
     expect(forge.seen).toHaveLength(0);
     await reading.check();
     reading.lookFor('stable');
