@@ -73,7 +73,7 @@ export const upToDateSchema = about(
 export const feedErrorSchema = about(
   z.object({
     message: z.string(),
-    nextCheckAt: about(time, 'When the releases are read again'),
+    nextCheckAt: about(z.iso.datetime(), 'UTC, ISO 8601: when the releases are read again'),
   }),
   {
     id: 'FeedError',
