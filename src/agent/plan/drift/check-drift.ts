@@ -16,7 +16,7 @@ import { type Difference, findDifferences } from './find-differences.ts';
 import { findUnsetImage, findUnsetSecrets } from './find-unset.ts';
 import { object } from './json.ts';
 import { adviceFor, type Finding, judgeDifference } from './judge-drift.ts';
-import { readWritten } from './read-written.ts';
+import { readWritten, type WrittenProject } from './read-written.ts';
 import { shapeOf } from './shape.ts';
 import { findShared } from './shared-with.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';
@@ -36,11 +36,22 @@ export async function checkDrift(
     log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
   }
   const defaults = await engineDefaults(engine);
+  // Most runs need not ask; one question serves all services.
+  let asked: Promise<WrittenProject> | null = null;
+  const written = () => {
+    asked ??= readWritten(installation);
+    return asked;
+  };
   const findings = await Promise.all(
     services.map(async (facts) => [
-      ...(await findLosses(installation, facts, await differencesOf(engine, installation, facts, defaults))),
+      ...(await findLosses(
+        installation,
+        facts,
+        await differencesOf(engine, installation, facts, defaults),
+        written,
+      )),
       ...findUnsetSecrets(installation.model, facts.name, setValues(installation)),
-      ...(await findCopied(engine, installation, facts, setValues(installation))),
+      ...(await findCopied(engine, installation, facts, { setTo: setValues(installation), written })),
     ]),
   );
   report(findings.flat(), installation, { accepted, log });
@@ -90,6 +101,7 @@ async function findLosses(
   installation: Installation,
   { name, containers }: ServiceFacts,
   differences: readonly Difference[],
+  askWritten: () => Promise<WrittenProject>,
 ): Promise<Finding[]> {
   const inFiles = installation.model.services[name]?.image;
   const others = [...new Set(containers.map(({ imageReference }) => imageReference))].filter(
@@ -97,7 +109,7 @@ async function findLosses(
   );
   if (differences.length + others.length === 0) return [];
   const setTo = setValues(installation);
-  const written = await readWritten(installation);
+  const written = await askWritten();
   const judged = differences.map(async (difference) => {
     const texts = await written.textsOf(name, difference);
     const unset = unsetInAll(texts, setTo);

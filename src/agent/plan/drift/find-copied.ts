@@ -3,7 +3,7 @@ import { copiedPaths } from '../../../engine/api/copied-files.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Installation, ServiceFacts } from '../../inspect/installation.ts';
 import { type Finding, lossWithout } from './judge-drift.ts';
-import { readWritten } from './read-written.ts';
+import type { WrittenProject } from './read-written.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';
 
 const maxBytes = 1024 * 1024;
@@ -25,12 +25,12 @@ export async function findCopied(
   engine: Engine,
   installation: Installation,
   { name, containers }: ServiceFacts,
-  setTo: SetValue,
+  { setTo, written: askWritten }: { setTo: SetValue; written: () => Promise<WrittenProject> },
 ): Promise<Finding[]> {
   const copied = copiedOf(installation, name, setTo);
   const [container] = containers;
   if (copied.length === 0 || container === undefined) return [];
-  const written = await readWritten(installation);
+  const written = await askWritten();
   const found = await Promise.all(
     copied.map(async ({ kind, source, path, content }): Promise<Finding[]> => {
       const file = await readContainerFile(engine, container.id, path, maxBytes);
