@@ -2,7 +2,12 @@ import type { Log } from './log.ts';
 import { seconds } from './words.ts';
 
 /** A line at least every 10 s is promised while something is waited for; a timer comes late on a busy machine. */
-export const heartbeatMs = 9_000;
+const heartbeatMs = 9_000;
+
+/** Says what is waited for, where the log has been quiet for long. */
+export function breakSilence(log: Log, sentence: string): void {
+  if (log.quietMs() >= heartbeatMs) log.info(sentence);
+}
 
 /** Says what is waited for, and for how long already, whenever the log has been quiet for so long. */
 export async function withHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
@@ -12,7 +17,7 @@ export async function withHeartbeat<T>(log: Log, sentence: string, work: Promise
     timer = setTimeout(beat, Math.max(heartbeatMs - log.quietMs(), 1));
   };
   const beat = () => {
-    if (log.quietMs() >= heartbeatMs) log.info(`${sentence} (${seconds(performance.now() - beganAt)})`);
+    breakSilence(log, `${sentence} (${seconds(performance.now() - beganAt)})`);
     wait();
   };
   wait();

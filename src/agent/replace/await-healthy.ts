@@ -3,7 +3,7 @@ import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { heartbeatMs } from '../log/heartbeat.ts';
+import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfContainers } from '../log/secrets.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
@@ -66,7 +66,7 @@ export async function awaitWell(
         const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
         throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
       }
-      if (log.quietMs() >= heartbeatMs) log.info(verdict.sentence);
+      breakSilence(log, verdict.sentence);
       await events.next(lookEveryMs);
     }
   } finally {

@@ -7,7 +7,7 @@ import {
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { heartbeatMs } from '../log/heartbeat.ts';
+import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { seconds } from '../log/words.ts';
 import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
@@ -44,11 +44,11 @@ export async function awaitOthers(
         left.length > 0 ? { advice: adviceOn(left) } : {},
       );
     }
-    if (!isTold || log.quietMs() >= heartbeatMs) {
-      const limit = `${seconds(now - beganAt)} of ${seconds(patienceMs)} at most`;
-      log.info(`${verdict.sentence}: waiting for it to end (${limit})`);
-      isTold = true;
-    }
+    const limit = `${seconds(now - beganAt)} of ${seconds(patienceMs)} at most`;
+    const sentence = `${verdict.sentence}: waiting for it to end (${limit})`;
+    if (isTold) breakSilence(log, sentence);
+    else log.info(sentence);
+    isTold = true;
     await sleep(lookEveryMs);
   }
 }

@@ -7,7 +7,7 @@ import {
 } from '../../engine/api/project-containers.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
-import { heartbeatMs } from '../log/heartbeat.ts';
+import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import type { Changeover } from '../state/changeover.ts';
 import { giveNames } from './leftovers.ts';
@@ -38,9 +38,7 @@ export async function mendOthers(
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
     if (now - seen.since >= graceMs + stillMs || now - beganAt >= patienceMs) break;
-    if (log.quietMs() >= heartbeatMs) {
-      log.info(`another compose call is replacing ${namesOf(begun)}: waiting for it to end`);
-    }
+    breakSilence(log, `another compose call is replacing ${namesOf(begun)}: waiting for it to end`);
     await sleep(lookEveryMs);
   }
   // What runs still beside such a leftover does so since before a call was killed.
