@@ -23,7 +23,7 @@ export function secretsOfLines(text: string): Secret[] {
       ...value.map((each) => ({ key, value: each })),
       ...inside.map(([, name = '', each = '']) => ({
         key: name,
-        value: each.replace(/^(["'])(.*)\1$/, '$2'),
+        value: unquoted(each),
       })),
     ];
   });
@@ -39,6 +39,8 @@ export const secretsOfRawEnvFile = (text: string): Secret[] =>
 /** Of a file of a secret, or of an inline config: each line, and what stands behind its first `=` or `:`. */
 export const secretsOfContent = (text: string): Secret[] =>
   linesOf(text).flatMap((line) => [line, ...split(line).value].map((value) => ({ key: '', value })));
+
+const unquoted = (value: string): string => value.replace(/^(["'])(.*)\1$/, '$2');
 
 const linesOf = (text: string): string[] =>
   text
@@ -56,7 +58,7 @@ function split(line: string): { key: string; value: string[] } {
     .replaceAll(/["'\s]/g, '');
   const value = line.slice(at + 1).trim();
   const bare = value.replace(/\s+#.*$/, '').replace(/,$/, '');
-  return { key, value: [...new Set([value, bare, bare.replace(/^(["'])(.*)\1$/s, '$2')])] };
+  return { key, value: [...new Set([value, bare, unquoted(bare)])] };
 }
 
 /** Somebody's old password beside the line that changes would stand in the difference. */
@@ -80,7 +82,7 @@ const option =
 export const keyedSecrets = (text: string): Secret[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(
     ([, key = '', each = '']) => {
-      const value = each.replace(/^(["'])(.*)\1$/, '$2');
+      const value = unquoted(each);
       return looksSecret(key) && !/^(?:\.{0,2}\/|-)/.test(value) ? [{ key: '', value }] : [];
     },
   );

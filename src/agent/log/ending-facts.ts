@@ -25,13 +25,16 @@ export interface LeftAlone {
   next: readonly string[] | null;
 }
 
+export const wereSaved = (paths: readonly string[]): string =>
+  `${and(paths)} ${paths.length > 1 ? 'were' : 'was'} saved by somebody meanwhile`;
+
 /** What somebody has saved meanwhile is theirs; the next `up` starts what it says. */
 export function savedMeanwhile({ paths, next }: LeftAlone): string {
   const then =
     next === null
       ? 'docker compose rejects the files now'
       : `the next docker compose up starts ${next.length > 0 ? and(next) : 'none of the services'}`;
-  return `${and(paths)} ${paths.length > 1 ? 'were' : 'was'} saved by somebody meanwhile and left alone: ${then}`;
+  return `${wereSaved(paths)} and left alone: ${then}`;
 }
 
 /** Of a run that ends before it knows anything, and of commands that look at no instance. */

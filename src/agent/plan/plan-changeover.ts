@@ -40,10 +40,9 @@ export function planChangeover(
         ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
       };
     };
-  const stoppedWorkers = (records: readonly ContainerRecord[]) =>
-    installation.workers
-      .map(({ name }) => name)
-      .filter((name) => !records.some(({ service, runs }) => service === name && runs));
+  const stoppedWorkers = installation.workers
+    .map(({ name }) => name)
+    .filter((name) => !containers.some(({ service, runs }) => service === name && runs));
   return {
     moved: [...movedServices(installation).map(moved(false)), ...followers.map(moved(true))],
     containers,
@@ -51,7 +50,7 @@ export function planChangeover(
       from,
       goal: plan.goal,
       reached: reached(plan, filePlan),
-      runs: whatRuns(plan, filePlan, images, stoppedWorkers(containers)),
+      runs: whatRuns(plan, filePlan, images, stoppedWorkers),
       warnings: versionWarnings(plan, filePlan, images),
       alsoMoved: filePlan.alsoMoved,
       newServices: filePlan.newServices,

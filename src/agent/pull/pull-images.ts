@@ -20,7 +20,7 @@ const tellingBytes = 1_000_000;
 export interface PullOptions {
   /** Off for what is pulled late: percent must not go back within the phase. */
   percent?: boolean;
-  /** When all pulls of the run must have ended, in milliseconds since the epoch. */
+  /** When all pulls of the run must have ended, by `performance.now()`. */
   deadline: number;
   /** `linux/amd64`, for the advice. */
   platform?: string;

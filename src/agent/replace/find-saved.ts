@@ -20,11 +20,23 @@ export async function findSaved(engine: Engine, data: JournalData): Promise<Left
   const isSame = (changeover?.moved ?? []).every(
     ({ name, image, follows }) => follows || image === null || next?.get(name) === image.reference,
   );
-  return isSame ? null : { paths, next: next && [...new Set(next.values())] };
+  return isSame ? null : leftAlone(paths, next);
 }
 
+/** Files that somebody has saved, with what the next `up` starts by them. */
+export const findLeftAlone = async (
+  engine: Engine,
+  data: JournalData,
+  paths: readonly string[],
+): Promise<LeftAlone> => leftAlone(paths, await nextImages(engine, data));
+
+const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> | null): LeftAlone => ({
+  paths,
+  next: next && [...new Set(next.values())],
+});
+
 /** What the next `up` starts with the files as they are now, by service; null where compose rejects them. */
-export async function nextImages(
+async function nextImages(
   engine: Engine,
   { project, services }: JournalData,
 ): Promise<Map<string, string> | null> {

@@ -7,7 +7,7 @@ import type { Container } from '../../engine/container.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Ending, endingOf, endWell } from '../log/ending.ts';
-import { composeCommand, type LeftAlone, savedMeanwhile } from '../log/ending-facts.ts';
+import { composeCommand, type LeftAlone, savedMeanwhile, wereSaved } from '../log/ending-facts.ts';
 import type { Log } from '../log/log.ts';
 import { and, seconds } from '../log/words.ts';
 import type { World } from '../process/world.ts';
@@ -83,11 +83,9 @@ function announce(log: Log, { moved }: Changeover): void {
 async function checkFiles(engine: Engine, journal: Journal, service: string): Promise<void> {
   const saved = await findSaved(engine, journal.data);
   if (saved === null) return;
-  const { paths } = saved;
-  const were = paths.length > 1 ? 'were' : 'was';
   throw new UpdateError(
     'recreate-failed',
-    `${and(paths)} ${were} saved by somebody meanwhile: ${service} is not replaced by what is said there now`,
+    `${wereSaved(saved.paths)}: ${service} is not replaced by what is said there now`,
   );
 }
 

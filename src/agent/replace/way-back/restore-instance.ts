@@ -5,7 +5,7 @@ import type { Ending } from '../../log/ending.ts';
 import type { Log } from '../../log/log.ts';
 import { restoreTags } from '../../pull/tags.ts';
 import type { Journal } from '../../state/journal.ts';
-import { nextImages } from '../find-saved.ts';
+import { findLeftAlone } from '../find-saved.ts';
 import { type ContainersContext, restoreContainers } from './restore-containers.ts';
 
 export interface RestoreContext extends ContainersContext {
@@ -42,8 +42,7 @@ export async function restoreInstance(journal: Journal, given: RestoreContext): 
     );
   });
   if (leftAlone.length > 0) {
-    const next = await nextImages(engine, journal.data);
-    await journal.note({ leftAlone: { paths: leftAlone, next: next && [...new Set(next.values())] } });
+    await journal.note({ leftAlone: await findLeftAlone(engine, journal.data, leftAlone) });
   }
   if (changeover === null) return;
   try {
