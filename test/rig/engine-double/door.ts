@@ -1,0 +1,178 @@
+import { rename, rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { FaultPlan } from './faults.ts';
+import { type Gate, Reply } from './reply.ts';
+
+/** A request as it came in. */
+export interface Asked {
+  method: string;
+  /** Without the version, as it was sent: a name in it is still encoded. */
+  path: string;
+  query: URLSearchParams;
+  body: string;
+  headers: ReadonlyMap<string, string>;
+  /** `1.45`; null where none was named. */
+  version: string | null;
+  /** `GET /v1.45/containers/x/json?…`, which faults are matched against. */
+  line: string;
+  /** The name of the door. */
+  door: string;
+}
+
+export interface DoorOptions {
+  name: string;
+  path: string;
+  gate: Gate;
+  faults: FaultPlan;
+  answer(asked: Asked, reply: Reply): void;
+  /** Told of each request before it is answered, and of its answer. */
+  onRequest(asked: Asked, reply: Reply): void;
+}
+
+/** A socket of the engine. A server has one of its own, so that it can be cut off alone. */
+export class Door {
+  readonly #options: DoorOptions;
+  readonly #connections = new Set<Socket>();
+  readonly #replies = new Set<Reply>();
+  #server: Server | null = null;
+
+  constructor(options: DoorOptions) {
+    this.#options = options;
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  get path(): string {
+    return this.#options.path;
+  }
+
+  /** Connections that clients have not closed. */
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  async open(): Promise<void> {
+    const { path } = this.#options;
+    const server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket));
+    // Node removes the file that it has made, and not one of another name: a door can be closed and its file stay.
+    const made = `${path}.made`;
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(made, resolve));
+    await rename(made, path);
+    this.#server = server;
+  }
+
+  /** Nobody listens any more; a file that stays refuses, one that is gone is not found. */
+  async close({ file }: { file: 'stays' | 'goes' }): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    const closed = new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
+    for (const socket of this.#connections) socket.destroy();
+    await closed;
+    if (file === 'goes') await rm(this.#options.path, { force: true });
+  }
+
+  /** What was held back goes out. */
+  pump(): void {
+    for (const reply of this.#replies) reply.pump();
+  }
+
+  async #serve(socket: Socket): Promise<void> {
+    this.#connections.add(socket);
+    socket.once('close', () => this.#connections.delete(socket));
+    socket.on('error', () => {});
+    try {
+      await this.#answerAll(socket);
+    } catch {
+      socket.destroy();
+    }
+  }
+
+  async #answerAll(socket: Socket): Promise<void> {
+    let come: Buffer = Buffer.alloc(0);
+    let wake = Promise.withResolvers<void>();
+    socket.on('data', (chunk: Buffer) => {
+      come = Buffer.concat([come, chunk]);
+      wake.resolve();
+    });
+    // A client that has said all and hangs up takes nothing more.
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => wake.resolve());
+    while (!socket.destroyed) {
+      const read = readRequest(come, this.#options.name);
+      if (read === null) {
+        await wake.promise;
+        wake = Promise.withResolvers();
+        continue;
+      }
+      come = come.subarray(read.size);
+      await this.#answer(read.asked, socket);
+    }
+  }
+
+  async #answer(asked: Asked, socket: Socket): Promise<void> {
+    const { faults, gate, name, answer, onRequest } = this.#options;
+    const strike = faults.meet(asked.line, name);
+    const keepsOpen = asked.headers.get('connection')?.toLowerCase() !== 'close';
+    const reply = new Reply({ socket, gate, strike, keepsOpen });
+    this.#replies.add(reply);
+    onRequest(asked, reply);
+    const { fault, isDone } = strike ?? { fault: null, isDone: true };
+    if (fault?.kind === 'refuse' || fault?.kind === 'page') {
+      // What happened is not told: the handler's own answer goes nowhere.
+      if (isDone) answer(asked, new Reply({ socket: nowhere(), gate, strike: null, keepsOpen }));
+      if (fault.kind === 'refuse') reply.refuse(fault.status ?? 500, fault.message ?? 'something went wrong');
+      else reply.whole(fault.status ?? 403, fault.body ?? proxyPage, 'text/html');
+    } else if (isDone) {
+      answer(asked, reply);
+    } else if (fault?.kind === 'slow') {
+      setTimeout(() => answer(asked, reply), fault.ms);
+    } else {
+      // Nothing is done, and so nothing can be told: the request is cut, or hangs.
+      reply.pump();
+    }
+    await reply.finished;
+    this.#replies.delete(reply);
+  }
+}
+
+/** As HAProxy refuses what it is not to let through. */
+const proxyPage = `<html><body><h1>403 Forbidden</h1>
+Request forbidden by administrative rules.
+</body></html>
+`;
+
+const nowhere = (): Socket =>
+  ({ destroyed: true, once: () => {}, write: () => {}, end: () => {} }) as unknown as Socket;
+
+/** The first request of what has come, and how many bytes it has; null while it is not whole. */
+function readRequest(come: Buffer, door: string): { asked: Asked; size: number } | null {
+  const headEnd = come.indexOf('\r\n\r\n');
+  if (headEnd < 0) return null;
+  const [first = '', ...lines] = come.subarray(0, headEnd).toString('latin1').split('\r\n');
+  const headers = new Map(
+    lines.map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const;
+    }),
+  );
+  const size = headEnd + 4 + Number(headers.get('content-length') ?? 0);
+  if (come.length < size) return null;
+  const [method = '', target = ''] = first.split(' ');
+  const [whole = '', query = ''] = target.split('?', 2);
+  const [, version = null, path = whole] = /^\/v(1\.\d+)(\/.*)$/.exec(whole) ?? [];
+  return {
+    asked: {
+      method,
+      path,
+      query: new URLSearchParams(query),
+      body: come.subarray(headEnd + 4, size).toString(),
+      headers,
+      version,
+      line: `${method} ${target}`,
+      door,
+    },
+    size,
+  };
+}

@@ -1,0 +1,220 @@
+// An engine for moments that a real one cannot be made to have. What it answers, and how its containers live, was
+// recorded from a real one; what goes wrong with that is planned by the test.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ownContainer } from '../../../src/engine/own-container.ts';
+import type { ContainerSpec } from '../../../src/engine/socket.ts';
+import { ContainerDouble } from './container-double.ts';
+import { type Asked, Door } from './door.ts';
+import { type Fault, type FaultHandle, FaultPlan } from './faults.ts';
+import { Images } from './images.ts';
+import type { Reply } from './reply.ts';
+import { answer, type EngineState } from './routes.ts';
+import type { Script } from './script.ts';
+import { type ServerDouble, type ServerOptions, serverSpec } from './server.ts';
+
+const mainDoor = 'main';
+
+export class EngineDouble {
+  readonly images = new Images();
+  /** Every request so far: `GET /v1.45/containers/svc-updater/json`. */
+  readonly requests: { line: string; door: string }[] = [];
+  readonly #directory: string;
+  readonly #doors = new Map<string, Door>();
+  readonly #servers = new Map<string, ContainerDouble>();
+  readonly #faults = new FaultPlan();
+  readonly #gate = { isShut: false };
+  readonly #state: EngineState;
+  readonly #replies: { line: string; reply: Reply }[] = [];
+  readonly #watching = new Set<(container: ContainerDouble) => void>();
+  #scripts: readonly Script[] = [];
+
+  private constructor(directory: string, ownName: string) {
+    this.#directory = directory;
+    this.#state = {
+      apiVersion: '1.45',
+      images: this.images,
+      containers: [],
+      missing: new Set(),
+      find: (name, door) => this.find(name) ?? (name === ownName ? (this.#servers.get(door) ?? null) : null),
+      create: (spec, imageId) => this.create(spec, imageId),
+      remove: (container) => container.vanish(),
+    };
+  }
+
+  static async start(): Promise<EngineDouble> {
+    const directory = await mkdtemp(join(tmpdir(), 'engine-double-'));
+    const engine = new EngineDouble(directory, (await ownContainer()).name);
+    await engine.#addDoor(mainDoor);
+    return engine;
+  }
+
+  /** A socket that no server has mounted. */
+  get path(): string {
+    return this.#door(mainDoor).path;
+  }
+
+  get containers(): readonly ContainerDouble[] {
+    return this.#state.containers;
+  }
+
+  /** Directories of the machine that are not there. */
+  get missing(): Set<string> {
+    return this.#state.missing;
+  }
+
+  set apiVersion(version: string) {
+    this.#state.apiVersion = version;
+  }
+
+  /** The container that was made last and is no server's. */
+  get updater(): ContainerDouble {
+    const found = this.containers.findLast((each) => this.isUpdater(each));
+    if (!found) throw new Error('nobody has made a container');
+    return found;
+  }
+
+  /** Whether it is none of a server's. */
+  isUpdater(container: ContainerDouble): boolean {
+    return ![...this.#servers.values()].includes(container);
+  }
+
+  /** Connections that clients have not closed. */
+  get connectionCount(): number {
+    return [...this.#doors.values()].reduce((sum, door) => sum + door.connectionCount, 0);
+  }
+
+  /** What containers that are made from here on do at their first start, their second, and so on. */
+  updaterDoes(...starts: readonly Script[]): void {
+    this.#scripts = starts;
+  }
+
+  /** Told of every container that begins to run, also again. Gives what ends that. */
+  onStart(tell: (container: ContainerDouble) => void): () => void {
+    this.#watching.add(tell);
+    return () => void this.#watching.delete(tell);
+  }
+
+  /** Resolves with the next updater that begins to run. */
+  nextStart(): Promise<ContainerDouble> {
+    return new Promise((resolve) => {
+      const stop = this.onStart((container) => {
+        if (!this.isUpdater(container)) return;
+        stop();
+        resolve(container);
+      });
+    });
+  }
+
+  find(name: string): ContainerDouble | null {
+    return (
+      this.containers.find((each) => each.id === name || each.name === name) ??
+      (/^[0-9a-f]{12,}$/.test(name) ? this.containers.find((each) => each.id.startsWith(name)) : undefined) ??
+      null
+    );
+  }
+
+  /** A container that somebody makes by hand. */
+  create(spec: ContainerSpec, imageId = this.images.add(spec.Image).id): ContainerDouble {
+    return this.#add(spec, { imageId, scripts: this.#scripts });
+  }
+
+  async addServer(options: ServerOptions = {}): Promise<ServerDouble> {
+    const spec = serverSpec(options);
+    const door = await this.#addDoor(spec.name);
+    const mounts = [{ Source: '/var/run/docker.sock', Destination: door.path, RW: true }];
+    const container = this.#add(spec, { imageId: this.images.add(spec.Image).id, mounts });
+    this.#servers.set(door.name, container);
+    if (options.isRunning ?? true) container.start();
+    return { container, socketPath: door.path, door: door.name };
+  }
+
+  #add(
+    spec: ContainerSpec,
+    how: Pick<ConstructorParameters<typeof ContainerDouble>[0], 'imageId' | 'mounts' | 'scripts'>,
+  ): ContainerDouble {
+    const container = new ContainerDouble({
+      ...how,
+      spec,
+      onGone: (gone) => {
+        this.#state.containers = this.#state.containers.filter((each) => each !== gone);
+      },
+      onBegin: (begun) => {
+        for (const tell of [...this.#watching]) tell(begun);
+      },
+    });
+    this.#state.containers.push(container);
+    return container;
+  }
+
+  fault(fault: Fault): FaultHandle {
+    return this.#faults.add(fault);
+  }
+
+  /** Every fault is over, and what hangs goes on. */
+  clearFaults(): void {
+    this.#faults.clear();
+  }
+
+  /** Nobody listens, at that door or at any; containers live on. */
+  async down({ file = 'stays', door }: { file?: 'stays' | 'goes'; door?: string } = {}): Promise<void> {
+    await Promise.all(this.#doorsOf(door).map((each) => each.close({ file })));
+  }
+
+  async up(door?: string): Promise<void> {
+    await Promise.all(this.#doorsOf(door).map((each) => each.open()));
+  }
+
+  /** Connections are taken, and not a byte is sent, also to those that are open. */
+  freeze(): void {
+    this.#gate.isShut = true;
+  }
+
+  thaw(): void {
+    this.#gate.isShut = false;
+    for (const door of this.#doors.values()) door.pump();
+  }
+
+  /** The last whole answer to a request that matches, byte for byte. */
+  recorded(match: RegExp): Buffer {
+    const found = this.#replies.findLast(({ line }) => match.test(line));
+    if (!found) throw new Error(`nobody has asked for ${match}`);
+    return found.reply.bytes;
+  }
+
+  async close(): Promise<void> {
+    this.clearFaults();
+    for (const container of [...this.containers]) container.vanish();
+    await this.down({ file: 'goes' });
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  async #addDoor(name: string): Promise<Door> {
+    const door = new Door({
+      name,
+      path: join(this.#directory, `${name}.sock`),
+      gate: this.#gate,
+      faults: this.#faults,
+      answer: (asked: Asked, reply: Reply) => answer(this.#state, asked, reply),
+      onRequest: ({ line }, reply) => {
+        this.requests.push({ line, door: name });
+        this.#replies.push({ line, reply });
+      },
+    });
+    this.#doors.set(name, door);
+    await door.open();
+    return door;
+  }
+
+  #door(name: string): Door {
+    const door = this.#doors.get(name);
+    if (!door) throw new Error(`the engine has no door ${name}`);
+    return door;
+  }
+
+  #doorsOf(name: string | undefined): Door[] {
+    return name === undefined ? [...this.#doors.values()] : [this.#door(name)];
+  }
+}

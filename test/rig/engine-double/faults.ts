@@ -1,0 +1,119 @@
+import { bordersOf } from './borders.ts';
+
+/** What goes wrong with the answer to one request. */
+export type FaultKind =
+  /** The connection breaks at `at`. */
+  | { kind: 'cut'; at?: Place }
+  /** No byte comes from `at` on, until it is released. */
+  | { kind: 'hang'; at?: Place }
+  /** The answer begins so much later. */
+  | { kind: 'slow'; ms: number }
+  /** Every byte comes by itself. */
+  | { kind: 'trickle' }
+  /** The engine refuses in its own way. */
+  | { kind: 'refuse'; status?: number; message?: string }
+  /** Something between refuses, in a language of its own. */
+  | { kind: 'page'; status?: number; body?: string }
+  /** The first half of the body, sent as if it were the whole. */
+  | { kind: 'half' };
+
+/** A number of bytes, or the name of one of the answer's borders; 0 where none is given. */
+export type Place = number | string;
+
+export type Fault = FaultKind & {
+  /** Of `GET /v1.45/containers/svc-updater/json`. */
+  match: RegExp;
+  /** Which of the matching requests from here on, the first being 1. */
+  nth?: number;
+  /** How many from there on; one. */
+  times?: number;
+  /** Only of those that come through this door. */
+  door?: string;
+  /**
+   * Whether what was asked for happens all the same. By default it does where bytes of an answer are lost, and does not
+   * where something is refused.
+   */
+  done?: boolean;
+};
+
+export interface FaultHandle {
+  /** How many requests it has met. */
+  readonly hits: number;
+  /** What hangs goes on, and the fault is over. */
+  release(): void;
+}
+
+/** A fault as it meets one request. */
+export interface Strike {
+  fault: Fault;
+  isDone: boolean;
+  /** Told once for each request that hangs: what to do when it is released. */
+  held(goOn: () => void): void;
+}
+
+const refusals = ['refuse', 'page'];
+
+export class FaultPlan {
+  readonly #planned: PlannedFault[] = [];
+
+  add(fault: Fault): FaultHandle {
+    const planned = new PlannedFault(fault);
+    this.#planned.push(planned);
+    return planned;
+  }
+
+  clear(): void {
+    for (const planned of this.#planned.splice(0)) planned.release();
+  }
+
+  /** The fault that meets a request; where several would, the first one that was planned. */
+  meet(line: string, door: string): Strike | null {
+    const met = this.#planned.filter((planned) => planned.meets(line, door));
+    return met[0]?.strike() ?? null;
+  }
+}
+
+class PlannedFault implements FaultHandle {
+  readonly #fault: Fault;
+  readonly #held = new Set<() => void>();
+  #seen = 0;
+  #hits = 0;
+  #isOver = false;
+
+  constructor(fault: Fault) {
+    this.#fault = fault;
+  }
+
+  get hits(): number {
+    return this.#hits;
+  }
+
+  meets(line: string, door: string): boolean {
+    const { match, nth = 1, times = 1 } = this.#fault;
+    if (this.#isOver || (this.#fault.door ?? door) !== door || !match.test(line)) return false;
+    this.#seen += 1;
+    return this.#seen >= nth && this.#seen < nth + times;
+  }
+
+  strike(): Strike {
+    this.#hits += 1;
+    const fault = this.#fault;
+    return {
+      fault,
+      isDone: fault.done ?? !refusals.includes(fault.kind),
+      held: (goOn) => void this.#held.add(goOn),
+    };
+  }
+
+  release(): void {
+    this.#isOver = true;
+    for (const goOn of this.#held) goOn();
+    this.#held.clear();
+  }
+}
+
+/** Where in what has come of an answer so far that place is; null while it has not come. */
+export function placeIn(answer: Buffer, place: Place = 0): number | null {
+  const at = typeof place === 'number' ? place : bordersOf(answer).find(({ name }) => name === place)?.at;
+  return at === undefined || at > answer.length ? null : at;
+}

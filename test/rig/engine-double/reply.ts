@@ -1,0 +1,179 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { placeIn, type Strike } from './faults.ts';
+
+/** Go sends longer ones in chunks, as it does not wait for their end to tell their length. */
+const longestMeasured = 2048;
+
+/** What holds back everything that an engine sends. */
+export interface Gate {
+  isShut: boolean;
+}
+
+export interface ReplyOptions {
+  socket: Socket;
+  gate: Gate;
+  strike: Strike | null;
+  /** As the client has asked for it. */
+  keepsOpen: boolean;
+}
+
+/** One answer of the engine, as far as the fault that has met its request lets it come. */
+export class Reply {
+  readonly #options: ReplyOptions;
+  #bytes: Buffer = Buffer.alloc(0);
+  #sent = 0;
+  #isOver = false;
+  /** What was to stop it has, or has been called off. */
+  #fate: 'open' | 'stopped' | 'released' = 'open';
+  #isLate: boolean;
+  readonly #finished = Promise.withResolvers<void>();
+
+  constructor(options: ReplyOptions) {
+    this.#options = options;
+    const { fault } = options.strike ?? {};
+    this.#isLate = fault?.kind === 'slow';
+    if (fault?.kind === 'slow') {
+      setTimeout(() => {
+        this.#isLate = false;
+        this.pump();
+      }, fault.ms);
+    }
+    options.socket.once('close', () => this.#finished.resolve());
+  }
+
+  /** Resolves when its last byte is out, or the connection has gone. */
+  get finished(): Promise<void> {
+    return this.#finished.promise;
+  }
+
+  /** Everything that was to be sent so far. */
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  json(status: number, value: unknown): void {
+    this.whole(status, `${JSON.stringify(value)}\n`, 'application/json');
+  }
+
+  /** In the words and the shape in which the engine refuses. */
+  refuse(status: number, message: string): void {
+    this.json(status, { message });
+  }
+
+  whole(status: number, text: string, type: string): void {
+    const half = this.#options.strike?.fault.kind === 'half';
+    const body = Buffer.from(text);
+    const bytes = half ? body.subarray(0, Math.floor(body.length / 2)) : body;
+    if (bytes.length > longestMeasured) {
+      this.open(status, type);
+      this.chunk(bytes);
+      this.end();
+    } else {
+      this.#head(status, { 'Content-Type': type, 'Content-Length': bytes.length }, bytes);
+      this.end();
+    }
+  }
+
+  /** Without a body, as 204 and 304 are. */
+  empty(status: number): void {
+    this.#head(status, {});
+    this.end();
+  }
+
+  /** Begins an answer that comes in chunks. */
+  open(status: number, type: string): void {
+    this.#head(status, { 'Content-Type': type, 'Transfer-Encoding': 'chunked' });
+  }
+
+  chunk(bytes: Buffer | string): void {
+    const body = Buffer.from(bytes);
+    this.#send(Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')]));
+  }
+
+  end(): void {
+    if (/^transfer-encoding: chunked/im.test(this.#bytes.subarray(0, 1000).toString('latin1'))) {
+      this.#send(Buffer.from('0\r\n\r\n'));
+    }
+    this.#isOver = true;
+    this.pump();
+  }
+
+  #head(status: number, headers: Record<string, string | number>, body = Buffer.alloc(0)): void {
+    const { 'Content-Length': length, 'Transfer-Encoding': coding, ...others } = headers;
+    const all = {
+      'Api-Version': '1.45',
+      ...others,
+      'Docker-Experimental': 'false',
+      Ostype: 'linux',
+      Server: 'Docker/26.1.5 (linux)',
+      Date: new Date().toUTCString(),
+      ...(length !== undefined && { 'Content-Length': length }),
+      ...(!this.#options.keepsOpen && { Connection: 'close' }),
+      ...(coding !== undefined && { 'Transfer-Encoding': coding }),
+    };
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+    const text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`;
+    this.#send(Buffer.concat([Buffer.from(text), body]));
+  }
+
+  #send(bytes: Buffer): void {
+    this.#bytes = Buffer.concat([this.#bytes, bytes]);
+    this.pump();
+  }
+
+  /** Sends what may be sent by now. */
+  pump(): void {
+    const { socket, gate, strike } = this.#options;
+    if (gate.isShut || this.#isLate || this.#fate === 'stopped' || socket.destroyed) return;
+    if (strike?.fault.kind === 'trickle') {
+      this.#trickle();
+      return;
+    }
+    const stop = this.#fate === 'open' && strike ? this.#stopAt(strike) : null;
+    const until = stop ?? this.#bytes.length;
+    const bytes = this.#bytes.subarray(this.#sent, until);
+    this.#sent = until;
+    if (stop === null) {
+      if (bytes.length > 0) socket.write(bytes);
+      if (this.#isOver) this.#finish();
+      return;
+    }
+    this.#fate = 'stopped';
+    if (strike?.fault.kind === 'cut') {
+      socket.write(bytes, () => socket.destroy());
+    } else {
+      if (bytes.length > 0) socket.write(bytes);
+      strike?.held(() => {
+        this.#fate = 'released';
+        this.pump();
+      });
+    }
+  }
+
+  #stopAt({ fault }: Strike): number | null {
+    return fault.kind === 'cut' || fault.kind === 'hang' ? placeIn(this.#bytes, fault.at) : null;
+  }
+
+  #trickle(): void {
+    this.#isLate = true;
+    const step = () => {
+      const { socket, gate } = this.#options;
+      if (socket.destroyed) return;
+      if (gate.isShut || this.#sent === this.#bytes.length) {
+        this.#isLate = false;
+        if (!gate.isShut && this.#isOver) this.#finish();
+        return;
+      }
+      socket.write(this.#bytes.subarray(this.#sent, this.#sent + 1));
+      this.#sent += 1;
+      setImmediate(step);
+    };
+    step();
+  }
+
+  #finish(): void {
+    if (!this.#options.keepsOpen) this.#options.socket.end();
+    this.#finished.resolve();
+  }
+}

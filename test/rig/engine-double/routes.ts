@@ -1,0 +1,215 @@
+import type { ContainerSpec } from '../../../src/engine/socket.ts';
+import type { ContainerDouble } from './container-double.ts';
+import type { Asked } from './door.ts';
+import type { Images } from './images.ts';
+import type { Reply } from './reply.ts';
+import { distribution, imageInspection, inspection, listed, versionAnswer } from './shapes.ts';
+
+/** What requests change and tell of. */
+export interface EngineState {
+  apiVersion: string;
+  images: Images;
+  /** In the order in which they were made. */
+  containers: ContainerDouble[];
+  /** Directories of the machine that are not there, so that they cannot be mounted. */
+  missing: Set<string>;
+  /** By id, a part of it, or name; at a server's door also by what that takes for its own name. */
+  find(name: string, door: string): ContainerDouble | null;
+  create(spec: ContainerSpec, imageId: string): ContainerDouble;
+  remove(container: ContainerDouble): void;
+}
+
+/** What is refused, in the engine's words. */
+class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+type Handler = (state: EngineState, asked: Asked, reply: Reply) => void;
+type ContainerHandler = (container: ContainerDouble, asked: Asked, reply: Reply, state: EngineState) => void;
+
+const routes: readonly [method: string, path: RegExp, handler: Handler][] = [
+  ['GET', /^\/_ping$/, (_, __, reply) => reply.whole(200, 'OK', 'text/plain; charset=utf-8')],
+  ['HEAD', /^\/_ping$/, (_, __, reply) => reply.empty(200)],
+  ['GET', /^\/version$/, ({ apiVersion }, _, reply) => reply.json(200, versionAnswer(apiVersion))],
+  ['GET', /^\/containers\/json$/, list],
+  ['POST', /^\/containers\/create$/, create],
+  ['GET', /^\/containers\/([^/]+)\/json$/, ofContainer(inspect)],
+  ['GET', /^\/containers\/([^/]+)\/logs$/, ofContainer(logs)],
+  ['POST', /^\/containers\/([^/]+)\/start$/, ofContainer(start)],
+  ['POST', /^\/containers\/([^/]+)\/stop$/, ofContainer(stop)],
+  ['POST', /^\/containers\/([^/]+)\/kill$/, ofContainer(kill, 'cannot kill container: %: ')],
+  ['POST', /^\/containers\/([^/]+)\/rename$/, ofContainer(rename)],
+  ['DELETE', /^\/containers\/([^/]+)$/, ofContainer(remove)],
+  ['GET', /^\/images\/(.+)\/json$/, image],
+  ['POST', /^\/images\/create$/, pull],
+  ['GET', /^\/distribution\/(.+)\/json$/, ask],
+];
+
+/** Does what is asked, and answers. */
+export function answer(state: EngineState, asked: Asked, reply: Reply): void {
+  try {
+    carryOut(state, asked, reply);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    reply.refuse(error.status, error.message);
+  }
+}
+
+function carryOut(state: EngineState, asked: Asked, reply: Reply): void {
+  const { method, path, version } = asked;
+  if (version !== null && Number(version.slice(2)) > Number(state.apiVersion.slice(2))) {
+    const message = `client version ${version} is too new. Maximum supported API version is ${state.apiVersion}`;
+    throw new Refused(400, message);
+  }
+  const [, , handler] = routes.find(([verb, form]) => verb === method && form.test(path)) ?? [];
+  if (!handler) throw new Refused(404, 'page not found');
+  handler(state, asked, reply);
+}
+
+/** What stands in the path between the kind of thing and what is asked of it. */
+const nameIn = ({ path }: Asked): string =>
+  decodeURIComponent(path.replace(/^\/[^/]+\//, '').replace(/\/(?:json|logs|start|stop|kill|rename)$/, ''));
+
+function ofContainer(handler: ContainerHandler, before = ''): Handler {
+  return (state, asked, reply) => {
+    const name = nameIn(asked);
+    const container = state.find(name, asked.door);
+    if (!container) throw new Refused(404, `${before.replace('%', name)}No such container: ${name}`);
+    handler(container, asked, reply, state);
+  };
+}
+
+function list({ containers, images }: EngineState, { query }: Asked, reply: Reply): void {
+  const { label = [], name = [] } = JSON.parse(query.get('filters') ?? '{}') as Record<string, string[]>;
+  const has = ({ spec, imageId }: ContainerDouble, wanted: string) => {
+    const labels: Record<string, string> = { ...images.find(imageId)?.labels, ...spec.Labels };
+    const [key = '', ...value] = wanted.split('=');
+    return value.length === 0 ? key in labels : labels[key] === value.join('=');
+  };
+  const found = containers
+    .filter((each) => ['1', 'true'].includes(query.get('all') ?? '') || each.isUp)
+    .filter((each) => label.every((wanted) => has(each, wanted)))
+    .filter((each) => name.length === 0 || name.some((part) => each.name.includes(part)));
+  // The newest first.
+  reply.json(
+    200,
+    found.toReversed().map((each) => listed(each, images.find(each.imageId))),
+  );
+}
+
+function create(state: EngineState, { query, body }: Asked, reply: Reply): void {
+  const name = query.get('name') ?? '';
+  const spec = { ...JSON.parse(body), name } as ContainerSpec;
+  const found = state.images.find(spec.Image);
+  if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/.test(name)) {
+    throw new Refused(400, `Invalid container name (${name}), only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed`);
+  }
+  if (!found) throw new Refused(404, `No such image: ${spec.Image}`);
+  for (const { Source } of spec.HostConfig?.Mounts ?? []) {
+    if (!state.missing.has(Source)) continue;
+    const message = `invalid mount config for type "bind": bind source path does not exist: ${Source}`;
+    throw new Refused(400, message);
+  }
+  const owner = ownerOf(state, name);
+  if (owner) throw new Refused(409, taken(owner));
+  reply.json(201, { Id: state.create(spec, found.id).id, Warnings: [] });
+}
+
+const ownerOf = ({ containers }: EngineState, name: string) => containers.find((each) => each.name === name);
+
+const taken = ({ name, id }: ContainerDouble): string =>
+  `Conflict. The container name "/${name}" is already in use by container "${id}". You have to remove (or rename) ` +
+  'that container to be able to reuse that name.';
+
+function inspect(container: ContainerDouble, _: Asked, reply: Reply, { images }: EngineState): void {
+  reply.json(200, inspection(container, images.find(container.imageId)));
+}
+
+function start(container: ContainerDouble, _: Asked, reply: Reply): void {
+  const isUp = container.isUp;
+  if (!isUp) container.start();
+  reply.empty(isUp ? 304 : 204);
+}
+
+function stop(container: ContainerDouble, _: Asked, reply: Reply): void {
+  const isUp = container.isUp;
+  if (isUp) container.kill('SIGTERM');
+  reply.empty(isUp ? 204 : 304);
+}
+
+function kill(container: ContainerDouble, { query }: Asked, reply: Reply): void {
+  const { id } = container;
+  const signal = query.get('signal') ?? 'SIGKILL';
+  const words = `cannot kill container: ${id}: `;
+  if (!/^SIG(?:TERM|INT|KILL|HUP|QUIT)$/.test(signal))
+    throw new Refused(400, `${words}invalid signal: ${signal}`);
+  if (!container.isUp) throw new Refused(409, `${words}container ${id} is not running`);
+  container.kill(signal);
+  reply.empty(204);
+}
+
+function rename(container: ContainerDouble, { query }: Asked, reply: Reply, state: EngineState): void {
+  const name = query.get('name') ?? '';
+  if (name === container.name) {
+    throw new Refused(400, 'Renaming a container with the same name as its current name');
+  }
+  const owner = ownerOf(state, name);
+  if (owner) throw new Refused(409, taken(owner));
+  container.name = name;
+  reply.empty(204);
+}
+
+function remove(container: ContainerDouble, { query }: Asked, reply: Reply, state: EngineState): void {
+  if (container.isUp && query.get('force') !== '1') {
+    const message = `cannot remove container "/${container.name}": container is ${container.status}: stop the container before removing or force remove`;
+    throw new Refused(409, message);
+  }
+  state.remove(container);
+  reply.empty(204);
+}
+
+function logs(container: ContainerDouble, { query }: Asked, reply: Reply): void {
+  reply.open(200, 'application/vnd.docker.multiplexed-stream');
+  const stopFollowing = container.follow((entry) => {
+    if (entry === null) return reply.end();
+    const head = Buffer.alloc(8);
+    head.writeUInt8(entry.output, 0);
+    head.writeUInt32BE(Buffer.byteLength(entry.text), 4);
+    reply.chunk(Buffer.concat([head, Buffer.from(entry.text)]));
+  });
+  void reply.finished.then(stopFollowing);
+  if (query.get('follow') !== '1' && container.isRunning) {
+    stopFollowing();
+    reply.end();
+  }
+}
+
+function image({ images }: EngineState, asked: Asked, reply: Reply): void {
+  const reference = nameIn(asked);
+  const found = images.find(reference);
+  if (found) reply.json(200, imageInspection(found));
+  else throw new Refused(404, `No such image: ${reference}`);
+}
+
+function pull({ images }: EngineState, { query }: Asked, reply: Reply): void {
+  const [repository, tag] = [query.get('fromImage') ?? '', query.get('tag') ?? 'latest'];
+  const lines = images.pull(repository, tag);
+  if (!lines) {
+    const message = `manifest for ${repository}:${tag} not found: manifest unknown: manifest unknown`;
+    throw new Refused(404, message);
+  }
+  reply.open(200, 'application/json');
+  for (const line of lines) reply.chunk(`${JSON.stringify(line)}\r\n`);
+  reply.end();
+}
+
+function ask({ images }: EngineState, asked: Asked, reply: Reply): void {
+  const digest = images.digestOf(nameIn(asked));
+  if (digest) reply.json(200, distribution(digest));
+  else throw new Refused(404, 'manifest unknown: manifest unknown');
+}

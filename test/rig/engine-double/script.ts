@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { formatEnd } from '../../../src/progress/end-line.ts';
+import { type Level, type Phase, phases } from '../../../src/progress/event.ts';
+import { formatLine, parseLine } from '../../../src/progress/line.ts';
+import type { ContainerDouble } from './container-double.ts';
+
+/** What an updater does next. */
+export type Step =
+  /** A line as it stands, or one of the protocol. */
+  | { say: string | Saying }
+  | { pause: number }
+  /** Goes on when that is settled. */
+  | { until: Promise<unknown> }
+  | { exit: number };
+
+export type Script = readonly Step[];
+
+export interface Saying {
+  phase: Phase;
+  message: string;
+  level?: Level;
+  percent?: number;
+  time?: Date;
+}
+
+/** A line of the protocol, said now. */
+export const lineOf = ({ level = 'info', time = new Date(), ...rest }: Saying): string =>
+  formatLine({ ...rest, level, time: time.toISOString() });
+
+/** Does one step after the other, for as long as the container lives that life. */
+export async function play(script: Script, container: ContainerDouble, lives: () => boolean): Promise<void> {
+  for (const step of script) {
+    if ('pause' in step) await sleep(step.pause);
+    if ('until' in step) await step.until;
+    if (!lives()) return;
+    if ('say' in step) container.say(typeof step.say === 'string' ? step.say : lineOf(step.say));
+    if ('exit' in step) container.exit(step.exit);
+  }
+}
+
+const said = (phase: Phase, message: string, percent?: number): Step => ({
+  say: { phase, message, ...(percent !== undefined && { percent }) },
+});
+
+/** What an updater says that does what it was asked to, up to but without its last line. */
+export const workOf = (from: string, to: string): Script => [
+  said('inspect', 'svc-updater 1.0.0, engine 26.1.5, compose 2.40.3; project svc in /srv/svc'),
+  said(
+    'inspect',
+    `app and worker run ${from}; compose.yaml is user-written, pinned by SVC_VERSION in .env line 7`,
+  ),
+  said(
+    'plan',
+    `${from} → ${to}: move SVC_VERSION in .env line 7 to ${to}, recreate app and worker; db stays`,
+  ),
+  said('pull', `42.1 MB of 98.7 MB of acme/svc:${to}`, 42),
+  said('pull', `acme/svc:${to} is here`, 100),
+  said('write', `.env line 7: ${from} → ${to} (kept in .svc-updater/backup/20261121T103451Z/.env)`),
+  said('recreate', 'stopping worker, then replacing app and worker'),
+  said('verify', `app healthy after 0.9 s, worker healthy after 0.5 s; app and worker run ${to}`),
+];
+
+/** The same to its end. */
+export const goodRun = (from: string, to: string): Script => [
+  ...workOf(from, to),
+  said('done', `updated ${from} → ${to} in 4 s`),
+  { exit: 0 },
+];
+
+/** An update that ends otherwise, after what it has done until then. */
+export const badRun = (before: Script, outcome: 'refused' | 'failed' | 'broken', code: string): Script => {
+  const state =
+    outcome === 'broken' ? 'the new version does not become healthy' : 'nothing was changed, v1.4.2 runs on';
+  const message = formatEnd({ outcome, code, state, advice: 'See the lines above.' });
+  const exit = { refused: 3, failed: 4, broken: 5 }[outcome];
+  return [...before, { say: { phase: 'done', level: 'error', message } }, { exit }];
+};
+
+/** What the real updater does: it ends where nothing is changed yet, and says so where it is too late. */
+export function onSignal(container: ContainerDouble, signal: string): void {
+  if (signal !== 'SIGTERM' && signal !== 'SIGINT') return;
+  const phase = container.log.map(({ text }) => parseLine(text)).findLast((event) => event !== null)?.phase;
+  if (phase === 'done') return;
+  if (phase !== undefined && phases.indexOf(phase) >= phases.indexOf('recreate')) {
+    const message = `${signal}: too late to cancel, the update goes on to its end`;
+    container.say(lineOf({ phase, level: 'warn', message }));
+    return;
+  }
+  const from = container.spec.Labels?.['svc-updater.from'];
+  const state = from ? `nothing was changed, ${from} runs on` : 'nothing was changed';
+  const advice = 'Run the update again when it suits.';
+  const message = formatEnd({ outcome: 'cancelled', code: null, state, advice });
+  container.say(lineOf({ phase: 'done', level: 'warn', message }));
+  container.exit(signal === 'SIGTERM' ? 143 : 130);
+}

@@ -1,0 +1,220 @@
+// What an engine 26.1.5 has answered, with the values of the double in it; long lists that nobody reads are cut down.
+
+import type { ContainerDouble } from './container-double.ts';
+import type { ImageDouble } from './images.ts';
+
+/** Of the whole engine; `apiVersion` may be made older or newer. */
+export const versionAnswer = (apiVersion: string) => ({
+  Platform: { Name: '' },
+  Components: [
+    {
+      Name: 'Engine',
+      Version: '26.1.5',
+      Details: {
+        ApiVersion: apiVersion,
+        Arch: 'amd64',
+        Experimental: 'false',
+        MinAPIVersion: '1.24',
+        Os: 'linux',
+      },
+    },
+    { Name: 'containerd', Version: '1.6.20', Details: { GitCommit: '1.6.20-1' } },
+  ],
+  Version: '26.1.5',
+  ApiVersion: apiVersion,
+  MinAPIVersion: '1.24',
+  GitCommit: '411e817',
+  GoVersion: 'go1.24.4',
+  Os: 'linux',
+  Arch: 'amd64',
+  KernelVersion: '6.18.44',
+  BuildTime: '2026-08-13T05:35:47.000000000+00:00',
+});
+
+function stateOf({ status, isUp, isRunning, exitCode, error, startedAt, finishedAt }: ContainerDouble) {
+  return {
+    Status: status,
+    Running: isUp,
+    Paused: false,
+    Restarting: status === 'restarting',
+    OOMKilled: false,
+    Dead: false,
+    Pid: isRunning ? 18244 : 0,
+    ExitCode: exitCode,
+    Error: error,
+    StartedAt: startedAt,
+    FinishedAt: finishedAt,
+  };
+}
+
+/** Mounts that were asked for, and those of a server. */
+function mountsOf({ spec, mounts }: ContainerDouble) {
+  const asked = (spec.HostConfig?.Mounts ?? []).map(({ Source, Target, ReadOnly = false }) => ({
+    Source,
+    Destination: Target,
+    RW: !ReadOnly,
+  }));
+  return [...asked, ...mounts].map(({ Source, Destination, RW }) => ({
+    Type: 'bind',
+    Source,
+    Destination,
+    Mode: '',
+    RW,
+    Propagation: 'rprivate',
+  }));
+}
+
+const networkOf = ({ spec, name, id, isRunning }: ContainerDouble, network: string) => ({
+  [network]: {
+    IPAMConfig: null,
+    Links: null,
+    Aliases: null,
+    MacAddress: '',
+    NetworkID: 'f3429faf9d3ef41f95ccab82d28d6394657386b452903eae164534cea22d5345',
+    EndpointID: isRunning ? '8789d3f8fe87fcb76d52322768591b6ab14ea925e518a73df83d1f6403a9e5b9' : '',
+    Gateway: '',
+    IPAddress: '',
+    IPPrefixLen: 0,
+    DriverOpts: null,
+    DNSNames: [name, id.slice(0, 12), ...(spec.Labels?.['com.docker.compose.service'] ? ['app'] : [])],
+  },
+});
+
+const networkModeOf = ({ spec }: ContainerDouble) => String(spec.HostConfig?.NetworkMode ?? 'svc_default');
+
+/** `GET /containers/{id}/json` */
+export function inspection(container: ContainerDouble, image: ImageDouble | null) {
+  const { id, name, spec, restartCount, createdAt, imageId } = container;
+  const mode = networkModeOf(container);
+  const { Mounts, RestartPolicy, ...host } = spec.HostConfig ?? {};
+  return {
+    Id: id,
+    Created: createdAt,
+    Path: '/usr/local/bin/svc-updater',
+    Args: spec.Cmd ?? [],
+    State: stateOf(container),
+    Image: imageId,
+    LogPath: `/var/lib/docker/containers/${id}/${id}-json.log`,
+    Name: `/${name}`,
+    RestartCount: restartCount,
+    Driver: 'overlay2',
+    Platform: 'linux',
+    MountLabel: '',
+    ProcessLabel: '',
+    AppArmorProfile: '',
+    ExecIDs: null,
+    HostConfig: {
+      Binds: null,
+      ContainerIDFile: '',
+      LogConfig: { Type: 'json-file', Config: {} },
+      NetworkMode: mode,
+      PortBindings: null,
+      RestartPolicy: RestartPolicy ?? { Name: 'no', MaximumRetryCount: 0 },
+      AutoRemove: false,
+      CapAdd: null,
+      CapDrop: null,
+      CgroupnsMode: 'host',
+      IpcMode: 'private',
+      PidMode: '',
+      Privileged: false,
+      SecurityOpt: null,
+      UsernsMode: '',
+      ShmSize: 67108864,
+      Runtime: 'runc',
+      Memory: 0,
+      ...host,
+      // A mount that may be written says nothing of it.
+      Mounts: Mounts?.map(({ ReadOnly, ...mount }) => (ReadOnly ? { ...mount, ReadOnly } : mount)) ?? null,
+      MaskedPaths: ['/proc/asound', '/proc/acpi', '/proc/kcore', '/proc/keys', '/sys/firmware'],
+      ReadonlyPaths: ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
+    },
+    GraphDriver: {
+      Data: {
+        MergedDir: `/var/lib/docker/overlay2/${id}/merged`,
+        UpperDir: `/var/lib/docker/overlay2/${id}/diff`,
+      },
+      Name: 'overlay2',
+    },
+    Mounts: mountsOf(container),
+    Config: {
+      Hostname: id.slice(0, 12),
+      Domainname: '',
+      User: 'root',
+      Tty: false,
+      OpenStdin: false,
+      Env: [...(spec.Env ?? []), 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+      Cmd: spec.Cmd ?? null,
+      Image: spec.Image,
+      Volumes: null,
+      WorkingDir: '/',
+      Entrypoint: ['/usr/local/bin/svc-updater'],
+      OnBuild: null,
+      Labels: { ...image?.labels, ...spec.Labels },
+      StopSignal: 'SIGTERM',
+      ...(spec.StopTimeout !== undefined && { StopTimeout: spec.StopTimeout }),
+    },
+    NetworkSettings: {
+      Bridge: '',
+      SandboxID: '',
+      Ports: {},
+      Gateway: '',
+      IPAddress: '',
+      Networks: networkOf(container, mode),
+    },
+  };
+}
+
+/** One of `GET /containers/json` */
+export function listed(container: ContainerDouble, image: ImageDouble | null) {
+  const { id, name, spec, status, imageId, createdAt, exitCode } = container;
+  const mode = networkModeOf(container);
+  const words = { created: 'Created', running: 'Up 2 seconds', restarting: 'Restarting', exited: 'Exited' }[
+    status
+  ];
+  return {
+    Id: id,
+    Names: [`/${name}`],
+    Image: spec.Image,
+    ImageID: imageId,
+    Command: `/usr/local/bin/svc-updater ${(spec.Cmd ?? []).join(' ')}`,
+    Created: Math.floor(Date.parse(createdAt) / 1000),
+    Ports: [],
+    Labels: { ...image?.labels, ...spec.Labels },
+    State: status,
+    Status: status === 'exited' || status === 'restarting' ? `${words} (${exitCode}) 1 second ago` : words,
+    HostConfig: { NetworkMode: mode },
+    NetworkSettings: { Networks: networkOf(container, mode) },
+    Mounts: mountsOf(container),
+  };
+}
+
+/** `GET /images/{reference}/json` */
+export const imageInspection = ({ id, references, digests, labels, size }: ImageDouble) => ({
+  Id: id,
+  RepoTags: references,
+  RepoDigests: digests,
+  Parent: '',
+  Comment: '',
+  Created: '2026-11-22T17:53:11.351142625Z',
+  DockerVersion: '26.1.5',
+  Author: '',
+  Config: {
+    User: '',
+    Env: ['PATH=/usr/local/bin:/usr/bin:/bin'],
+    Cmd: null,
+    WorkingDir: '/',
+    Labels: labels,
+  },
+  Architecture: 'amd64',
+  Os: 'linux',
+  Size: size,
+  GraphDriver: { Data: { MergedDir: '/var/lib/docker/overlay2/a/merged' }, Name: 'overlay2' },
+  RootFS: { Type: 'layers', Layers: [id] },
+  Metadata: { LastTagTime: '0001-01-01T00:00:00Z' },
+});
+
+/** `GET /distribution/{reference}/json` */
+export const distribution = (digest: string) => ({
+  Descriptor: { mediaType: 'application/vnd.docker.distribution.manifest.v2+json', digest, size: 736 },
+  Platforms: [{ architecture: 'amd64', os: 'linux' }],
+});
