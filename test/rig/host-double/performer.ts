@@ -1,0 +1,160 @@
+/** The platform's functions that a library calls. */
+export type Part =
+  | 'hold'
+  | 'resume'
+  | 'jobs'
+  | 'get'
+  | 'set'
+  | 'read'
+  | 'write'
+  | 'authorize'
+  | 'beforeUpdate'
+  | 'onEnd';
+
+/** How a call fails. */
+export type Manner =
+  /** Before anything is done, and before there is a promise. */
+  | 'throw'
+  /** Before anything is done. */
+  | 'reject'
+  /** Nothing is done, and nothing settles, until it is released. */
+  | 'hang'
+  /** It is done, and nothing settles until it is released. */
+  | 'done-then-hang'
+  /** It is done, and the answer is lost. */
+  | 'done-then-reject'
+  /** It is done so much later. */
+  | { slow: number }
+  /** It gives something else. */
+  | { gives: unknown };
+
+export interface Failure {
+  how: Manner;
+  /** Which call from here on; the first. */
+  nth?: number;
+  /** How many from there on; one. */
+  times?: number;
+  /** Only calls with such an argument, such as a key of the store. */
+  with?: (args: readonly unknown[]) => boolean;
+  error?: unknown;
+}
+
+export interface FailureHandle {
+  /** How many calls it has met. */
+  readonly hits: number;
+  /** It is over; what hangs goes on, or fails with that. */
+  release(error?: unknown): void;
+}
+
+/** One call of the library, in words that a test can compare. */
+export interface Call {
+  server: string;
+  part: Part;
+  args: readonly unknown[];
+  /** By `performance.now()`. */
+  at: number;
+  end: 'open' | 'done' | 'failed';
+}
+
+interface Planned extends Failure {
+  part: Part;
+  seen: number;
+  hits: number;
+  isOver: boolean;
+  held: Set<(error?: unknown) => void>;
+}
+
+/** Carries out the calls of one server, and fails where that is planned. */
+export class Performer {
+  readonly server: string;
+  readonly #calls: Call[];
+  readonly #planned: Planned[] = [];
+
+  constructor(server: string, calls: Call[]) {
+    this.server = server;
+    this.#calls = calls;
+  }
+
+  fail(part: Part, failure: Failure): FailureHandle {
+    const planned: Planned = { ...failure, part, seen: 0, hits: 0, isOver: false, held: new Set() };
+    this.#planned.push(planned);
+    return {
+      get hits() {
+        return planned.hits;
+      },
+      release: (error) => release(planned, error),
+    };
+  }
+
+  recover(): void {
+    for (const planned of this.#planned.splice(0)) release(planned);
+  }
+
+  /** Does it, and gives a promise of what comes of it: what is planned may throw instead, as a platform may. */
+  call<T>(part: Part, args: readonly unknown[], act: () => T): Promise<Awaited<T>> {
+    const call: Call = { server: this.server, part, args, at: performance.now(), end: 'open' };
+    this.#calls.push(call);
+    const planned = this.#meet(part, args);
+    const error = planned?.error ?? new Error(`the platform fails: ${part}`);
+    if (planned?.how === 'throw') {
+      call.end = 'failed';
+      throw error;
+    }
+    const doing = (async (): Promise<Awaited<T>> =>
+      planned === undefined ? await act() : failing(planned, act, error))();
+    doing.then(
+      () => {
+        call.end = 'done';
+      },
+      () => {
+        call.end = 'failed';
+      },
+    );
+    return doing;
+  }
+
+  #meet(part: Part, args: readonly unknown[]): Planned | undefined {
+    const met = this.#planned.filter((planned) => {
+      if (planned.isOver || planned.part !== part || !(planned.with?.(args) ?? true)) return false;
+      planned.seen += 1;
+      const { nth = 1, times = 1 } = planned;
+      return planned.seen >= nth && planned.seen < nth + times;
+    });
+    if (met[0]) met[0].hits += 1;
+    return met[0];
+  }
+}
+
+async function failing<T>(planned: Planned, act: () => T, error: unknown): Promise<Awaited<T>> {
+  const { how } = planned;
+  if (how === 'reject') throw error;
+  if (how === 'hang') {
+    await held(planned);
+    return await act();
+  }
+  if (how === 'done-then-hang') {
+    const done = await act();
+    await held(planned);
+    return done;
+  }
+  if (how === 'done-then-reject') {
+    await act();
+    throw error;
+  }
+  if (typeof how === 'object' && 'slow' in how) {
+    await new Promise((resolve) => setTimeout(resolve, how.slow));
+    return await act();
+  }
+  return (typeof how === 'object' ? how.gives : undefined) as Awaited<T>;
+}
+
+const held = (planned: Planned): Promise<void> =>
+  new Promise((resolve, reject) => {
+    planned.held.add((error) => (error === undefined ? resolve() : reject(error)));
+  });
+
+function release(planned: Planned, error?: unknown): void {
+  planned.isOver = true;
+  for (const goOn of planned.held) goOn(error);
+  planned.held.clear();
+}
