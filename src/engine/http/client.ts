@@ -8,8 +8,8 @@ import type { EngineTarget } from './target.ts';
 export type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: number };
 
 const limit = 16 * 1024 * 1024;
-/** Of a page that a proxy sends in place of an answer, so many pieces are enough to tell what it is. */
-const piecesOfRefusal = 4;
+/** Of a page that a proxy sends in place of an answer, so many bytes are enough to tell what it is. */
+const bytesOfRefusal = 64 * 1024;
 
 /**
  * Asks an engine in the version of the API that both know, and takes no refusal for an answer. All methods throw
@@ -45,9 +45,8 @@ export class EngineClient {
       const stream = await openStream(this.#target, asked, silenceMs);
       const { status } = stream;
       if (status < 300) return stream;
-      const pieces: Buffer[] = [];
-      for await (const chunk of stream.chunks) if (pieces.push(chunk) >= piecesOfRefusal) break;
-      throw new EngineFault('refused', refusal({ status, body: Buffer.concat(pieces) }), { status });
+      const body = await inTime(beginningOf(stream), asked.deadlineMs, asked).finally(() => stream.close());
+      throw new EngineFault('refused', refusal({ status, body }), { status });
     });
   }
 
@@ -77,4 +76,15 @@ export class EngineClient {
     const { status, body } = await ask(this.#target, asked, { limit });
     return status === 200 ? apiVersion(objectOf(body.toString())) : null;
   }
+}
+
+async function beginningOf({ chunks }: EngineStream): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    pieces.push(chunk);
+    size += chunk.length;
+    if (size >= bytesOfRefusal) break;
+  }
+  return Buffer.concat(pieces);
 }
