@@ -35,6 +35,8 @@ export interface LayerNews {
 export class PullMeter {
   readonly #layers = new Map<string, ImageLayer>();
   #percent = 0;
+  /** Whether the engine has said that the pull is over. */
+  #end: 'unknown' | 'awaited' | 'told' = 'unknown';
 
   /**
    * Gives the state after a line of `docker compose --progress json pull`, or null where the line says nothing of
@@ -49,6 +51,21 @@ export class PullMeter {
       current: Number(event.current ?? 0),
       total: Number(event.total ?? 0),
     });
+  }
+
+  /**
+   * Whether the pull is over, by all that was heard. An answer can end early and look whole, as behind a proxy that
+   * loses the engine.
+   */
+  get hasEnded(): boolean {
+    return this.#end === 'told';
+  }
+
+  /** What the engine itself says of the pull, or of a layer. */
+  hear(status: string): void {
+    // Docker's begins with the first and ends with the second; another, such as Podman's, has no word for either.
+    if (status.startsWith('Pulling from ')) this.#end = 'awaited';
+    else if (status.startsWith('Status: ') || (status !== '' && this.#end === 'unknown')) this.#end = 'told';
   }
 
   /** Gives the state after that, or null where it says nothing of bytes. */

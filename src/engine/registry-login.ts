@@ -40,3 +40,16 @@ function registryOf(repository: string): string {
 }
 
 const hostOf = (name: string): string => name.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
+
+/** What a request has to say for the engine to use that login. */
+export function loginHeaders(login: RegistryLogin | null): Record<string, string> {
+  // In the alphabet for addresses, with its padding, which the engine wants.
+  return login === null
+    ? {}
+    : {
+        'X-Registry-Auth': Buffer.from(JSON.stringify(login))
+          .toString('base64')
+          .replaceAll('+', '-')
+          .replaceAll('/', '_'),
+      };
+}

@@ -9,7 +9,7 @@ import { logText } from './http/log-text.ts';
 import { engineTarget, type TlsFiles } from './http/target.ts';
 import { composeLabels } from './labels.ts';
 import { PullMeter, type PullProgress } from './pull-progress.ts';
-import type { RegistryLogin } from './registry-login.ts';
+import { loginHeaders, type RegistryLogin } from './registry-login.ts';
 
 /** What the engine tells of a container besides. */
 export interface ContainerDetails extends Container {
@@ -128,6 +128,7 @@ export class EngineSocket {
     for await (const event of objectsOf(chunks)) {
       const error = event.error ?? Object(event.errorDetail).message;
       if (typeof error === 'string') throw new EngineFault('refused', error, { status: 500 });
+      meter.hear(String(event.status ?? ''));
       if (typeof event.id !== 'string') continue;
       const { current, total } = Object(event.progressDetail);
       const progress = meter.add({
@@ -139,6 +140,7 @@ export class EngineSocket {
       if (progress) onProgress(progress);
     }
     signal.throwIfAborted();
+    if (!meter.hasEnded) throw new EngineFault('away', 'the answer broke off before the pull had ended');
   }
 
   /** Gives the new container's id. A name that is taken is a refusal with status 409. */
@@ -154,9 +156,17 @@ export class EngineSocket {
     return understood(objectOf(made.toString()), ({ Id }) => textOf(Id));
   }
 
+  /** A container that runs already is none that has to be started. */
   async start(id: string): Promise<void> {
     const deadlineMs = this.#patience.work;
-    await this.#engine.ask({ method: 'POST', path: `/containers/${id}/start`, deadlineMs });
+    await orNull(this.#engine.ask({ method: 'POST', path: `/containers/${id}/start`, deadlineMs }), [304]);
+  }
+
+  /** Whether there was one to get the signal: none that has ended, or is gone. */
+  async kill(id: string, signal: NodeJS.Signals): Promise<boolean> {
+    const query = new URLSearchParams({ signal });
+    const asked = this.#engine.ask({ method: 'POST', path: `/containers/${id}/kill?${query}` });
+    return (await orNull(asked, [404, 409])) !== null;
   }
 
   async rename(id: string, name: string): Promise<void> {
@@ -200,12 +210,12 @@ function readDetails(raw: Record<string, unknown>): ContainerDetails {
   };
 }
 
-/** Null where the engine knows no such thing. */
-async function orNull<T>(asked: Promise<T>): Promise<T | null> {
+/** Null where the engine says by its status that there is no such thing, or nothing to do. */
+async function orNull<T>(asked: Promise<T>, statuses: readonly number[] = [404]): Promise<T | null> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof EngineFault && error.status === 404) return null;
+    if (error instanceof EngineFault && statuses.includes(error.status ?? 0)) return null;
     throw error;
   }
 }
@@ -230,15 +240,3 @@ function listOf(value: unknown): unknown[] {
 }
 
 const inPath = (reference: string): string => reference.split('/').map(encodeURIComponent).join('/');
-
-function loginHeaders(login: RegistryLogin | null): Record<string, string> {
-  // In the alphabet for addresses, with its padding, which the engine wants.
-  return login === null
-    ? {}
-    : {
-        'X-Registry-Auth': Buffer.from(JSON.stringify(login))
-          .toString('base64')
-          .replaceAll('+', '-')
-          .replaceAll('/', '_'),
-      };
-}

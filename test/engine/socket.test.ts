@@ -175,7 +175,7 @@ describe('the socket of the engine', () => {
     const seen: unknown[] = [];
     const engine = await socketThat(({ method, url, headers }, answer) => {
       seen.push([method, url, headers['x-registry-auth']]);
-      answer.end('{"Descriptor":{"digest":"sha256:1"}}');
+      answer.end('{"Descriptor":{"digest":"sha256:1"},"status":"Status: Image is up to date for it"}');
     });
     const login = { username: 'ü>?', password: '~~~??', serveraddress: 'registry:5000' };
     expect(await engine.remoteDigest('registry:5000/acme/svc:v1', login)).toBe('sha256:1');

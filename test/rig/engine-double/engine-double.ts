@@ -1,10 +1,9 @@
 // An engine for moments that a real one cannot be made to have. What it answers, and how its containers live, was
 // recorded from a real one; what goes wrong with that is planned by the test.
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ownContainer } from '../../../src/engine/own-container.ts';
 import type { ContainerSpec } from '../../../src/engine/socket.ts';
 import { ContainerDouble } from './container-double.ts';
 import { type Asked, Door } from './door.ts';
@@ -16,6 +15,12 @@ import type { Script } from './script.ts';
 import { type ServerDouble, type ServerOptions, serverSpec } from './server.ts';
 
 const mainDoor = 'main';
+
+/** What this process may take for the name of the container that it runs in, wherever the tests run. */
+async function ownNames(): Promise<string[]> {
+  const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
+  return [...(/\b[0-9a-f]{64}\b/g.exec(mounts) ?? []), hostname()];
+}
 
 export class EngineDouble {
   readonly images = new Images();
@@ -31,14 +36,15 @@ export class EngineDouble {
   readonly #watching = new Set<(container: ContainerDouble) => void>();
   #scripts: readonly Script[] = [];
 
-  private constructor(directory: string, ownName: string) {
+  private constructor(directory: string, ownNames: readonly string[]) {
     this.#directory = directory;
     this.#state = {
       apiVersion: '1.45',
       images: this.images,
       containers: [],
       missing: new Set(),
-      find: (name, door) => this.find(name) ?? (name === ownName ? (this.#servers.get(door) ?? null) : null),
+      find: (name, door) =>
+        this.find(name) ?? (ownNames.includes(name) ? (this.#servers.get(door) ?? null) : null),
       create: (spec, imageId) => this.create(spec, imageId),
       remove: (container) => container.vanish(),
     };
@@ -46,7 +52,7 @@ export class EngineDouble {
 
   static async start(): Promise<EngineDouble> {
     const directory = await mkdtemp(join(tmpdir(), 'engine-double-'));
-    const engine = new EngineDouble(directory, (await ownContainer()).name);
+    const engine = new EngineDouble(directory, await ownNames());
     await engine.#addDoor(mainDoor);
     return engine;
   }

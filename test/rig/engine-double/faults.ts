@@ -8,14 +8,14 @@ export type FaultKind =
   | { kind: 'hang'; at?: Place }
   /** The answer begins so much later. */
   | { kind: 'slow'; ms: number }
-  /** Every byte comes by itself. */
-  | { kind: 'trickle' }
+  /** Every byte comes by itself, and so long after the one before it. */
+  | { kind: 'trickle'; everyMs?: number }
   /** The engine refuses in its own way. */
   | { kind: 'refuse'; status?: number; message?: string }
   /** Something between refuses, in a language of its own. */
   | { kind: 'page'; status?: number; body?: string }
-  /** The first half of the body, sent as if it were the whole. */
-  | { kind: 'half' };
+  /** The first half of the body, or so many chunks of it, sent as if it were the whole. */
+  | { kind: 'half'; chunks?: number };
 
 /** A number of bytes, or the name of one of the answer's borders; 0 where none is given. */
 export type Place = number | string;

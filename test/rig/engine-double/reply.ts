@@ -23,6 +23,7 @@ export class Reply {
   readonly #options: ReplyOptions;
   #bytes: Buffer = Buffer.alloc(0);
   #sent = 0;
+  readonly #chunks: Buffer[] = [];
   #isOver = false;
   /** What was to stop it has, or has been called off. */
   #fate: 'open' | 'stopped' | 'released' = 'open';
@@ -62,12 +63,11 @@ export class Reply {
   }
 
   whole(status: number, text: string, type: string): void {
-    const half = this.#options.strike?.fault.kind === 'half';
     const body = Buffer.from(text);
-    const bytes = half ? body.subarray(0, Math.floor(body.length / 2)) : body;
+    const bytes = this.#half ? body.subarray(0, Math.floor(body.length / 2)) : body;
     if (bytes.length > longestMeasured) {
       this.open(status, type);
-      this.chunk(bytes);
+      this.#send(inChunk(bytes));
       this.end();
     } else {
       this.#head(status, { 'Content-Type': type, 'Content-Length': bytes.length }, bytes);
@@ -87,11 +87,20 @@ export class Reply {
   }
 
   chunk(bytes: Buffer | string): void {
-    const body = Buffer.from(bytes);
-    this.#send(Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')]));
+    const chunk = inChunk(Buffer.from(bytes));
+    // How much the half is, is known at the end.
+    if (this.#half) this.#chunks.push(chunk);
+    else this.#send(chunk);
+  }
+
+  get #half() {
+    const { fault } = this.#options.strike ?? {};
+    return fault?.kind === 'half' ? fault : null;
   }
 
   end(): void {
+    const count = this.#half?.chunks ?? Math.floor(this.#chunks.length / 2);
+    for (const chunk of this.#chunks.splice(0).slice(0, count)) this.#send(chunk);
     if (/^transfer-encoding: chunked/im.test(this.#bytes.subarray(0, 1000).toString('latin1'))) {
       this.#send(Buffer.from('0\r\n\r\n'));
     }
@@ -127,7 +136,7 @@ export class Reply {
     const { socket, gate, strike } = this.#options;
     if (gate.isShut || this.#isLate || this.#fate === 'stopped' || socket.destroyed) return;
     if (strike?.fault.kind === 'trickle') {
-      this.#trickle();
+      this.#trickle(strike.fault.everyMs);
       return;
     }
     const stop = this.#fate === 'open' && strike ? this.#stopAt(strike) : null;
@@ -155,7 +164,7 @@ export class Reply {
     return fault.kind === 'cut' || fault.kind === 'hang' ? placeIn(this.#bytes, fault.at) : null;
   }
 
-  #trickle(): void {
+  #trickle(everyMs?: number): void {
     this.#isLate = true;
     const step = () => {
       const { socket, gate } = this.#options;
@@ -167,7 +176,8 @@ export class Reply {
       }
       socket.write(this.#bytes.subarray(this.#sent, this.#sent + 1));
       this.#sent += 1;
-      setImmediate(step);
+      if (everyMs === undefined) setImmediate(step);
+      else setTimeout(step, everyMs);
     };
     step();
   }
@@ -177,3 +187,6 @@ export class Reply {
     this.#finished.resolve();
   }
 }
+
+const inChunk = (bytes: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);

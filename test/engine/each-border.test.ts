@@ -1,0 +1,303 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EngineFault } from '../../src/engine/http/fault.ts';
+import { EngineSocket, type Patience } from '../../src/engine/socket.ts';
+import { cutsOf } from '../rig/engine-double/borders.ts';
+import { EngineDouble } from '../rig/engine-double/engine-double.ts';
+import type { FaultKind } from '../rig/engine-double/faults.ts';
+import { goodRun } from '../rig/engine-double/script.ts';
+
+// Each question of the library's, and its answer broken at each place where something begins or ends: it settles in
+// time, with a fault or with the whole right answer, never with a part of one, and leaves nothing behind.
+
+const never = new AbortController().signal;
+const reference = { repository: 'acme/svc-updater', tag: 'v1.0.0' };
+const image = 'acme/svc-updater:v1.0.0';
+const spec = { name: 'svc-updater', Image: image, Labels: { 'svc-updater.to': 'v1.5.0 – ü' } };
+
+interface Question {
+  /** The request that it comes to. */
+  match: RegExp;
+  /** What there is before it is asked. */
+  prepare?(engine: EngineDouble): void;
+  /** Its answer, as far as a caller has got one; what is told before a fault is kept in `told`. */
+  ask(client: EngineSocket, told: unknown[]): Promise<unknown>;
+}
+
+const updater = (engine: EngineDouble) => engine.create(spec);
+const running = (engine: EngineDouble) => updater(engine).start();
+const ended = (engine: EngineDouble) => {
+  const container = updater(engine);
+  container.start();
+  for (const line of ['one', 'zwölf', 'three\nfour']) container.say(line, line === 'one' ? 2 : 1);
+  container.exit(0);
+};
+const published = (engine: EngineDouble) => void engine.images.publish(image);
+const inspected = /^GET .*\/containers\/[^/]*\/json/;
+const logged = async (client: EngineSocket, told: unknown[]) => {
+  for await (const line of client.logs('svc-updater', never)) told.push(line);
+  return told;
+};
+
+const questions: Readonly<Record<string, Question>> = {
+  inspect: { match: inspected, prepare: running, ask: (e) => e.inspect('svc-updater') },
+  'inspect of none': { match: inspected, ask: (e) => e.inspect('svc-updater') },
+  hasService: {
+    match: /^GET .*\/containers\/json/,
+    prepare: (engine) =>
+      ['a', 'b'].map((name) =>
+        engine.create({
+          ...{ name: `x-${name}`, Image: image },
+          Labels: { 'com.docker.compose.project': 'svc', 'com.docker.compose.service': 'worker' },
+        }),
+      ),
+    ask: (e) => e.hasService('svc', 'worker'),
+  },
+  'hasService of none': { match: /^GET .*\/containers\/json/, ask: (e) => e.hasService('svc', 'worker') },
+  image: { match: /^GET .*\/images\//, prepare: updater, ask: (e) => e.image(image) },
+  'image of none': { match: /^GET .*\/images\//, ask: (e) => e.image(image) },
+  remoteDigest: { match: /distribution/, prepare: published, ask: (e) => e.remoteDigest(image, null) },
+  'remoteDigest of none': { match: /distribution/, ask: (e) => e.remoteDigest(image, null) },
+  create: {
+    match: /\/create\?name/,
+    prepare: (engine) => engine.images.add(image),
+    // Each engine gives another id.
+    ask: async (e) => /^[0-9a-f]{64}$/.test(await e.create(spec)),
+  },
+  'create with a name that is taken': {
+    match: /\/create\?name/,
+    prepare: updater,
+    ask: (e) => e.create(spec),
+  },
+  start: { match: /\/start$/, prepare: updater, ask: (e) => e.start('svc-updater') },
+  'start of what runs': { match: /\/start$/, prepare: running, ask: (e) => e.start('svc-updater') },
+  kill: { match: /\/kill\?/, prepare: running, ask: (e) => e.kill('svc-updater', 'SIGTERM') },
+  'kill of what has ended': {
+    match: /\/kill\?/,
+    prepare: ended,
+    ask: (e) => e.kill('svc-updater', 'SIGTERM'),
+  },
+  'kill of none': { match: /\/kill\?/, ask: (e) => e.kill('svc-updater', 'SIGTERM') },
+  rename: { match: /\/rename\?/, prepare: updater, ask: (e) => e.rename('svc-updater', 'other') },
+  remove: { match: /^DELETE/, prepare: ended, ask: (e) => e.remove('svc-updater') },
+  'remove of what runs': { match: /^DELETE/, prepare: running, ask: (e) => e.remove('svc-updater') },
+  'remove of none': { match: /^DELETE/, ask: (e) => e.remove('svc-updater') },
+  pull: { match: /images\/create/, prepare: published, ask: (e) => e.pull(reference, null, () => {}, never) },
+  'pull of what is here': {
+    match: /images\/create/,
+    prepare: updater,
+    ask: (e) => e.pull(reference, null, () => {}, never),
+  },
+  'pull of none': { match: /images\/create/, ask: (e) => e.pull(reference, null, () => {}, never) },
+  logs: { match: /\/logs\?/, prepare: ended, ask: logged },
+  'logs of one that says nothing': { match: /\/logs\?/, prepare: updater, ask: logged },
+  'logs of none': { match: /\/logs\?/, ask: logged },
+};
+const names = Object.keys(questions);
+const version = /^GET \/version/;
+
+const all = (ms: number): Patience => ({
+  query: ms,
+  registry: ms,
+  work: ms,
+  pullSilence: ms,
+  logSilence: ms,
+});
+const [long, short] = [all(15_000), all(150)];
+
+interface Ended {
+  value?: unknown;
+  fault?: EngineFault;
+  /** What it had told before it ended. */
+  told: unknown[];
+  ms: number;
+  /** The whole answer, had it come. */
+  bytes: Buffer;
+}
+
+/** One question to an engine of its own. Anything but an EngineFault fails the test, and so does what stays open. */
+async function settle(
+  { match, prepare, ask }: Question,
+  { fault, patience = long, hit = match }: { fault?: FaultKind; patience?: Patience; hit?: RegExp } = {},
+): Promise<Ended> {
+  const engine = await EngineDouble.start();
+  try {
+    prepare?.(engine);
+    const planned = fault && engine.fault({ ...fault, match: hit });
+    const told: unknown[] = [];
+    const began = performance.now();
+    const ended = await Promise.race([
+      ask(new EngineSocket(engine.path, { patience }), told).then(
+        (value) => ({ value }),
+        (error) => ({ error }),
+      ),
+      sleep(20_000, null, { ref: false }),
+    ]);
+    if (ended === null) throw new Error('it does not settle');
+    const ms = performance.now() - began;
+    if ('error' in ended && !(ended.error instanceof EngineFault)) throw ended.error;
+    if (planned && planned.hits !== 1) throw new Error(`the fault has met ${planned.hits} requests`);
+    await expect.poll(() => engine.connectionCount, { timeout: 2_000, interval: 5 }).toBe(0);
+    const bytes = engine.recorded(hit);
+    return 'error' in ended ? { fault: ended.error, told, ms, bytes } : { ...ended, told, ms, bytes };
+  } finally {
+    await engine.close();
+  }
+}
+
+/** What it comes to where nothing goes wrong: a value, or the engine's own refusal. Each engine has its own ids and times. */
+const wholeOf = ({ value, fault }: Ended): string =>
+  (fault ? `${fault.status} ${fault.message}` : inspect(value, { depth: null }))
+    .replaceAll(/\b[0-9a-f]{64}\b/g, '<id>')
+    .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]{18}Z/g, '<now>');
+
+/** What is not whole is a fault, also where nothing is to be read from it; and what was told before is a true beginning. */
+function expectFault({ fault, told }: Ended, good: Ended, kind: EngineFault['kind']): void {
+  expect(fault).toMatchObject({ kind, status: null });
+  expect(told).toEqual(good.told.slice(0, told.length));
+}
+
+/**
+ * What is told by the status alone, and a log: nobody knows how long it is, and whoever follows it looks at the
+ * container, too.
+ */
+const hasNoLength = ({ bytes }: Ended): boolean =>
+  /^HTTP\/1\.1 (?:204|304|404|409)|multiplexed-stream/.test(bytes.toString('latin1'));
+
+const unhandled: unknown[] = [];
+const note = (reason: unknown) => void unhandled.push(reason);
+beforeAll(() => void process.on('unhandledRejection', note).on('uncaughtException', note));
+afterAll(async () => {
+  await sleep(200);
+  process.off('unhandledRejection', note).off('uncaughtException', note);
+  expect(unhandled).toEqual([]);
+});
+
+/** Every border, with its name in what fails. */
+const atEach = (bytes: Buffer, check: (at: number) => Promise<void>) =>
+  Promise.all(
+    cutsOf(bytes).map(async ({ name, at }) => {
+      try {
+        await check(at);
+      } catch (cause) {
+        throw new Error(`${name} (byte ${at}): ${(cause as Error).message}`, { cause });
+      }
+    }),
+  );
+
+describe.each(names)('the answer to %s', (name) => {
+  const question = questions[name] as Question;
+
+  it('that is cut at any border is a fault', async () => {
+    const good = await settle(question);
+    await atEach(good.bytes, async (at) => {
+      const ended = await settle(question, { fault: { kind: 'cut', at } });
+      expectFault(ended, good, 'away');
+      expect(ended.ms).toBeLessThan(5_000);
+    });
+  });
+
+  it('that stalls at any border is a fault in time', async () => {
+    const good = await settle(question);
+    await atEach(good.bytes, async (at) => {
+      const ended = await settle(question, { fault: { kind: 'hang', at }, patience: short });
+      expectFault(ended, good, 'late');
+      expect(ended.ms).toBeLessThan(5_000);
+    });
+  });
+
+  it('is the same byte by byte', async () => {
+    const good = await settle(question);
+    const ended = await settle(question, { fault: { kind: 'trickle' } });
+    expect(wholeOf(ended)).toEqual(wholeOf(good));
+    expect(ended.told).toEqual(good.told);
+  });
+
+  it('that is the half of one is no answer, or says enough', async () => {
+    const good = await settle(question);
+    const ended = await settle(question, { fault: { kind: 'half' } });
+    if (good.fault) expect(ended.fault?.status).toBe(good.fault.status);
+    else if (hasNoLength(good)) expect(good.told.slice(0, ended.told.length)).toEqual(ended.told);
+    else expectFault(ended, good, 'away');
+  });
+
+  it("that is a refusal by others is not taken for the engine's", async () => {
+    const refused = await settle(question, { fault: { kind: 'refuse', message: 'no space left on device' } });
+    expect(wholeOf(refused)).toBe('500 no space left on device');
+    const page = await settle(question, { fault: { kind: 'page' } });
+    expect(page.fault).toMatchObject({ kind: 'refused', status: 403 });
+  });
+});
+
+describe('before any answer', () => {
+  it.each<FaultKind['kind']>(['cut', 'hang'])('the version may be broken by a %s', async (kind) => {
+    const question = questions.inspect as Question;
+    const { bytes } = await settle(question, { hit: version });
+    await atEach(bytes, async (at) => {
+      const patience = kind === 'cut' ? long : short;
+      const { fault } = await settle(question, { fault: { kind, at } as FaultKind, hit: version, patience });
+      expect(fault).toMatchObject({ kind: kind === 'cut' ? 'away' : 'late', status: null });
+    });
+  });
+
+  it('an answer that comes, but too slowly, is late', async () => {
+    const fault: FaultKind = { kind: 'trickle', everyMs: 10 };
+    const ended = await settle(questions.inspect as Question, { fault, patience: short });
+    expect(ended.fault?.kind).toBe('late');
+    expect(ended.ms).toBeLessThan(1_000);
+  });
+
+  it('the daemon is started again between two questions, and nobody notices', async () => {
+    const engine = await EngineDouble.start();
+    const client = new EngineSocket(engine.path);
+    engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
+    const { id } = updater(engine);
+    for (const file of ['stays', 'goes'] as const) {
+      expect(await client.inspect(id)).toMatchObject({ id });
+      await engine.down({ file });
+      await engine.up();
+      expect(await client.inspect(id)).toMatchObject({ id });
+    }
+    await engine.close();
+  });
+});
+
+it('a pull that ends before its end has failed', async () => {
+  const { bytes } = await settle(questions.pull as Question);
+  const lines = bytes.toString().match(/"status"/g)?.length ?? 0;
+  expect(lines).toBeGreaterThan(10);
+  for (let chunks = 0; chunks < lines; chunks++) {
+    const { fault } = await settle(questions.pull as Question, { fault: { kind: 'half', chunks } });
+    expect(fault, `after ${chunks} lines`).toMatchObject({ kind: 'away' });
+  }
+  const { fault } = await settle(questions.pull as Question, { fault: { kind: 'half', chunks: lines } });
+  expect(fault).toBeUndefined();
+});
+
+it('by chance, an answer is cut or stalls at any byte', async () => {
+  const seed = Date.now();
+  const whole = new Map<string, Ended>();
+  for (const name of names) whole.set(name, await settle(questions[name] as Question));
+  const part = fc.double({ min: 0, max: 0.999, noNaN: true });
+  const places = fc.sample(fc.tuple(fc.constantFrom(...names), part, fc.constantFrom('cut', 'hang')), {
+    ...{ seed, numRuns: 100 },
+  });
+  await Promise.all(
+    places.map(async ([name, share, kind]) => {
+      const good = whole.get(name) as Ended;
+      const at = Math.floor(share * good.bytes.length);
+      try {
+        const fault = { kind, at } as FaultKind;
+        const ended = await settle(questions[name] as Question, {
+          fault,
+          patience: kind === 'cut' ? long : short,
+        });
+        expectFault(ended, good, kind === 'cut' ? 'away' : 'late');
+      } catch (cause) {
+        throw new Error(`${name}, ${kind} at ${at}, seed ${seed}: ${(cause as Error).message}`, { cause });
+      }
+    }),
+  );
+});
