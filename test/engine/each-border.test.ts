@@ -8,93 +8,11 @@ import { cutsOf } from '../rig/engine-double/borders.ts';
 import { EngineDouble } from '../rig/engine-double/engine-double.ts';
 import type { FaultKind } from '../rig/engine-double/faults.ts';
 import { goodRun } from '../rig/engine-double/script.ts';
+import { type Question, questions, updater } from './questions.ts';
 
 // Each question of the library's, and its answer broken at each place where something begins or ends: it settles in
 // time, with a fault or with the whole right answer, never with a part of one, and leaves nothing behind.
 
-const never = new AbortController().signal;
-const reference = { repository: 'acme/svc-updater', tag: 'v1.0.0' };
-const image = 'acme/svc-updater:v1.0.0';
-const spec = { name: 'svc-updater', Image: image, Labels: { 'svc-updater.to': 'v1.5.0 – ü' } };
-
-interface Question {
-  /** The request that it comes to. */
-  match: RegExp;
-  /** What there is before it is asked. */
-  prepare?(engine: EngineDouble): void;
-  /** Its answer, as far as a caller has got one; what is told before a fault is kept in `told`. */
-  ask(client: EngineSocket, told: unknown[]): Promise<unknown>;
-}
-
-const updater = (engine: EngineDouble) => engine.create(spec);
-const running = (engine: EngineDouble) => updater(engine).start();
-const ended = (engine: EngineDouble) => {
-  const container = updater(engine);
-  container.start();
-  for (const line of ['one', 'zwölf', 'three\nfour']) container.say(line, line === 'one' ? 2 : 1);
-  container.exit(0);
-};
-const published = (engine: EngineDouble) => void engine.images.publish(image);
-const inspected = /^GET .*\/containers\/[^/]*\/json/;
-const logged = async (client: EngineSocket, told: unknown[]) => {
-  for await (const line of client.logs('svc-updater', never)) told.push(line);
-  return told;
-};
-
-const questions: Readonly<Record<string, Question>> = {
-  inspect: { match: inspected, prepare: running, ask: (e) => e.inspect('svc-updater') },
-  'inspect of none': { match: inspected, ask: (e) => e.inspect('svc-updater') },
-  hasService: {
-    match: /^GET .*\/containers\/json/,
-    prepare: (engine) =>
-      ['a', 'b'].map((name) =>
-        engine.create({
-          ...{ name: `x-${name}`, Image: image },
-          Labels: { 'com.docker.compose.project': 'svc', 'com.docker.compose.service': 'worker' },
-        }),
-      ),
-    ask: (e) => e.hasService('svc', 'worker'),
-  },
-  'hasService of none': { match: /^GET .*\/containers\/json/, ask: (e) => e.hasService('svc', 'worker') },
-  image: { match: /^GET .*\/images\//, prepare: updater, ask: (e) => e.image(image) },
-  'image of none': { match: /^GET .*\/images\//, ask: (e) => e.image(image) },
-  remoteDigest: { match: /distribution/, prepare: published, ask: (e) => e.remoteDigest(image, null) },
-  'remoteDigest of none': { match: /distribution/, ask: (e) => e.remoteDigest(image, null) },
-  create: {
-    match: /\/create\?name/,
-    prepare: (engine) => engine.images.add(image),
-    // Each engine gives another id.
-    ask: async (e) => /^[0-9a-f]{64}$/.test(await e.create(spec)),
-  },
-  'create with a name that is taken': {
-    match: /\/create\?name/,
-    prepare: updater,
-    ask: (e) => e.create(spec),
-  },
-  start: { match: /\/start$/, prepare: updater, ask: (e) => e.start('svc-updater') },
-  'start of what runs': { match: /\/start$/, prepare: running, ask: (e) => e.start('svc-updater') },
-  kill: { match: /\/kill\?/, prepare: running, ask: (e) => e.kill('svc-updater', 'SIGTERM') },
-  'kill of what has ended': {
-    match: /\/kill\?/,
-    prepare: ended,
-    ask: (e) => e.kill('svc-updater', 'SIGTERM'),
-  },
-  'kill of none': { match: /\/kill\?/, ask: (e) => e.kill('svc-updater', 'SIGTERM') },
-  rename: { match: /\/rename\?/, prepare: updater, ask: (e) => e.rename('svc-updater', 'other') },
-  remove: { match: /^DELETE/, prepare: ended, ask: (e) => e.remove('svc-updater') },
-  'remove of what runs': { match: /^DELETE/, prepare: running, ask: (e) => e.remove('svc-updater') },
-  'remove of none': { match: /^DELETE/, ask: (e) => e.remove('svc-updater') },
-  pull: { match: /images\/create/, prepare: published, ask: (e) => e.pull(reference, null, () => {}, never) },
-  'pull of what is here': {
-    match: /images\/create/,
-    prepare: updater,
-    ask: (e) => e.pull(reference, null, () => {}, never),
-  },
-  'pull of none': { match: /images\/create/, ask: (e) => e.pull(reference, null, () => {}, never) },
-  logs: { match: /\/logs\?/, prepare: ended, ask: logged },
-  'logs of one that says nothing': { match: /\/logs\?/, prepare: updater, ask: logged },
-  'logs of none': { match: /\/logs\?/, ask: logged },
-};
 const names = Object.keys(questions);
 const version = /^GET \/version/;
 
@@ -189,6 +107,12 @@ const atEach = (bytes: Buffer, check: (at: number) => Promise<void>) =>
 
 describe.each(names)('the answer to %s', (name) => {
   const question = questions[name] as Question;
+
+  it('is read', async () => {
+    const { value, fault } = await settle(question);
+    if (fault) expect(`${fault.status} ${fault.message}`).toContain(question.gives);
+    else expect(value).toEqual(question.gives);
+  });
 
   it('that is cut at any border is a fault', async () => {
     const good = await settle(question);
