@@ -23,7 +23,7 @@ const all = (ms: number): Patience => ({
   pullSilence: ms,
   logSilence: ms,
 });
-const [long, short] = [all(15_000), all(150)];
+const long = all(15_000);
 
 interface Ended {
   value?: unknown;
@@ -34,6 +34,9 @@ interface Ended {
   /** The whole answer, had it come. */
   bytes: Buffer;
 }
+
+/** The fault has met no request: on a busy machine the time may be over before one is sent. */
+class Unmet extends Error {}
 
 /** One question to an engine of its own. Anything but an EngineFault fails the test, and so does what stays open. */
 async function settle(
@@ -56,12 +59,24 @@ async function settle(
     if (ended === null) throw new Error('it does not settle');
     const ms = performance.now() - began;
     if ('error' in ended && !(ended.error instanceof EngineFault)) throw ended.error;
-    if (planned && planned.hits !== 1) throw new Error(`the fault has met ${planned.hits} requests`);
+    if (planned?.hits !== undefined && planned.hits !== 1) throw new Unmet(`met ${planned.hits} requests`);
     await expect.poll(() => engine.connectionCount, { timeout: 2_000, interval: 5 }).toBe(0);
     const bytes = engine.recorded(hit);
     return 'error' in ended ? { fault: ended.error, told, ms, bytes } : { ...ended, told, ms, bytes };
   } finally {
     await engine.close();
+  }
+}
+
+/** It hangs there, and is given up: soon, but only once it hangs. */
+async function stall(question: Question, at: number, hit?: RegExp): Promise<Ended> {
+  const fault: FaultKind = { kind: 'hang', at };
+  for (let ms = 80; ; ms *= 4) {
+    try {
+      return await settle(question, { fault, patience: all(ms), ...(hit && { hit }) });
+    } catch (error) {
+      if (!(error instanceof Unmet) || ms > 10_000) throw error;
+    }
   }
 }
 
@@ -126,7 +141,7 @@ describe.each(names)('the answer to %s', (name) => {
   it('that stalls at any border is a fault in time', async () => {
     const good = await settle(question);
     await atEach(good.bytes, async (at) => {
-      const ended = await settle(question, { fault: { kind: 'hang', at }, patience: short });
+      const ended = await stall(question, at);
       expectFault(ended, good, 'late');
       expect(ended.ms).toBeLessThan(5_000);
     });
@@ -160,17 +175,20 @@ describe('before any answer', () => {
     const question = questions.inspect as Question;
     const { bytes } = await settle(question, { hit: version });
     await atEach(bytes, async (at) => {
-      const patience = kind === 'cut' ? long : short;
-      const { fault } = await settle(question, { fault: { kind, at } as FaultKind, hit: version, patience });
+      const cut: FaultKind = { kind: 'cut', at };
+      const { fault } =
+        kind === 'cut'
+          ? await settle(question, { fault: cut, hit: version })
+          : await stall(question, at, version);
       expect(fault).toMatchObject({ kind: kind === 'cut' ? 'away' : 'late', status: null });
     });
   });
 
   it('an answer that comes, but too slowly, is late', async () => {
     const fault: FaultKind = { kind: 'trickle', everyMs: 10 };
-    const ended = await settle(questions.inspect as Question, { fault, patience: short });
+    const ended = await settle(questions.inspect as Question, { fault, patience: all(150) });
     expect(ended.fault?.kind).toBe('late');
-    expect(ended.ms).toBeLessThan(1_000);
+    expect(ended.ms).toBeLessThan(5_000);
   });
 
   it('the daemon is started again between two questions, and nobody notices', async () => {
@@ -184,6 +202,8 @@ describe('before any answer', () => {
       await engine.up();
       expect(await client.inspect(id)).toMatchObject({ id });
     }
+    engine.makeStale();
+    expect(await client.inspect(id)).toMatchObject({ id });
     await engine.close();
   });
 });
@@ -213,11 +233,9 @@ it('by chance, an answer is cut or stalls at any byte', async () => {
       const good = whole.get(name) as Ended;
       const at = Math.floor(share * good.bytes.length);
       try {
-        const fault = { kind, at } as FaultKind;
-        const ended = await settle(questions[name] as Question, {
-          fault,
-          patience: kind === 'cut' ? long : short,
-        });
+        const question = questions[name] as Question;
+        const cut: FaultKind = { kind: 'cut', at };
+        const ended = kind === 'cut' ? await settle(question, { fault: cut }) : await stall(question, at);
         expectFault(ended, good, kind === 'cut' ? 'away' : 'late');
       } catch (cause) {
         throw new Error(`${name}, ${kind} at ${at}, seed ${seed}: ${(cause as Error).message}`, { cause });

@@ -114,6 +114,7 @@ describe('the engine of the tests', () => {
   });
 
   it('starts one that fails again, and its log goes on, but whoever follows is told of an end', async () => {
+    engine.restartPauseMs = 500;
     engine.updaterDoes([{ say: 'one' }, { exit: 1 }], [{ say: 'two' }]);
     const id = await started();
     expect(await linesOf(id)).toEqual(['one']);
@@ -123,7 +124,7 @@ describe('the engine of the tests', () => {
     await engine.nextStart();
     expect(await client.inspect(id)).toMatchObject({ status: 'running', exitCode: 0, restartCount: 1 });
     const lines = linesOf(id);
-    await sleep(30);
+    await expect.poll(() => engine.requests.filter(({ line }) => line.includes('/logs')).length).toBe(3);
     engine.updater.say('three\nfour');
     engine.updater.vanish();
     expect(await lines).toEqual(['one', 'two', 'three', 'four']);
@@ -131,6 +132,7 @@ describe('the engine of the tests', () => {
   });
 
   it('gives up after as many starts as the policy says', async () => {
+    engine.restartPauseMs = 20;
     engine.updaterDoes([{ exit: 1 }], [{ exit: 1 }], [{ exit: 1 }], [{ exit: 1 }]);
     const id = await started();
     for (let left = 3; left > 0; left--) await engine.nextStart();
@@ -242,7 +244,6 @@ describe('what goes wrong with it', () => {
 
   it('leaves no connection open', async () => {
     await refusalOf(client.inspect('x'));
-    await sleep(10);
-    expect(engine.connectionCount).toBe(0);
+    await expect.poll(() => engine.connectionCount).toBe(0);
   });
 });

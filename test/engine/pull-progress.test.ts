@@ -75,3 +75,22 @@ it('gives no weight to a layer that comes in before it tells its size', () => {
   expect(meter.read(line('tiny', 'Download complete'))).toBeNull();
   expect(meter.read(line('large', 'Downloading', 50, 100))?.percent).toBe(50);
 });
+
+it.each<[string, boolean, string[]]>([
+  ['nothing', false, []],
+  ['nothing of words', false, ['', '']],
+  ["Docker's beginning", false, ['Pulling from acme/svc']],
+  ["Docker's, without its end", false, ['Pulling from acme/svc', 'Pull complete', 'Digest: sha256:1']],
+  ["Docker's, of layers first", false, ['Pulling fs layer', 'Pulling from acme/svc', 'Download complete']],
+  [
+    "Docker's",
+    true,
+    ['Pulling from acme/svc', 'Pull complete', 'Digest: sha256:1', 'Status: Downloaded newer'],
+  ],
+  ["Docker's, of what is here", true, ['Pulling from acme/svc', 'Status: Image is up to date for it']],
+  ["another engine's", true, ['Trying to pull', 'Download complete']],
+])('knows whether a pull is over, from %s: %s', (_, isOver, words) => {
+  const meter = new PullMeter();
+  for (const word of words) meter.hear(word);
+  expect(meter.hasEnded).toBe(isOver);
+});

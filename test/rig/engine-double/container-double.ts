@@ -16,6 +16,8 @@ export interface ContainerOptions {
   mounts?: readonly { Source: string; Destination: string; RW: boolean }[];
   /** For its nth start; one that is started more often is led by hand. */
   scripts?: readonly Script[];
+  /** Before the engine starts one again; then twice as long each time. */
+  restartPauseMs?: number;
   /** Where it stands for good. */
   onGone(container: ContainerDouble): void;
   /** Told when it begins to run, also again. */
@@ -23,8 +25,8 @@ export interface ContainerOptions {
 }
 
 const never = '0001-01-01T00:00:00Z';
-/** As the engine waits before it starts one again: so long, then twice as long each time. */
-const firstPauseMs = 100;
+/** As the engine waits. */
+const usualPauseMs = 100;
 
 /** A container that runs nothing: a script says what it says and how it ends, or the test does. */
 export class ContainerDouble {
@@ -98,7 +100,7 @@ export class ContainerDouble {
     this.status = again && !this.#isToStop ? 'restarting' : 'exited';
     this.#tellEnd();
     if (this.status === 'exited') return;
-    const pauseMs = firstPauseMs * 2 ** this.restartCount;
+    const pauseMs = (this.#options.restartPauseMs ?? usualPauseMs) * 2 ** this.restartCount;
     this.restartCount += 1;
     this.#waiting = setTimeout(() => this.#begin(), pauseMs);
   }

@@ -34,6 +34,7 @@ export class Door {
   readonly #options: DoorOptions;
   readonly #connections = new Set<Socket>();
   readonly #replies = new Set<Reply>();
+  readonly #stale = new WeakSet<Socket>();
   #server: Server | null = null;
 
   constructor(options: DoorOptions) {
@@ -73,6 +74,11 @@ export class Door {
     if (file === 'goes') await rm(this.#options.path, { force: true });
   }
 
+  /** Connections that clients keep are dead from here on, which they find out by using them. */
+  makeStale(): void {
+    for (const socket of this.#connections) this.#stale.add(socket);
+  }
+
   /** What was held back goes out. */
   pump(): void {
     for (const reply of this.#replies) reply.pump();
@@ -107,6 +113,10 @@ export class Door {
         continue;
       }
       come = come.subarray(read.size);
+      if (this.#stale.has(socket)) {
+        socket.destroy();
+        return;
+      }
       await this.#answer(read.asked, socket);
     }
   }

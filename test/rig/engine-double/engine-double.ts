@@ -35,6 +35,8 @@ export class EngineDouble {
   readonly #replies: { line: string; reply: Reply }[] = [];
   readonly #watching = new Set<(container: ContainerDouble) => void>();
   #scripts: readonly Script[] = [];
+  /** Of containers that are made from here on: how long one that has failed waits for its next start. */
+  restartPauseMs = 100;
 
   private constructor(directory: string, ownNames: readonly string[]) {
     this.#directory = directory;
@@ -144,6 +146,7 @@ export class EngineDouble {
     const container = new ContainerDouble({
       ...how,
       spec,
+      restartPauseMs: this.restartPauseMs,
       onGone: (gone) => {
         this.#state.containers = this.#state.containers.filter((each) => each !== gone);
       },
@@ -171,6 +174,11 @@ export class EngineDouble {
 
   async up(door?: string): Promise<void> {
     await Promise.all(this.#doorsOf(door).map((each) => each.open()));
+  }
+
+  /** As behind a daemon that was started again: connections that clients have kept are dead. */
+  makeStale(): void {
+    for (const door of this.#doors.values()) door.makeStale();
   }
 
   /** Connections are taken, and not a byte is sent, also to those that are open. */
