@@ -37,9 +37,11 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
   instance: {
     '': 'all',
     contract: [],
+    host: ['contract'],
+    store: ['contract', 'host'],
     place: ['contract'],
-    offer: ['contract', 'place'],
-    run: ['contract', 'place'],
+    offer: ['contract', 'host', 'place', 'store'],
+    run: ['contract', 'host', 'offer', 'place', 'store'],
     http: ['contract', 'run'],
     testing: ['contract', 'http'],
   },

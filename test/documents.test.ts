@@ -85,9 +85,9 @@ describe("SECURITY.md's tables of calls", () => {
     const imports = (names: string) => new RegExp(`(?:from|import\\(|Module\\()[^;]*?'(?:${names})'`);
     expect(filesWith(imports('execa|(?:node:)?child_process'))).toHaveLength(1);
     expect(filesWith(/\brunCommand\(/)).toHaveLength(2);
-    // What listens on a socket of its own for compose, what asks the engine, and the type of what it is asked with.
+    // What listens on a socket of its own for compose, what asks the engine, and types.
     const onHttp = ['engine/api/recorder.ts', 'engine/http/request.ts'];
-    const types = ['engine/http/target.ts'];
+    const types = ['engine/http/target.ts', 'instance/http/node-handler.ts'];
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual([
       ...onHttp,
       ...types,

@@ -1,3 +1,6 @@
+import { channelOf, targetFor } from '../release/channel.ts';
+import { parseTarget } from '../release/tag.ts';
+import type { InstanceUpdates } from './contract/instance-updates.ts';
 import { type InstanceOptions, readOptions } from './contract/options.ts';
 import { createHandler } from './http/handler.ts';
 import { Updates } from './updates.ts';
@@ -5,26 +8,19 @@ import { Updates } from './updates.ts';
 export type { Channel, Release } from '../release/channel.ts';
 export type { ReasonCode, UpToDateCode } from '../wire/codes.ts';
 export type { FeedProblem, NextRelease, Reason, Run, Status, UpToDate } from '../wire/status.ts';
+export type { InstanceUpdates, UpdateEvents } from './contract/instance-updates.ts';
 export type {
   Caller,
-  ChannelStore,
   InstanceOptions,
   Job,
   JobQueue,
+  KnownBuildServer,
+  Preparation,
+  Store,
 } from './contract/options.ts';
+export { toNodeHandler } from './http/node-handler.ts';
 export { openApi } from './http/openapi.ts';
-
-/** The self-update of the instance that this server belongs to. */
-export interface InstanceUpdates {
-  /** Answers every request under its path; never rejects. */
-  handle(request: Request): Promise<Response>;
-  /** Whether a request is for it: its path is that of the options or below. */
-  matches(request: Request): boolean;
-  /** To be awaited before the queue starts jobs: where an update is on, the queue is held until its end. */
-  start(): Promise<void>;
-  /** For the server's own end: event streams and timers stop; a hold stays, for the next server to go on with. */
-  close(): Promise<void>;
-}
+export { fileStore } from './store/file-store.ts';
 
 /** @throws TypeError that names every mistake in the options at once */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
@@ -38,6 +34,19 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     },
     start: () => updates.boot(),
     close: () => updates.close(),
+    status: (asked) => updates.status(asked),
+    update: async ({ target, when = 'now', force = false, by = 'svc' } = {}) => {
+      if (target !== undefined && parseTarget(target) === null && channelOf(target) !== 'canary') {
+        throw new TypeError(`svc-updater: the target ${target} must be vX.Y.Z, vX.Y.Z-canary.N or canary`);
+      }
+      if (when === 'idle' && force)
+        throw new TypeError('svc-updater: either when: "idle" or force, not both');
+      return updates.start({ target: target === undefined ? null : targetFor(target), when, force, by });
+    },
+    cancel: ({ by = 'svc' } = {}) => updates.cancel(by),
+    setChannel: (channel) => updates.setChannel(channel),
+    history: () => updates.history(),
+    on: (event, listener) => updates.listeners.on(event, listener),
   };
 }
 

@@ -1,7 +1,10 @@
 /** Why an update may not start now, in the order in which the reasons are looked for. */
 export const reasonCodes = [
   'not-compose',
+  'swarm',
   'no-engine',
+  'no-directory',
+  'store-unavailable',
   'update-running',
   'deployment-queued',
   'deployment-running',
@@ -12,6 +15,10 @@ export const reasonCodes = [
   'up-to-date',
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
+
+/** Why a run cannot be cancelled now. */
+export const cancelCodes = ['not-running', 'too-late'] as const;
+export type CancelCode = (typeof cancelCodes)[number];
 
 /** Work of a platform that an update must not meet. */
 export const jobKinds = ['deployment', 'backup', 'cron', 'cleanup', 'job'] as const;
@@ -33,8 +40,11 @@ export type EndState = (typeof endStates)[number];
 export const phaseWords = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify'] as const;
 export type PhaseWord = (typeof phaseWords)[number];
 
-/** The states of a run, in order: it moves forward only. */
-export const runStates = ['launching', ...phaseWords, ...endStates] as const;
+/** What a run is in before there is an updater. */
+export const launchStates = ['waiting', 'preparing', 'launching'] as const;
+
+/** The states of a run, in order: it moves forward only, but for work that it meets, which it waits for again. */
+export const runStates = [...launchStates, ...phaseWords, ...endStates] as const;
 export type RunState = (typeof runStates)[number];
 
 /** Why nothing is offered. */

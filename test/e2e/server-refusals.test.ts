@@ -94,7 +94,7 @@ describe('an update is refused', () => {
     const { code: given, since } = await refusal();
     expect(given).toBe(code);
     expect(Math.abs(Date.parse(since ?? '') - Date.now())).toBeLessThan(20_000);
-    expect((await instance.holds()).slice(-2).map(({ action }) => action)).toEqual(['hold', 'release']);
+    expect((await instance.holds()).slice(-2).map(({ action }) => action)).toEqual(['hold', 'resume']);
     expect((await instance.status({ refresh: false })).canUpdate).toBe(false);
     await instance.dropWaitingJobs();
     await waitForStatus(instance, ({ canUpdate }) => canUpdate);
@@ -138,7 +138,7 @@ describe('an update is refused', () => {
         run: null,
       });
       // Nothing is held where no update can be.
-      expect(await holds()).toEqual(['release']);
+      expect(await holds()).toEqual(['resume']);
     });
   });
 });
@@ -369,7 +369,7 @@ describe('a run', () => {
           reason: { code: 'no-engine' },
         });
         engine.hang(null);
-        await expect.poll(holds, { timeout: 40_000 }).toEqual(['hold', 'release']);
+        await expect.poll(holds, { timeout: 40_000 }).toEqual(['hold', 'resume']);
       });
     } finally {
       await engine.close();

@@ -84,7 +84,7 @@ describe('a server that is asked to update itself', () => {
     const ended = await instance.ended();
     expect(ended.map(({ version, run: { state } }) => `${version} ${state}`)).toEqual(['v1.1.0 updated']);
     const holds = (await instance.holds()).map(({ version, action }) => `${version} ${action}`);
-    expect(holds).toEqual(['v1.0.0 release', 'v1.0.0 hold', 'v1.1.0 hold', 'v1.1.0 release']);
+    expect(holds).toEqual(['v1.0.0 resume', 'v1.0.0 hold', 'v1.1.0 hold', 'v1.1.0 resume']);
     // What waited has run, once, after the update.
     const job = (await instance.jobs()).find(({ id }) => id === waiting.id);
     expect(job).toMatchObject({ progress: 'done', runs: 1 });

@@ -1,11 +1,11 @@
 // The same with Hono. Here only the jobs are on the disk: the hold is in memory, and taken anew by `updates.start()`.
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
-import { type Channel, createInstanceUpdates, type Job } from 'svc-updater/instance';
+import { createInstanceUpdates, fileStore, type Job } from 'svc-updater/instance';
 
 const { VERSION = 'v1.4.2', ADMIN_TOKEN, DATA = '/data', PORT = '8080' } = process.env;
 const { FEED = 'https://api.github.com/repos/acme/svc/releases' } = process.env;
@@ -22,7 +22,6 @@ async function store(file: string, text: string): Promise<void> {
 
 let held = false;
 let running: string | null = null;
-const channelFile = join(DATA, 'channel');
 
 const updates = createInstanceUpdates({
   version: VERSION,
@@ -38,7 +37,7 @@ const updates = createInstanceUpdates({
     hold() {
       held = true;
     },
-    release() {
+    resume() {
       held = false;
     },
     async jobs() {
@@ -49,14 +48,7 @@ const updates = createInstanceUpdates({
       }));
     },
   },
-  channel: {
-    read: () =>
-      readFile(channelFile, 'utf8').then(
-        (text) => text as Channel,
-        () => null,
-      ),
-    write: (channel) => store(channelFile, channel),
-  },
+  store: fileStore(join(DATA, 'updates')),
 });
 
 const app = new Hono();

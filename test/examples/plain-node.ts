@@ -5,13 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
-import {
-  type Caller,
-  type Channel,
-  createInstanceUpdates,
-  type Job,
-  type JobQueue,
-} from 'svc-updater/instance';
+import { type Caller, createInstanceUpdates, fileStore, type Job, type JobQueue } from 'svc-updater/instance';
 
 const { VERSION = 'v1.4.2', ADMIN_TOKEN, DATA = '/data', PORT = '8080' } = process.env;
 const { FEED = 'https://api.github.com/repos/acme/svc/releases' } = process.env;
@@ -42,7 +36,7 @@ class Queue implements JobQueue {
     this.#file.write(this.#state);
   }
 
-  release(): void {
+  resume(): void {
     this.#state.held = false;
     this.#file.write(this.#state);
     void this.#work();
@@ -92,7 +86,7 @@ const updates = createInstanceUpdates({
   feed: { url: FEED },
   authorize,
   queue,
-  channel: stored<Channel | null>('channel.json', null),
+  store: fileStore(join(DATA, 'updates')),
   onEnd: ({ outcome, message }) => console.log(`update ${outcome}: ${message}`),
   log: ({ level, message, cause }) => console[level](message, cause ?? ''),
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createInstanceUpdates, type InstanceUpdates, type Status } from '../../src/instance/index.ts';
 import { type Api, type Forge, json, startForge } from '../feed/forge.ts';
 import { origin, path } from './http/ask.ts';
-import { plainOptions } from './place/details.ts';
+import { memoryStore, plainOptions } from './place/details.ts';
 
 let forge: Forge;
 let updates: InstanceUpdates | undefined;
@@ -17,19 +17,13 @@ afterEach(async () => {
 
 /** A server without an engine: what is published is told all the same. */
 function serverOf(api: Api | null, version = 'v1.4.2') {
-  let channel: 'stable' | 'canary' | null = null;
   updates = createInstanceUpdates({
     ...plainOptions,
     version,
     socketPath: '/nowhere/docker.sock',
     feed: api && { url: forge.address(api) },
     authorize: () => 'admin',
-    channel: {
-      read: () => channel,
-      write: (chosen) => {
-        channel = chosen;
-      },
-    },
+    store: memoryStore(),
   });
   return updates;
 }

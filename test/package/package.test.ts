@@ -197,6 +197,7 @@ describe('the examples of docs/server-library.md', () => {
 describe('a project that has it installed', () => {
   const program = `import {
   createInstanceUpdates,
+  fileStore,
   type InstanceOptions,
   type InstanceUpdates,
   type JobQueue,
@@ -205,14 +206,14 @@ describe('a project that has it installed', () => {
 } from 'svc-updater/instance';
 import api from 'svc-updater/openapi.json' with { type: 'json' };
 
-const queue: JobQueue = { hold() {}, release() {}, jobs: () => [{ kind: 'backup', state: 'running' }] };
+const queue: JobQueue = { hold() {}, resume() {}, jobs: () => [{ kind: 'backup', state: 'running' }] };
 const options: InstanceOptions = {
   version: 'v1.4.2',
   updaterImage: 'ghcr.io/acme/svc-updater:1.0.0',
   feed: null,
   authorize: () => null,
   queue,
-  channel: { read: () => 'stable', write: () => {} },
+  store: fileStore('/data'),
   onEnd: (run: Run) => console.log(run.outcome),
 };
 const updates: InstanceUpdates = createInstanceUpdates(options);

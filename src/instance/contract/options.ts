@@ -1,21 +1,25 @@
 import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { FeedOptions, LogEntry } from '../../feed/feed-options.ts';
-import { type Channel, channels } from '../../release/channel.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
 
-type Awaitable<T> = T | Promise<T>;
+export type Awaitable<T> = T | Promise<T>;
 
-/** Who sends a request: an admin, another user of the instance, or nobody that it knows. */
-export type Caller = 'admin' | 'user' | null;
+type Role = 'admin' | 'user';
+/** Who sends a request: an admin, another user of the instance, either with a name, or nobody that it knows. */
+export type Caller = Role | { role: Role; name: string } | null;
 
 /** What must have ended before an update may start. */
 export interface Job {
   kind: JobKind;
   /** What waits is no hindrance but for a deployment: it runs after the update. */
   state: 'queued' | 'running';
+  /** What people call it. */
+  title?: string;
   since?: Date;
+  /** It will not end by itself: nobody should wait for it. */
+  stuck?: boolean;
 }
 
 /** The host's job queue. An update holds it with a hold of its own, which nobody else's depends on. */
@@ -23,20 +27,44 @@ export interface JobQueue {
   /** From here on no job starts; those that run go on. Called again while it is held, it changes nothing. */
   hold(): Awaitable<void>;
   /** Lets jobs start again. Called without a hold, also at every boot after which no update is on, it changes nothing. */
-  release(): Awaitable<void>;
+  resume(): Awaitable<void>;
   /** Everything that is queued or running right now. */
   jobs(): Awaitable<readonly Job[]>;
 }
 
-export interface ChannelStore {
-  /** What was written last; null before that. */
-  read(): Awaitable<Channel | null>;
-  write(channel: Channel): Awaitable<void>;
+/** Texts by key that outlive the server, and that all servers of the instance share. */
+export interface Store {
+  /** What was set last; null before that. */
+  get(key: string): Awaitable<string | null>;
+  /** Compare and set: sets the text, or removes it, if what is there is `was`; says whether it was. */
+  set(key: string, text: string | null, condition: { was: string | null }): Awaitable<boolean>;
+}
+
+/** A server elsewhere that builds for the platform. */
+export interface KnownBuildServer {
+  name: string;
+  version: string;
+  /** What updates it, typed there. Default `svc update`. */
+  command?: string;
+}
+
+/** What the platform does between the hold and the launch. */
+export interface Preparation {
+  /** The run's id. */
+  run: string;
+  from: string;
+  /** The release, where it is known; else `canary`. */
+  target: string;
+  major: boolean;
+  /** Tells people what is being done. */
+  say(message: string): void;
+  /** Given when the run is cancelled or the time is over. */
+  signal: AbortSignal;
 }
 
 /** What only the host knows. */
 export interface InstanceOptions {
-  /** The server's own version: `v1.4.2` or `v1.6.0-canary.3`. With anything else, nothing is offered. */
+  /** The server's own version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. With anything else, nothing is offered. */
   version: string;
   /** The updater's image, best by digest. */
   updaterImage: string;
@@ -53,7 +81,20 @@ export interface InstanceOptions {
   feed: FeedOptions | null;
   authorize(request: Request): Awaitable<Caller>;
   queue: JobQueue;
-  channel: ChannelStore;
+  store: Store;
+  /**
+   * Runs once before the updater is launched, the place for a database dump; never retried. The update is refused by
+   * what it throws, and by a sentence that it gives.
+   */
+  beforeUpdate?(preparation: Preparation): Awaitable<unknown>;
+  /** What `beforeUpdate` does, for people: "A dump of the database is made first." */
+  preparation?: string;
+  /** Seconds after which `beforeUpdate` is given up. Default 3600. */
+  preparationTimeout?: number;
+  /** Seconds that an update waits for running jobs where it was asked to. Default 3600. */
+  idleTimeout?: number;
+  /** The servers elsewhere that an update does not reach. */
+  buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /** Services that are updated beside the server's own. Default `worker`, where there is one. */
   workers?: readonly string[];
   /** The engine's socket as it is mounted in the server's container. Default `/var/run/docker.sock`. */
@@ -64,13 +105,26 @@ export interface InstanceOptions {
   directories?: readonly string[];
   /** Where the endpoints are. Default `/api/v1/instance/update`. */
   path?: string;
-  /** Told when a run ends that this process followed. */
-  onEnd?(run: Run): void;
-  /** Default: nowhere. */
+  /**
+   * Told of each run's end at least once, by one of the servers that saw it, up to three times where it fails or the
+   * server dies of it: the run's id tells repeats.
+   */
+  onEnd?(run: Run): Awaitable<void>;
+  /** Default: warnings and errors go to the console. */
   log?(entry: LogEntry): void;
 }
 
-export type Settings = Required<Omit<InstanceOptions, 'registryCredentials' | 'workers'>> & {
+export type Settings = Required<
+  Omit<
+    InstanceOptions,
+    'registryCredentials' | 'workers' | 'beforeUpdate' | 'preparation' | 'preparationTimeout' | 'idleTimeout'
+  >
+> & {
+  beforeUpdate: InstanceOptions['beforeUpdate'] | null;
+  preparation: string | null;
+  /** Milliseconds. */
+  preparationMs: number;
+  idleMs: number;
   registryCredentials: string | null;
   /** Null where the host left it to the updater. */
   workers: readonly string[] | null;
@@ -79,6 +133,7 @@ export type Settings = Required<Omit<InstanceOptions, 'registryCredentials' | 'w
 const text = (form: RegExp, message: string) => z.string().check(z.regex(form, message));
 const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
 const callable = z.custom<never>((value) => typeof value === 'function', 'must be a function');
+const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
 const service = text(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
 
 const shape = z.strictObject({
@@ -96,8 +151,13 @@ const shape = z.strictObject({
     }),
   ),
   authorize: callable,
-  queue: z.object({ hold: callable, release: callable, jobs: callable }),
-  channel: z.object({ read: callable, write: callable }),
+  queue: z.object({ hold: callable, resume: callable, jobs: callable }),
+  store: z.object({ get: callable, set: callable }),
+  beforeUpdate: z.optional(callable),
+  preparation: z.optional(z.string()),
+  preparationTimeout: z.optional(seconds),
+  idleTimeout: z.optional(seconds),
+  buildServers: z.optional(callable),
   workers: z.optional(z.array(service)),
   socketPath: z.optional(absolute),
   registryCredentials: z.optional(absolute),
@@ -109,6 +169,10 @@ const shape = z.strictObject({
   log: z.optional(callable),
 });
 
+function toConsole({ level, message, cause }: LogEntry): void {
+  if (level !== 'info') console[level](`svc-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
+}
+
 /** Given with the question, and not set for the process, where the host may use zod as well. */
 const { localeError } = english();
 
@@ -116,8 +180,15 @@ const { localeError } = english();
 export function readOptions(options: InstanceOptions): Settings {
   const { error } = shape.safeParse(options, { error: localeError });
   if (error) throw new TypeError(`svc-updater: wrong options\n${z.prettifyError(error)}`);
+  const { preparationTimeout, idleTimeout, ...given } = options;
   return {
-    ...options,
+    ...given,
+    version: withV(options.version),
+    beforeUpdate: options.beforeUpdate ?? null,
+    preparation: options.preparation ?? null,
+    preparationMs: (preparationTimeout ?? 3600) * 1000,
+    idleMs: (idleTimeout ?? 3600) * 1000,
+    buildServers: options.buildServers ?? (() => []),
     updaterPull: options.updaterPull ?? 'always',
     updaterEnvironment: options.updaterEnvironment ?? {},
     containerName: options.containerName ?? 'svc-updater',
@@ -127,9 +198,9 @@ export function readOptions(options: InstanceOptions): Settings {
     directories: options.directories ?? [],
     path: options.path ?? '/api/v1/instance/update',
     onEnd: options.onEnd ?? (() => {}),
-    log: options.log ?? (() => {}),
+    log: options.log ?? toConsole,
   };
 }
 
-/** Whether a stored channel is one; the host's store is a door, too. */
-export const isChannel = (value: unknown): value is Channel => channels.some((channel) => channel === value);
+/** Build tools tell versions without the `v` of their tags. */
+const withV = (version: string): string => (/^\d+\.\d+\.\d+/.test(version) ? `v${version}` : version);

@@ -5,4 +5,6 @@ export interface RunOrigin {
   to: string | null;
   /** ISO 8601. */
   startedAt: string;
+  /** Who started it; null where it was started by hand. */
+  by?: string | null;
 }

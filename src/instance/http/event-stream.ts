@@ -1,5 +1,6 @@
 import type { Run } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
+import { toldRun } from './told-run.ts';
 
 /** Milliseconds of silence after which a comment keeps proxies from hanging up. */
 export const silence = 15_000;
@@ -128,7 +129,7 @@ class UnseenEvents {
 
   #tell(run: Run): string {
     this.#told = run;
-    return message('run', this.isOver ? `${run.id}:end` : this.#id(), run);
+    return message('run', this.isOver ? `${run.id}:end` : this.#id(), toldRun(run));
   }
 
   #id(): string {
@@ -143,10 +144,9 @@ function lineNumber(runId: string, eventId: string | null): number | null {
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-function isSame(run: Run, told: Run | null): boolean {
-  const keys = ['state', 'phase', 'percent', 'message', 'outcome'] as const;
-  return told !== null && keys.every((key) => run[key] === told[key]);
-}
+/** A run is never changed in place; one that was made anew may say the same. */
+const isSame = (run: Run, told: Run | null): boolean =>
+  run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 
 const message = (event: string, id: string, data: object): string =>
   `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;

@@ -1,20 +1,14 @@
-import { targetFor } from '../../release/channel.ts';
 import type { Settings } from '../contract/options.ts';
-import { channelSchema, startSchema } from '../contract/schemas.ts';
-import { eventStream, hasSeenTheEnd, wantsEventStream } from './event-stream.ts';
-import { commonHeaders, jsonResponse, problemResponse, Refusal } from './problem.ts';
-import { readBody } from './read-body.ts';
+import { type Asker, askerOf } from './asker.ts';
+import { type Endpoint, endpoints } from './endpoints.ts';
+import { problemResponse, Refusal } from './problem.ts';
 import { isSameOrigin } from './same-origin.ts';
-import type { UpdateService } from './update-service.ts';
+import { Unavailable, type UpdateService } from './update-service.ts';
 
-type Handler = (request: Request) => Promise<Response>;
-interface Endpoint {
-  /** What somebody who is no admin gets in its place; by default nothing. */
-  forUser?: () => Response;
-  /** It must come from the instance's own pages. */
-  changes?: boolean;
-  answer: Handler;
-}
+/** Milliseconds that the host has to say who asks. */
+const authorizeMs = 10_000;
+/** Seconds after which it is worth to come back. */
+const retryAfter = 5;
 
 /**
  * The endpoints (docs/contract.md 8.6 and docs/contract.md 8.8) below `path`, without a slash at the end. Never rejects:
@@ -23,106 +17,78 @@ interface Endpoint {
 export function createHandler(
   service: UpdateService,
   { path, authorize, log }: Pick<Settings, 'path' | 'authorize' | 'log'>,
-): Handler {
+): (request: Request) => Promise<Response> {
   const routes = endpoints(service, path);
 
   async function answer(request: Request): Promise<Response> {
-    const route = routes.get(new URL(request.url).pathname);
+    // First of all, so that nobody learns even what there is.
+    const asker = await whoAsks(request);
+    const endpoint = find(request);
+    if (!asker.isAdmin && !endpoint.forUser) throw new Refusal(403, 'Only an admin may do this.');
+    if (!isReading(request) && !isSameOrigin(request)) {
+      throw new Refusal(403, 'A request that a page may have sent must come from the same origin.');
+    }
+    if (service.closing.aborted) throw new Unavailable('the server is closing');
+    const answerFor = asker.isAdmin ? endpoint.answer : (endpoint.forUser ?? endpoint.answer);
+    return answerFor(request, asker.by);
+  }
+
+  async function whoAsks(request: Request): Promise<Asker> {
+    const asker = askerOf(await inTime(Promise.resolve(authorize(request))));
+    if (!asker) throw new Refusal(401, 'Log in first.');
+    return asker;
+  }
+
+  function find({ url, method }: Request): Endpoint {
+    const route = routes.get(new URL(url).pathname);
     if (!route) throw new Refusal(404, 'There is nothing here.');
-    const endpoint = route.get(request.method);
-    if (!endpoint) {
-      const allowed = [...route.keys()].join(', ');
-      throw new Refusal(405, `Only ${allowed}.`, { headers: { Allow: allowed } });
+    const endpoint = route.get(method === 'HEAD' ? 'GET' : method);
+    if (endpoint) return endpoint;
+    const allowed = [...route.keys()].flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : one)).join(', ');
+    throw new Refusal(405, `Only ${allowed}.`, { headers: { Allow: allowed } });
+  }
+
+  function refusalOf(error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
+    if (error instanceof Unavailable) {
+      if (!service.closing.aborted) tell(log, 'warn', error);
+      const headers = { 'Retry-After': String(retryAfter) };
+      return new Refusal(503, 'Not now: come back in a moment.', { headers });
     }
-    const caller = await authorize(request);
-    if (caller !== 'admin' && caller !== 'user') throw new Refusal(401, 'Log in first.');
-    if (caller === 'user') {
-      if (endpoint.forUser) return endpoint.forUser();
-      throw new Refusal(403, 'Only an admin may do this.');
-    }
-    if (endpoint.changes && !isSameOrigin(request)) {
-      throw new Refusal(403, 'A request with a cookie must come from the same origin.');
-    }
-    return endpoint.answer(request);
+    tell(log, 'error', error);
+    return new Refusal(500, "Something went wrong; the server's log says what.");
   }
 
   return async (request) => {
-    try {
-      return await answer(request);
-    } catch (error) {
-      if (error instanceof Refusal) return problemResponse(error);
-      tell(log, error);
-      return problemResponse(new Refusal(500, "Something went wrong; the server's log says what."));
-    }
+    const response = await answer(request).catch((error: unknown) => problemResponse(refusalOf(error)));
+    return request.method === 'HEAD' ? withoutBody(response) : response;
   };
 }
 
-function endpoints(service: UpdateService, path: string): Map<string, Map<string, Endpoint>> {
-  const status: Endpoint = {
-    forUser: () => jsonResponse(200, { version: service.version }),
-    answer: async ({ url }) => {
-      const refresh = new URL(url).searchParams.get('refresh') === '1';
-      return jsonResponse(200, await service.status({ refresh }));
-    },
-  };
+const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
 
-  const start: Endpoint = {
-    changes: true,
-    answer: async (request) => {
-      const target = (await readBody(request, startSchema))?.target;
-      const started = await service.start(target === undefined ? null : targetFor(target));
-      if ('run' in started) return jsonResponse(202, started.run, { Location: `${path}/progress` });
-      throw new Refusal(409, started.reason.message, { reason: started.reason });
-    },
-  };
-
-  const progress: Endpoint = {
-    answer: async ({ headers }) => {
-      const record = await service.record();
-      if (!record) throw new Refusal(404, 'There has been no update yet.');
-      if (!wantsEventStream(headers.get('accept'))) return jsonResponse(200, record.run);
-      const lastEventId = headers.get('last-event-id');
-      // EventSource comes back for ever unless it is told that there is no more.
-      if (hasSeenTheEnd(record, lastEventId))
-        return new Response(null, { status: 204, headers: commonHeaders });
-      return new Response(eventStream(record, lastEventId, service.closing), {
-        headers: {
-          ...commonHeaders,
-          'Content-Type': 'text/event-stream',
-          // Without this header nginx collects events until a buffer is full.
-          'X-Accel-Buffering': 'no',
-        },
-      });
-    },
-  };
-
-  const channel: Endpoint = {
-    changes: true,
-    answer: async (request) => {
-      const choice = await readBody(request, channelSchema);
-      if (!choice) throw new Refusal(400, 'The body must name the channel.');
-      return jsonResponse(200, await service.setChannel(choice.channel));
-    },
-  };
-
-  // The routes are Maps, as a method of a request may be called `constructor`.
-  return new Map([
-    [
-      path,
-      new Map([
-        ['GET', status],
-        ['POST', start],
-      ]),
-    ],
-    [`${path}/progress`, new Map([['GET', progress]])],
-    [`${path}/channel`, new Map([['PUT', channel]])],
-  ]);
-}
-
-function tell(log: Settings['log'], cause: unknown): void {
+/** @throws Unavailable */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Unavailable('authorize does not answer')), authorizeMs);
+  });
   try {
-    log({ level: 'error', message: 'a request to the update endpoints failed', cause });
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function tell(log: Settings['log'], level: 'warn' | 'error', cause: unknown): void {
+  try {
+    log({ level, message: 'a request to the update endpoints failed', cause });
   } catch {
     // The host's log is no reason to leave somebody without an answer.
   }
+}
+
+function withoutBody({ status, headers, body }: Response): Response {
+  body?.cancel().catch(() => {});
+  return new Response(null, { status, headers });
 }

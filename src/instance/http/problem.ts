@@ -1,4 +1,4 @@
-import type { Reason } from '../../wire/status.ts';
+import type { CancelReason, Reason } from '../../wire/status.ts';
 import type { Problem } from '../contract/schemas.ts';
 
 const titles = {
@@ -11,6 +11,7 @@ const titles = {
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
   500: 'Internal Server Error',
+  503: 'Service Unavailable',
 } as const;
 
 export type ProblemStatus = keyof typeof titles;
@@ -22,13 +23,13 @@ export const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Opti
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly status: ProblemStatus;
-  readonly reason: Reason | undefined;
+  readonly reason: Reason | CancelReason | undefined;
   readonly headers: Record<string, string>;
 
   constructor(
     status: ProblemStatus,
     detail: string,
-    { reason, headers = {} }: { reason?: Reason; headers?: Record<string, string> } = {},
+    { reason, headers = {} }: { reason?: Reason | CancelReason; headers?: Record<string, string> } = {},
   ) {
     super(detail);
     this.status = status;

@@ -1,18 +1,29 @@
 import type { Channel } from '../../release/channel.ts';
-import type { Reason, Run, Status } from '../../wire/status.ts';
+import type { CancelReason, Reason, Run, Status } from '../../wire/status.ts';
+import type { StartOrder } from '../contract/start-order.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
-/** What the endpoints are made of: everything but HTTP. */
+/** The host does not answer, or the server is closing: whoever asks may come back. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable';
+}
+
+/** What the endpoints are made of: everything but HTTP. All methods may throw Unavailable. */
 export interface UpdateService {
   /** The server's own. */
   readonly version: string;
-  /** From memory, unless it is asked to look again. */
-  status(options?: { refresh?: boolean }): Promise<Status>;
-  /** Starts an update, to what is offered where no target is named. A target is `vX.Y.Z` or `canary`. */
-  start(target: string | null): Promise<{ run: Run } | { reason: Reason }>;
+  /** From memory, unless it is asked to look again; `notes` adds `releases`. */
+  status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
+  /** Whether an update is on, for those who are told nothing else. */
+  isUpdating(): Promise<boolean>;
+  start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }>;
+  /** Asks that the open run stop; `by` is who asks. */
+  cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   setChannel(channel: Channel): Promise<Status>;
   /** The current run or the last one; null where there has been none. */
   record(): Promise<RunRecord | null>;
+  /** The last 50 runs, newest first, the open one among them. */
+  history(): Promise<Run[]>;
   /** Given when the server shuts down: whoever follows a run comes back to the next server. */
   readonly closing: AbortSignal;
 }

@@ -32,14 +32,14 @@ export class LagWatch {
   }
 
   /** What that run, the last one, left unreached: nobody is offered it before this is known. */
-  async after(run: Run | undefined): Promise<Lag | null> {
+  async after(run: Run | null): Promise<Lag | null> {
     if (!run?.outcome) return null;
     if (this.#left?.runId !== run.id) this.#left = { runId: run.id, lag: this.#find(run) };
     return this.#left.lag;
   }
 
   /** Asks the registry whether the tag has moved, where that matters. */
-  async look(run: Run | undefined): Promise<void> {
+  async look(run: Run | null): Promise<void> {
     const lag = await this.after(run);
     const left = this.#left;
     if (lag === null || left === null) return;

@@ -24,6 +24,8 @@ export interface OfferFacts {
   lag: { version: string; reference: string } | null;
   /** What the last update was refused for. */
   step: RefusedStep | null;
+  /** What the last update went to, where it ended so that nobody knows what runs. */
+  again: string | null;
 }
 
 /** There is either something to update to, or a reason why not. */
@@ -110,6 +112,8 @@ export function goalFor(named: string | null, known: OfferFacts): Goal | { upToD
   if (named === 'canary') {
     return { target: named, to: newestOn('canary', known.releases ?? [])?.version ?? named };
   }
+  // The updater looks whether it runs, and the trouble is over for everybody to see.
+  if (named === known.again) return { target: named, to: named };
   if (named === known.version) return { upToDate: `${named} runs already` };
   if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
     return { upToDate: `${named} is older than ${known.version}, which runs: there is no downgrade` };

@@ -1,5 +1,6 @@
 import { isAhead, type Release, releasesOn, targetFor } from '../../release/channel.ts';
 import { compareVersions } from '../../release/order.ts';
+import type { Run } from '../../wire/status.ts';
 
 /** An update that was refused, as its image can only be reached by way of another release. */
 export interface RefusedStep {
@@ -7,6 +8,17 @@ export interface RefusedStep {
   version: string;
   /** The release that has to come first, by the label of the image. */
   first: string;
+}
+
+/** What a run was refused for, where another release has to come first. */
+export function refusedStepOf({
+  code,
+  message,
+  to,
+}: Pick<Run, 'code' | 'message' | 'to'>): RefusedStep | null {
+  const first =
+    code === 'upgrade-step' ? /; (v\d+\.\d+\.\d+) has to come first$/.exec(message)?.[1] : undefined;
+  return first === undefined || to === null ? null : { version: to, first };
 }
 
 interface SteppingFacts {

@@ -11,6 +11,8 @@ import type { Settings } from '../contract/options.ts';
 
 /** Where the server lives: its compose project, and the host's paths of what an updater needs. */
 export interface Home {
+  /** The server's own container. */
+  containerId: string;
   project: string;
   /** The compose directory on the host, as compose was started with it. */
   directory: string;
@@ -90,6 +92,7 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
   );
   const { registryCredentials } = settings;
   return {
+    containerId: own.id,
     project,
     directory,
     service,

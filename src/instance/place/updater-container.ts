@@ -13,6 +13,9 @@ const labels = {
   startedAt: 'svc-updater.started-at',
 } as const;
 
+/** The label that names the run. */
+export const runLabel = labels.run;
+
 const secondsToStop = 120;
 
 /** How often the engine starts an updater again that ended with a failure. */

@@ -2,58 +2,85 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
+import type { ProgressEvent } from '../../progress/event.ts';
 import { parseLine } from '../../progress/line.ts';
+import { exitCodes } from '../../progress/outcome.ts';
+import type { Timing } from '../contract/timing.ts';
 import { maxRestarts } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** The engine starts a container again within this time where it does at all. */
-const restartMs = 10_000;
-const pauseMs = 250;
-/** What an updater does after its last line takes a moment. */
-const lastMomentsMs = 15_000;
+/** What a run is followed with. */
+export interface FollowTools {
+  engine: EngineSocket;
+  timing: Pick<Timing, 'follow' | 'restart' | 'lastMoments'>;
+  /** Told each line. */
+  onLine(event: ProgressEvent): void;
+  /** Lets go of it. */
+  signal: AbortSignal;
+}
 
 /**
  * Feeds a record from the log of the updater's container, across restarts of it and of the engine, until the run has
- * ended and the container with it. Returns early, without an end, where the signal is given.
+ * ended and the container with it. Returns early, without an end, where the signal is given. Gives when the container
+ * was started the last time, in the engine's words; null where that was not seen.
  */
 export async function followRun(
-  engine: EngineSocket,
   containerId: string,
   record: RunRecord,
-  signal: AbortSignal,
-): Promise<void> {
-  const reader = new LogReader(engine, containerId, record, signal);
+  { engine, timing, onLine, signal }: FollowTools,
+): Promise<string | null> {
+  const reader = new LogReader(engine, containerId, record, { onLine, signal });
+  const pause = () => sleep(timing.follow, undefined, { signal, ref: false }).catch(() => {});
   let endedAt: number | null = null;
+  let startedAt: string | null = null;
+  // All is measured by a clock that nobody sets.
   for (let stoppedSince: number | null = null; !signal.aborted; ) {
     const container = await look(engine, containerId);
     // The container has stopped, so its whole log can be read.
-    if (container !== 'away') await reader.read();
+    const isRead = container !== 'away' && container !== null && (await reader.read());
     if (signal.aborted || container === null) break;
     if (container === 'away') {
-      await pause(signal);
+      await pause();
       continue;
     }
+    startedAt = container.startedAt;
     const stopped = !isUp(container);
     if (record.hasEnded) {
-      endedAt ??= Date.now();
-      if (stopped || Date.now() - endedAt > lastMomentsMs) return;
+      endedAt ??= performance.now();
+      if (stopped || performance.now() - endedAt > timing.lastMoments) return startedAt;
     } else if (stopped) {
-      stoppedSince ??= Date.now();
-      if (!mayStartAgain(container) || Date.now() - stoppedSince > restartMs) {
+      stoppedSince ??= performance.now();
+      const stoppedMs = performance.now() - stoppedSince;
+      // Its code says that it has told its end: a log that lacks it was not read whole.
+      const saysEnd = codesOfEnds.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
+      const isOver = !saysEnd && (!mayStartAgain(container) || stoppedMs > timing.restart);
+      // A log that broke off may have had an end in what was not read; some logs cannot be read at all.
+      if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
+        const end = isRead ? 'without an outcome' : 'its log cannot be read';
+        const why = { code: 'updater-ended', advice: adviceOnCrash };
         record.end(
           'crashed',
-          `the updater ended with code ${container.exitCode} and without an outcome`,
+          `the updater ended with code ${container.exitCode}, ${end}`,
           endOf(container),
+          why,
         );
-        return;
+        return startedAt;
       }
     } else {
       stoppedSince = null;
     }
-    await pause(signal);
+    await pause();
   }
-  if (!signal.aborted) record.end('crashed', "the updater's container is gone, and its log with it");
+  if (!signal.aborted) {
+    const why = { code: 'updater-gone', advice: adviceOnCrash };
+    record.end('crashed', "the updater's container is gone, and its log with it", new Date(), why);
+  }
+  return startedAt;
 }
+
+/** Of a run whose end nobody knows. */
+export const adviceOnCrash =
+  'See what runs, then run the update again: it brings the instance to one version.';
 
 /** Reads a log from its first line on each time, and adds those lines to the record that it has not seen yet. */
 class LogReader {
@@ -61,28 +88,36 @@ class LogReader {
   readonly #engine: EngineSocket;
   readonly #id: string;
   readonly #record: RunRecord;
-  readonly #signal: AbortSignal;
+  readonly #tools: Pick<FollowTools, 'onLine' | 'signal'>;
 
-  constructor(engine: EngineSocket, id: string, record: RunRecord, signal: AbortSignal) {
+  constructor(
+    engine: EngineSocket,
+    id: string,
+    record: RunRecord,
+    tools: Pick<FollowTools, 'onLine' | 'signal'>,
+  ) {
     this.#engine = engine;
     this.#id = id;
     this.#record = record;
-    this.#signal = signal;
+    this.#tools = tools;
   }
 
-  /** Until the run has ended, the container has stopped, or the engine goes away. */
-  async read(): Promise<void> {
+  /** Until the run has ended, the container has stopped, or the engine goes away; says whether it got to the end. */
+  async read(): Promise<boolean> {
     let number = 0;
     try {
-      for await (const line of this.#engine.logs(this.#id, this.#signal)) {
+      for await (const line of this.#engine.logs(this.#id, this.#tools.signal)) {
         const event = parseLine(line);
         if (event === null || ++number <= this.#seen) continue;
         this.#seen = number;
         this.#record.add(event);
-        if (this.#record.hasEnded) return;
+        this.#tools.onLine(event);
+        if (this.#record.hasEnded) return true;
       }
+      return true;
     } catch (error) {
       if (!(error instanceof EngineFault)) throw error;
+      return false;
     }
   }
 }
@@ -97,6 +132,8 @@ async function look(engine: EngineSocket, id: string): Promise<ContainerDetails 
   }
 }
 
+const codesOfEnds: readonly number[] = Object.values(exitCodes).filter((code) => code !== exitCodes.crashed);
+
 /** By its policy: one that has ended with a failure, and not too often yet. One that an operator killed is not, in fact. */
 const mayStartAgain = ({ restartPolicy, restartCount, exitCode, status }: ContainerDetails): boolean =>
   status === 'created' || (restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxRestarts);
@@ -105,5 +142,3 @@ function endOf({ finishedAt }: ContainerDetails): Date {
   const at = new Date(finishedAt);
   return at.getTime() > 0 ? at : new Date();
 }
-
-const pause = (signal: AbortSignal) => sleep(pauseMs, undefined, { signal }).catch(() => {});

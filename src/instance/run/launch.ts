@@ -1,62 +1,115 @@
 import { parseReference } from '../../compose/reference.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
-import type { EngineSocket } from '../../engine/socket.ts';
+import type { PullProgress } from '../../engine/pull-progress.ts';
+import type { ContainerDetails, ContainerSpec, EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
-import { isAbout, isUnderWay, updaterContainer } from '../place/updater-container.ts';
+import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
+import { RunStop } from './run-stop.ts';
 
-/** The updater could not be launched; nothing of the instance was touched. */
-export class LaunchFailure extends Error {
-  override readonly name = 'LaunchFailure';
-}
+/** Longer than any updater's image takes, on a line that moves at all. */
+const pullLimitMs = 30 * 60_000;
 
 /** What is updated, and to what. */
-interface LaunchGoal {
+export interface LaunchGoal {
   home: Home;
   /** `v1.5.0` or `canary` */
   target: string;
 }
 
+interface LaunchTools {
+  record: RunRecord;
+  signal: AbortSignal;
+  /** Awaited right before the container is made; what it throws stops the launch. */
+  gate(): Promise<void>;
+}
+
 /**
  * Pulls the updater's image, clears its name and starts it. Gives the container's id.
- * @throws LaunchFailure with a sentence for people; EngineFault
+ * @throws RunStop with a sentence for people; what the gate throws; the reason of the signal
  */
 export async function launch(
   engine: EngineSocket,
   settings: Settings,
   { home, target }: LaunchGoal,
-  { record, signal }: { record: RunRecord; signal: AbortSignal },
+  { record, signal, gate }: LaunchTools,
 ): Promise<string> {
-  await obtainImage(engine, settings, record, signal);
-  const services = await chooseServices(engine, home, settings);
-  signal.throwIfAborted();
-  record.launching('starting the updater');
-  await clearName(engine, home, settings.containerName);
-  const spec = updaterContainer(home, {
-    name: settings.containerName,
-    image: settings.updaterImage,
-    target,
-    services,
-    environment: settings.updaterEnvironment,
-    origin: record.run,
-  });
-  const id = await engine.create(spec).catch((error) => {
-    throw error instanceof EngineFault && error.status === 409
-      ? new LaunchFailure('another updater was started at the same moment', { cause: error })
-      : error;
+  try {
+    await obtainImage(engine, settings, record, signal);
+    const services = await chooseServices(engine, home, settings);
+    signal.throwIfAborted();
+    record.prepare('launching', 'starting the updater');
+    await clearName(engine, home, settings.containerName);
+    const spec = updaterContainer(home, {
+      name: settings.containerName,
+      image: settings.updaterImage,
+      target,
+      services,
+      environment: settings.updaterEnvironment,
+      origin: record.run,
+    });
+    await gate();
+    signal.throwIfAborted();
+    return await startContainer(engine, spec, signal);
+  } catch (error) {
+    if (!(error instanceof EngineFault)) throw error;
+    // The engine's own words name what is missing, such as a directory to mount.
+    throw notLaunched(`the updater could not be started: ${error.message}`, error);
+  }
+}
+
+async function startContainer(
+  engine: EngineSocket,
+  spec: ContainerSpec,
+  signal: AbortSignal,
+): Promise<string> {
+  const id = await engine.create(spec).catch(async (error) => {
+    if (error instanceof EngineFault && error.status === 409) throw takenName(error);
+    // The answer may be lost, and the container there: it must not be started later, with no hold.
+    await removeOwn(engine, spec);
+    throw error;
   });
   try {
+    signal.throwIfAborted();
     await engine.start(id);
   } catch (error) {
-    // A container that never ran is removed, as it is no remains of a run, and must not be started later without a hold.
+    const now = await engine.inspect(id).catch(() => null);
+    // An engine whose answer was lost may have started it all the same.
+    if (now !== null && hasRun(now)) return id;
     await engine.remove(id, { force: true }).catch(() => {});
     throw error;
   }
   return id;
 }
+
+const hasRun = ({ status }: ContainerDetails): boolean => status !== 'created';
+
+async function removeOwn(engine: EngineSocket, { name, Labels }: ContainerSpec): Promise<void> {
+  try {
+    const found = await engine.inspect(name);
+    const isSame = found !== null && originOf(found).id === Labels?.[runLabel];
+    if (isSame && !hasRun(found)) await engine.remove(found.id, { force: true });
+  } catch {
+    // Without an engine there is nothing more to be done.
+  }
+}
+
+const takenName = (error?: unknown): RunStop =>
+  new RunStop('failed', 'another updater was started at the same moment: nothing was changed', {
+    code: 'launch-taken',
+    advice: 'Wait for the end of that update, then run this one again.',
+    error,
+  });
+
+const notLaunched = (message: string, error?: unknown): RunStop =>
+  new RunStop('failed', `${message}: nothing was changed`, {
+    code: 'launch-failed',
+    advice: 'See what the engine says, then run the update again.',
+    error,
+  });
 
 async function obtainImage(
   engine: EngineSocket,
@@ -65,26 +118,36 @@ async function obtainImage(
   signal: AbortSignal,
 ): Promise<void> {
   const reference = parseReference(updaterImage);
-  if (reference === null) throw new LaunchFailure(`${updaterImage} is no image reference`);
+  if (reference === null) throw notLaunched(`${updaterImage} is no image reference`);
   const { repository, tag, digest } = reference;
   // The image behind a digest never changes.
   if ((updaterPull === 'missing' || digest !== null) && (await engine.image(updaterImage)) !== null) return;
-  record.launching(`pulling ${updaterImage}`);
+  record.prepare('launching', `pulling ${updaterImage}`);
   const login = await loginFor(repository, registryCredentials);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(pullLimitMs)]);
   try {
     const wanted = { repository, tag: digest ?? tag ?? 'latest' };
-    await engine.pull(
-      wanted,
-      login,
-      ({ percent }) => record.launching(`pulling ${updaterImage}`, percent),
-      signal,
-    );
+    const onProgress = ({ percent }: PullProgress) =>
+      record.prepare('launching', `pulling ${updaterImage}`, { percent });
+    await engine.pull(wanted, login, onProgress, limit);
   } catch (error) {
-    if (!(error instanceof EngineFault)) throw error;
-    throw new LaunchFailure(
-      `the updater's image ${updaterImage} cannot be pulled: ${classifyPullFailure(error.message).sentence}`,
-      { cause: error },
+    signal.throwIfAborted();
+    const failure = classifyPullFailure(
+      error instanceof EngineFault
+        ? error.message
+        : `the pull took more than ${pullLimitMs / 60_000} minutes`,
     );
+    const isHere = failure.transient || failure.code === 'pull-unreachable';
+    if (isHere && (await engine.image(updaterImage).catch(() => null)) !== null) {
+      record.warn(`${updaterImage} cannot be pulled (${failure.sentence}): the one that is here is used`);
+      return;
+    }
+    throw new RunStop('failed', `the updater's image ${updaterImage} cannot be pulled: nothing was changed`, {
+      cause: failure.sentence,
+      code: failure.code,
+      advice: 'See that the image is published and the registry can be reached, then run the update again.',
+      error,
+    });
   }
 }
 
@@ -103,7 +166,7 @@ async function chooseServices(
 async function clearName(engine: EngineSocket, home: Home, name: string): Promise<void> {
   const found = await engine.inspect(name);
   if (found === null) return;
-  if (isUnderWay(found)) throw new LaunchFailure('another updater was started at the same moment');
+  if (isUnderWay(found)) throw takenName();
   if (isAbout(found, home)) await engine.remove(found.id);
   else await engine.rename(found.id, `${name}-${found.id.slice(0, 12)}`);
 }

@@ -1,121 +1,218 @@
-import { EngineFault } from '../../engine/http/fault.ts';
-import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
-import { formatEnd } from '../../progress/end-line.ts';
-import type { Run } from '../../wire/status.ts';
-import type { Settings } from '../contract/options.ts';
+import type { Reason, Run } from '../../wire/status.ts';
+import type { RunOrigin } from '../contract/run-origin.ts';
+import type { Surroundings, SurroundingsCache } from '../place/surroundings.ts';
 import { originOf } from '../place/updater-container.ts';
-import { followRun } from './follow-run.ts';
-import { LaunchFailure } from './launch.ts';
-import { RunRecord } from './run-record.ts';
+import { admitRun } from './admit-run.ts';
+import { cancelRun } from './cancel-run.ts';
+import { adviceOnCrash } from './follow-run.ts';
+import { planResume, type ResumeStep } from './plan-resume.ts';
+import type { RunPlan } from './prepare-run.ts';
+import { RunCare } from './run-care.ts';
+import { type DeskTools, RunDesk } from './run-desk.ts';
+import { freshRun, RunRecord, type Why } from './run-record.ts';
+import { seeUpdater } from './see-updater.ts';
+import { ServerMarks } from './server-marks.ts';
+import { EndTeller } from './tell-ends.ts';
 
-/** Starts the updater of a run and gives its container's id. */
-export type Launch = (record: RunRecord, signal: AbortSignal) => Promise<string>;
+export interface KeeperTools extends Omit<DeskTools, 'onFree' | 'onWritten'> {
+  place: SurroundingsCache;
+}
 
-/** The current run or the last one, and the hold that goes with it: it is released when the run has ended. */
+/** What comes of a start: a run, a reason, or that another one is open. */
+export type Begun = { run: Run } | { reason: Reason } | 'taken';
+
+/** Knows which run is on, whichever server of the instance has accepted it (docs/contract.md 8.18). */
 export class RunKeeper {
-  #record: RunRecord | null = null;
-  #following: Promise<void> = Promise.resolve();
-  readonly #engine: EngineSocket;
-  readonly #settings: Settings;
-  readonly #signal: AbortSignal;
-  readonly #onEnd: () => Promise<void>;
+  readonly #tools: KeeperTools;
+  readonly #desk: RunDesk;
+  readonly #marks: ServerMarks;
+  readonly #teller: EndTeller;
+  /** One look or start at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #isKnown = false;
 
-  /** `onEnd` is awaited before the hold is released; the signal lets go of everything but the hold. */
-  constructor(engine: EngineSocket, settings: Settings, signal: AbortSignal, onEnd: () => Promise<void>) {
-    this.#engine = engine;
-    this.#settings = settings;
-    this.#signal = signal;
-    this.#onEnd = onEnd;
+  constructor(tools: KeeperTools) {
+    this.#tools = tools;
+    this.#marks = new ServerMarks(tools);
+    this.#teller = new EndTeller({ ...tools, marks: this.#marks });
+    this.#desk = new RunDesk({
+      ...tools,
+      onWritten: () => this.#teller.tellAll(),
+      // Nobody tells whether another run is on: this one is over, so nothing is left to be held for.
+      onFree: () => this.observe().then(noted, () => tools.hold.ensure(false)),
+    });
   }
 
   get record(): RunRecord | null {
-    return this.#record;
+    return this.#desk.record;
   }
 
   get isUnderWay(): boolean {
-    return this.#record !== null && !this.#record.hasEnded;
+    return this.#desk.isUnderWay;
   }
 
-  /** Resolves once what follows the run has let go of it; at once where nothing does. */
-  settled(): Promise<void> {
-    return this.#following;
+  /** This server prepares or follows a run. */
+  get isCaring(): boolean {
+    return this.#desk.care !== null;
   }
 
-  /** A new run, for which the queue is held already. */
-  begin(record: RunRecord, launch: Launch): void {
-    this.#keep(record, async () => {
-      try {
-        const id = await launch(record, this.#signal);
-        this.#settings.log({ level: 'info', message: `started the updater: ${describe(record.run)}` });
-        return id;
-      } catch (cause) {
-        if (this.#signal.aborted) return null;
-        this.#settings.log({ level: 'error', message: 'the updater could not be started', cause });
-        record.end('failed', sentence(cause));
-        return null;
-      }
-    });
+  /** It is known whether a run was on as this server began. */
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
+  /** Resolves once what takes care of a run has let go of it; at once where nothing does. */
+  get settled(): Promise<void> {
+    return this.#desk.settled;
   }
 
   /**
-   * A run that somebody else has started, or a server before this one. Resolves once the queue is held, which it is
-   * from here on. `silent` says of the run, once it has ended, whether nobody needs to be told.
+   * Looks at the store, then at the engine, and does what is to be done about a run that is on. Never the other way
+   * round: what the store has as launched must be the engine's already. Gives what it saw.
+   * @throws HostFailure, HomeNotFound where nobody tells whether a run is on
    */
-  async adopt(container: ContainerDetails, silent?: (run: Run) => boolean): Promise<void> {
-    const origin = originOf(container);
-    if (this.isUnderWay || this.#record?.run.id === origin.id) return;
-    const record = new RunRecord(origin, 'reading the log of the updater');
-    const held = (async () => this.#settings.queue.hold())();
-    this.#keep(record, () => held.then(() => container.id), silent);
-    await held;
-  }
-
-  #keep(record: RunRecord, start: () => Promise<string | null>, silent = (_: Run) => false): void {
-    const before = this.#following;
-    this.#record = record;
-    this.#following = (async () => {
-      await before;
-      await this.#toItsEnd(record, start);
-      // The next server of this instance goes on from here, and needs the hold.
-      if (!record.hasEnded) return;
-      await this.#onEnd();
-      // Another server's run may be on by now: then the hold belongs to that run.
-      if (this.#record === record) await this.#settings.queue.release();
-      if (silent(record.run)) return;
-      this.#settings.log({
-        level: ['updated', 'unchanged'].includes(record.run.state) ? 'info' : 'warn',
-        message: `the update has ended: ${sentenceOf(record.run)}`,
-      });
-      this.#settings.onEnd(record.run);
-    })().catch((cause) => {
-      const message = 'what follows the end of an update failed: the queue may still be held';
-      this.#settings.log({ level: 'error', message, cause });
+  observe(): Promise<Surroundings> {
+    return this.#exclusive(async () => {
+      const desk = this.#desk;
+      const stored = await this.#tools.ledger.openRun();
+      const seen = await this.#tools.place.look();
+      if (desk.care !== null) return seen;
+      // Its end may not stand in the store yet.
+      const open = stored === null || desk.hasEnded(stored.run.id) ? null : stored;
+      const { homeless } = seen;
+      if (homeless === null) {
+        // Only another server's look at this one is the poorer where this fails.
+        await this.#marks.announce().catch(noted);
+        const updater = await seeUpdater(open, seen, this.#tools);
+        const server = open === null ? 'this' : await this.#marks.stateOf(open.server);
+        await this.#carryOut(planResume({ open, updater, server }), updater && originOf(updater.container));
+      } else {
+        if (open !== null || (homeless.mayPass && !this.#isKnown)) throw homeless;
+        if (!homeless.mayPass) await desk.goOn();
+      }
+      if (!this.#isKnown) void this.#teller.tellAll();
+      this.#isKnown = true;
+      return seen;
     });
   }
 
-  async #toItsEnd(record: RunRecord, start: () => Promise<string | null>): Promise<void> {
+  /** Opens a run in the store, then holds the queue for it, then looks for work. @throws HostFailure */
+  async begin(plan: RunPlan): Promise<Begun> {
+    const { ledger, settings, timing, hold } = this.#tools;
+    const { order, goal } = plan;
+    const startedAt = new Date().toISOString();
+    const id = crypto.randomUUID();
+    const record = new RunRecord(
+      freshRun({ id, from: settings.version, to: goal.to, startedAt, by: order.by }),
+    );
+    const care = new RunCare(record, this.#tools);
+    const hasBegun = await this.#exclusive(async () => {
+      if (this.#desk.care !== null) return false;
+      const open = { run: record.run, server: this.#marks.own, updater: null, serverStoppedAt: null };
+      if (!(await ledger.begin(open))) return false;
+      this.#desk.reserve(care);
+      return true;
+    });
+    if (!hasBegun) return 'taken';
     try {
-      const id = await start();
-      if (id !== null) await followRun(this.#engine, id, record, this.#signal);
-    } catch (cause) {
-      const message = 'the update could not be followed to its end';
-      this.#settings.log({ level: 'error', message, cause });
-      record.end('crashed', message);
+      const admission = await admitRun(order, { hold, settings, timing });
+      if (admission.kind === 'refused') {
+        await this.#desk.drop(id);
+        return { reason: admission.reason };
+      }
+      const { jobs } = admission;
+      if (jobs.length > 0) record.prepare('waiting', 'waiting for jobs to end', { jobs });
+    } catch (error) {
+      await this.#desk.drop(id);
+      throw error;
     }
+    this.#desk.take(care, care.prepare(plan));
+    return { run: record.run };
+  }
+
+  /** @throws HostFailure, EngineFault */
+  cancel(by: string): ReturnType<typeof cancelRun> {
+    return cancelRun(this.#desk.record, this.#desk.care, by, this.#tools);
+  }
+
+  /** For the server's own end: the next one measures how long nobody answered. */
+  async noteStop(): Promise<void> {
+    const record = this.#desk.record;
+    if (record === null || record.hasEnded) return;
+    const serverStoppedAt = new Date().toISOString();
+    await this.#tools.ledger.change(record.run.id, (open) => ({ ...open, serverStoppedAt })).catch(() => {});
+  }
+
+  /** Of a run that nobody can tell of, as this server has no engine and will have none. */
+  async giveUp(): Promise<void> {
+    await this.#exclusive(async () => {
+      const open = await this.#tools.ledger.openRun();
+      if (open === null || this.#desk.care !== null) return;
+      await this.#carryOut({ kind: 'end', open, outcome: 'crashed', leftover: null }, null);
+    });
+  }
+
+  async #carryOut(step: ResumeStep, origin: RunOrigin | null): Promise<void> {
+    const { hold, ledger, engine } = this.#tools;
+    const desk = this.#desk;
+    switch (step.kind) {
+      case 'go-on':
+        return desk.goOn();
+      case 'drop':
+        await ledger.change(step.open.run.id, () => null);
+        return desk.goOn();
+      case 'mirror':
+        await hold.ensure(true);
+        return desk.mirror(step.open.run);
+      case 'follow': {
+        const { open, containerId } = step;
+        if (!step.isOver) await hold.ensure(true);
+        // Its server may have ended before it could write this; nothing here hangs on it.
+        if (open.updater === null)
+          await ledger.change(open.run.id, (now) => ({ ...now, updater: containerId })).catch(noted);
+        return desk.follow(desk.recordOf(open.run), containerId, open);
+      }
+      case 'adopt': {
+        if (origin === null) return;
+        const record = new RunRecord(freshRun(origin, 'launching', 'reading the log of the updater'));
+        const open = {
+          run: record.run,
+          server: this.#marks.own,
+          updater: step.containerId,
+          serverStoppedAt: null,
+        };
+        // Where the store has a run by now, the next look finds it. A store that fails changes nothing of a run.
+        if (!(await ledger.begin(open).catch(() => true))) return;
+        await hold.ensure(true);
+        return desk.follow(record, step.containerId, open);
+      }
+      case 'end': {
+        const { open, outcome, leftover } = step;
+        // Another server may have seen its real end meanwhile.
+        if ((await ledger.openRun())?.run.id !== open.run.id) return;
+        if (leftover !== null) await engine.remove(leftover, { force: true }).catch(noted);
+        const record = desk.recordOf(open.run);
+        const { message, ...why } = endings[outcome];
+        record.end(outcome, message, new Date(), why);
+        return desk.take(new RunCare(record, this.#tools), Promise.resolve(null));
+      }
+    }
+  }
+
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(noted);
+    return done;
   }
 }
 
-/** As it stands in the updater's log. */
-const sentenceOf = ({ outcome, code, message, advice }: Run): string =>
-  outcome === null || outcome === 'updated' || outcome === 'unchanged'
-    ? message
-    : formatEnd({ outcome, code, state: message, advice });
+const noted = () => {};
 
-const describe = ({ from, to }: Run): string => `${from ?? 'an unknown version'} → ${to ?? 'the newest'}`;
-
-function sentence(error: unknown): string {
-  if (error instanceof LaunchFailure) return error.message;
-  // The engine's own words name what is missing, such as a directory to mount.
-  if (error instanceof EngineFault) return `the updater could not be started: ${error.message}`;
-  return 'the updater could not be started';
-}
+const endings: Record<'crashed' | 'cancelled', { message: string } & Why> = {
+  crashed: {
+    message: 'nobody can tell how the update ended: its container is gone, and its log with it',
+    code: 'updater-gone',
+    advice: adviceOnCrash,
+  },
+  cancelled: { message: 'the server was stopped before the updater was started: nothing was changed' },
+};

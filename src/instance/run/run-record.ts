@@ -1,12 +1,49 @@
 import { parseEnd } from '../../progress/end-line.ts';
 import { type Phase, type ProgressEvent, phases } from '../../progress/event.ts';
 import { outcomeOf } from '../../progress/outcome.ts';
-import type { EndState } from '../../wire/codes.ts';
-import type { Run } from '../../wire/status.ts';
+import { type EndState, launchStates, type RunState } from '../../wire/codes.ts';
+import type { Run, RunStep } from '../../wire/status.ts';
 import type { RunOrigin } from '../contract/run-origin.ts';
+
+export type LaunchState = (typeof launchStates)[number];
+/** Why a run ended that did not succeed. */
+export type Why = Partial<Pick<Run, 'cause' | 'code' | 'advice'>>;
 
 /** Lines that are kept for those who come back; a run has some dozens. */
 const keptLines = 1_000;
+/** An updater that waits says so again and again. */
+const keptWarnings = 50;
+
+/** A run of which nothing has been heard. */
+export function freshRun(
+  { id, from, to, startedAt, by = null }: RunOrigin,
+  state: LaunchState = 'launching',
+  message = 'launching the updater',
+): Run {
+  return {
+    id,
+    state,
+    phase: null,
+    percent: null,
+    from,
+    to,
+    startedAt,
+    endedAt: null,
+    outcome: null,
+    message,
+    cause: null,
+    code: null,
+    advice: null,
+    warnings: [],
+    steps: [{ state, startedAt, endedAt: null, message }],
+    jobs: [],
+    until: null,
+    cancelAskedBy: null,
+    away: null,
+    log: null,
+    by,
+  };
+}
 
 /**
  * One run as it unfolds: its state, and the lines of its log, numbered from 1 in the order in which the updater wrote
@@ -17,24 +54,12 @@ export class RunRecord {
   #lines: ProgressEvent[] = [];
   #dropped = 0;
   #changes = 0;
-  #step: string | null = null;
+  /** The last error of its log. */
+  #error: string | null = null;
   readonly #waiting = new Set<() => void>();
 
-  constructor({ id, from, to, startedAt }: RunOrigin, message = 'launching the updater') {
-    this.#run = {
-      id,
-      state: 'launching',
-      phase: null,
-      percent: null,
-      from,
-      to,
-      startedAt,
-      endedAt: null,
-      outcome: null,
-      message,
-      code: null,
-      advice: null,
-    };
+  constructor(run: Run) {
+    this.#run = run;
   }
 
   /** Never changed in place. */
@@ -44,12 +69,6 @@ export class RunRecord {
 
   get hasEnded(): boolean {
     return this.#run.outcome !== null;
-  }
-
-  /** What it went to, and what has to come first, where it was refused with `upgrade-step`. */
-  get refusedStep(): { version: string; first: string } | null {
-    const { to } = this.#run;
-    return to === null || this.#step === null ? null : { version: to, first: this.#step };
   }
 
   /** The number of the last line. */
@@ -83,54 +102,101 @@ export class RunRecord {
   }
 
   /** What happens before the updater runs. Percent is of the pull. */
-  launching(message: string, percent: number | null = null): void {
-    if (this.#run.state === 'launching') this.#change({ message, percent });
+  prepare(
+    state: LaunchState,
+    message: string,
+    more: Partial<Pick<Run, 'percent' | 'jobs' | 'until'>> = {},
+  ): void {
+    if (!isLaunchState(this.#run.state)) return;
+    this.#enter(state, { percent: null, jobs: [], until: null, message, ...more }, new Date().toISOString());
+  }
+
+  /** What another server of the instance tells of a run that it prepares. */
+  mirror(run: Run): void {
+    if (isLaunchState(this.#run.state)) this.#change(run);
+  }
+
+  /** How it ended, as another server of the instance has seen it. */
+  settle(run: Run): void {
+    if (!this.hasEnded) this.#change(run);
+  }
+
+  /** What is found out besides. */
+  note(what: Partial<Pick<Run, 'cancelAskedBy' | 'away' | 'log'>>): void {
+    this.#change(what);
   }
 
   /** One more line of the log. */
   add(event: ProgressEvent): void {
     this.#lines.push(event);
     if (this.#lines.length > keptLines) this.#dropped += this.#lines.splice(0, keptLines / 10).length;
-    const { phase, percent, message, time } = event;
-    const outcome = outcomeOf(event);
     if (this.hasEnded) {
       this.#change({});
-    } else if (outcome !== null) {
+      return;
+    }
+    const { phase, percent, message, time, level } = event;
+    const outcome = outcomeOf(event);
+    if (outcome !== null) {
       const isGood = outcome === 'updated' || outcome === 'unchanged';
       const told = isGood ? null : parseEnd(message);
-      const { state = message, code = null, advice = null } = told ?? {};
-      this.#step = told?.step ?? null;
+      const { state = message, code = null, advice = null, step } = told ?? {};
+      const stands = step === undefined ? state : `${state}; ${step} has to come first`;
+      const why = isGood ? {} : { code, advice, cause: this.#error };
       // `usage` is a mistake in how the updater was launched: it has looked at nothing.
-      this.end(outcome === 'usage' ? 'refused' : outcome, state, new Date(time), { code, advice });
-    } else if (phase === 'done') {
-      this.#change({ message });
-    } else {
-      this.#advance(phase, percent ?? null, message);
+      this.end(outcome === 'usage' ? 'refused' : outcome, stands, new Date(time), why);
+      return;
     }
+    if (level === 'error' && phase !== 'done') this.#error = message;
+    if (level === 'warn') this.warn(message);
+    if (phase === 'done') this.#change({ message });
+    else this.#advance(phase, percent ?? null, event);
   }
 
   /** The first end stands. */
-  end(
-    outcome: EndState,
-    message: string,
-    at = new Date(),
-    why: Pick<Run, 'code' | 'advice'> = { code: null, advice: null },
-  ): void {
+  end(outcome: EndState, message: string, at = new Date(), why: Why = {}): void {
     if (this.hasEnded) return;
-    this.#change({ state: outcome, outcome, percent: null, message, endedAt: at.toISOString(), ...why });
+    const endedAt = at.toISOString();
+    const steps = endLast(this.#run.steps, endedAt);
+    const over = { percent: null, jobs: [], until: null, steps, endedAt };
+    this.#change({ state: outcome, outcome, message, ...over, ...why });
   }
 
   /** Forward only: an updater that was started again begins with what it had behind it. */
-  #advance(phase: Exclude<Phase, 'done'>, percent: number | null, message: string): void {
+  #advance(
+    phase: Exclude<Phase, 'done'>,
+    percent: number | null,
+    { message, time }: Pick<ProgressEvent, 'message' | 'time'>,
+  ): void {
     const reached = this.#run.phase;
     if (reached !== null && phases.indexOf(phase) < phases.indexOf(reached)) {
       this.#change({ message });
     } else if (phase === reached) {
       const known = [this.#run.percent, percent].filter((value) => value !== null);
-      this.#change({ percent: known.length > 0 ? Math.max(...known) : null, message });
+      const most = known.length > 0 ? Math.max(...known) : null;
+      this.#enter(phase, { percent: most, message }, time);
     } else {
-      this.#change({ state: phase, phase, percent, message });
+      this.#enter(phase, { phase, percent, message, jobs: [], until: null }, time);
     }
+  }
+
+  #enter(state: RunState, what: Partial<Run> & { message: string }, at: string): void {
+    const { state: before, steps } = this.#run;
+    const { message } = what;
+    const last = steps.at(-1);
+    // Before anything happened, a run is in no other state than its first one.
+    const isFirst = this.#changes === 0 && steps.length === 1;
+    const now =
+      (state === before || isFirst) && last
+        ? [...steps.slice(0, -1), { ...last, state, message }]
+        : [...endLast(steps, at), { state, startedAt: at, endedAt: null, message }];
+    this.#change({ ...what, state, steps: now });
+  }
+
+  /** Something that does not hinder the run. */
+  warn(message: string): void {
+    const { warnings } = this.#run;
+    if (warnings.includes(message) || warnings.length >= keptWarnings) return;
+    this.#change({ warnings: [...warnings, message] });
   }
 
   #change(what: Partial<Run>): void {
@@ -139,3 +205,9 @@ export class RunRecord {
     for (const settle of [...this.#waiting]) settle();
   }
 }
+
+export const isLaunchState = (state: RunState): state is LaunchState =>
+  launchStates.some((known) => known === state);
+
+const endLast = (steps: readonly RunStep[], endedAt: string): RunStep[] =>
+  steps.map((step, at) => (at === steps.length - 1 && step.endedAt === null ? { ...step, endedAt } : step));

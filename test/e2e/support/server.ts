@@ -100,7 +100,7 @@ export async function waitForStatus(
 export async function waitForEnd(instance: ServerInstance, seconds = 30): Promise<Run> {
   const { run } = await waitForStatus(instance, (status) => status.run?.endedAt != null, seconds);
   const until = Date.now() + 20_000;
-  while ((await instance.holds()).at(-1)?.action !== 'release') {
+  while ((await instance.holds()).at(-1)?.action !== 'resume') {
     if (Date.now() > until) throw new Error('the hold is not released');
     await sleep(50);
   }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type InstanceOptions, isChannel, readOptions } from '../../../src/instance/contract/options.ts';
+import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
 
 const required: InstanceOptions = {
   version: 'v1.4.2',
   updaterImage: 'ghcr.io/acme/svc-updater:1',
   feed: null,
   authorize: () => null,
-  queue: { hold: () => {}, release: () => {}, jobs: () => [] },
-  channel: { read: () => null, write: () => {} },
+  queue: { hold: () => {}, resume: () => {}, jobs: () => [] },
+  store: { get: () => null, set: () => true },
 };
 
 /** What a mistake is called, without the first line. */
@@ -28,6 +28,11 @@ describe('readOptions', () => {
     const settings = readOptions(required);
     expect(settings).toEqual({
       ...required,
+      beforeUpdate: null,
+      preparation: null,
+      preparationMs: 3_600_000,
+      idleMs: 3_600_000,
+      buildServers: expect.any(Function),
       updaterPull: 'always',
       updaterEnvironment: {},
       containerName: 'svc-updater',
@@ -39,7 +44,6 @@ describe('readOptions', () => {
       onEnd: expect.any(Function),
       log: expect.any(Function),
     });
-    expect(settings.log({ level: 'info', message: 'x' })).toBeUndefined();
   });
 
   it('takes what is given', () => {
@@ -56,8 +60,14 @@ describe('readOptions', () => {
       path: '/update',
       onEnd: () => {},
       log: () => {},
+      beforeUpdate: () => {},
+      preparation: 'A dump is made.',
+      preparationTimeout: 60,
+      idleTimeout: 0.5,
+      buildServers: () => [],
     };
-    expect(readOptions(options)).toEqual(options);
+    const { preparationTimeout, idleTimeout, ...same } = options;
+    expect(readOptions(options)).toEqual({ ...same, preparationMs: 60_000, idleMs: 500 });
   });
 
   it('says in words what is expected, and leaves the words of a host that uses zod as well', () => {
@@ -66,13 +76,37 @@ describe('readOptions', () => {
     expect(shared.__zod_globalConfig?.localeError).toBeUndefined();
   });
 
+  it.each([
+    ['1.4.2', 'v1.4.2'],
+    ['1.6.0-canary.3', 'v1.6.0-canary.3'],
+    ['v1.4.2', 'v1.4.2'],
+    ['dev', 'dev'],
+  ])('takes the version %s as %s', (version, told) => {
+    expect(readOptions({ ...required, version }).version).toBe(told);
+  });
+
+  it('has warnings and errors on the console by default', () => {
+    const { log } = readOptions(required);
+    const said: unknown[][] = [];
+    const { warn, error, info } = console;
+    try {
+      console.warn = console.error = console.info = (...args) => void said.push(args);
+      log({ level: 'info', message: 'read' });
+      log({ level: 'warn', message: 'late' });
+      log({ level: 'error', message: 'away', cause: 'socket' });
+    } finally {
+      Object.assign(console, { warn, error, info });
+    }
+    expect(said).toEqual([['svc-updater: late'], ['svc-updater: away', 'socket']]);
+  });
+
   it('leaves objects of the host as they are', () => {
     class Queue {
       held = 0;
       hold() {
         this.held++;
       }
-      release() {
+      resume() {
         this.held = 0;
       }
       jobs() {
@@ -97,10 +131,12 @@ describe('readOptions', () => {
     ['a feed as text', { feed: 'https://example.org' }, 'feed'],
     ['a feed with more', { feed: { url: 'https://example.org', token: 'x' } }, 'feed'],
     ['an authorize that is none', { authorize: 'admin' }, 'authorize'],
-    ['a queue that cannot hold', { queue: { release: () => {}, jobs: () => [] } }, 'queue.hold'],
+    ['a queue that cannot hold', { queue: { resume: () => {}, jobs: () => [] } }, 'queue.hold'],
     ['no queue', { queue: null }, 'queue'],
-    ['a channel as text', { channel: 'stable' }, 'channel'],
-    ['a channel that cannot be written', { channel: { read: () => null } }, 'channel.write'],
+    ['a store as text', { store: '/data' }, 'store'],
+    ['a store that cannot be written', { store: { get: () => null } }, 'store.set'],
+    ['no time for jobs', { idleTimeout: 0 }, 'idleTimeout'],
+    ['a time as text', { preparationTimeout: '1h' }, 'preparationTimeout'],
     ['another pull', { updaterPull: 'never' }, 'updaterPull'],
     ['a setting of somebody else', { updaterEnvironment: { DOCKER_HOST: 'x' } }, 'updaterEnvironment'],
     ['a container without a name', { containerName: '' }, 'containerName'],
@@ -140,11 +176,4 @@ describe('readOptions', () => {
     });
     expect(text).not.toContain('hunter2');
   });
-});
-
-describe('isChannel', () => {
-  it.each(['stable', 'canary'])('%s', (channel) => expect(isChannel(channel)).toBe(true));
-  it.each([null, undefined, '', 'Stable', 'nightly', 'constructor', 0, ['stable'], {}])('not %j', (channel) =>
-    expect(isChannel(channel)).toBe(false),
-  );
 });

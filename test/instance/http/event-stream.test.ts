@@ -1,7 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventStream, silence, wantsEventStream } from '../../../src/instance/http/event-stream.ts';
+import type { RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
+import type { JobInTheWay, Run } from '../../../src/wire/status.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
 import { door } from './ask.ts';
 import { follow } from './follow.ts';
@@ -14,6 +16,9 @@ const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?:
   ...(percent === undefined ? {} : { percent }),
   message,
 });
+
+const until = '2026-11-21T11:42:07.000Z';
+const job: JobInTheWay = { kind: 'backup', state: 'running', title: 'nightly', since: null, stuck: false };
 
 function rig(lastEventId: string | null = null, run = record('run1', WatchedRecord) as WatchedRecord) {
   const closing = new AbortController();
@@ -66,7 +71,7 @@ describe('a run that is followed', () => {
     const { run, stream } = rig();
     const following = follow(stream);
     expect(await following.some(2)).toEqual(['retry 1000', 'run run1:0 launching']);
-    run.launching('pulling the updater', 40);
+    run.prepare('launching', 'pulling the updater', { percent: 40 });
     expect(await following.next()).toBe('run run1:0 launching');
     run.add(line('svc-updater 1.0.0', 'inspect'));
     expect(await following.some(2)).toEqual(['line run1:1 svc-updater 1.0.0', 'run run1:1 inspect']);
@@ -93,12 +98,57 @@ describe('a run that is followed', () => {
     const { run, stream } = rig();
     const following = follow(stream);
     await following.some(2);
-    run.launching('launching the updater');
-    run.launching('launching the updater');
+    run.prepare('launching', 'launching the updater');
+    run.prepare('launching', 'launching the updater');
     const next = following.next();
     await new Promise((resolve) => setTimeout(resolve, 10));
     run.add(line('a'));
     expect(await next).toBe('line run1:1 a');
+  });
+
+  it.each<[string, (run: RunRecord) => void, Partial<Run>]>([
+    ['waits for other jobs', (run) => run.prepare('waiting', 'waiting', { jobs: [job] }), { jobs: [job] }],
+    ['waits until later', (run) => run.prepare('waiting', 'waiting', { until }), { until }],
+    ['is to be cancelled', (run) => run.note({ cancelAskedBy: 'anna' }), { cancelAskedBy: 'anna' }],
+    ['has a log', (run) => run.note({ log: 'docker logs x' }), { log: 'docker logs x' }],
+    ['was away', (run) => run.note({ away: 2.1 }), { away: 2.1 }],
+  ])('is told anew when it %s, and when nothing else changes', async (_, change, told) => {
+    const { run, stream } = rig();
+    run.prepare('waiting', 'waiting');
+    const following = follow(stream);
+    await following.some(2);
+    change(run);
+    expect(await following.next()).toMatch(/^run run1:0 /);
+    expect(following.runs.at(-1)).toMatchObject(told);
+    await following.cancel();
+  });
+
+  it('is told anew with each warning and step', async () => {
+    const { run, stream } = rig();
+    const following = follow(stream);
+    await following.some(2);
+    run.add({ ...line('the disk is nearly full', 'inspect'), level: 'warn' });
+    await following.some(2);
+    expect(following.runs.at(-1)).toMatchObject({
+      warnings: ['the disk is nearly full'],
+      steps: [{ state: 'launching' }, { state: 'inspect', message: 'the disk is nearly full' }],
+    });
+    await following.cancel();
+  });
+
+  it("is told with the server's clock, which is no change of it", async () => {
+    const { run, stream } = rig();
+    const following = follow(stream);
+    const before = Date.now();
+    await following.some(2);
+    expect(Date.parse(following.runs[0]?.now ?? '')).toBeGreaterThanOrEqual(before);
+    const next = following.next();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    run.note({});
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    run.add(line('a'));
+    expect(await next).toBe('line run1:1 a');
+    await following.cancel();
   });
 
   it('ends without a line where the updater crashed', async () => {
@@ -318,7 +368,7 @@ describe('silence', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     run.add(line('a'));
     await vi.advanceTimersByTimeAsync(10_000);
-    run.launching('nothing new');
+    run.prepare('launching', 'nothing new');
     expect(told).toEqual(['line run1:1 a', 'run run1:1 pull']);
     await vi.advanceTimersByTimeAsync(5_000);
     expect(told.at(-1)).toBe('comment still here');

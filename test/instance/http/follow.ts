@@ -1,4 +1,5 @@
 import { createParser } from 'eventsource-parser';
+import type { ToldRun } from '../../../src/wire/status.ts';
 import { expectValid } from './ask.ts';
 
 /** `retry 1000`, `comment still here`, `run run1:3 pull`, `line run1:3 fetching`, `end`. */
@@ -14,6 +15,7 @@ export function follow(body: ReadableStream<Uint8Array> | null) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   const told: Told[] = [];
+  const runs: ToldRun[] = [];
   const parser = createParser({
     onRetry: (milliseconds) => told.push(`retry ${milliseconds}`),
     onComment: (comment) => told.push(`comment ${comment}`),
@@ -22,8 +24,9 @@ export function follow(body: ReadableStream<Uint8Array> | null) {
     },
     onEvent: ({ event, id, data }) => {
       const value = JSON.parse(data);
-      expectValid({ $ref: `#/components/schemas/${event === 'run' ? 'Run' : 'Line'}` }, value);
+      expectValid({ $ref: `#/components/schemas/${event === 'run' ? 'ToldRun' : 'Line'}` }, value);
       told.push(`${event} ${id} ${event === 'run' ? value.state : value.message}`);
+      if (event === 'run') runs.push(value);
     },
   });
 
@@ -39,6 +42,8 @@ export function follow(body: ReadableStream<Uint8Array> | null) {
 
   return {
     next,
+    /** Every `run` that came so far, whole. */
+    runs,
     /** So many entries. */
     async some(count: number): Promise<Told[]> {
       const all: Told[] = [];

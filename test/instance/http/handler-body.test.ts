@@ -31,7 +31,7 @@ describe('the size of a body', () => {
   ])('%s', async (_, question, expected) => {
     const { ask, service } = rig();
     expect((await ask('POST', '', question())).status).toBe(expected);
-    expect(service.calls).toEqual(expected === 202 ? ['start v1.5.0'] : []);
+    expect(service.calls).toEqual(expected === 202 ? ['start v1.5.0 for admin'] : []);
   });
 
   it('holds for the channel, too', async () => {
@@ -102,7 +102,7 @@ describe('the type of a body', () => {
     expect((await ask('POST', '', { type })).status).toBe(202);
     expect((await ask('POST', '', { type, body: bytes('') })).status).toBe(202);
     expect((await ask('POST', '', { type, body: stream() })).status).toBe(202);
-    expect(service.calls).toEqual(['start null', 'start null', 'start null']);
+    expect(service.calls).toEqual(['start null for admin', 'start null for admin', 'start null for admin']);
     expect((await ask('PUT', '/channel', { type, body: bytes('') })).status).toBe(400);
     expect((await ask('PUT', '/channel', { type })).status).toBe(400);
   });
@@ -121,7 +121,7 @@ describe('what a body says', () => {
   ])('%s starts %s', async (body, target) => {
     const { ask, service } = rig();
     expect((await ask('POST', '', { body })).status).toBe(202);
-    expect(service.calls).toEqual([`start ${target}`]);
+    expect(service.calls).toEqual([`start ${target} for admin`]);
   });
 
   const notJson = 'The body is not valid JSON in UTF-8.';
@@ -142,7 +142,13 @@ describe('what a body says', () => {
     ['"v1.5.0"', `${must} it must be an object.`],
     ['1', `${must} it must be an object.`],
     ['{"Target":"v1.5.0"}', `${must} it has a key that is not known.`],
-    ['{"target":"v1.5.0","force":true}', `${must} it has a key that is not known.`],
+    ['{"target":"v1.5.0","forced":true}', `${must} it has a key that is not known.`],
+    ['{"force":"yes"}', `${must} force must be a boolean.`],
+    ['{"when":"later"}', `${must} when must be one of now, idle.`],
+    [
+      '{"when":"idle","force":true}',
+      'An update waits for jobs or cuts them short: `when: "idle"` or `force`.',
+    ],
     ['{"__proto__":{"target":"v1.5.0"}}', `${must} it has a key that is not known.`],
     ['{"target":1,"x":1}', `${must} target must be a string; it has a key that is not known.`],
     ['{"target":null}', `${must} target must be a string.`],

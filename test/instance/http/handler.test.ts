@@ -1,10 +1,12 @@
-import { describe, expect, it } from 'vitest';
-import type { Settings } from '../../../src/instance/contract/options.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Caller, Settings } from '../../../src/instance/contract/options.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
-import { reasonCodes } from '../../../src/wire/codes.ts';
+import { Unavailable } from '../../../src/instance/http/update-service.ts';
+import { cancelCodes, reasonCodes } from '../../../src/wire/codes.ts';
+import { WatchedRecord } from '../run/watched-record.ts';
 import { described, door, origin, path, type Question, request, seen } from './ask.ts';
 import { follow } from './follow.ts';
-import { MemoryService, record, secret } from './memory-service.ts';
+import { MemoryService, notRunning, record, secret } from './memory-service.ts';
 
 function rig(settings: Partial<Settings> = {}) {
   const service = new MemoryService();
@@ -28,6 +30,9 @@ describe('the endpoints', () => {
     ['?refresh=0', 'status'],
     ['?refresh', 'status'],
     ['?', 'status'],
+    ['?notes=1', 'status with notes'],
+    ['?refresh=1&notes=1', 'refresh with notes'],
+    ['?notes=true', 'status'],
   ])('look again with %s: %s', async (query, call) => {
     const { ask, service } = rig();
     expect((await ask('GET', query)).status).toBe(200);
@@ -38,7 +43,57 @@ describe('the endpoints', () => {
     const { ask, service } = rig();
     const { status, headers, json } = await ask('POST', '', { body: { target: 'v1.5.0' } });
     expect([status, json.state, headers.get('location')]).toEqual([202, 'launching', `${path}/progress`]);
-    expect(service.calls).toEqual(['start v1.5.0']);
+    expect(service.calls).toEqual(['start v1.5.0 for admin']);
+  });
+
+  it.each<[object, string | null]>([
+    [{ when: 'now' }, 'start null for admin'],
+    [{ when: 'idle' }, 'start null when idle for admin'],
+    [{ force: true }, 'start null by force for admin'],
+    [{ force: true, when: 'now' }, 'start null by force for admin'],
+    [{ force: false, when: 'idle', target: 'canary' }, 'start canary when idle for admin'],
+    [{ force: true, when: 'idle' }, null],
+    [{ when: 'later' }, null],
+    [{ when: null }, null],
+    [{ force: 1 }, null],
+  ])('start an update by %j: %s', async (body, call) => {
+    const { ask, service } = rig();
+    expect((await ask('POST', '', { body })).status).toBe(call === null ? 400 : 202);
+    expect(service.calls).toEqual(call === null ? [] : [call]);
+  });
+
+  it('cancel', async () => {
+    const { ask, service } = rig();
+    expect((await ask('DELETE', '/progress')).json.reason).toEqual(notRunning);
+    service.run = record();
+    const { status, json } = await ask('DELETE', '/progress', { as: { role: 'admin', name: 'anna' } });
+    expect([status, json.state, json.cancelAskedBy]).toEqual([202, 'launching', 'anna']);
+    expect(service.calls).toEqual(['cancel for admin', 'cancel for anna']);
+  });
+
+  it.each(cancelCodes)('refuse to cancel: %s', async (code) => {
+    const { ask, service } = rig();
+    service.cancelReason = { code, message: 'No.' };
+    const { status, json } = await ask('DELETE', '/progress');
+    expect([status, json.detail, json.reason]).toEqual([409, 'No.', service.cancelReason]);
+  });
+
+  it('tell the history', async () => {
+    const { ask, service } = rig();
+    expect((await ask('GET', '/history')).json).toEqual([]);
+    service.run = record();
+    expect((await ask('GET', '/history')).json).toEqual([service.run.run]);
+  });
+
+  it("tell the server's clock beside a run", async () => {
+    const { ask, service } = rig();
+    const started = Date.now();
+    service.run = record();
+    const asks = [ask('GET', '/progress'), ask('POST'), ask('DELETE', '/progress')];
+    for (const { json } of await Promise.all(asks)) {
+      expect(Date.parse(json.now)).toBeGreaterThanOrEqual(started);
+      expect(Date.parse(json.now)).toBeLessThanOrEqual(Date.now());
+    }
   });
 
   it.each(reasonCodes)('refuse an update: %s', async (code) => {
@@ -65,7 +120,7 @@ describe('the endpoints', () => {
     expect((await ask('GET', '/progress')).status).toBe(404);
     expect((await ask('GET', '/progress', { headers: eventStream })).status).toBe(404);
     service.run = record();
-    expect((await ask('GET', '/progress')).json).toEqual(service.run.run);
+    expect((await ask('GET', '/progress')).json).toEqual({ ...service.run.run, now: expect.any(String) });
     const { response, headers } = await ask('GET', '/progress', { headers: eventStream });
     expect(headers.get('x-accel-buffering')).toBe('no');
     const following = follow(response.body);
@@ -75,6 +130,51 @@ describe('the endpoints', () => {
     const headersOfEnd = { ...eventStream, 'last-event-id': 'run1:end' };
     expect((await ask('GET', '/progress', { headers: headersOfEnd })).status).toBe(204);
     expect((await ask('GET', '/progress', { headers: { 'last-event-id': 'run1:end' } })).status).toBe(200);
+  });
+
+  it('go on by the address, too', async () => {
+    const { ask, service } = rig();
+    service.run = record();
+    for (const message of ['a', 'b']) {
+      service.run.add({ time: '2026-11-21T10:42:08.000Z', level: 'info', phase: 'pull', message });
+    }
+    const { response } = await ask('GET', '/progress?lastEventId=run1:1', { headers: eventStream });
+    const following = follow(response.body);
+    expect(await following.some(3)).toEqual(['retry 1000', 'run run1:1 pull', 'line run1:2 b']);
+    await following.cancel();
+    service.run.end('updated', 'updated');
+    const where = '/progress?lastEventId=run1:end';
+    expect((await ask('GET', where, { headers: eventStream })).status).toBe(204);
+    // The header is of the last connection, the address of the first.
+    const headers = { ...eventStream, 'last-event-id': 'run1:1' };
+    expect((await ask('GET', where, { headers })).status).toBe(200);
+  });
+
+  it.each(['', '?notes=1', '/progress', '/history'])(
+    'answer HEAD as GET, without a body: %s',
+    async (where) => {
+      const { ask, service } = rig();
+      service.run = record();
+      const got = await ask('GET', where);
+      const head = await ask('HEAD', where);
+      expect([head.status, head.text, head.headers.get('content-type')]).toEqual([
+        200,
+        '',
+        'application/json',
+      ]);
+      expect([...head.headers]).toEqual([...got.headers]);
+      expect((await ask('HEAD', where, { as: null })).status).toBe(401);
+      expect(service.calls[0]).toBe(service.calls[1]);
+    },
+  );
+
+  it('answer HEAD of an event stream, of which nothing is left', async () => {
+    const { ask, service } = rig();
+    const run = record('run1', WatchedRecord) as WatchedRecord;
+    service.run = run;
+    const { headers, response } = await ask('HEAD', '/progress', { headers: eventStream });
+    expect([headers.get('content-type'), response.body]).toEqual(['text/event-stream', null]);
+    expect(run.waiting).toBe(0);
   });
 });
 
@@ -87,26 +187,35 @@ describe('paths and methods', () => {
     '/progress/x',
     '/Progress',
     '/%70rogress',
+    '/progress%2f',
+    '/%2e%2e/x',
+    '/%',
+    '/%ff',
+    '/%00',
+    '/progress/..%2f',
     '/../x',
     'x',
     '//',
   ])('there is nothing at %s', async (where) => {
     const { ask, service } = rig();
     for (const method of ['GET', 'POST', 'PUT']) {
-      expect((await ask(method, where, { as: null })).status).toBe(404);
+      expect((await ask(method, where)).status).toBe(404);
+      expect((await ask(method, where, { as: null })).status).toBe(401);
     }
     expect(service.calls).toEqual([]);
   });
 
   it.each([
-    ['', 'GET, POST', ['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'constructor', '__proto__', 'PURGE']],
-    ['/progress', 'GET', ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']],
+    ['', 'GET, HEAD, POST', ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'constructor', '__proto__', 'PURGE']],
+    ['/progress', 'GET, HEAD, DELETE', ['POST', 'PUT', 'OPTIONS']],
+    ['/history', 'GET, HEAD', ['POST', 'PUT', 'DELETE', 'OPTIONS']],
     ['/channel', 'PUT', ['GET', 'HEAD', 'POST', 'DELETE', 'PATCH', 'OPTIONS']],
   ])('%s has %s only', async (where, allow, others) => {
     const { ask, service } = rig();
     for (const method of others) {
       const { status, headers } = await ask(method, where);
       expect([method, status, headers.get('allow')]).toEqual([method, 405, allow]);
+      expect((await ask(method, where, { as: null })).status).toBe(401);
     }
     expect(service.calls).toEqual([]);
   });
@@ -131,7 +240,12 @@ describe('who may', () => {
     ['POST', '', {}, 403, 202],
     ['GET', '/progress', {}, 403, 200],
     ['GET', '/progress', { headers: eventStream }, 403, 200],
+    ['DELETE', '/progress', {}, 403, 202],
+    ['GET', '/history', {}, 403, 200],
     ['PUT', '/channel', { body: choice }, 403, 200],
+    ['HEAD', '', {}, 200, 200],
+    ['HEAD', '/progress', {}, 403, 200],
+    ['HEAD', '/history', {}, 403, 200],
   ];
 
   it.each(endpoints)(
@@ -140,11 +254,12 @@ describe('who may', () => {
       const { ask, service } = rig();
       service.run = record();
       const nobody = await ask(method, where, { ...question, as: null });
-      expect([nobody.status, nobody.json.title]).toEqual([401, 'Unauthorized']);
+      expect([nobody.status, nobody.json?.title ?? 'Unauthorized']).toEqual([401, 'Unauthorized']);
       const asUser = await ask(method, where, { ...question, as: 'user' });
       expect(asUser.status).toBe(user);
-      if (user === 200) expect(asUser.json).toEqual({ version: 'v1.4.2' });
-      expect(service.calls).toEqual([]);
+      if (asUser.json && user === 200) expect(asUser.json).toEqual({ version: 'v1.4.2', updating: true });
+      expect(service.calls).toEqual(user === 200 ? ['updating?'] : []);
+      service.calls.length = 0;
       const asAdmin = await ask(method, where, { ...question, as: 'admin' });
       expect(asAdmin.status).toBe(admin);
       expect(service.calls).toHaveLength(1);
@@ -152,11 +267,52 @@ describe('who may', () => {
     },
   );
 
-  it.each([undefined, '', 'root', 'Admin', true, 1, {}, ['admin']])('%j is nobody', async (caller) => {
+  it.each([
+    undefined,
+    null,
+    '',
+    'root',
+    'Admin',
+    true,
+    1,
+    {},
+    ['admin'],
+    { role: 'root' },
+    { name: 'anna' },
+    { role: 'admin', name: 5 },
+    { role: 'admin', name: null },
+    { role: ['admin'] },
+    () => 'admin',
+  ])('%j is nobody', async (caller) => {
     const { ask, service } = rig({ authorize: () => caller as 'admin' });
     expect((await ask('GET')).status).toBe(401);
     expect((await ask('POST')).status).toBe(401);
     expect(service.calls).toEqual([]);
+  });
+
+  it.each<[Caller, string]>([
+    ['admin', 'admin'],
+    [{ role: 'admin', name: 'Anna Ä. 🎉' }, 'Anna Ä. 🎉'],
+    [{ role: 'admin', name: '' }, 'admin'],
+    [{ role: 'admin', name: ' \n' }, 'admin'],
+    [{ role: 'admin' } as Caller, 'admin'],
+    [{ role: 'admin', name: 'a\u0000b\nc\u001b[31m\u0085\u2028' }, 'a\\u0000b\\u000ac\\u001b[31m\\u0085'],
+    [{ role: 'admin', name: 'x\u202egnp.exe\u2066\u200f\u061c.' }, 'x\\u202egnp.exe\\u2066\\u200f\\u061c.'],
+    [{ role: 'admin', name: 'half \ud800.' }, 'half \ufffd.'],
+    [{ role: 'admin', name: '🎉'.repeat(300) }, '🎉'.repeat(200)],
+    [{ role: 'admin', name: 'a'.repeat(200) }, 'a'.repeat(200)],
+  ])('%j starts as %j', async (caller, by) => {
+    const { ask, service } = rig({ authorize: () => caller });
+    await ask('POST');
+    await ask('DELETE', '/progress');
+    expect(service.calls).toEqual([`start null for ${by}`, `cancel for ${by}`]);
+  });
+
+  it('knows a user by name as a user', async () => {
+    const { ask, service } = rig({ authorize: () => ({ role: 'user', name: 'bob' }) });
+    expect((await ask('GET')).json).toEqual({ version: 'v1.4.2', updating: false });
+    expect((await ask('POST')).status).toBe(403);
+    expect(service.calls).toEqual(['updating?']);
   });
 
   it('is asked with the request itself, whose body nobody has read', async () => {
@@ -181,9 +337,24 @@ describe('same origin', () => {
   const cookie = { cookie: 'session=1' };
   it.each<[Record<string, string>, boolean]>([
     [{}, true],
-    [{ 'sec-fetch-site': 'cross-site' }, true],
-    [{ origin: 'https://evil.example' }, true],
-    [{ authorization: 'Bearer x', origin: 'https://evil.example' }, true],
+    [{ authorization: 'Bearer x' }, true],
+    // Whatever it carries, a browser's own words count.
+    [{ 'sec-fetch-site': 'same-origin' }, true],
+    [{ 'sec-fetch-site': 'cross-site' }, false],
+    [{ 'sec-fetch-site': 'none' }, false],
+    [{ origin }, true],
+    [{ origin: 'https://evil.example' }, false],
+    [{ origin: 'null' }, false],
+    [{ authorization: 'Bearer x', origin: 'https://evil.example' }, false],
+    // A login that a browser adds by itself.
+    [{ authorization: 'Basic YTpi' }, false],
+    [{ authorization: 'bAsIc YTpi' }, false],
+    [{ authorization: ' Negotiate x' }, false],
+    [{ authorization: 'Digest username="a"' }, false],
+    [{ authorization: 'Basic YTpi', origin }, true],
+    [{ authorization: 'Basic YTpi', 'sec-fetch-site': 'same-origin' }, true],
+    [{ authorization: 'Bearer basic' }, true],
+    [{ authorization: 'Bearer x', cookie: 'session=1' }, false],
     [{ ...cookie, 'sec-fetch-site': 'same-origin' }, true],
     [{ ...cookie, 'sec-fetch-site': 'same-origin', origin: 'https://proxied.example' }, true],
     [{ ...cookie, 'sec-fetch-site': 'same-site', origin }, false],
@@ -217,9 +388,12 @@ describe('same origin', () => {
     const { ask, service } = rig();
     const posted = await ask('POST', '', { headers });
     const put = await ask('PUT', '/channel', { headers, body: choice });
-    expect([posted.status, put.status]).toEqual(isFine ? [202, 200] : [403, 403]);
+    const deleted = await ask('DELETE', '/progress', { headers });
+    expect([posted, put, deleted].map(({ status }) => status)).toEqual(
+      isFine ? [202, 200, 202] : [403, 403, 403],
+    );
     if (!isFine) expect(posted.json.detail).toContain('same origin');
-    expect(service.calls).toHaveLength(isFine ? 2 : 0);
+    expect(service.calls).toHaveLength(isFine ? 3 : 0);
     expect((await ask('GET', '', { headers })).status).toBe(200);
   });
 
@@ -238,15 +412,70 @@ describe('what goes wrong inside', () => {
     ['POST ', {}],
     ['GET /progress', {}],
     ['GET /progress', { headers: eventStream }],
+    ['DELETE /progress', {}],
+    ['GET /history', {}],
     ['PUT /channel', { body: choice }],
+    ['HEAD ', {}],
+    ['HEAD /progress', {}],
+    ['HEAD /history', {}],
   ];
+
+  afterEach(() => void vi.useRealTimers());
+
+  it.each(ways)('%s: 503 where the host does not answer', async (way, question) => {
+    const [method = '', where = ''] = way.split(' ');
+    const { ask, service, logged } = rig();
+    service.failure = new Unavailable(secret);
+    const { status, headers } = await ask(method, where, question);
+    expect([status, headers.get('retry-after')]).toEqual([503, '5']);
+    expect(logged.map(({ level, cause }) => [level, cause])).toEqual([['warn', service.failure]]);
+  });
+
+  it.each(ways)('%s: 503 while the server closes, for whom it would serve', async (way, question) => {
+    const [method = '', where = ''] = way.split(' ');
+    const { ask, service, logged } = rig();
+    service.close();
+    const statusAs = async (as: Caller, from = where) =>
+      (await ask(method, from, { ...question, as })).status;
+    expect(await statusAs('admin')).toBe(503);
+    expect(await statusAs(null)).toBe(401);
+    expect(await statusAs('user')).toBe(where.startsWith('/') || method === 'POST' ? 403 : 503);
+    expect(await statusAs('admin', '/x')).toBe(404);
+    expect([service.calls, logged]).toEqual([[], []]);
+  });
+
+  it.each(ways)('%s: 503 where authorize does not answer for 10 s', async (way, question) => {
+    vi.useFakeTimers();
+    const [method = '', where = ''] = way.split(' ');
+    const late = Promise.withResolvers<Caller>();
+    const { ask, service } = rig({ authorize: () => late.promise });
+    let status = 0;
+    const asked = ask(method, where, question).then((answer) => {
+      ({ status } = answer);
+    });
+    await vi.advanceTimersByTimeAsync(9_999);
+    expect(status).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    await asked;
+    expect([status, vi.getTimerCount()]).toEqual([503, 0]);
+    // What it says afterwards is nobody's trouble.
+    late.reject(new Error(secret));
+    expect(service.calls).toEqual([]);
+  });
+
+  it('no timer is left where authorize answers', async () => {
+    vi.useFakeTimers();
+    const { ask } = rig();
+    await ask('GET');
+    expect(vi.getTimerCount()).toBe(0);
+  });
 
   it.each(ways)('%s: 500 says nothing, the log everything', async (way, question) => {
     const [method = '', where = ''] = way.split(' ');
     const { ask, service, logged } = rig();
     service.failure = failure;
     const { status, json } = await ask(method, where, question);
-    expect([status, json.title]).toEqual([500, 'Internal Server Error']);
+    expect([status, json?.title ?? 'Internal Server Error']).toEqual([500, 'Internal Server Error']);
     expect(logged).toEqual([
       { level: 'error', message: 'a request to the update endpoints failed', cause: failure },
     ]);
@@ -300,6 +529,13 @@ describe('the document', () => {
       [{ body: new Uint8Array(20_000) }, 413],
       [{ body: '{}', type: 'text/plain' }, 415],
     ];
+    // A stream and a run that is not there, which other tests see in words of their own.
+    expect((await ask('HEAD', '/progress')).status).toBe(404);
+    const ended = rig();
+    ended.service.run = record();
+    ended.service.run.end('updated', 'updated');
+    const headers = { ...eventStream, 'last-event-id': 'run1:end' };
+    expect((await ended.ask('HEAD', '/progress', { headers })).status).toBe(204);
     for (const [question, status] of wrong) {
       expect((await ask('POST', '', question)).status).toBe(status);
       expect((await ask('PUT', '/channel', question)).status).toBe(status);

@@ -1,7 +1,8 @@
+import type { StartOrder } from '../../../src/instance/contract/start-order.ts';
 import type { UpdateService } from '../../../src/instance/http/update-service.ts';
-import { RunRecord } from '../../../src/instance/run/run-record.ts';
+import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { Channel } from '../../../src/release/channel.ts';
-import type { Reason, Run, Status } from '../../../src/wire/status.ts';
+import type { CancelReason, Reason, Run, Status } from '../../../src/wire/status.ts';
 
 /** What no answer may ever say. */
 export const secret = 'hunter2 at /opt/svc/.env';
@@ -9,12 +10,14 @@ export const secret = 'hunter2 at /opt/svc/.env';
 /** A service that updates nothing: what it is asked it remembers, what it answers is set from outside. */
 export class MemoryService implements UpdateService {
   readonly version = 'v1.4.2';
-  /** In order, such as `start v1.5.0`. */
+  /** In order, such as `start v1.5.0 for admin`. */
   readonly calls: string[] = [];
   /** The current run. */
   run: RunRecord | null = null;
   /** Why nothing may start. */
   reason: Reason | null = null;
+  /** Why nothing can be cancelled. */
+  cancelReason: CancelReason | null = null;
   /** Thrown by whatever is asked of it. */
   failure: unknown = null;
   readonly #closing = new AbortController();
@@ -27,16 +30,33 @@ export class MemoryService implements UpdateService {
     this.#closing.abort();
   }
 
-  async status({ refresh = false } = {}): Promise<Status> {
-    this.#note(refresh ? 'refresh' : 'status');
+  async status({ refresh = false, notes = false } = {}): Promise<Status> {
+    this.#note([refresh ? 'refresh' : 'status', ...(notes ? ['with notes'] : [])].join(' '));
     return this.#status('stable');
   }
 
-  async start(target: string | null): Promise<{ run: Run } | { reason: Reason }> {
-    this.#note(`start ${target}`);
+  async isUpdating(): Promise<boolean> {
+    this.#note('updating?');
+    return this.run !== null && !this.run.hasEnded;
+  }
+
+  async start({ target, when, force, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+    this.#note(`start ${target}${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''} for ${by}`);
     if (this.reason) return { reason: this.reason };
     this.run = record();
     return { run: this.run.run };
+  }
+
+  async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
+    this.#note(`cancel for ${by}`);
+    if (this.cancelReason || !this.run) return { reason: this.cancelReason ?? notRunning };
+    this.run.note({ cancelAskedBy: by });
+    return { run: this.run.run };
+  }
+
+  async history(): Promise<Run[]> {
+    this.#note('history');
+    return this.run ? [this.run.run] : [];
   }
 
   async setChannel(channel: Channel): Promise<Status> {
@@ -71,11 +91,17 @@ export class MemoryService implements UpdateService {
       reason: this.reason,
       checkedAt: '2026-11-21T10:40:00.000Z',
       feedError: { message: 'the releases cannot be read', nextCheckAt: '2026-11-21T10:50:00.000Z' },
+      preparation: 'A dump of the database is made first.',
+      buildServers: [{ name: 'build-1', version: 'v1.4.1', behind: true, command: 'svc update' }],
+      manual: ['docker compose pull', 'docker compose up -d'],
       run: this.run?.run ?? null,
+      now: '2026-11-21T10:42:09.000Z',
     };
   }
 }
 
+export const notRunning: CancelReason = { code: 'not-running', message: 'No update is on.' };
+
 /** The record of a run that has just begun. */
 export const record = (id = 'run1', Kind = RunRecord): RunRecord =>
-  new Kind({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' });
+  new Kind(freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }));

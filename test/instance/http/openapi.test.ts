@@ -1,6 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { openApi } from '../../../src/instance/http/openapi.ts';
+import { reasonCodes } from '../../../src/wire/codes.ts';
 import { described } from './ask.ts';
 
 const document = (path = '/x') => JSON.parse(JSON.stringify(openApi(path, '1.2.3')));
@@ -28,6 +30,7 @@ describe('openApi', () => {
     expect(Object.keys(paths)).toEqual([
       '/api/v2/update',
       '/api/v2/update/progress',
+      '/api/v2/update/history',
       '/api/v2/update/channel',
     ]);
   });
@@ -39,15 +42,22 @@ describe('openApi', () => {
     expect(short.toSorted()).toEqual(
       [
         'GET  200 application/json',
-        ...problem('GET ', 401, 500),
+        ...problem('GET ', 401, 500, 503),
+        ...['200', '401', '500', '503'].map((status) => `HEAD  ${status}`),
         'POST  202 application/json',
-        ...problem('POST ', 400, 401, 403, 409, 413, 415, 500),
+        ...problem('POST ', 400, 401, 403, 409, 413, 415, 500, 503),
         'GET /progress 200 application/json',
         'GET /progress 200 text/event-stream',
         'GET /progress 204',
-        ...problem('GET /progress', 401, 403, 404, 500),
+        ...problem('GET /progress', 401, 403, 404, 500, 503),
+        ...['200', '204', '401', '403', '404', '500', '503'].map((status) => `HEAD /progress ${status}`),
+        'DELETE /progress 202 application/json',
+        ...problem('DELETE /progress', 401, 403, 409, 500, 503),
+        'GET /history 200 application/json',
+        ...problem('GET /history', 401, 403, 500, 503),
+        ...['200', '401', '403', '500', '503'].map((status) => `HEAD /history ${status}`),
         'PUT /channel 200 application/json',
-        ...problem('PUT /channel', 400, 401, 403, 413, 415, 500),
+        ...problem('PUT /channel', 400, 401, 403, 413, 415, 500, 503),
       ].toSorted(),
     );
   });
@@ -80,6 +90,29 @@ describe('openApi', () => {
       description: 'UTC, ISO 8601',
     });
     expect(JSON.stringify(schemas)).not.toMatch(/\$id|\$schema|\$defs/);
+  });
+
+  it('lets answers grow, and requests not', () => {
+    const { schemas } = document().components;
+    const requests = ['Start', 'ChannelChoice'];
+    for (const [name, schema] of Object.entries(schemas)) {
+      const isRequest = requests.includes(name);
+      const text = JSON.stringify(schema);
+      expect([name, text.includes('"additionalProperties":false')]).toEqual([name, isRequest]);
+      if (!isRequest) expect(text, name).not.toMatch(/"(?:enum|const)":/);
+    }
+    expect(schemas.Reason.properties.code).toMatchObject({
+      type: 'string',
+      description: expect.stringMatching(/^One of `not-compose`, .*; more may come$/),
+      'x-extensible-enum': reasonCodes,
+    });
+    const { components } = document();
+    const validate = new Ajv2020({ strict: false, validateFormats: false }).compile({
+      $ref: '#/components/schemas/Reason',
+      components,
+    });
+    expect(validate({ code: 'tomorrow', message: 'Not now.', more: 1 })).toBe(true);
+    expect(validate({ code: 5, message: 'Not now.' })).toBe(false);
   });
 
   it("says that authentication is the host's", () => {

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import type { Job } from '../../../src/instance/contract/options.ts';
 import { findReason } from '../../../src/instance/offer/find-reason.ts';
 import { HomeNotFound } from '../../../src/instance/place/home.ts';
+import type { JobInTheWay } from '../../../src/wire/status.ts';
 
-const free = { homeless: null, updater: null, jobs: [], upToDate: null };
-const since = new Date('2026-11-21T10:00:00Z');
-const job = (kind: Job['kind'], state: Job['state'], more: Partial<Job> = {}): Job => ({
-  kind,
-  state,
-  ...more,
-});
+const free = { homeless: null, storeless: null, updater: null, jobs: [], upToDate: null };
+const since = '2026-11-21T10:00:00.000Z';
+const job = (
+  kind: JobInTheWay['kind'],
+  state: JobInTheWay['state'],
+  more: Partial<JobInTheWay> = {},
+): JobInTheWay => ({ kind, state, title: null, since: null, stuck: false, ...more });
 
 describe('the reason against an update', () => {
   it('is none where nothing stands in the way', () => expect(findReason(free)).toBeNull());
 
-  it.each<[Job, string | null]>([
+  it.each<[JobInTheWay, string | null]>([
     [job('deployment', 'queued'), 'deployment-queued'],
     [job('deployment', 'running'), 'deployment-running'],
     [job('backup', 'running'), 'backup-running'],
@@ -32,27 +32,35 @@ describe('the reason against an update', () => {
 
   it('says since when, by the oldest of its kind', () => {
     const jobs = [
-      job('backup', 'running', { since: new Date('2026-11-21T11:00:00Z') }),
+      job('backup', 'running', { since: '2026-11-21T11:00:00.000Z' }),
       job('backup', 'running', { since }),
-      job('cron', 'running', { since: new Date(0) }),
+      job('backup', 'queued', { since: '2026-11-21T08:00:00.000Z' }),
+      job('cron', 'running', { since: '2026-11-21T09:00:00.000Z' }),
     ];
+    const inTheWay = jobs.filter(({ state }) => state === 'running');
     expect(findReason({ ...free, jobs })).toEqual({
       code: 'backup-running',
-      message: 'a backup is running',
-      since: '2026-11-21T10:00:00.000Z',
+      message: 'a backup is running, and 2 more jobs are in the way',
+      since,
+      jobs: inTheWay,
     });
+    expect(findReason({ ...free, jobs: jobs.slice(1, 3) })?.message).toBe('a backup is running');
   });
 
   it('is the first of the list', () => {
+    const storeless = { code: 'store-unavailable', message: 'no store' } as const;
     const all = {
+      storeless,
       homeless: new HomeNotFound('no-engine', 'no socket'),
-      updater: { message: 'one is on', since: since.toISOString() },
+      updater: { message: 'one is on', since },
       jobs: [job('job', 'running'), job('deployment', 'queued')],
       upToDate: 'the newest runs',
     };
     expect(findReason(all)?.code).toBe('no-engine');
-    expect(findReason({ ...all, homeless: null })?.code).toBe('update-running');
-    expect(findReason({ ...all, homeless: null, updater: null })?.code).toBe('deployment-queued');
-    expect(findReason({ ...all, homeless: null, updater: null, jobs: [] })?.code).toBe('up-to-date');
+    expect(findReason({ ...all, homeless: null })?.code).toBe('store-unavailable');
+    const rest = { ...all, homeless: null, storeless: null };
+    expect(findReason(rest)?.code).toBe('update-running');
+    expect(findReason({ ...rest, updater: null })?.code).toBe('deployment-queued');
+    expect(findReason({ ...rest, updater: null, jobs: [] })?.code).toBe('up-to-date');
   });
 });

@@ -21,6 +21,7 @@ function known(
     checkedAt: new Date(0),
     lag: null,
     step: null,
+    again: null,
     ...more,
   };
 }

@@ -32,6 +32,7 @@ function home(
 describe('the home of a server, by the labels and mounts of its container', () => {
   it('is all that an updater needs to know', () => {
     expect(home({})).toEqual({
+      containerId: expect.any(String),
       project: 'svc',
       directory: '/opt/svc',
       service: 'app',

@@ -10,6 +10,7 @@ import {
 import { details } from './details.ts';
 
 const home: Home = {
+  containerId: 'c'.repeat(64),
   project: 'svc',
   directory: '/opt/svc',
   service: 'app',

@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { runSchema } from '../../../src/instance/contract/schemas.ts';
+import { refusedStepOf } from '../../../src/instance/offer/stepping.ts';
 import type { RunRecord } from '../../../src/instance/run/run-record.ts';
 import { levels, type ProgressEvent, phases } from '../../../src/progress/event.ts';
 import { outcomes } from '../../../src/progress/outcome.ts';
@@ -33,15 +34,31 @@ describe('the state of a run', () => {
       endedAt: null,
       outcome: null,
       message: 'launching the updater',
+      cause: null,
       code: null,
       advice: null,
+      warnings: [],
+      steps: [
+        {
+          state: 'launching',
+          startedAt: '2026-11-21T10:42:07.000Z',
+          endedAt: null,
+          message: 'launching the updater',
+        },
+      ],
+      jobs: [],
+      until: null,
+      cancelAskedBy: null,
+      away: null,
+      log: null,
+      by: null,
     });
     expect([hasEnded, lineCount]).toEqual([false, 0]);
   });
 
   it('follows a good run', () => {
     const run = record();
-    run.launching('pulling the updater', 40);
+    run.prepare('launching', 'pulling the updater', { percent: 40 });
     expect(run.run).toMatchObject({ state: 'launching', percent: 40, message: 'pulling the updater' });
     const told = [
       line('inspect', 'svc-updater 1.0.0'),
@@ -87,11 +104,11 @@ describe('the state of a run', () => {
 
   it('keeps which release has to come first, and of which', () => {
     const run = record();
-    expect(run.refusedStep).toBeNull();
+    expect(refusedStepOf(run.run)).toBeNull();
     const state = 'nothing was changed, v1.4.2 runs on; v1.4.9 has to come first';
     run.add(line('done', `refused (upgrade-step): ${state}. Next: Go there first.`));
     expect(run.run).toMatchObject({ state: 'refused', code: 'upgrade-step', to: 'v1.5.0' });
-    expect(run.refusedStep).toEqual({ version: 'v1.5.0', first: 'v1.4.9' });
+    expect(refusedStepOf(run.run)).toEqual({ version: 'v1.5.0', first: 'v1.4.9' });
   });
 
   it.each([
@@ -180,7 +197,7 @@ describe('the state of a run', () => {
     run.add(line('done', 'updated'));
     const { run: ended } = run;
     run.end('crashed', 'the container is gone');
-    run.launching('pulling the updater');
+    run.prepare('launching', 'pulling the updater');
     run.add(line('inspect', 'again'));
     run.add(line('done', 'failed: again'));
     expect(run.run).toEqual(ended);
@@ -190,7 +207,7 @@ describe('the state of a run', () => {
   it('says nothing of the launch any more once the updater speaks', () => {
     const run = record();
     run.add(line('inspect', 'svc-updater 1.0.0'));
-    run.launching('pulling the updater', 99);
+    run.prepare('launching', 'pulling the updater', { percent: 99 });
     expect(run.run).toMatchObject({ state: 'inspect', percent: null, message: 'svc-updater 1.0.0' });
   });
 
@@ -198,7 +215,7 @@ describe('the state of a run', () => {
     const run = record();
     const before = run.run;
     const copy = structuredClone(before);
-    run.launching('pulling the updater', 1);
+    run.prepare('launching', 'pulling the updater', { percent: 1 });
     run.add(line('pull', 'fetching', 42));
     run.end('failed', 'failed');
     expect(before).toEqual(copy);
@@ -267,7 +284,7 @@ describe('the lines of a run', () => {
 describe('waiting for a change', () => {
   it.each<[string, (run: RunRecord) => void]>([
     ['a line', (run) => run.add(line('pull', 'a'))],
-    ['the launch', (run) => run.launching('pulling the updater')],
+    ['the launch', (run) => run.prepare('launching', 'pulling the updater')],
     ['the end', (run) => run.end('crashed', 'gone')],
   ])('%s ends it for all', async (_, change) => {
     const run = record();

@@ -108,6 +108,11 @@ export class HostDouble {
     this.#perform.recover();
   }
 
+  /** Its server is gone: what that still asks is not heard. */
+  cutOff(): void {
+    this.#perform.cutOff();
+  }
+
   /** Its own calls, by name where one is given. */
   calls(part?: Part): Call[] {
     const own = this.state.calls.filter(({ server }) => server === this.#perform.server);

@@ -69,6 +69,7 @@ export class Performer {
   readonly server: string;
   readonly #calls: Call[];
   readonly #planned: Planned[] = [];
+  #isCutOff = false;
 
   constructor(server: string, calls: Call[]) {
     this.server = server;
@@ -90,8 +91,14 @@ export class Performer {
     for (const planned of this.#planned.splice(0)) release(planned);
   }
 
+  /** From here on nothing is done and nothing settles: whoever calls is gone. */
+  cutOff(): void {
+    this.#isCutOff = true;
+  }
+
   /** Does it, and gives a promise of what comes of it: what is planned may throw instead, as a platform may. */
   call<T>(part: Part, args: readonly unknown[], act: () => T): Promise<Awaited<T>> {
+    if (this.#isCutOff) return new Promise(() => {});
     const call: Call = { server: this.server, part, args, at: performance.now(), end: 'open' };
     this.#calls.push(call);
     const planned = this.#meet(part, args);

@@ -32,7 +32,7 @@ export interface QueueOptions {
   /** Whether the hold outlives the process; the jobs do in any case. */
   keepsHold: boolean;
   /** Told of every call, whether it changes anything or not. */
-  onHold(action: 'hold' | 'release', wasHeld: boolean): void;
+  onHold(action: 'hold' | 'resume', wasHeld: boolean): void;
 }
 
 /** The app's queue: on the disk after every change, one job at a time, in the order in which they came. */
@@ -92,8 +92,8 @@ export class FileQueue implements JobQueue {
     this.#save();
   }
 
-  release(): void {
-    this.#options.onHold('release', this.#stored.held);
+  resume(): void {
+    this.#options.onHold('resume', this.#stored.held);
     this.#stored.held = false;
     this.#save();
     this.#next();

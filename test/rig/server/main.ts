@@ -1,11 +1,16 @@
 // The app of the test instance as a real server with the library in it: GET /version and /data/… as the shell app answers
 // them, the update endpoints, and /test/… for the tests. Bundled into one file and run as the container's process 1.
-import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join, normalize } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
-import { type Caller, createInstanceUpdates, type InstanceOptions } from '../../../src/instance/index.ts';
+import {
+  type Caller,
+  createInstanceUpdates,
+  fileStore,
+  type InstanceOptions,
+} from '../../../src/instance/index.ts';
 import { FileQueue, type JobRequest } from './job-queue.ts';
 import { readSettings } from './settings.ts';
 
@@ -25,7 +30,6 @@ const queue = new FileQueue({
   keepsHold: settings.keepsHold,
   onHold: (action, wasHeld) => note('holds', { action, wasHeld }),
 });
-const channelFile = join(data, 'channel');
 const options: InstanceOptions = {
   version,
   updaterImage: settings.updaterImage,
@@ -34,13 +38,7 @@ const options: InstanceOptions = {
   feed: settings.feedUrl === null ? null : { url: settings.feedUrl },
   authorize: callerOf,
   queue,
-  channel: {
-    read: () => (existsSync(channelFile) ? (readFileSync(channelFile, 'utf8') as 'stable' | 'canary') : null),
-    write: (channel) => {
-      writeFileSync(`${channelFile}.new`, channel);
-      renameSync(`${channelFile}.new`, channelFile);
-    },
-  },
+  store: fileStore(join(data, 'store')),
   onEnd: (run) => note('ended', { run }),
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };

@@ -30,7 +30,7 @@ export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
 export interface HoldEntry {
   time: string;
   version: string;
-  action: 'hold' | 'release';
+  action: 'hold' | 'resume';
   /** Before that call. */
   wasHeld: boolean;
 }

@@ -1,0 +1,50 @@
+import type { ProgressEvent } from '../../progress/event.ts';
+import type { Channel } from '../../release/channel.ts';
+import type { CancelReason, NextRelease, Reason, Run, Status } from '../../wire/status.ts';
+
+/** What the platform asks of an update that it starts itself. */
+export interface UpdateOrder {
+  /** `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` of the status. */
+  target?: string;
+  /** `idle`: once running jobs have ended. Default `now`. */
+  when?: 'now' | 'idle';
+  /** Running jobs are cut short. */
+  force?: boolean;
+  /** Who starts it, as the run tells. */
+  by?: string;
+}
+
+/** What is told, and with what. */
+export interface UpdateEvents {
+  /** There is something new to go to. */
+  offer: NextRelease;
+  /** A run has begun, here or at another server of the instance. */
+  start: Run;
+  /** One more line of the updater's log. */
+  line: { run: Run; line: ProgressEvent };
+  /** A run has ended. */
+  end: Run;
+}
+
+/** The self-update of the instance that this server belongs to. */
+export interface InstanceUpdates {
+  /** Answers every request under its path; never rejects. */
+  handle(request: Request): Promise<Response>;
+  /** Whether a request is for it: its path is that of the options or below. */
+  matches(request: Request): boolean;
+  /** To be awaited before the queue starts jobs: where an update is on, the queue is held until its end. */
+  start(): Promise<void>;
+  /** For the server's own end: event streams and timers stop; a hold stays, for the next server to go on with. */
+  close(): Promise<void>;
+  /** `refresh` looks again, at most once every 10 s; `notes` adds `releases`. */
+  status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
+  /** Starts an update, as a POST does. */
+  update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
+  /** Asks that the open run stop; `by` is who asks. */
+  cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
+  setChannel(channel: Channel): Promise<Status>;
+  /** The last 50 runs, newest first, the open one among them. */
+  history(): Promise<Run[]>;
+  /** Calls the listener for each, from now on, until what it gives is called. What a listener throws is told to the log. */
+  on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void;
+}

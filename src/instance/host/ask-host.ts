@@ -1,0 +1,46 @@
+import type { Awaitable } from '../contract/options.ts';
+
+/** A function of the host failed, or did not answer in time. */
+export class HostFailure extends Error {
+  override readonly name = 'HostFailure';
+  /** `queue.hold`, `store.get` and the like. */
+  readonly asked: string;
+
+  constructor(asked: string, what: string, options?: ErrorOptions) {
+    super(`${asked}() ${what}`, options);
+    this.asked = asked;
+  }
+}
+
+/**
+ * Calls a function of the host, which may throw, reject or hang. What it does after the deadline, `onLate` is told.
+ * @throws HostFailure
+ */
+export async function askHost<T>(
+  name: string,
+  call: () => Awaitable<T>,
+  deadlineMs: number,
+  onLate: () => void = () => {},
+): Promise<T> {
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new HostFailure(name, `did not answer within ${deadlineMs / 1000} s`)),
+    deadlineMs,
+  );
+  let isLate = false;
+  const settled = () => {
+    if (isLate) onLate();
+  };
+  // An async function makes a rejection of what is thrown at once, too.
+  const answer = (async () => call())();
+  // Nobody waits for an answer after the deadline, so its rejection is taken here.
+  answer.then(settled, settled);
+  try {
+    return await Promise.race([answer, over]);
+  } catch (cause) {
+    isLate = true;
+    throw cause instanceof HostFailure ? cause : new HostFailure(name, 'failed', { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}

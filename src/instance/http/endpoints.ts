@@ -1,0 +1,88 @@
+import { targetFor } from '../../release/channel.ts';
+import { channelSchema, startSchema } from '../contract/schemas.ts';
+import { eventStream, hasSeenTheEnd, wantsEventStream } from './event-stream.ts';
+import { commonHeaders, jsonResponse, Refusal } from './problem.ts';
+import { readBody } from './read-body.ts';
+import { toldRun } from './told-run.ts';
+import type { UpdateService } from './update-service.ts';
+
+/** `by` is who asks. */
+type Answer = (request: Request, by: string) => Promise<Response>;
+export interface Endpoint {
+  /** What somebody who is no admin gets in its place; by default nothing. */
+  forUser?: Answer;
+  answer: Answer;
+}
+
+/** By path and method; HEAD is GET's. The routes are Maps, as a method of a request may be called `constructor`. */
+export function endpoints(service: UpdateService, path: string): Map<string, Map<string, Endpoint>> {
+  const status: Endpoint = {
+    forUser: async () =>
+      jsonResponse(200, { version: service.version, updating: await service.isUpdating() }),
+    answer: async ({ url }) => {
+      const { searchParams } = new URL(url);
+      const isSet = (name: string) => searchParams.get(name) === '1';
+      return jsonResponse(200, await service.status({ refresh: isSet('refresh'), notes: isSet('notes') }));
+    },
+  };
+
+  const start: Endpoint = {
+    answer: async (request, by) => {
+      const { target, when = 'now', force = false } = (await readBody(request, startSchema)) ?? {};
+      if (when === 'idle' && force) {
+        throw new Refusal(400, 'An update waits for jobs or cuts them short: `when: "idle"` or `force`.');
+      }
+      const order = { target: target === undefined ? null : targetFor(target), when, force, by };
+      const started = await service.start(order);
+      if ('reason' in started) throw new Refusal(409, started.reason.message, started);
+      return jsonResponse(202, toldRun(started.run), { Location: `${path}/progress` });
+    },
+  };
+
+  const progress: Endpoint = {
+    answer: async ({ headers, url }) => {
+      const record = await service.record();
+      if (!record) throw new Refusal(404, 'There has been no update yet.');
+      if (!wantsEventStream(headers.get('accept'))) return jsonResponse(200, toldRun(record.run));
+      // A page that comes back by itself cannot set the header.
+      const lastEventId = headers.get('last-event-id') ?? new URL(url).searchParams.get('lastEventId');
+      // EventSource comes back for ever unless it is told that there is no more.
+      if (hasSeenTheEnd(record, lastEventId))
+        return new Response(null, { status: 204, headers: commonHeaders });
+      return new Response(eventStream(record, lastEventId, service.closing), {
+        headers: {
+          ...commonHeaders,
+          'Content-Type': 'text/event-stream',
+          // Without this header nginx collects events until a buffer is full.
+          'X-Accel-Buffering': 'no',
+        },
+      });
+    },
+  };
+
+  const cancel: Endpoint = {
+    answer: async (_, by) => {
+      const cancelled = await service.cancel(by);
+      if ('reason' in cancelled) throw new Refusal(409, cancelled.reason.message, cancelled);
+      return jsonResponse(202, toldRun(cancelled.run));
+    },
+  };
+
+  const history: Endpoint = { answer: async () => jsonResponse(200, await service.history()) };
+
+  const channel: Endpoint = {
+    answer: async (request) => {
+      const choice = await readBody(request, channelSchema);
+      if (!choice) throw new Refusal(400, 'The body must name the channel.');
+      return jsonResponse(200, await service.setChannel(choice.channel));
+    },
+  };
+
+  const at = (methods: Record<string, Endpoint>) => new Map(Object.entries(methods));
+  return new Map([
+    [path, at({ GET: status, POST: start })],
+    [`${path}/progress`, at({ GET: progress, DELETE: cancel })],
+    [`${path}/history`, at({ GET: history })],
+    [`${path}/channel`, at({ PUT: channel })],
+  ]);
+}

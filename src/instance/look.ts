@@ -1,0 +1,65 @@
+import type { Reason } from '../wire/status.ts';
+import { HostFailure } from './host/ask-host.ts';
+import { HomeNotFound } from './place/home.ts';
+import type { Surroundings } from './place/surroundings.ts';
+import type { RunKeeper } from './run/run-keeper.ts';
+
+/** What store and engine tell, as far as they do. */
+export interface Look extends Surroundings {
+  /** Null where the store answers. */
+  storeless: Reason | null;
+}
+
+const freshMs = 1_000;
+const staleMs = 10_000;
+
+/** Looks at store and engine for whoever asks, not more often than once a second. */
+export class Outlook {
+  readonly #keeper: RunKeeper;
+  #last: { at: number; look: Look } | null = null;
+  #looking: Promise<Look> | null = null;
+
+  constructor(keeper: RunKeeper) {
+    this.#keeper = keeper;
+  }
+
+  /** Looks now, and sees nothing from before. */
+  async now(): Promise<Look> {
+    const look = await this.#ask();
+    this.#last = { at: performance.now(), look };
+    return look;
+  }
+
+  /** From memory for a second; up to ten nobody waits for the look that is due. */
+  async recent(): Promise<Look> {
+    const last = this.#last;
+    const age = last === null ? Number.POSITIVE_INFINITY : performance.now() - last.at;
+    if (last !== null && age < freshMs) return last.look;
+    this.#looking ??= this.now().finally(() => {
+      this.#looking = null;
+    });
+    return last === null || age > staleMs ? this.#looking : last.look;
+  }
+
+  /** Things have changed: whoever asks next waits for a look. */
+  forget(): void {
+    this.#last = null;
+    this.#looking = null;
+  }
+
+  async #ask(): Promise<Look> {
+    const nothing = { home: null, homeless: null, updater: null, storeless: null };
+    try {
+      return { ...(await this.#keeper.observe()), storeless: null };
+    } catch (error) {
+      if (error instanceof HomeNotFound) return { ...nothing, homeless: error };
+      if (error instanceof HostFailure) return { ...nothing, storeless };
+      throw error;
+    }
+  }
+}
+
+export const storeless: Reason = {
+  code: 'store-unavailable',
+  message: 'the place where svc keeps its state does not answer',
+};

@@ -1,0 +1,15 @@
+import type { Why } from './run-record.ts';
+
+/** A run ends before its updater was started; nothing of the instance was touched. */
+export class RunStop extends Error {
+  override readonly name = 'RunStop';
+  readonly outcome: 'refused' | 'failed' | 'cancelled';
+  readonly why: Why;
+
+  constructor(outcome: RunStop['outcome'], message: string, why: Why & { error?: unknown } = {}) {
+    const { error, ...told } = why;
+    super(message, { cause: error });
+    this.outcome = outcome;
+    this.why = told;
+  }
+}

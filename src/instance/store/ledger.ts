@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type * as z from 'zod/mini';
+import { type Channel, channels } from '../../release/channel.ts';
+import type { Run } from '../../wire/status.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Timing } from '../contract/timing.ts';
+import { askHost, HostFailure } from '../host/ask-host.ts';
+import {
+  type OpenRun,
+  openRunSchema,
+  type PastRun,
+  pastRunsSchema,
+  type ServerMark,
+  serversSchema,
+} from './open-run.ts';
+
+/** What is kept. */
+const keptRuns = 50;
+const keptServers = 50;
+/** How often a text is written that another server changes at the same moment. */
+const tries = 20;
+
+interface Kept<T> {
+  text: string | null;
+  value: T | null;
+}
+
+/** What outlives a server, in the store of the host. All methods throw HostFailure where the store does not answer. */
+export class Ledger {
+  readonly #store: Settings['store'];
+  readonly #log: Settings['log'];
+  readonly #timing: Timing;
+  readonly #unreadable = new Set<string>();
+  #hasAnswered = false;
+
+  constructor({ store, log }: Pick<Settings, 'store' | 'log'>, timing: Timing) {
+    this.#store = store;
+    this.#log = log;
+    this.#timing = timing;
+  }
+
+  /** Whether the store has answered since this server began. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  async channel(): Promise<Channel> {
+    return (await this.#read('channel', channelText)).value ?? 'stable';
+  }
+
+  async setChannel(channel: Channel): Promise<void> {
+    await this.#edit('channel', channelText, () => channel);
+  }
+
+  async openRun(): Promise<OpenRun | null> {
+    return (await this.#read('run', openRunText)).value;
+  }
+
+  /** Whether it is the open run now; not where there is one already. */
+  async begin(open: OpenRun): Promise<boolean> {
+    const { text, value } = await this.#read('run', openRunText);
+    return value === null && (await this.#set('run', JSON.stringify(open), text));
+  }
+
+  /** Changes the open run of that id, or ends it by null. Gives what is there then; null where it is open no longer. */
+  async change(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
+    const open = await this.#edit('run', openRunText, (now) => (now?.run.id === id ? how(now) : now));
+    return open?.run.id === id ? open : null;
+  }
+
+  /** The newest first. */
+  async pastRuns(): Promise<PastRun[]> {
+    return (await this.#read('history', pastRunsText)).value ?? [];
+  }
+
+  /** Adds a run that has ended. One that is there with that end stays, as it may be told already. */
+  async addPast(run: Run, updaterStartedAt: string | null): Promise<void> {
+    await this.#edit('history', pastRunsText, (now) => {
+      const past = now ?? [];
+      const known = past.find((one) => one.run.id === run.id);
+      // Who only guesses the end knows of no start.
+      if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
+        if (known.run.away !== null || run.away === null) return now;
+        const { away } = run;
+        return past.map((one) => (one === known ? { ...known, run: { ...known.run, away } } : one));
+      }
+      const fresh = { run, updaterStartedAt, told: false, attempts: 0, teller: null };
+      return [fresh, ...past.filter((one) => one !== known)].slice(0, keptRuns);
+    });
+  }
+
+  /** Changes one run of the past. Gives what is there then; null where `how` gave null, or there is none. */
+  async changePast(id: string, how: (past: PastRun) => PastRun | null): Promise<PastRun | null> {
+    let changed: PastRun | null = null;
+    await this.#edit('history', pastRunsText, (now) => {
+      const known = now?.find((one) => one.run.id === id);
+      changed = known === undefined ? null : how(known);
+      return changed === null ? now : (now?.map((one) => (one === known ? (changed ?? one) : one)) ?? null);
+    });
+    return changed;
+  }
+
+  /** Tells the other servers which boot of its container this is. */
+  async addServer(mark: ServerMark): Promise<void> {
+    await this.#edit('servers', serversText, (now) => [
+      mark,
+      ...(now ?? []).filter(({ container }) => container !== mark.container).slice(0, keptServers - 1),
+    ]);
+  }
+
+  /** The word of the last boot in that container; null where it is not known. */
+  async wordOf(container: string): Promise<string | null> {
+    const { value } = await this.#read('servers', serversText);
+    return value?.find((one) => one.container === container)?.word ?? null;
+  }
+
+  async #read<T>(key: string, form: Form<T>): Promise<Kept<T>> {
+    const { store } = { store: this.#store };
+    const text = await askHost('store.get', () => store.get(key), this.#timing.host);
+    this.#hasAnswered = true;
+    if (text === null || text === undefined) return { text: null, value: null };
+    const value = typeof text === 'string' ? form.parse(text) : null;
+    if (value === null) this.#warnOf(key);
+    return { text, value };
+  }
+
+  /** Gives what is there afterwards. */
+  async #edit<T>(key: string, form: Form<T>, change: (now: T | null) => T | null): Promise<T | null> {
+    for (let left = tries; left > 0; left--) {
+      const { text, value } = await this.#read(key, form);
+      const wanted = change(value);
+      // What cannot be read stays as it is where nothing is to be written: it may be a newer server's.
+      if (wanted === value) return value;
+      const newText = wanted === null ? null : form.format(wanted);
+      if (newText === text || (await this.#set(key, newText, text))) return wanted;
+      await sleep(Math.random() * 100);
+    }
+    throw new HostFailure('store.set', `gave false ${tries} times for ${key}`);
+  }
+
+  async #set(key: string, text: string | null, was: string | null): Promise<boolean> {
+    const answer = await askHost('store.set', () => this.#store.set(key, text, { was }), this.#timing.host);
+    return answer === true;
+  }
+
+  #warnOf(key: string): void {
+    if (this.#unreadable.has(key)) return;
+    this.#unreadable.add(key);
+    this.#log({ level: 'warn', message: `the store's ${key} cannot be read: it counts as none` });
+  }
+}
+
+interface Form<T> {
+  /** Null for what cannot be read. */
+  parse(text: string): T | null;
+  format(value: T): string;
+}
+
+const jsonText = <T>(schema: z.ZodMiniType<T>): Form<T> => ({
+  parse: (text) => {
+    try {
+      return schema.parse(JSON.parse(text));
+    } catch {
+      return null;
+    }
+  },
+  format: (value) => JSON.stringify(value),
+});
+
+const openRunText = jsonText<OpenRun>(openRunSchema);
+const pastRunsText = jsonText<PastRun[]>(pastRunsSchema);
+const serversText = jsonText<ServerMark[]>(serversSchema);
+const channelText: Form<Channel> = {
+  parse: (text) => channels.find((channel) => channel === text) ?? null,
+  format: (channel) => channel,
+};

@@ -1,0 +1,318 @@
+import { getEventListeners, once } from 'node:events';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { NodeRequest } from '../../../src/instance/http/node-handler.ts';
+import { WatchedRecord } from '../run/watched-record.ts';
+import { path } from './ask.ts';
+import { follow } from './follow.ts';
+import { record } from './memory-service.ts';
+import { eventually, NodeRig } from './node-rig.ts';
+
+let rig: NodeRig;
+afterEach(() => rig.close());
+
+async function start(handle?: (request: Request) => Promise<Response>): Promise<NodeRig> {
+  rig = new NodeRig(handle);
+  await rig.listen((request, response) => rig.handler(request, response));
+  return rig;
+}
+
+const head = (line: string, ...headers: string[]) =>
+  `${[`${line} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
+
+describe('toNodeHandler', () => {
+  it('answers what is asked', async () => {
+    const { service } = await start();
+    const got = await fetch(rig.url('?notes=1'));
+    expect([got.status, got.headers.get('content-type')]).toEqual([200, 'application/json']);
+    expect(await got.json()).toMatchObject({ version: 'v1.4.2' });
+    const posted = await rig.post('{"target":"v1.5.0"}');
+    expect([posted.status, posted.headers.get('location')]).toEqual([202, `${path}/progress`]);
+    expect((await fetch(rig.url(), { method: 'POST' })).status).toBe(202);
+    expect((await rig.post('{')).status).toBe(400);
+    expect((await fetch(rig.url('/progress'), { method: 'DELETE' })).status).toBe(202);
+    expect(service.calls).toEqual([
+      'status with notes',
+      'start v1.5.0 for admin',
+      'start null for admin',
+      'cancel for admin',
+    ]);
+  });
+
+  it('leaves the rest to others, or says that there is nothing', async () => {
+    await start();
+    for (const where of ['/x', '/', '//x', '/api/v1/instance/updates', '/%', '/?/api/v1/instance/update']) {
+      const { answer } = await rig.talk(head(`GET ${where}`, 'Host: a'), '\r\n\r\n');
+      expect(answer).toMatch(/^HTTP\/1\.1 404 /);
+    }
+    const passed: (string | undefined)[] = [];
+    await rig.close();
+    await rig.listen((request, response) =>
+      rig.handler(request, response, () => {
+        passed.push(request.url);
+        response.end('theirs');
+      }),
+    );
+    expect(await (await fetch(`http://127.0.0.1:${rig.port}/x?y`)).text()).toBe('theirs');
+    expect((await fetch(rig.url('/x'))).status).toBe(404);
+    expect(passed).toEqual(['/x?y']);
+    expect(rig.asked.map(({ url }) => new URL(url).pathname)).toEqual([`${path}/x`]);
+  });
+
+  it.each([
+    ['Host: svc.example.org', `http://svc.example.org${path}`],
+    ['Host: svc.example.org:8443', `http://svc.example.org:8443${path}`],
+    ['Host: [::1]:3000', `http://[::1]:3000${path}`],
+    ['Host: evil.example/api', `http://localhost${path}`],
+    ['Host: a@b', `http://localhost${path}`],
+    ['Host: ', `http://localhost${path}`],
+    ['Host: a:99999999', `http://localhost${path}`],
+    ['Host: a\r\nX-Forwarded-Host: b\r\nX-Forwarded-Proto: https\r\nForwarded: host=c', `http://a${path}`],
+  ])('goes by the host that was named: %j', async (headers, url) => {
+    await start();
+    const { answer } = await rig.talk(head(`GET ${path}`, headers), '\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(rig.asked[0]?.url).toBe(url);
+  });
+
+  it('takes a whole address, as proxies send it, and HTTP/1.0 without a host', async () => {
+    await start();
+    await rig.talk(head(`GET http://a${path}?notes=1`, 'Host: a'), '\r\n\r\n');
+    await rig.talk(`GET ${path} HTTP/1.0\r\n\r\n`, '\r\n\r\n');
+    expect(rig.service.calls).toEqual(['status with notes', 'status']);
+  });
+
+  it.each(['TRACE', 'TRACK', 'PURGE', 'OPTIONS'])('answers %s, too', async (method) => {
+    await start();
+    const { answer } = await rig.talk(head(`${method} ${path}`, 'Host: a'), '"status"');
+    expect(answer).toMatch(
+      method === 'TRACK' ? /^HTTP\/1\.1 40[05] / : /^HTTP\/1\.1 405 .*\r\nallow: GET, HEAD, POST\r\n/is,
+    );
+  });
+
+  it('keeps headers that come twice apart from those that come once', async () => {
+    const { service } = await start();
+    const twice = ['Host: a', 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: same-origin'];
+    const { answer } = await rig.talk(head(`POST ${path}`, ...twice, 'Content-Length: 0'), '"status"');
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+    expect(service.calls).toEqual([]);
+  });
+
+  it('answers HEAD and 204 without a body, on a connection that goes on', async () => {
+    const { service } = await start();
+    service.run = record();
+    service.run.end('updated', 'updated');
+    const stream = ['Host: a', 'Accept: text/event-stream', 'Last-Event-ID: run1:end'];
+    const text =
+      head(`HEAD ${path}`, 'Host: a') +
+      head(`GET ${path}/progress`, ...stream) +
+      head(`GET ${path}/history`, 'Host: a');
+    const { answer } = await rig.talk(text, '"run1"');
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 204', 'HTTP/1.1 200']);
+    expect(answer.match(/\{/g)?.length).toBeGreaterThan(0);
+    expect(answer.indexOf('{')).toBeGreaterThan(answer.lastIndexOf('HTTP/1.1'));
+  });
+
+  it.each([
+    ['whose length is said', 'Content-Length: 100000', 'x'.repeat(100_000)],
+    ['without a length', 'Transfer-Encoding: chunked', `186a0\r\n${'x'.repeat(100_000)}\r\n0\r\n\r\n`],
+    ['that has not come yet', 'Content-Length: 1000000', 'x'.repeat(20_000)],
+  ])('answers a body that is too large, %s', async (_, header, body) => {
+    const { service } = await start();
+    const sent = head(`POST ${path}`, 'Host: a', header, 'Content-Type: application/json') + body;
+    const { answer } = await rig.talk(sent, '"status":413');
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(service.calls).toEqual([]);
+    expect((await fetch(rig.url())).status).toBe(200);
+  });
+
+  it('lets nobody wait for a body that is never sent', async () => {
+    const { service } = await start();
+    const half = head(`POST ${path}`, 'Host: a', 'Content-Length: 20', 'Content-Type: application/json');
+    const { socket } = await rig.talk(head(`GET ${path}`, 'Host: a'), '\r\n\r\n');
+    socket.write(`${half}{"target"`);
+    await eventually(() => expect(rig.asked).toHaveLength(2));
+    socket.destroy();
+    expect((await fetch(rig.url(), { method: 'POST' })).status).toBe(202);
+    await eventually(() => expect(rig.asked[1]?.signal.aborted).toBe(true));
+    expect(service.calls).toEqual(['status', 'start null for admin']);
+  });
+});
+
+describe('a stream', () => {
+  it('is sent as it comes, and let go of when the client leaves', async () => {
+    const { service } = await start();
+    const run = record('run1', WatchedRecord) as WatchedRecord;
+    service.run = run;
+    const leave = new AbortController();
+    const headers = { accept: 'text/event-stream' };
+    const answer = await fetch(rig.url('/progress'), { headers, signal: leave.signal });
+    const following = follow(answer.body);
+    expect(await following.some(2)).toEqual(['retry 1000', 'run run1:0 launching']);
+    run.add({ time: '2026-11-21T10:42:08.000Z', level: 'info', phase: 'pull', message: 'a' });
+    expect(await following.some(2)).toEqual(['line run1:1 a', 'run run1:1 pull']);
+    await eventually(() => expect(run.waiting).toBe(1));
+    leave.abort();
+    await eventually(() => expect(run.waiting).toBe(0));
+    await eventually(() => expect(getEventListeners(service.closing, 'abort')).toEqual([]));
+    expect(rig.asked[0]?.signal.aborted).toBe(true);
+  });
+
+  it('ends when the run does, and the connection goes on', async () => {
+    const { service } = await start();
+    service.run = record();
+    const { socket, answer } = await rig.talk(
+      head(`GET ${path}/progress`, 'Host: a', 'Accept: text/event-stream'),
+      'event: run',
+    );
+    expect(answer).toMatch(/x-accel-buffering: no/i);
+    service.run.end('updated', 'updated');
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+      if (String(chunk).includes('0\r\n\r\n')) break;
+    }
+    socket.write(head(`GET ${path}`, 'Host: a'));
+    const [next] = await once(socket, 'data');
+    expect(String(next)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('is made no faster than it is read', async () => {
+    let made = 0;
+    let isCancelled = false;
+    await start(async () => {
+      const body = new ReadableStream({
+        pull(controller) {
+          made++;
+          controller.enqueue(new Uint8Array(64 * 1024));
+        },
+        cancel() {
+          isCancelled = true;
+        },
+      });
+      return new Response(body);
+    });
+    const { socket } = await rig.talk(head(`GET ${path}`, 'Host: a'), '\r\n\r\n');
+    socket.pause();
+    let before = -1;
+    // What the kernel takes for both of them is taken at once.
+    while (made > before) {
+      before = made;
+      await sleep(100);
+    }
+    await sleep(200);
+    expect(made).toBe(before);
+    expect(made).toBeLessThan(1_000);
+    socket.destroy();
+    await eventually(() => expect(isCancelled).toBe(true));
+  });
+
+  it('that breaks breaks the connection, and nothing else', async () => {
+    await start(async ({ url }) => {
+      if (url.endsWith('?ok')) return new Response('ok');
+      if (url.endsWith('?throws')) throw new Error('x');
+      let count = 0;
+      const pull = (controller: ReadableStreamDefaultController) =>
+        count++ < 2 ? controller.enqueue(new Uint8Array(10)) : controller.error(new Error('x'));
+      return new Response(new ReadableStream({ pull }));
+    });
+    await expect(fetch(rig.url()).then((answer) => answer.text())).rejects.toThrow();
+    expect((await fetch(rig.url('?throws'))).status).toBe(500);
+    expect(await (await fetch(rig.url('?ok'))).text()).toBe('ok');
+  });
+
+  it('is given up where the client was gone before the answer', async () => {
+    const late = Promise.withResolvers<void>();
+    let isCancelled = false;
+    await start(async () => {
+      await late.promise;
+      return new Response(
+        new ReadableStream({
+          cancel() {
+            isCancelled = true;
+          },
+        }),
+      );
+    });
+    const leave = new AbortController();
+    const asked = fetch(rig.url(), { signal: leave.signal }).catch(() => {});
+    await eventually(() => expect(rig.asked).toHaveLength(1));
+    leave.abort();
+    await asked;
+    await eventually(() => expect(rig.asked[0]?.signal.aborted).toBe(true));
+    late.resolve();
+    await eventually(() => expect(isCancelled).toBe(true));
+  });
+});
+
+describe('a body that a framework has read', () => {
+  /** Reads the body as frameworks do, and sets what they would. */
+  async function startWith(body: (text: string) => unknown): Promise<NodeRig> {
+    rig = new NodeRig();
+    await rig.listen(async (request: NodeRequest, response) => {
+      let text = '';
+      for await (const chunk of request) text += chunk;
+      request.body = body(text);
+      rig.handler(request, response);
+    });
+    return rig;
+  }
+
+  it.each<[string, (text: string) => unknown]>([
+    ['an object', JSON.parse],
+    ['a text', (text) => text],
+    ['bytes', (text) => Buffer.from(text)],
+  ])('counts as %s', async (_, body) => {
+    const { service } = await startWith(body);
+    expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(202);
+    expect((await rig.post(`{"target":"${'x'.repeat(20_000)}"}`)).status).toBe(413);
+    expect((await rig.post('{"x":1}')).status).toBe(400);
+    // A form that a page of another site can send stays one.
+    expect((await rig.post('{"target":"v1.5.0"}', 'text/plain')).status).toBe(415);
+    expect(service.calls).toEqual(['start v1.5.0 for admin']);
+  });
+
+  it('is none where none was sent', async () => {
+    const { service } = await startWith((text) => (text === '' ? {} : JSON.parse(text)));
+    expect((await fetch(rig.url(), { method: 'POST' })).status).toBe(202);
+    expect(service.calls).toEqual(['start null for admin']);
+  });
+
+  it('is missed where it was not kept, and not taken for none', async () => {
+    const { service, logged } = await startWith(() => undefined);
+    expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(500);
+    expect(String(logged[0])).toContain('the body of the request was read before');
+    expect(service.calls).toEqual([]);
+  });
+
+  it('is what comes, where something else was set before it was read', async () => {
+    rig = new NodeRig();
+    await rig.listen((request: NodeRequest, response) => {
+      request.body = {};
+      rig.handler(request, response);
+    });
+    expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(202);
+    expect(rig.service.calls).toEqual(['start v1.5.0 for admin']);
+  });
+});
+
+it('serves HTTP/2 by the interface of node:http', async () => {
+  rig = new NodeRig();
+  const server = createHttp2Server((request, response) => {
+    rig.handler(request as unknown as NodeRequest, response as never);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  try {
+    const stream = session.request({ ':path': path, ':method': 'POST', 'content-type': 'application/json' });
+    stream.end('{"target":"v1.5.0"}');
+    const [headers] = await once(stream, 'response');
+    expect(headers[':status']).toBe(202);
+    stream.resume();
+    expect(rig.asked[0]?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api/);
+    expect(rig.service.calls).toEqual(['start v1.5.0 for admin']);
+  } finally {
+    session.destroy();
+    server.close();
+  }
+});

@@ -1,0 +1,217 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fileStore } from '../../../src/instance/store/file-store.ts';
+import { read } from './counted.ts';
+
+let directory = '';
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-store-'));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const hammer = (name: string, times: number) =>
+  execa('node', [fileURLToPath(new URL('hammer.ts', import.meta.url)), directory, name, String(times)], {
+    preferLocal: true,
+    reject: false,
+    timeout: 60_000,
+    env: { NODE_NO_WARNINGS: '1' },
+  });
+const successes = (stdout: string) => stdout.split('\n').filter((line) => line !== '').length;
+
+describe('a store in a directory', () => {
+  it('keeps texts by key, and makes its directory', async () => {
+    const store = fileStore(join(directory, 'a/b'));
+    expect(await store.get('run')).toBeNull();
+    expect(await store.set('run', 'one', { was: null })).toBe(true);
+    expect(await store.set('run', 'two', { was: 'one' })).toBe(true);
+    expect(await store.set('channel', 'canary', { was: null })).toBe(true);
+    const later = fileStore(join(directory, 'a/b'));
+    expect([await later.get('run'), await later.get('channel')]).toEqual(['two', 'canary']);
+  });
+
+  it('sets only what is as it was said to be', async () => {
+    const store = fileStore(directory);
+    expect(await store.set('run', 'x', { was: 'y' })).toBe(false);
+    expect(await store.set('run', null, { was: 'y' })).toBe(false);
+    expect(await store.set('run', null, { was: null })).toBe(true);
+    expect(await readdir(directory)).toEqual([]);
+    expect(await store.set('run', '', { was: null })).toBe(true);
+    expect(await store.set('run', 'x', { was: null })).toBe(false);
+    expect(await store.set('run', 'x', { was: '' })).toBe(true);
+    expect(await store.set('run', 'x', { was: 'x' })).toBe(true);
+    expect(await store.set('run', null, { was: 'x' })).toBe(true);
+    expect(await store.get('run')).toBeNull();
+    // What was removed is as empty as what never was; nothing can be put over it unseen.
+    expect(await store.set('run', 'y', { was: 'x' })).toBe(false);
+    expect(await store.set('run', 'y', { was: null })).toBe(true);
+    expect(await store.get('run')).toBe('y');
+  });
+
+  it('says where it is', () => {
+    expect(fileStore(directory).directory).toBe(directory);
+    expect(fileStore(relative(process.cwd(), directory)).directory).toBe(directory);
+  });
+
+  it('keeps any key and any text to itself', async () => {
+    const store = fileStore(directory);
+    const special = fc.constantFrom(
+      '',
+      '.',
+      '..',
+      '../x',
+      'a/b',
+      'A',
+      'a',
+      '%',
+      '%41',
+      'run.0',
+      'ä',
+      '\0',
+      'con',
+    );
+    const key = fc.oneof(special, fc.string({ maxLength: 20 }));
+    const text = fc.string({ unit: 'binary', maxLength: 50 });
+    const texts = fc.uniqueArray(fc.tuple(key, text), { selector: ([name]) => name, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(texts, async (all) => {
+        for (const [name, value] of all) {
+          expect(await store.set(name, value, { was: await store.get(name) })).toBe(true);
+        }
+        for (const [name, value] of all) expect(await store.get(name)).toBe(value);
+      }),
+      { numRuns: 30 },
+    );
+    expect((await readdir(directory)).filter((name) => !/^[a-z0-9_%-]+$/.test(name))).toEqual([]);
+  });
+
+  it('does not grow', async () => {
+    const store = fileStore(directory);
+    for (let count = 0; count < 100; count++) {
+      const was = count === 0 ? null : String(count - 1);
+      expect(await store.set('run', String(count), { was })).toBe(true);
+    }
+    expect((await readdir(join(directory, 'run'))).length).toBeLessThan(12);
+  });
+
+  it('gives one of many that set the same at once its way', async () => {
+    const stores = Array.from({ length: 20 }, () => fileStore(directory));
+    for (const was of [null, '0']) {
+      const all = await Promise.all(stores.map((store, at) => store.set('run', `${was} ${at}`, { was })));
+      expect(all.filter(Boolean)).toHaveLength(1);
+      const text = await stores[0]?.get('run');
+      expect(text).toBe(`${was} ${all.indexOf(true)}`);
+      await stores[0]?.set('run', '0', { was: text ?? null });
+    }
+  });
+
+  it.each<[string, (string | null)[]]>([
+    ['by one text', ['1']],
+    ['by none', [null]],
+    ['by more than are kept', Array.from({ length: 30 }, (_, at) => String(at))],
+    ['by the same, in the end', [...Array.from({ length: 30 }, (_, at) => String(at)), null, 'x', 'y']],
+  ])('lets nobody set what was overtaken meanwhile %s', async (_, texts) => {
+    const store = fileStore(directory);
+    await store.set('run', 'x', { was: null });
+    const writing = Promise.withResolvers<void>();
+    const overtaken = Promise.withResolvers<void>();
+    async function* slow() {
+      yield 'late';
+      writing.resolve();
+      await overtaken.promise;
+    }
+    const late = store.set('run', slow() as unknown as string, { was: 'x' });
+    await writing.promise;
+    let was: string | null = 'x';
+    for (const text of texts) {
+      expect(await fileStore(directory).set('run', text, { was })).toBe(true);
+      was = text;
+    }
+    overtaken.resolve();
+    expect([await late, await store.get('run')]).toEqual([false, was]);
+  });
+
+  it('tells of what it cannot do, and leaves what is there', async () => {
+    await writeFile(join(directory, 'file'), '');
+    const inFile = fileStore(join(directory, 'file'));
+    await expect(inFile.set('run', 'x', { was: null })).rejects.toThrow(/ENOTDIR/);
+    const store = fileStore(directory);
+    await store.set('run', 'x', { was: null });
+    // As where the disk is full: it fails while it writes.
+    await expect(store.set('run', { length: 1 } as unknown as string, { was: 'x' })).rejects.toThrow();
+    expect(await store.get('run')).toBe('x');
+    expect(await readdir(join(directory, 'run/1'))).toEqual(['text']);
+  });
+
+  it('clears away what a server left that was killed', async () => {
+    const store = fileStore(directory);
+    await mkdir(join(directory, 'run.0123456789abcdef/0'), { recursive: true });
+    await store.set('run', '0', { was: null });
+    await mkdir(join(directory, 'run/1/0123456789abcdef'));
+    await mkdir(join(directory, 'run/old-0123456789abcdef/0123456789abcdef'), { recursive: true });
+    for (let count = 0; count < 12; count++) {
+      await store.set('run', String(count + 1), { was: String(count) });
+    }
+    expect(await readdir(directory)).toEqual(['run']);
+    const left = await readdir(directory, { recursive: true });
+    expect(left.filter((name) => name.includes('0123456789abcdef'))).toEqual([]);
+    expect(await readFile(join(directory, 'run/13/text'), 'utf8')).toBe('12');
+  });
+});
+
+describe('servers that share a directory', () => {
+  it('lose nothing that one of them has set, and never see a part of a text', async () => {
+    const store = fileStore(directory);
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    const running = Promise.all(names.map((name) => hammer(name, 60)));
+    let isOver = false;
+    const seen: Record<string, number> = {};
+    const reading = (async () => {
+      while (!isOver) {
+        for (const [name, count] of Object.entries(read(await store.get('key')))) {
+          // Nor goes anything back that was there.
+          expect(count).toBeGreaterThanOrEqual(seen[name] ?? 0);
+          seen[name] = count;
+        }
+        await sleep(1);
+      }
+    })();
+    const ended = await running;
+    isOver = true;
+    await reading;
+    expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(names.map(() => [0, '']));
+    expect(read(await store.get('key'))).toEqual(Object.fromEntries(names.map((name) => [name, 60])));
+  }, 60_000);
+
+  it('may be killed or stopped at any moment', async () => {
+    const store = fileStore(directory);
+    const steady = hammer('steady', 80);
+    const stopped = hammer('stopped', 30);
+    const totals = new Map<string, number>();
+    for (let round = 0; round < 12; round++) {
+      const name = `killed${round}`;
+      const victim = hammer(name, 1_000_000);
+      await new Promise((resolve) => victim.stdout.once('data', resolve));
+      await sleep(Math.random() * 30);
+      // Left behind in the middle of whatever it does, and going on with it when all has changed.
+      stopped.kill(round % 2 === 0 ? 'SIGSTOP' : 'SIGCONT');
+      victim.kill('SIGKILL');
+      totals.set(name, successes((await victim).stdout));
+      const was = await store.get('key');
+      read(was);
+    }
+    stopped.kill('SIGCONT');
+    expect([(await steady).stderr, (await stopped).stderr]).toEqual(['', '']);
+    const counts = read(await store.get('key'));
+    expect([counts.steady, counts.stopped]).toEqual([80, 30]);
+    for (const [name, count] of totals) {
+      // It may have set it and not come to saying so.
+      expect([count, count + 1]).toContain(counts[name]);
+    }
+  }, 60_000);
+});

@@ -1,0 +1,415 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freshRun } from '../../../src/instance/run/run-record.ts';
+import type { OpenRun } from '../../../src/instance/store/open-run.ts';
+import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
+import { badRun, goodRun, lineOf, workOf } from '../../rig/engine-double/script.ts';
+import { quiet } from './invariants.ts';
+import { Rig, until } from './rig.ts';
+
+// The table of boots: what the store says, what the engine says, and what a server then does (docs/contract.md 8.18).
+
+let rig: Rig;
+beforeEach(async () => {
+  rig = await Rig.start();
+});
+afterEach(async () => {
+  await rig.close();
+  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+});
+
+const id = '11111111-2222-4333-8444-555555555555';
+const gone = { container: 'a'.repeat(64), word: 'of a boot before' };
+
+/** As a server before this one has left it. */
+function leaveOpen(more: Partial<OpenRun> = {}): void {
+  const origin = { id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z', by: 'anna' };
+  const open: OpenRun = {
+    run: freshRun(origin),
+    server: gone,
+    updater: null,
+    serverStoppedAt: null,
+    ...more,
+  };
+  rig.state.store.set('run', JSON.stringify(open));
+  rig.state.isHeld = true;
+}
+
+/** An updater of this instance; `run` is null for one by hand. */
+function updater(run: string | null = id): ContainerDouble {
+  return rig.engine.create({
+    name: 'svc-updater',
+    Image: 'acme/svc-updater:1',
+    Cmd: ['update', '--target', 'v1.5.0'],
+    Labels: {
+      'svc-updater.project': 'svc',
+      'svc-updater.directory': '/srv/svc',
+      ...(run === null ? {} : { 'svc-updater.run': run, 'svc-updater.to': 'v1.5.0' }),
+    },
+    HostConfig: { RestartPolicy: { Name: 'on-failure', MaximumRetryCount: 3 } },
+  });
+}
+
+/** One that is led by hand, and is in the midst of its work. */
+function atWork(run: string | null = id): ContainerDouble {
+  rig.state.isHeld = true;
+  rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
+  const container = updater(run);
+  container.start();
+  return container;
+}
+
+const endGood = (container: ContainerDouble) => {
+  container.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
+  container.exit(0);
+};
+
+const outcomes = () => rig.past.map(({ run, told }) => `${run.outcome}${told ? '' : ', not told'}`);
+/** It has come to an end that was told, and the queue goes on. */
+const over = () => until(() => rig.open === null && !rig.state.isHeld && rig.past.every(({ told }) => told));
+
+describe('a run is open', () => {
+  it.each([
+    ['as launched', true],
+    ['as not launched yet', false],
+  ])('%s, and its updater is under way: it is held for and followed', async (_, isWritten) => {
+    const container = atWork();
+    leaveOpen({ updater: isWritten ? container.id : null });
+    rig.state.isHeld = false;
+    const one = await rig.server();
+    await one.updates.boot();
+    expect(rig.state.isHeld).toBe(true);
+    await until(() => one.updates.record().then((record) => record?.run.state === 'verify'));
+    expect((await one.updates.record())?.run).toMatchObject({ id, by: 'anna', state: 'verify' });
+    expect(rig.state.isHeld).toBe(true);
+    endGood(container);
+    await over();
+    expect(outcomes()).toEqual(['updated']);
+    expect(rig.ends.map((run) => run.id)).toEqual([id]);
+  });
+
+  it.each([
+    ['well', goodRun('v1.4.2', 'v1.5.0'), 'updated'],
+    ['badly', badRun(workOf('v1.4.2', 'v1.5.0'), 'broken', 'not-healthy'), 'broken'],
+    ['without a word', [{ exit: 0 }], 'crashed'],
+  ])('and its updater has ended %s: its end is told', async (_, script, outcome) => {
+    rig.state.isHeld = true;
+    rig.engine.updaterDoes(script, script, script, script);
+    const container = updater();
+    container.start();
+    await until(() => container.status === 'exited');
+    leaveOpen({ updater: container.id });
+    const one = await rig.server();
+    await one.updates.boot();
+    await over();
+    expect(outcomes()).toEqual([outcome]);
+    expect(rig.ends).toHaveLength(1);
+    expect((await one.updates.status()).run?.outcome).toBe(outcome);
+  });
+
+  it('and its updater has ended under another name: its end is told', async () => {
+    rig.state.isHeld = true;
+    const container = updater();
+    container.start();
+    await until(() => container.status === 'exited');
+    container.name = `svc-updater-${container.id.slice(0, 12)}`;
+    leaveOpen({ updater: container.id });
+    await (await rig.server()).updates.boot();
+    await over();
+    expect(outcomes()).toEqual(['updated']);
+  });
+
+  it('was launched, and there is no such container: it has crashed', async () => {
+    leaveOpen({ updater: 'd'.repeat(64) });
+    const one = await rig.server();
+    await one.updates.boot();
+    await over();
+    expect(outcomes()).toEqual(['crashed']);
+    expect(rig.past[0]?.run).toMatchObject({
+      code: 'updater-gone',
+      message: expect.stringContaining('gone'),
+    });
+  });
+
+  it('was launched, and another run has its name: it has crashed, and the other one is followed', async () => {
+    leaveOpen({ updater: 'd'.repeat(64) });
+    const container = atWork(null);
+    await (await rig.server()).updates.boot();
+    await until(() => rig.past.length === 1 && rig.open !== null);
+    expect(rig.state.isHeld).toBe(true);
+    endGood(container);
+    await over();
+    expect(outcomes()).toEqual(['updated', 'crashed']);
+  });
+
+  describe('was never launched, and its server', () => {
+    it('is gone: it was cancelled', async () => {
+      leaveOpen();
+      await (await rig.server()).updates.boot();
+      await over();
+      expect(outcomes()).toEqual(['cancelled']);
+      expect(rig.past[0]?.run.message).toMatch(/nothing was changed/);
+    });
+
+    it('has stopped: it was cancelled', async () => {
+      const other = await rig.engine.addServer({ name: 'svc-app-2', isRunning: false });
+      leaveOpen({ server: { container: other.container.id, word: 'w' } });
+      await (await rig.server()).updates.boot();
+      await over();
+      expect(outcomes()).toEqual(['cancelled']);
+    });
+
+    it('is this one, in another boot: it was cancelled', async () => {
+      const place = await rig.engine.addServer();
+      leaveOpen({ server: { container: place.container.id, word: 'of a boot before' } });
+      await (await rig.server(place)).updates.boot();
+      await over();
+      expect(outcomes()).toEqual(['cancelled']);
+    });
+
+    it('runs in another boot: it was cancelled', async () => {
+      const other = await rig.engine.addServer({ name: 'svc-app-2' });
+      rig.state.store.set('servers', JSON.stringify([{ container: other.container.id, word: 'new' }]));
+      leaveOpen({ server: { container: other.container.id, word: 'old' } });
+      await (await rig.server()).updates.boot();
+      await over();
+      expect(outcomes()).toEqual(['cancelled']);
+    });
+
+    it.each([
+      ['is known', 'w'],
+      ['has told nothing', null],
+    ])('lives and %s: it is let alone', async (_, word) => {
+      const other = await rig.engine.addServer({ name: 'svc-app-2' });
+      if (word) rig.state.store.set('servers', JSON.stringify([{ container: other.container.id, word }]));
+      leaveOpen({ server: { container: other.container.id, word: 'w' } });
+      const one = await rig.server();
+      await one.updates.boot();
+      await sleep(200);
+      expect(rig.open?.run.id).toBe(id);
+      expect([rig.state.isHeld, rig.past]).toEqual([true, []]);
+      expect((await one.updates.record())?.run).toMatchObject({ id, state: 'launching' });
+    });
+
+    it('is gone, with a container made and not started: that one is removed', async () => {
+      leaveOpen();
+      updater();
+      await (await rig.server()).updates.boot();
+      await over();
+      expect(outcomes()).toEqual(['cancelled']);
+      expect(rig.engine.containers.filter((one) => rig.engine.isUpdater(one))).toEqual([]);
+    });
+  });
+});
+
+describe.each([
+  ['nothing', null],
+  ['nothing that can be read', '{"run":'],
+  ['what another version has written', '{"format":7}'],
+])('the store says %s', (_, text) => {
+  beforeEach(() => {
+    if (text !== null) rig.state.store.set('run', text);
+  });
+
+  it.each([
+    ['by hand', null],
+    ['of a run', id],
+  ])('and an updater %s is under way: it is adopted', async (_, run) => {
+    const container = atWork(run);
+    rig.state.isHeld = false;
+    const one = await rig.server();
+    await one.updates.boot();
+    expect(rig.state.isHeld).toBe(true);
+    await until(() => one.updates.record().then((record) => record?.run.state === 'verify'));
+    expect(rig.open?.run).toMatchObject({ by: null, to: 'v1.5.0' });
+    endGood(container);
+    await over();
+    expect(outcomes()).toEqual(['updated']);
+    expect(rig.past[0]?.run.by).toBeNull();
+  });
+
+  it.each([
+    ['none', false],
+    ['one that has ended', true],
+  ])('and there is %s: the queue goes on', async (_, isThere) => {
+    rig.state.isHeld = true;
+    if (isThere) {
+      updater().start();
+      await until(() => rig.engine.updater.status === 'exited');
+    }
+    const one = await rig.server();
+    await one.updates.boot();
+    expect([rig.state.isHeld, rig.past]).toEqual([false, []]);
+    expect(await one.updates.record()).toBeNull();
+  });
+
+  it('and the updater of another instance is under way: the queue goes on', async () => {
+    rig.engine.updaterDoes([]);
+    const other = rig.engine.create({
+      name: 'svc-updater',
+      Image: 'acme/svc-updater:1',
+      Labels: { 'svc-updater.project': 'other', 'svc-updater.directory': '/srv/other' },
+    });
+    rig.state.isHeld = true;
+    other.start();
+    rig.state.violations.length = 0;
+    const one = await rig.server();
+    await one.updates.boot();
+    expect(rig.state.isHeld).toBe(false);
+    rig.state.violations.length = 0;
+    expect(await one.ask()).toMatchObject({
+      reason: { code: 'update-running', message: expect.stringContaining('project other') },
+    });
+  });
+});
+
+it('warns once of what cannot be read', async () => {
+  rig.state.store.set('run', '{"run":');
+  rig.state.store.set('history', '[]x');
+  const one = await rig.server();
+  await one.updates.boot();
+  for (let at = 0; at < 3; at++) await one.updates.status();
+  expect(one.host.logged.filter(({ level }) => level === 'warn')).toHaveLength(2);
+  expect(await one.ask()).toHaveProperty('run');
+  await over();
+  expect(outcomes()).toEqual(['updated']);
+});
+
+describe('nobody answers', () => {
+  it.each([
+    ['a run is open', true],
+    ['nothing is open', false],
+  ])('where the engine is away and %s: held, and resumed with an error', async (_, isOpen) => {
+    if (isOpen) leaveOpen({ updater: 'd'.repeat(64) });
+    const one = await rig.server({}, { timing: { silence: 300 } });
+    await rig.engine.down();
+    await one.updates.boot();
+    expect(rig.state.isHeld).toBe(true);
+    expect(await one.ask()).toMatchObject({ reason: { code: 'no-engine' } });
+    expect(rig.state.isHeld).toBe(true);
+    await until(() => !rig.state.isHeld);
+    expect(one.host.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+    // It answers after all.
+    await rig.engine.up();
+    await until(() => rig.open === null);
+    await over();
+    expect(outcomes()).toEqual(isOpen ? ['crashed'] : []);
+  });
+
+  it('where the engine comes back in time: followed to the end', async () => {
+    const container = atWork();
+    leaveOpen({ updater: container.id });
+    const one = await rig.server();
+    await rig.engine.down();
+    await one.updates.boot();
+    await sleep(100);
+    expect(rig.state.isHeld).toBe(true);
+    await rig.engine.up();
+    endGood(container);
+    await over();
+    expect(outcomes()).toEqual(['updated']);
+  });
+
+  it('where the store hangs: held, refused, and as it should be once it answers', async () => {
+    rig.state.isHeld = true;
+    const one = await rig.server();
+    const failure = one.host.fail('get', { how: 'hang', times: 1_000 });
+    await one.updates.boot();
+    expect(rig.state.isHeld).toBe(true);
+    expect(await one.ask()).toMatchObject({ reason: { code: 'store-unavailable' } });
+    expect((await one.updates.status()).reason?.code).toBe('store-unavailable');
+    failure.release();
+    await until(() => !rig.state.isHeld);
+    await until(async () => 'run' in (await one.ask()));
+    await over();
+  });
+
+  it('where the server is in no container: the queue goes on at once', async () => {
+    const one = await rig.server({}, { socketPath: '/nowhere/docker.sock' });
+    rig.state.isHeld = true;
+    await one.updates.boot();
+    expect(rig.state.isHeld).toBe(false);
+  });
+});
+
+describe('an end is told', () => {
+  /** Boots one server after the other in the same container; each dies as it is told. */
+  it('three times at most where the server dies of it', async () => {
+    const container = atWork();
+    leaveOpen({ updater: container.id });
+    container.say(
+      lineOf({ phase: 'done', level: 'error', message: 'broken (not-healthy): it is away. Next: See.' }),
+    );
+    container.exit(5);
+    await until(() => container.status === 'exited' || container.restartCount > 0);
+    container.kill('SIGKILL');
+    const place = await rig.engine.addServer();
+    for (let boot = 1; boot <= 5; boot++) {
+      const one = await rig.server(place);
+      one.host.fail('onEnd', { how: 'hang' });
+      await one.updates.boot();
+      if (boot <= 3) await until(() => one.host.calls('onEnd').length === 1);
+      else {
+        await quiet(rig);
+        expect(one.host.calls('onEnd')).toEqual([]);
+      }
+      one.host.cutOff();
+      void one.updates.close();
+    }
+    expect(rig.past).toMatchObject([
+      { run: { outcome: 'broken', code: 'not-healthy' }, attempts: 3, told: false },
+    ]);
+    expect(rig.state.isHeld).toBe(false);
+  });
+
+  it('by the next server, where the first one died of it', async () => {
+    const container = atWork();
+    leaveOpen({ updater: container.id });
+    endGood(container);
+    const place = await rig.engine.addServer();
+    const one = await rig.server(place);
+    one.host.fail('onEnd', { how: 'hang' });
+    await one.updates.boot();
+    await until(() => one.host.calls('onEnd').length === 1);
+    one.host.cutOff();
+    void one.updates.close();
+    const two = await rig.server(place);
+    await two.updates.boot();
+    await over();
+    expect([rig.past[0]?.attempts, two.host.calls('onEnd').length]).toEqual([2, 1]);
+  });
+
+  it('again where it is refused, and no more often than three times', async () => {
+    const one = await rig.server();
+    one.host.fail('onEnd', { how: 'reject', times: 10 });
+    await one.updates.boot();
+    await one.ask();
+    await until(() => one.host.calls('onEnd').length === 3);
+    await quiet(rig);
+    expect(one.host.calls('onEnd')).toHaveLength(3);
+    expect(rig.state.isHeld).toBe(false);
+  });
+
+  it('anew of an updater that was judged crashed and is started again', async () => {
+    const container = atWork();
+    leaveOpen({ updater: container.id });
+    const one = await rig.server();
+    await one.updates.boot();
+    await until(() => one.updates.record().then((record) => record?.run.state === 'verify'));
+    container.kill('SIGKILL');
+    await over();
+    expect(outcomes()).toEqual(['crashed']);
+    rig.state.isHeld = true;
+    container.start();
+    rig.state.isHeld = false;
+    await until(() => rig.state.isHeld);
+    endGood(container);
+    await over();
+    expect(outcomes()).toEqual(['updated']);
+    expect(rig.ends.map(({ id, outcome }) => [id, outcome])).toEqual([
+      [id, 'crashed'],
+      [id, 'updated'],
+    ]);
+    expect((await one.updates.status()).run?.outcome).toBe('updated');
+  });
+});

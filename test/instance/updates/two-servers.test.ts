@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { lineOf, workOf } from '../../rig/engine-double/script.ts';
+import { judge, quiet } from './invariants.ts';
+import { Rig, type Server, until } from './rig.ts';
+
+// Two servers of one instance, behind one proxy: whoever is asked, it is one instance with one run.
+
+let rig: Rig;
+let one: Server;
+let two: Server;
+beforeEach(async () => {
+  rig = await Rig.start();
+  one = await rig.server({ name: 'svc-app-1' });
+  two = await rig.server({ name: 'svc-app-2' });
+  await Promise.all([one.updates.boot(), two.updates.boot()]);
+});
+afterEach(async () => {
+  await rig.close();
+  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+});
+
+const runOf = async ({ updates }: Server) => (await updates.record())?.run;
+const finish = () => {
+  rig.engine.updater.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
+  rig.engine.updater.exit(0);
+};
+const lead = (lines = 8) => rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, lines));
+
+describe('two servers of one instance', () => {
+  it('asked at once make one run, which both tell of to its end, once', async () => {
+    lead();
+    const answers = await Promise.all([one.ask(), two.ask()]);
+    expect(answers.filter((answer) => 'run' in answer)).toHaveLength(1);
+    expect(answers.find((answer) => 'reason' in answer)).toMatchObject({
+      reason: { code: 'update-running' },
+    });
+    for (const server of [one, two]) await until(async () => (await runOf(server))?.state === 'verify');
+    expect((await runOf(one))?.id).toBe((await runOf(two))?.id);
+    finish();
+    expect(await judge(rig, { accepted: true })).toEqual([]);
+    expect(rig.ends).toHaveLength(1);
+    for (const { told } of [one, two]) expect(told).toEqual(['start v1.5.0', 'end updated']);
+    expect(await one.updates.history()).toEqual(await two.updates.history());
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('asked one after the other, %d0 ms apart, make one run', async (tens) => {
+    lead();
+    const [first, second] = await Promise.all([one.ask(), sleep(tens * 10).then(() => two.ask())]);
+    expect([first, second].filter((answer) => 'run' in answer)).toHaveLength(1);
+    await until(async () => (await runOf(two))?.state === 'verify');
+    finish();
+    expect(await judge(rig, { accepted: true })).toEqual([]);
+  });
+
+  it('tell of a run that the other one prepares', async () => {
+    const job = rig.state.startJob('backup', { title: 'nightly' });
+    await one.ask({ when: 'idle' });
+    await until(async () => (await runOf(two))?.state === 'waiting' && (await runOf(two))?.until);
+    expect(await runOf(two)).toMatchObject({ by: 'anna', jobs: [{ title: 'nightly' }] });
+    expect((await two.updates.status()).reason).toMatchObject({
+      code: 'update-running',
+      message: expect.stringContaining('anna'),
+    });
+    if (job) rig.state.endJob(job);
+    await quiet(rig);
+    expect((await runOf(two))?.outcome).toBe('updated');
+  });
+
+  it.each(['waiting', 'preparing', 'launching'])('cancel at either, in %s', async (state) => {
+    const three = await rig.server(
+      { name: 'svc-app-3' },
+      {
+        updaterPull: 'always',
+        beforeUpdate: () => (state === 'preparing' ? new Promise(() => {}) : undefined),
+      },
+    );
+    await three.updates.boot();
+    if (state === 'waiting') rig.state.startJob('backup');
+    const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
+    await three.ask({ when: 'idle' });
+    await until(async () => (await runOf(two))?.state === state && (state !== 'launching' || pull.hits > 0));
+    expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelAskedBy: 'ben' } });
+    await quiet(rig);
+    for (const server of [one, two, three]) {
+      await until(async () => (await runOf(server))?.outcome === 'cancelled');
+      expect(await runOf(server)).toMatchObject({ cancelAskedBy: 'ben' });
+    }
+    expect([rig.ends.length, rig.engine.containers.filter((each) => rig.engine.isUpdater(each))]).toEqual([
+      1,
+      [],
+    ]);
+  });
+
+  it('cancel at either while the updater pulls', async () => {
+    lead(4);
+    await one.ask();
+    await until(async () => (await runOf(two))?.state === 'pull');
+    expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelAskedBy: 'ben' } });
+    await quiet(rig);
+    expect(rig.past).toMatchObject([{ run: { outcome: 'cancelled' } }]);
+  });
+
+  describe('while one of them prepares or follows a run, the other one', () => {
+    beforeEach(async () => {
+      lead();
+      rig.state.startJob('backup');
+      await one.ask({ when: 'idle' });
+      await until(async () => (await runOf(two))?.state === 'waiting');
+    });
+    const goOn = async () => {
+      rig.state.jobs.length = 0;
+      await until(async () => (await runOf(one))?.state === 'verify');
+      expect(rig.state.isHeld).toBe(true);
+      finish();
+      expect(await judge(rig, { accepted: true })).toEqual([]);
+    };
+
+    it('ends nothing by a request that is refused', async () => {
+      expect(await two.ask()).toMatchObject({ reason: { code: 'update-running' } });
+      await sleep(100);
+      expect([rig.state.isHeld, (await runOf(one))?.state]).toEqual([true, 'waiting']);
+      await goOn();
+    });
+
+    it('ends nothing by its own end and its restart', async () => {
+      await two.updates.close();
+      expect(rig.state.isHeld).toBe(true);
+      two = await rig.server(two.place);
+      await two.updates.boot();
+      await sleep(100);
+      expect([rig.state.isHeld, (await runOf(one))?.state]).toEqual([true, 'waiting']);
+      await goOn();
+    });
+
+    it('ends it where the first one is gone', async () => {
+      await one.die();
+      one.place.container.vanish();
+      await until(async () => (await runOf(two))?.outcome === 'cancelled');
+      rig.state.jobs.length = 0;
+      await quiet(rig);
+      expect([rig.past.length, rig.ends.length]).toEqual([1, 1]);
+    });
+
+    it('lets it alone where its own engine is away for a moment', async () => {
+      await rig.engine.down({ door: two.place.door });
+      await sleep(200);
+      expect([rig.state.isHeld, (await runOf(one))?.state]).toEqual([true, 'waiting']);
+      await rig.engine.up(two.place.door);
+      await goOn();
+    });
+  });
+
+  it('end nothing by a failed start of the other one after the end', async () => {
+    // The image of one cannot be pulled; meanwhile the other one begins.
+    const three = await rig.server(
+      { name: 'svc-app-3' },
+      { updaterImage: 'acme/nowhere:1', updaterPull: 'always' },
+    );
+    await three.updates.boot();
+    lead();
+    await three.ask();
+    await until(async () => 'run' in (await one.ask()));
+    await until(async () => (await runOf(one))?.state === 'verify');
+    expect(rig.state.isHeld).toBe(true);
+    finish();
+    await quiet(rig);
+    expect(rig.past.map(({ run }) => run.outcome)).toEqual(['updated', 'failed']);
+  });
+});
