@@ -191,7 +191,7 @@ describe('the endpoints', () => {
 
   it('tell a user the version and nothing else', async () => {
     const answer = await instance.ask(updatePath, { as: 'user' });
-    expect(await answer.json()).toEqual({ version: 'v1.0.0' });
+    expect(await answer.json()).toEqual({ version: 'v1.0.0', updating: false });
   });
 
   it('move to the canary channel and back', async () => {
@@ -234,7 +234,8 @@ describe('a run', () => {
         id,
         state: 'failed',
         phase: null,
-        message: expect.stringContaining(sentence),
+        message: expect.stringContaining('nothing was changed'),
+        cause: expect.stringContaining(sentence),
       });
     }
     registry.fail(null);

@@ -28,7 +28,7 @@ describe('a server that is asked to update itself', () => {
     expect(await instance.status({ refresh: true })).toMatchObject({
       version: 'v1.0.0',
       channel: 'stable',
-      latest: { version: 'v1.1.0', notes: 'What is new in v1.1.0' },
+      latest: { version: 'v1.1.0', notes: null },
       updateAvailable: true,
       canUpdate: true,
       reason: null,
@@ -84,7 +84,14 @@ describe('a server that is asked to update itself', () => {
     const ended = await instance.ended();
     expect(ended.map(({ version, run: { state } }) => `${version} ${state}`)).toEqual(['v1.1.0 updated']);
     const holds = (await instance.holds()).map(({ version, action }) => `${version} ${action}`);
-    expect(holds).toEqual(['v1.0.0 resume', 'v1.0.0 hold', 'v1.1.0 hold', 'v1.1.0 resume']);
+    expect(holds).toEqual([
+      'v1.0.0 resume',
+      // Before it looks for jobs, and again right before the launch.
+      'v1.0.0 hold',
+      'v1.0.0 hold',
+      'v1.1.0 hold',
+      'v1.1.0 resume',
+    ]);
     // What waited has run, once, after the update.
     const job = (await instance.jobs()).find(({ id }) => id === waiting.id);
     expect(job).toMatchObject({ progress: 'done', runs: 1 });

@@ -71,7 +71,10 @@ export const releaseSchema = about(
   z.object({
     version: about(z.string(), 'The tag: vX.Y.Z or vX.Y.Z-canary.N'),
     url: z.nullable(z.string()),
-    notes: about(z.nullable(z.string()), 'Markdown of the publisher: not to be trusted as HTML'),
+    notes: about(
+      z.nullable(z.string()),
+      'Markdown of the publisher, in `releases` alone: not to be trusted as HTML',
+    ),
     publishedAt: z.nullable(time),
   }),
   { id: 'Release' },

@@ -80,7 +80,7 @@ export function offer(known: OfferFacts): Offer {
   return { latest, next, upToDate: null };
 }
 
-/** An offer as it is told. */
+/** An offer as it is told. Notes may be long, and are told where they were asked for (`releases`). */
 export function toldOffer(
   { latest, next, upToDate }: Offer,
   version: string,
@@ -89,7 +89,7 @@ export function toldOffer(
     latest: latest && {
       version: latest.version,
       url: latest.url,
-      notes: latest.notes,
+      notes: null,
       publishedAt: latest.publishedAt,
     },
     next: next && { version: next.version, major: isMajorChange(version, next.version) },
