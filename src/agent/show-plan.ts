@@ -5,6 +5,7 @@ import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
+import { withWorkers } from './inspect/choose-workers.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
@@ -27,9 +28,10 @@ import { type Holder, lockHolder } from './state/lock.ts';
 import { stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
-export async function showPlan(world: World, handles: RunHandles): Promise<void> {
+export async function showPlan(given: World, handles: RunHandles): Promise<void> {
+  const instance = await findInstance(given);
+  const world = await withWorkers(given, instance.place.name);
   const { engine, options, log } = world;
-  const instance = await findInstance(world);
   const { mountedAt } = instance.place;
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));

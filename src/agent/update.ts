@@ -1,5 +1,6 @@
 import { Interrupted } from '../progress/stops.ts';
 import { freshRun } from './fresh-run.ts';
+import { withWorkers } from './inspect/choose-workers.ts';
 import type { FoundInstance } from './inspect/find-instance.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { type Ending, repeatEnding, reportEnding } from './log/ending.ts';
@@ -34,11 +35,12 @@ export async function update(world: World): Promise<number> {
   }
 }
 
-async function run(world: World, handles: RunHandles): Promise<Ending> {
-  const instance = await findInstance(world);
+async function run(given: World, handles: RunHandles): Promise<Ending> {
+  const instance = await findInstance(given);
   handles.instance = instance;
   const ended = await endedBefore(instance);
-  if (ended !== null) return repeatEnding(ended, world.log);
+  if (ended !== null) return repeatEnding(ended, given.log);
+  const world = await withWorkers(given, instance.place.name);
   handles.lock = await takeLock(world, instance.own, instance.place.mountedAt);
   const earlier = await settleEarlier(world, handles);
   switch (earlier.kind) {

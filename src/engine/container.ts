@@ -49,6 +49,8 @@ export interface Container {
   networkMode: string;
   pidMode: string;
   ipcMode: string;
+  /** The directory of the host that its root writes to; null where the engine does not tell. */
+  upperDir: string | null;
 }
 
 export interface Image {
@@ -162,6 +164,7 @@ export function readContainer(raw: Raw): Container {
     networkMode: String(host.NetworkMode ?? ''),
     pidMode: String(host.PidMode ?? ''),
     ipcMode: String(host.IpcMode ?? ''),
+    upperDir: raw.GraphDriver?.Data?.UpperDir ?? null,
   };
 }
 

@@ -20,6 +20,15 @@ export const composeLabels = {
   configHash: `${compose}.config-hash`,
 } as const;
 
+/** What Swarm writes to the containers of its tasks. */
+export const swarmLabels = {
+  service: 'com.docker.swarm.service.name',
+  stack: 'com.docker.stack.namespace',
+} as const;
+
+/** By which a compose file says what a service is for: `worker`. */
+export const roleLabel = 'svc.role';
+
 /** The version that an image says it is, with or without a `v`. */
 export const versionLabel = 'org.opencontainers.image.version';
 

@@ -1,42 +1,23 @@
 // The server library's door to the engine: there is no docker client beside a server, and a log has to be followed and a
 // pull reported while they go on.
 
-import { type Container, type Image, readContainer, readImage } from './container.ts';
+import { type Image, readImage } from './container.ts';
+import {
+  type ContainerDetails,
+  type ContainerSpec,
+  type ListedContainer,
+  listOf,
+  readDetails,
+  readListed,
+  textOf,
+} from './container-details.ts';
 import { EngineClient } from './http/client.ts';
 import { EngineFault } from './http/fault.ts';
 import { linesOf, objectOf, objectsOf } from './http/lines.ts';
 import { logText } from './http/log-text.ts';
 import { engineTarget, type TlsFiles } from './http/target.ts';
-import { composeLabels } from './labels.ts';
 import { PullMeter, type PullProgress } from './pull-progress.ts';
 import { loginHeaders, type RegistryLogin } from './registry-login.ts';
-
-/** What the engine tells of a container besides. */
-export interface ContainerDetails extends Container {
-  /** ISO 8601. */
-  createdAt: string;
-  finishedAt: string;
-  /** What stands behind the entrypoint. */
-  args: readonly string[];
-}
-
-/** A container's definition as the engine's API takes it, and its name. */
-export interface ContainerSpec {
-  name: string;
-  Image: string;
-  Cmd?: string[];
-  Env?: string[];
-  Labels?: Record<string, string>;
-  StopTimeout?: number;
-  HostConfig?: { Mounts?: MountSpec[]; [key: string]: unknown };
-}
-
-export interface MountSpec {
-  Type: 'bind' | 'volume';
-  Source: string;
-  Target: string;
-  ReadOnly?: boolean;
-}
 
 /** How long an engine is waited for, in milliseconds. */
 export interface Patience {
@@ -51,6 +32,8 @@ export interface Patience {
   /** The silence of a log, which is then read anew. An updater says something at least every ten seconds. */
   logSilence: number;
 }
+
+export type { ContainerDetails, ContainerSpec, ListedContainer, MountSpec } from './container-details.ts';
 
 const usualPatience: Patience = {
   query: 5_000,
@@ -87,12 +70,22 @@ export class EngineSocket {
     return raw === null ? null : understood(raw, readDetails);
   }
 
-  /** Whether the project has a container of the service, running or not. */
-  async hasService(project: string, service: string): Promise<boolean> {
-    const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${service}`];
-    const query = new URLSearchParams({ all: '1', filters: JSON.stringify({ label }) });
+  /** Containers by the engine's filters, such as `{ label: ['svc.role=worker'] }`; stopped ones, too. */
+  async list(filters: Readonly<Record<string, readonly string[]>>): Promise<ListedContainer[]> {
+    const query = new URLSearchParams({ all: '1', filters: JSON.stringify(filters) });
     const found = await this.#engine.ask({ method: 'GET', path: `/containers/json?${query}` });
-    return understood(found, (text) => listOf(JSON.parse(text.toString())).length > 0);
+    return understood(found, (text) => listOf(JSON.parse(text.toString())).map(readListed));
+  }
+
+  /** What it calls itself, `Engine` or `Podman Engine`; null where it does not say, or may not be asked. */
+  async product(): Promise<string | null> {
+    try {
+      const { Components } = await this.#engine.get('/version');
+      return Array.isArray(Components) ? String(Object(Components[0]).Name ?? '') || null : null;
+    } catch (error) {
+      if (error instanceof EngineFault && error.kind === 'refused') return null;
+      throw error;
+    }
   }
 
   /** A local image by reference or id; null where it is not here. */
@@ -197,25 +190,13 @@ export class EngineSocket {
   }
 }
 
-function readDetails(raw: Record<string, unknown>): ContainerDetails {
-  const { State, Config, Created } = raw as Record<string, Record<string, unknown>>;
-  const createdAt = textOf(Created);
-  if (Number.isNaN(Date.parse(createdAt))) throw new TypeError(`created at ${createdAt}`);
-  return {
-    ...readContainer(raw),
-    id: textOf(raw.Id),
-    createdAt,
-    finishedAt: String(State?.FinishedAt ?? ''),
-    args: [...((Config?.Cmd as string[] | null) ?? [])],
-  };
-}
-
 /** Null where the engine says by its status that there is no such thing, or nothing to do. */
 async function orNull<T>(asked: Promise<T>, statuses: readonly number[] = [404]): Promise<T | null> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof EngineFault && statuses.includes(error.status ?? 0)) return null;
+    // What stands before the engine does not know what the engine has.
+    if (error instanceof EngineFault && !error.isForeign && statuses.includes(error.status ?? 0)) return null;
     throw error;
   }
 }
@@ -225,18 +206,9 @@ function understood<T, R>(raw: T, read: (raw: T) => R): R {
   try {
     return read(raw);
   } catch (cause) {
-    throw new EngineFault('away', `this is no answer of an engine: ${(cause as Error).message}`, { cause });
+    const message = `this is no answer of an engine: ${(cause as Error).message}`;
+    throw new EngineFault('away', message, { isForeign: true, cause });
   }
-}
-
-function textOf(value: unknown): string {
-  if (typeof value !== 'string' || value === '') throw new TypeError('a text is missing');
-  return value;
-}
-
-function listOf(value: unknown): unknown[] {
-  if (!Array.isArray(value)) throw new TypeError('a list is missing');
-  return value;
 }
 
 const inPath = (reference: string): string => reference.split('/').map(encodeURIComponent).join('/');

@@ -1,6 +1,6 @@
 import type { Reason } from '../wire/status.ts';
 import { HostFailure } from './host/ask-host.ts';
-import { HomeNotFound } from './place/home.ts';
+import { HomeNotFound } from './place/home-not-found.ts';
 import type { Surroundings } from './place/surroundings.ts';
 import type { RunKeeper } from './run/run-keeper.ts';
 

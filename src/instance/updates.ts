@@ -36,6 +36,7 @@ export class Updates implements UpdateService {
   readonly #keeper: RunKeeper;
   readonly #watch: RunWatch;
   readonly #outlook: Outlook;
+  readonly #place: SurroundingsCache;
   readonly #book: OfferBook;
   readonly #last: LastRun;
   readonly #closing = new AbortController();
@@ -45,13 +46,14 @@ export class Updates implements UpdateService {
   /** `waits`: how long is waited for what; tests wait less. */
   constructor(settings: Settings, waits: { timing?: Partial<Timing>; patience?: Partial<Patience> } = {}) {
     const { timing = {}, patience = {} } = waits;
-    const engine = new EngineSocket(settings.socketPath, { patience });
+    const engine = new EngineSocket(settings.engine, { patience });
     const { signal: closing } = this.#closing;
     this.#settings = settings;
     this.#timing = { ...usualTiming, ...timing };
     this.listeners = new Listeners(settings.log);
     this.#ledger = new Ledger(settings, this.#timing);
     const place = new SurroundingsCache(engine, settings);
+    this.#place = place;
     const hold = new QueueHold(settings, this.#timing, closing);
     const tools = { engine, settings, timing: this.#timing, ledger: this.#ledger, hold, place, closing };
     this.#keeper = new RunKeeper({
@@ -101,6 +103,7 @@ export class Updates implements UpdateService {
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
     if (refresh && performance.now() - this.#refreshedAt >= refreshPauseMs) {
       this.#refreshedAt = performance.now();
+      this.#place.forgetHome();
       await Promise.all([this.#book.check(), this.#outlook.now()]);
     }
     const [look, jobs, known, buildServers] = await Promise.all([
@@ -121,7 +124,7 @@ export class Updates implements UpdateService {
       ...this.#book.read,
       preparation: this.#settings.preparation,
       buildServers,
-      manual: [],
+      manual: [...(look.home?.manual ?? look.homeless?.manual ?? [])],
       run: (await this.#last.record())?.run ?? null,
       now: new Date().toISOString(),
       ...(notes && { releases: releasesBetween(offered, known) }),

@@ -32,7 +32,8 @@ interface Question {
 const spec = { name: 'x', Image: 'y' };
 const questions: Readonly<Record<string, Question>> = {
   inspect: { answer: chunked([container.slice(0, 90), container.slice(90)]), ask: (e) => e.inspect('x') },
-  hasService: { answer: measured('[{"Id":"1"}]'), ask: (e) => e.hasService('svc', 'worker') },
+  list: { answer: measured('[{"Id":"1"}]'), ask: (e) => e.list({ label: ['x=y'] }) },
+  product: { answer: measured('{"Components":[{"Name":"Engine"}]}'), ask: (e) => e.product() },
   image: { answer: measured('{"Id":"sha256:1","RepoDigests":[]}'), ask: (e) => e.image('acme/svc:v1') },
   remoteDigest: {
     answer: chunked(['{"Descriptor":{"digest":"sha256:1"}}']),
@@ -207,7 +208,7 @@ describe('an answer of another kind', () => {
     ['an empty object', 'inspect', ok('{}')],
     ['no time', 'inspect', ok('{"Id":"1","Created":"yesterday"}')],
     ['another shape within', 'inspect', ok('{"Id":"1","Created":"2026-11-21T10:00:00Z","Config":{"Env":5}}')],
-    ['an object for a list', 'hasService', ok('{}')],
+    ['an object for a list', 'list', ok('{}')],
     ['no digest', 'remoteDigest', ok('{"Descriptor":null}')],
     ['no id', 'create', ok('{"Id":""}')],
     ['a page for a pull', 'pull', ok('<html>\n<p>welcome')],
@@ -274,7 +275,8 @@ describe('an answer that is too long', () => {
   it('is not read to its end where it refuses a pull', async () => {
     const page = Buffer.from(`HTTP/1.1 503 Busy\r\n\r\nbusy\n${megabytes(8)}`);
     const { fault } = await settle(questions.pull as Question, long, answering({ bytes: page, end: 'hang' }));
-    expect(fault).toMatchObject({ kind: 'refused', status: 503, message: 'busy' });
+    const message = 'what stands before the engine refuses POST /images/create (503 busy)';
+    expect(fault).toMatchObject({ kind: 'refused', status: 503, isForeign: true, message });
   });
 });
 

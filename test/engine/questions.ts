@@ -27,6 +27,8 @@ const ended = (engine: EngineDouble) => {
   container.exit(0);
 };
 const published = (engine: EngineDouble) => void engine.images.publish(image);
+const workerLabels = { 'com.docker.compose.project': 'svc', 'com.docker.compose.service': 'worker' };
+const workers = { label: Object.entries(workerLabels).map(([key, value]) => `${key}=${value}`) };
 const inspected = /^GET .*\/containers\/[^/]*\/json/;
 const logged = async (client: EngineSocket, told: unknown[]) => {
   for await (const line of client.logs('svc-updater', never)) told.push(line);
@@ -42,22 +44,22 @@ export const questions: Readonly<Record<string, Question>> = {
     gives: expect.objectContaining({ name: 'svc-updater', status: 'running', labels: spec.Labels }),
   },
   'inspect of none': { match: inspected, ask: (e) => e.inspect('svc-updater'), gives: null },
-  hasService: {
+  list: {
     match: /^GET .*\/containers\/json/,
     prepare: (engine) =>
       ['a', 'b'].map((name) =>
         engine.create({
           ...{ name: `x-${name}`, Image: image },
-          Labels: { 'com.docker.compose.project': 'svc', 'com.docker.compose.service': 'worker' },
+          Labels: workerLabels,
         }),
       ),
-    ask: (e) => e.hasService('svc', 'worker'),
-    gives: true,
+    ask: (e) => e.list(workers),
+    gives: [{}, {}].map(() => expect.objectContaining({ labels: workerLabels, networkMode: 'svc_default' })),
   },
-  'hasService of none': {
+  'list of none': {
     match: /^GET .*\/containers\/json/,
-    ask: (e) => e.hasService('svc', 'worker'),
-    gives: false,
+    ask: (e) => e.list(workers),
+    gives: [],
   },
   image: {
     match: /^GET .*\/images\//,

@@ -20,7 +20,7 @@ function serverOf(api: Api | null, version = 'v1.4.2') {
   updates = createInstanceUpdates({
     ...plainOptions,
     version,
-    socketPath: '/nowhere/docker.sock',
+    engine: 'unix:///nowhere/docker.sock',
     feed: api && { url: forge.address(api) },
     authorize: () => 'admin',
     store: memoryStore(),

@@ -7,10 +7,10 @@ import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../compose/
 import { Engine } from '../../engine/cli/engine.ts';
 import { replaceFiles } from '../../files/replace-files.ts';
 import type { TextFile } from '../../files/text-file.ts';
+import { composeCommand } from '../../progress/compose-command.ts';
 import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { difference } from '../log/difference.ts';
-import { composeCommand } from '../log/ending-facts.ts';
 import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
 import { isHalfDone, pendingJournal, pendingSentence } from '../state/journal.ts';

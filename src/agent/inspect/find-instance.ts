@@ -1,7 +1,8 @@
-import { engineFacts, inspectContainers } from '../../engine/api/query.ts';
+import { inspectOwn } from '../../engine/api/own.ts';
+import { engineFacts } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
-import { ownContainer } from '../../engine/own-container.ts';
+import { ownTraces } from '../../engine/own-container.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { startEarly } from '../process/start-early.ts';
@@ -51,8 +52,9 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
 
 /** The engine's view of the container this process runs in. @throws UpdateError own-container */
 async function findOwnContainer(engine: Engine): Promise<Container> {
-  const { id, name } = await ownContainer();
-  const [own] = await inspectContainers(engine, [name]);
+  const traces = await ownTraces();
+  const { id } = traces;
+  const own = await inspectOwn(engine, traces);
   if (own) return own;
   throw new UpdateError(
     'own-container',

@@ -13,6 +13,7 @@ import { startEarly } from '../process/start-early.ts';
 import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
 import { askUp } from './ask-up.ts';
+import { workersOf } from './choose-workers.ts';
 import { envFilesAbove, withEnvAbove } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
@@ -44,25 +45,25 @@ export async function inspectInstallation(
   const project = above.length > 0 ? { ...labelled, envFiles: above } : labelled;
   for (const path of above)
     log.info(`${path} belongs to the instance: COMPOSE_FILE in ${above.at(-1)} names its files`);
-  const factsOf = (name: string) => serviceFacts(name, containers, wasInterrupted);
-  const app = factsOf(options.app);
-  const asked = options.workers.map(factsOf);
-  const workers = asked.filter((worker) => worker.containers.length > 0);
-  const moved = [app, ...workers];
-  const followers = findFollowers(containers, moved).map(factsOf);
+  const choose = (workers: readonly string[]) =>
+    chooseServices(containers, { app: options.app, workers }, wasInterrupted);
+  const guessed = choose(options.workers);
   await givePaths(project, paths, log);
   const seen = new Compose(engine, project);
-  const replaced = [...moved, ...followers];
-  const early = startEarly(askUp(engine, project, replaced));
+  const early = startEarly(askUp(engine, project, guessed.replaced));
   const about = { containers, services: [options.app, ...options.workers] };
   const explain = (error: unknown): never => {
     throw explained(error, project, paths);
   };
   const { files, model } = await viewProject(seen, paths, about, log).catch(explain);
+  const named = workersOf(model, options);
+  const isAsGuessed = named.join() === options.workers.join();
+  const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
   const profiles = profilesOf(files, model, containers);
   const compose = profiles.length > 0 ? new Compose(engine, { ...project, profiles }) : seen;
-  // Without its profiles the early answer is of another project, or a rejection.
-  const asking = profiles.length > 0 ? startEarly(askUp(engine, compose.project, replaced)) : early;
+  // Without its profiles the early answer is of another project, or a rejection; or it is of other services.
+  const isToAskAnew = profiles.length > 0 || !isAsGuessed;
+  const asking = isToAskAnew ? startEarly(askUp(engine, compose.project, replaced)) : early;
 
   for (const { name } of asked.filter((worker) => worker.containers.length === 0)) {
     if (name in model.services) log.info(`${name} has no container: it is left that way`);
@@ -96,7 +97,7 @@ export async function inspectInstallation(
     workers: workers.map(pinned),
     followers,
     // The newest of all: nothing may go below it.
-    runningVersion: runningVersions(moved.flatMap((facts) => facts.containers)).at(-1) ?? null,
+    runningVersion: runningVersions([app, ...workers].flatMap((facts) => facts.containers)).at(-1) ?? null,
     sent,
   };
 }
@@ -145,6 +146,31 @@ function readProject(app: Container, place: ProjectPlace): ComposeProject {
     );
   }
   return { name: place.name, directory: place.directory, files, envFiles: list(composeLabels.envFiles) };
+}
+
+/** The services of a run, with what the engine has of them. */
+interface ChosenServices {
+  app: ServiceFacts;
+  /** Those that were named, and of them those that have containers. */
+  asked: readonly ServiceFacts[];
+  workers: readonly ServiceFacts[];
+  /** In a namespace of one of those. */
+  followers: readonly ServiceFacts[];
+  /** All whose containers are replaced. */
+  replaced: readonly ServiceFacts[];
+}
+
+function chooseServices(
+  containers: readonly Container[],
+  names: { app: string; workers: readonly string[] },
+  wasInterrupted: WasInterrupted,
+): ChosenServices {
+  const factsOf = (name: string) => serviceFacts(name, containers, wasInterrupted);
+  const app = factsOf(names.app);
+  const asked = names.workers.map(factsOf);
+  const workers = asked.filter((worker) => worker.containers.length > 0);
+  const followers = findFollowers(containers, [app, ...workers]).map(factsOf);
+  return { app, asked, workers, followers, replaced: [app, ...workers, ...followers] };
 }
 
 function serviceFacts(name: string, all: readonly Container[], wasInterrupted: WasInterrupted): ServiceFacts {

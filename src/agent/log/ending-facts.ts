@@ -1,6 +1,6 @@
-import { basename, relative } from 'node:path';
+import { basename } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
-import { shellWord } from '../../progress/advice.ts';
+import { composeCommand, fileFlags } from '../../progress/compose-command.ts';
 import { and } from './words.ts';
 
 /** What is known of the instance by the time a run ends, for its last line. */
@@ -46,10 +46,6 @@ export const nothingKnown: EndingFacts = {
   touched: false,
 };
 
-/** What to type in the compose directory for compose to see the project as it was started. */
-export const composeCommand = (project: ComposeProject): string =>
-  ['docker compose', ...(project.name === '' ? [] : [`-p ${project.name}`]), ...fileFlags(project)].join(' ');
-
 const bareCommand = /\bdocker compose (?=(?:config|down|logs|ps|pull|up)\b)/g;
 
 /**
@@ -67,18 +63,3 @@ const defaultName = (directory: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9_-]/g, '')
     .replace(/^[_-]+/, '');
-
-/** Compose finds one file of a usual name and its override by itself, and no others. */
-function fileFlags({ directory, files, envFiles, profiles = [] }: ComposeProject): string[] {
-  const names = files.map((file) => relative(directory, file));
-  const [main = '', override = 'compose.override.yaml', ...more] = names;
-  const isFound =
-    more.length === 0 &&
-    /^(docker-)?compose\.ya?ml$/.test(main) &&
-    /^(docker-)?compose\.override\.ya?ml$/.test(override);
-  return [
-    ...(isFound ? [] : names.flatMap((name) => ['-f', shellWord(name)])),
-    ...envFiles.flatMap((file) => ['--env-file', shellWord(relative(directory, file))]),
-    ...profiles.flatMap((profile) => ['--profile', shellWord(profile)]),
-  ];
-}

@@ -1,8 +1,9 @@
+import { composeCommand } from '../../progress/compose-command.ts';
 import { formatEnd, parseEnd } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { composeCommand, type EndingFacts, savedMeanwhile, withOwnCommands } from './ending-facts.ts';
+import { type EndingFacts, savedMeanwhile, withOwnCommands } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 
 /** How a run ended, or is about to. */

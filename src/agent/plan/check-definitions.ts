@@ -1,8 +1,8 @@
 import { listNetworks, listVolumes } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import { composeCommand } from '../log/ending-facts.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
 import { findEdited, type UsedDefinition, usedDefinitions } from './edited-definitions.ts';

@@ -1,9 +1,9 @@
 import { parseReference } from '../../compose/reference.ts';
 import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import { composeCommand } from '../log/ending-facts.ts';
 import { and } from '../log/words.ts';
 import type { Expected } from '../proof/prove.ts';
 import type { Move } from './plan-update.ts';

@@ -4,9 +4,9 @@ import { fileOf } from '../../compose/project-files.ts';
 import { inspectImages } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
+import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
-import { composeCommand } from '../log/ending-facts.ts';
 import { type ReleaseFile, readReleaseFiles } from './release-files.ts';
 
 /** A file that the release ships, and that overwrites the one of the install. */

@@ -46,6 +46,9 @@ export class UsageError extends Error {
   }
 }
 
+/** Where neither the operator nor a label names one. */
+export const defaultWorkers: readonly string[] = ['worker'];
+
 const updateFlags: Record<string, FlagKind> = {
   target: 'text',
   project: 'text',
@@ -119,7 +122,7 @@ export function parseOptions(
   const log = (read.matching('log', /^(line|json)$/, 'line or json') ?? 'line') as LogFormat;
   const named = read.services();
   // The first is the app, the others are workers.
-  const [app = 'app', ...workers] = named ?? ['app', 'worker'];
+  const [app = 'app', ...workers] = named ?? ['app', ...defaultWorkers];
   const options: Options =
     command === 'bump'
       ? {

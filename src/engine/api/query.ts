@@ -17,6 +17,8 @@ export interface ListedContainer {
   /** 64 hex digits. */
   id: string;
   labels: Readonly<Record<string, string>>;
+  /** `container:<id>` in another's network. */
+  networkMode: string;
 }
 
 /** A network or a volume, and the hash of the definition that compose made it from. */
@@ -52,8 +54,13 @@ export async function listContainers(
   const list = (await get(engine, `/containers/json?${query}`, [])) as {
     Id: string;
     Labels?: Record<string, string> | null;
+    HostConfig?: { NetworkMode?: string };
   }[];
-  return list.map(({ Id, Labels }) => ({ id: Id, labels: Labels ?? {} }));
+  return list.map(({ Id, Labels, HostConfig }) => ({
+    id: Id,
+    labels: Labels ?? {},
+    networkMode: HostConfig?.NetworkMode ?? '',
+  }));
 }
 
 /** Networks by name; two may have the same one. @throws UpdateError engine-away */

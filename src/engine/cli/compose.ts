@@ -26,6 +26,7 @@ export interface ModelService {
   build?: unknown;
   pull_policy?: string;
   profiles?: string[] | null;
+  labels?: Record<string, string> | null;
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
   depends_on?: Record<string, { condition?: string; restart?: boolean }> | null;

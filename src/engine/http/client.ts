@@ -1,5 +1,5 @@
 import { apiVersion, inVersion } from './api-version.ts';
-import { EngineFault, refusal } from './fault.ts';
+import { EngineFault, refusalFault } from './fault.ts';
 import { objectOf } from './lines.ts';
 import { ask, type EngineQuestion, type EngineStream, inTime, nameOf, openStream } from './request.ts';
 import type { EngineTarget } from './target.ts';
@@ -35,7 +35,7 @@ export class EngineClient {
     return this.#versioned(question, async (asked) => {
       const answer = await ask(this.#target, asked, { limit });
       if (answer.status < 300) return answer.body;
-      throw new EngineFault('refused', refusal(answer), { status: answer.status });
+      throw refusalFault(nameOf(question), answer);
     });
   }
 
@@ -46,7 +46,7 @@ export class EngineClient {
       const { status } = stream;
       if (status < 300) return stream;
       const body = await inTime(beginningOf(stream), asked.deadlineMs, asked).finally(() => stream.close());
-      throw new EngineFault('refused', refusal({ status, body }), { status });
+      throw refusalFault(nameOf(question), { status, body });
     });
   }
 

@@ -10,15 +10,52 @@ export class EngineFault extends Error {
   readonly kind: FaultKind;
   /** HTTP status of a refusal; null where there was no answer, or no whole one. */
   readonly status: number | null;
+  /** What answered is no engine: a proxy before it, or another server in its place. */
+  readonly isForeign: boolean;
 
   constructor(
     kind: FaultKind,
     message: string,
-    { status = null, cause }: { status?: number | null; cause?: unknown } = {},
+    { status = null, isForeign = false, cause }: FaultDetails = {},
   ) {
     super(message, { cause });
     this.kind = kind;
     this.status = status;
+    this.isForeign = isForeign;
+  }
+}
+
+interface FaultDetails {
+  status?: number | null;
+  isForeign?: boolean;
+  cause?: unknown;
+}
+
+/** What an engine says in JSON, or not at all. */
+const statusesOfDenial = [401, 403, 405, 407];
+
+/** An answer that is a refusal, as a fault: the engine's, or of what stands before it. @param call `GET /version` */
+export function refusalFault(call: string, answer: { status: number; body: Buffer }): EngineFault {
+  const { status } = answer;
+  const said = refusal(answer);
+  const isForeign =
+    !isEnginesOwn(answer.body) && (answer.body.length > 0 || statusesOfDenial.includes(status));
+  if (!isForeign) return new EngineFault('refused', said, { status });
+  const words = said
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  const told = words.includes(String(status)) ? words : `${status} ${words}`.trim();
+  const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
+  const message = `what stands before the engine refuses ${place} (${told})`;
+  return new EngineFault('refused', message, { status, isForeign });
+}
+
+function isEnginesOwn(body: Buffer): boolean {
+  try {
+    return typeof JSON.parse(body.toString()).message === 'string';
+  } catch {
+    return false;
   }
 }
 

@@ -36,5 +36,6 @@ export function objectOf(text: string): Record<string, unknown> {
   } catch {
     // What it is instead is said below.
   }
-  throw new EngineFault('away', `this is no answer of an engine: ${text.slice(0, 100).trim()}`);
+  const message = `this is no answer of an engine: ${text.slice(0, 100).trim()}`;
+  throw new EngineFault('away', message, { isForeign: true });
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
+import { engineTarget } from '../../engine/http/target.ts';
 import type { FeedOptions, LogEntry } from '../../feed/feed-options.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
@@ -95,10 +96,17 @@ export interface InstanceOptions {
   idleTimeout?: number;
   /** The servers elsewhere that an update does not reach. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
-  /** Services that are updated beside the server's own. Default `worker`, where there is one. */
+  /** Services that are updated beside the app. Default those labelled `svc.role: worker`, else `worker` where there is one. */
   workers?: readonly string[];
-  /** The engine's socket as it is mounted in the server's container. Default `/var/run/docker.sock`. */
-  socketPath?: string;
+  /** The app's service, where the library lives in another one. Default the server's own. */
+  app?: string;
+  /**
+   * Where the engine answers: a socket that is mounted in the server's container, or a proxy before one
+   * (`tcp://socket-proxy:2375`). Default `unix:///var/run/docker.sock`.
+   */
+  engine?: string;
+  /** The engine's socket on the machine, for the updater. Default the one that is mounted; with `tcp://` it has to be said. */
+  updaterSocket?: string;
   /** A config.json with logins of registries, as it is mounted in the server's container. */
   registryCredentials?: string;
   /** Further directories of the host that compose reads files from, beside those that the labels name. */
@@ -114,12 +122,19 @@ export interface InstanceOptions {
   log?(entry: LogEntry): void;
 }
 
-export type Settings = Required<
-  Omit<
-    InstanceOptions,
-    'registryCredentials' | 'workers' | 'beforeUpdate' | 'preparation' | 'preparationTimeout' | 'idleTimeout'
-  >
-> & {
+type WithoutDefault =
+  | 'app'
+  | 'beforeUpdate'
+  | 'idleTimeout'
+  | 'preparation'
+  | 'preparationTimeout'
+  | 'registryCredentials'
+  | 'updaterSocket'
+  | 'workers';
+export type Settings = Required<Omit<InstanceOptions, WithoutDefault>> & {
+  /** Null for the server's own service. */
+  app: string | null;
+  updaterSocket: string | null;
   beforeUpdate: InstanceOptions['beforeUpdate'] | null;
   preparation: string | null;
   /** Milliseconds. */
@@ -135,6 +150,15 @@ const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
 const callable = z.custom<never>((value) => typeof value === 'function', 'must be a function');
 const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
 const service = text(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
+
+function isEngineAddress(text: string): boolean {
+  try {
+    const { options } = engineTarget(text);
+    return options.socketPath === undefined || /^\/.*[^/]$/.test(options.socketPath);
+  } catch {
+    return false;
+  }
+}
 
 const shape = z.strictObject({
   version: z.string().check(z.minLength(1)),
@@ -159,7 +183,9 @@ const shape = z.strictObject({
   idleTimeout: z.optional(seconds),
   buildServers: z.optional(callable),
   workers: z.optional(z.array(service)),
-  socketPath: z.optional(absolute),
+  app: z.optional(service),
+  engine: z.optional(z.string().check(z.refine(isEngineAddress, 'must be unix:///PATH or tcp://HOST:PORT'))),
+  updaterSocket: z.optional(absolute),
   registryCredentials: z.optional(absolute),
   directories: z.optional(z.array(absolute)),
   path: z.optional(
@@ -193,7 +219,9 @@ export function readOptions(options: InstanceOptions): Settings {
     updaterEnvironment: options.updaterEnvironment ?? {},
     containerName: options.containerName ?? 'svc-updater',
     workers: options.workers ?? null,
-    socketPath: options.socketPath ?? '/var/run/docker.sock',
+    app: options.app ?? null,
+    engine: options.engine ?? 'unix:///var/run/docker.sock',
+    updaterSocket: options.updaterSocket ?? null,
     registryCredentials: options.registryCredentials ?? null,
     directories: options.directories ?? [],
     path: options.path ?? '/api/v1/instance/update',

@@ -1,5 +1,5 @@
 import type { JobInTheWay, Reason } from '../../wire/status.ts';
-import type { HomeNotFound } from '../place/home.ts';
+import type { HomeNotFound } from '../place/home-not-found.ts';
 import { jobsReason } from './find-jobs.ts';
 
 /** What stands in the way of an update, as far as it does. */

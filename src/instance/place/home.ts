@@ -1,13 +1,10 @@
-import { existsSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
-import { EngineFault } from '../../engine/http/fault.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import { ownContainer } from '../../engine/own-container.ts';
-import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
+import type { ContainerDetails } from '../../engine/socket.ts';
 import { HostPaths, isWithin } from '../../files/host-paths.ts';
-import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
+import { HomeNotFound } from './home-not-found.ts';
+import { manualCommands } from './manual-commands.ts';
 
 /** Where the server lives: its compose project, and the host's paths of what an updater needs. */
 export interface Home {
@@ -16,7 +13,7 @@ export interface Home {
   project: string;
   /** The compose directory on the host, as compose was started with it. */
   directory: string;
-  /** The server's own service: the app. */
+  /** The server's own service: the app, where no option names another. */
   service: string;
   /** The engine's socket on the host. */
   socket: string;
@@ -29,50 +26,11 @@ export interface Home {
   imageId: string;
   /** ISO 8601. */
   startedAt: string;
+  /** The commands that update the instance by hand. */
+  manual: readonly string[];
 }
 
-/** There is no home, or none that can be seen. */
-export class HomeNotFound extends Error {
-  override readonly name = 'Homeless';
-  readonly code: 'not-compose' | 'no-engine';
-  /** It may be another answer in a moment. */
-  readonly mayPass: boolean;
-
-  constructor(
-    code: HomeNotFound['code'],
-    message: string,
-    { mayPass = false, cause }: { mayPass?: boolean; cause?: unknown } = {},
-  ) {
-    super(message, { cause });
-    this.code = code;
-    this.mayPass = mayPass;
-  }
-
-  get reason(): Reason {
-    return { code: this.code, message: this.message };
-  }
-}
-
-const noCompose = 'the server does not run as a compose service';
-
-/** @throws Homeless */
-export async function findHome(engine: EngineSocket, settings: Settings): Promise<Home> {
-  const { id, name } = await ownContainer();
-  if (!existsSync(engine.path)) {
-    throw id !== null || existsSync('/.dockerenv')
-      ? new HomeNotFound('no-engine', `the engine's socket is not mounted at ${engine.path}`)
-      : new HomeNotFound('not-compose', noCompose);
-  }
-  const own = await engine.inspect(name).catch((error) => {
-    throw unreachable(engine, error);
-  });
-  if (own === null) {
-    throw id === null
-      ? new HomeNotFound('not-compose', noCompose)
-      : new HomeNotFound('no-engine', `the engine at ${engine.path} is not the one that runs the server`);
-  }
-  return readHome(own, settings, await realpath(engine.path).catch(() => engine.path));
-}
+export const noCompose = 'the server does not run as a compose service';
 
 /** What the server's own container tells. @throws Homeless */
 export function readHome(own: ContainerDetails, settings: Settings, realSocket: string): Home {
@@ -82,11 +40,8 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
     composeLabels.service,
   ].map((label) => own.labels[label] ?? '');
   if (!project || !directory || !service) throw new HomeNotFound('not-compose', noCompose);
-  const paths = new HostPaths(own.mounts);
-  const socket = paths.toHost(settings.socketPath) ?? paths.toHost(realSocket);
-  if (socket === null) {
-    throw new HomeNotFound('no-engine', `${settings.socketPath} is not mounted from the host`);
-  }
+  const manual = manualCommands(own);
+  const paths = new HostPaths(own.hostMounts);
   const listed = [composeLabels.files, composeLabels.envFiles].flatMap((label) =>
     (own.labels[label] ?? '').split(',').filter(isAbsolute).map(dirname),
   );
@@ -96,30 +51,35 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
     project,
     directory,
     service,
-    socket,
+    socket: socketOnHost(paths, settings, realSocket, manual),
     directories: outermost([directory, ...listed, ...settings.directories]),
     credentials: registryCredentials === null ? null : paths.toHost(registryCredentials),
     imageReference: own.imageReference,
     imageId: own.imageId,
     startedAt: own.startedAt,
+    manual,
   };
+}
+
+/** Where an updater finds the engine: it has no network, so a proxy is of no use to it. */
+function socketOnHost(
+  paths: HostPaths,
+  { engine, updaterSocket }: Settings,
+  realSocket: string,
+  manual: readonly string[],
+): string {
+  if (updaterSocket !== null) return updaterSocket;
+  if (!engine.startsWith('unix://')) {
+    const message = `the option updaterSocket is not set: with the engine at ${engine}, the updater needs the path of the engine's socket on its machine`;
+    throw new HomeNotFound('no-engine', message, { manual });
+  }
+  const path = engine.slice('unix://'.length);
+  const socket = paths.toHost(path) ?? paths.toHost(realSocket);
+  if (socket !== null) return socket;
+  throw new HomeNotFound('no-engine', `${path} is not mounted from the host`, { manual });
 }
 
 function outermost(directories: readonly string[]): string[] {
   const unique = [...new Set(directories)];
   return unique.filter((one) => !unique.some((other) => other !== one && isWithin(one, other)));
-}
-
-/** What it means that the engine does not answer. */
-export function unreachable(engine: EngineSocket, error: unknown): HomeNotFound {
-  const code = error instanceof EngineFault ? (error.cause as NodeJS.ErrnoException | null)?.code : undefined;
-  if (code === 'EACCES' || code === 'EPERM') {
-    return new HomeNotFound('no-engine', `the server may not use the engine's socket ${engine.path}`, {
-      cause: error,
-    });
-  }
-  return new HomeNotFound('no-engine', `no engine answers at ${engine.path}`, {
-    mayPass: true,
-    cause: error,
-  });
 }

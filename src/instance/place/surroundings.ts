@@ -1,6 +1,8 @@
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
-import { findHome, type Home, HomeNotFound, unreachable } from './home.ts';
+import { findHome } from './find-home.ts';
+import type { Home } from './home.ts';
+import { HomeNotFound, unreachable } from './home-not-found.ts';
 import { isAbout } from './updater-container.ts';
 
 /** What the engine tells. */
@@ -11,16 +13,12 @@ export interface Surroundings {
   updater: { container: ContainerDetails; isOurs: boolean } | null;
 }
 
-const freshMs = 1_000;
-const staleMs = 10_000;
-
 /** Looks at the surroundings: a question or two to the engine. */
 export class SurroundingsCache {
   readonly #engine: EngineSocket;
   readonly #settings: Settings;
+  #finding: Promise<Home> | null = null;
   #home: Home | null = null;
-  #last: { at: number; seen: Surroundings } | null = null;
-  #looking: Promise<Surroundings> | null = null;
 
   constructor(engine: EngineSocket, settings: Settings) {
     this.#engine = engine;
@@ -32,33 +30,21 @@ export class SurroundingsCache {
     return this.#home;
   }
 
-  /** A server stays where it is: found once, it is not looked for again. @throws HomeNotFound */
-  async findHome(): Promise<Home> {
-    this.#home ??= await findHome(this.#engine, this.#settings);
-    return this.#home;
-  }
-
-  /** Looks now, and sees nothing from before. */
-  async look(): Promise<Surroundings> {
-    const seen = await this.#place();
-    this.#last = { at: performance.now(), seen };
-    return seen;
-  }
-
   /**
-   * What was seen last, where that is younger than a second. Older, it is looked at again; up to ten seconds nobody
-   * waits for that.
+   * A server stays where it is: found once, or known to have no place, it is not looked for again.
+   * @throws HomeNotFound
    */
-  async recent(): Promise<Surroundings> {
-    const age = this.#last === null ? Number.POSITIVE_INFINITY : performance.now() - this.#last.at;
-    if (this.#last !== null && age < freshMs) return this.#last.seen;
-    this.#looking ??= this.look().finally(() => {
-      this.#looking = null;
-    });
-    return this.#last === null || age > staleMs ? this.#looking : this.#last.seen;
+  findHome(): Promise<Home> {
+    this.#finding ??= this.#find();
+    return this.#finding;
   }
 
-  async #place(): Promise<Surroundings> {
+  /** A directory may have come or gone. */
+  forgetHome(): void {
+    this.#finding = null;
+  }
+
+  async look(): Promise<Surroundings> {
     try {
       const home = await this.findHome();
       const container = await this.#engine.inspect(this.#settings.containerName).catch((error) => {
@@ -68,6 +54,18 @@ export class SurroundingsCache {
       return { home, homeless: null, updater };
     } catch (error) {
       if (error instanceof HomeNotFound) return { home: null, homeless: error, updater: null };
+      throw error;
+    }
+  }
+
+  async #find(): Promise<Home> {
+    try {
+      this.#home = await findHome(this.#engine, this.#settings);
+      return this.#home;
+    } catch (error) {
+      // An engine may come, and a proxy may be told to let more through.
+      const isLasting = error instanceof HomeNotFound && error.code !== 'no-engine';
+      if (!isLasting) this.#finding = null;
       throw error;
     }
   }

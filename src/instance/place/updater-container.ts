@@ -1,5 +1,5 @@
 import { isUp } from '../../engine/container.ts';
-import type { ContainerDetails, ContainerSpec } from '../../engine/socket.ts';
+import type { ContainerDetails, ContainerSpec, MountSpec } from '../../engine/socket.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import type { RunOrigin } from '../contract/run-origin.ts';
 import type { Home } from './home.ts';
@@ -39,12 +39,6 @@ export function updaterContainer(
   home: Home,
   { name, image, target, services, environment, origin }: UpdaterOrder,
 ): ContainerSpec {
-  const bind = (source: string, target = source, readOnly = false) => ({
-    Type: 'bind' as const,
-    Source: source,
-    Target: target,
-    ReadOnly: readOnly,
-  });
   return {
     name,
     Image: image,
@@ -66,12 +60,7 @@ export function updaterContainer(
       [labels.startedAt]: origin.startedAt,
     },
     HostConfig: {
-      // Mounts and not binds: a bind would create a directory that is not there.
-      Mounts: [
-        bind(home.socket),
-        ...home.directories.map((directory) => bind(directory)),
-        ...(home.credentials === null ? [] : [bind(home.credentials, '/root/.docker/config.json', true)]),
-      ],
+      Mounts: updaterMounts(home),
       NetworkMode: 'none',
       CapDrop: ['ALL'],
       CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
@@ -83,6 +72,23 @@ export function updaterContainer(
       LogConfig: { Type: 'json-file', Config: {} },
     },
   };
+}
+
+type Mounted = Pick<Home, 'socket' | 'directories' | 'credentials'>;
+
+/** What the updater gets of the machine. Mounts and not binds: a bind would create a directory that is not there. */
+export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
+  const bind = (source: string, target = source, readOnly = false): MountSpec => ({
+    Type: 'bind',
+    Source: source,
+    Target: target,
+    ReadOnly: readOnly,
+  });
+  return [
+    bind(socket),
+    ...directories.map((directory) => bind(directory)),
+    ...(credentials === null ? [] : [bind(credentials, '/root/.docker/config.json', true)]),
+  ];
 }
 
 /** Whether it is, or was, about this instance; one that was started by hand tells by what it has mounted. */

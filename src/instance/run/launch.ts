@@ -6,6 +6,7 @@ import type { ContainerDetails, ContainerSpec, EngineSocket } from '../../engine
 import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
+import { chooseServices } from '../place/services.ts';
 import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
@@ -132,6 +133,8 @@ async function obtainImage(
     await engine.pull(wanted, login, onProgress, limit);
   } catch (error) {
     signal.throwIfAborted();
+    // A refusal of a proxy before the engine is none of the registry's.
+    if (error instanceof EngineFault && error.isForeign) throw error;
     const failure = classifyPullFailure(
       error instanceof EngineFault
         ? error.message
@@ -149,17 +152,6 @@ async function obtainImage(
       error,
     });
   }
-}
-
-/** Null where the updater's own default is right: `app`, and `worker` where there is one. */
-async function chooseServices(
-  engine: EngineSocket,
-  { project, service }: Home,
-  { workers }: Settings,
-): Promise<string[] | null> {
-  if (workers !== null) return [service, ...workers];
-  if (service === 'app') return null;
-  return (await engine.hasService(project, 'worker')) ? [service, 'worker'] : [service];
 }
 
 /** Another instance's updater is never removed: its name is given to ours, and it keeps its log under another. */

@@ -1,6 +1,6 @@
 import { isUp } from '../../engine/container.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
-import { unreachable } from '../place/home.ts';
+import { unreachable } from '../place/home-not-found.ts';
 import type { Surroundings } from '../place/surroundings.ts';
 import { originOf } from '../place/updater-container.ts';
 import type { Ledger } from '../store/ledger.ts';

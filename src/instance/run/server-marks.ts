@@ -1,6 +1,6 @@
 import { isUp } from '../../engine/container.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
-import { unreachable } from '../place/home.ts';
+import { unreachable } from '../place/home-not-found.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
 import type { Ledger } from '../store/ledger.ts';
 import type { ServerMark } from '../store/open-run.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import type { QueueHold } from '../host/queue-hold.ts';
-import { HomeNotFound } from '../place/home.ts';
+import { HomeNotFound } from '../place/home-not-found.ts';
 import type { RunKeeper } from './run-keeper.ts';
 
 interface WatchTools {

@@ -60,6 +60,8 @@ interface Case {
   /** Beside a `compose.yaml` with the services that are asked for. */
   files?: Record<string, string>;
   argv?: string[];
+  /** Labels in compose's model of the project. */
+  labels?: Record<string, Record<string, string>>;
   wasInterrupted?: WasInterrupted;
   outside?: boolean;
 }
@@ -69,13 +71,16 @@ async function inspect({
   containers = { 'app-1': {}, 'worker-1': {} },
   files = {},
   argv = [],
+  labels = {},
   wasInterrupted = () => false,
   outside = false,
 }: Case = {}): Promise<{ found: Installation; lines: string[] }> {
   const images = { app: 'svc:v1.0.0', worker: 'svc:v1.0.0', db: 'postgres:17' };
   const texts = { 'compose.yaml': composeText(images), ...files };
   for (const [name, text] of Object.entries(texts)) await writeFile(join(root, 'svc', name), text);
-  const services = Object.fromEntries(Object.entries(images).map(([name, image]) => [name, { image }]));
+  const services = Object.fromEntries(
+    Object.entries(images).map(([name, image]) => [name, { image, labels: labels[name] }]),
+  );
   // Stands in for compose: it gives its model of the project, whatever it is asked.
   await writeFile(join(root, 'docker'), `#!/bin/sh\necho '${JSON.stringify({ name: 'svc', services })}'\n`);
   await chmod(join(root, 'docker'), 0o755);
@@ -223,6 +228,16 @@ describe('inspectInstallation: services', () => {
     const { found, lines } = await inspect({ containers: { 'app-1': {}, 'db-1': {} }, argv });
     expect(names(found.workers)).toEqual(workers);
     expect(lines).toEqual(expected);
+  });
+
+  it.each<[string, Record<string, string>, string[], string[]]>([
+    ['that its files call so', { 'svc.role': 'worker' }, [], ['db']],
+    ['that is called so, where they say otherwise', { 'svc.role': 'database' }, [], ['worker']],
+    ['that is named', { 'svc.role': 'worker' }, ['--service', 'app', '--service', 'worker'], ['worker']],
+  ])('has the worker %s', async (_, label, argv, workers) => {
+    const containers = { 'app-1': {}, 'worker-1': {}, 'db-1': {} };
+    const { found } = await inspect({ containers, labels: { db: label }, argv });
+    expect(names(found.workers)).toEqual(workers);
   });
 
   it('takes the names that are given, the app first', async () => {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { composeCommand, withOwnCommands } from '../../../src/agent/log/ending-facts.ts';
+import { withOwnCommands } from '../../../src/agent/log/ending-facts.ts';
+import { composeCommand } from '../../../src/progress/compose-command.ts';
 
 it.each<[string, string[], string[], string]>([
   ['the usual file', ['compose.yaml'], [], ''],

@@ -29,14 +29,14 @@ describe('listContainers', () => {
       asked = new URL(from.url ?? '', 'http://engine');
       to.end(
         JSON.stringify([
-          { Id: 'a1', Labels: { x: 'y' } },
+          { Id: 'a1', Labels: { x: 'y' }, HostConfig: { NetworkMode: 'container:c3' } },
           { Id: 'b2', Labels: null },
         ]),
       );
     });
     expect(await listContainers(engine, { label: ['x=y&z'] })).toEqual([
-      { id: 'a1', labels: { x: 'y' } },
-      { id: 'b2', labels: {} },
+      { id: 'a1', labels: { x: 'y' }, networkMode: 'container:c3' },
+      { id: 'b2', labels: {}, networkMode: '' },
     ]);
     expect(asked.pathname).toBe('/containers/json');
     expect(Object.fromEntries(asked.searchParams)).toEqual({ all: '1', filters: '{"label":["x=y&z"]}' });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findReason } from '../../../src/instance/offer/find-reason.ts';
-import { HomeNotFound } from '../../../src/instance/place/home.ts';
+import { HomeNotFound } from '../../../src/instance/place/home-not-found.ts';
 import type { JobInTheWay } from '../../../src/wire/status.ts';
 
 const free = { homeless: null, storeless: null, updater: null, jobs: [], upToDate: null };

@@ -1,4 +1,4 @@
-import { readContainer } from '../../../src/engine/container.ts';
+import { readDetails } from '../../../src/engine/container-details.ts';
 import type { ContainerDetails } from '../../../src/engine/socket.ts';
 import type { InstanceOptions, Store } from '../../../src/instance/contract/options.ts';
 
@@ -8,13 +8,14 @@ export function details(
   raw: Record<string, any> = {},
   more: Partial<ContainerDetails> = {},
 ): ContainerDetails {
-  return {
-    ...readContainer({ Id: 'c'.repeat(64), Name: '/svc-app-1', ...raw }),
-    createdAt: '2026-11-21T10:00:00.123456789Z',
-    finishedAt: '0001-01-01T00:00:00Z',
-    args: [],
-    ...more,
+  const whole = {
+    Id: 'c'.repeat(64),
+    Name: '/svc-app-1',
+    Created: '2026-11-21T10:00:00.123456789Z',
+    ...raw,
+    State: { FinishedAt: '0001-01-01T00:00:00Z', ...raw.State },
   };
+  return { ...readDetails(whole), ...more };
 }
 
 /** Options of a host that has nothing to say. */

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { EngineFault, refusalFault } from '../../../src/engine/http/fault.ts';
 import { EngineSocket } from '../../../src/engine/socket.ts';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
-import { findHome, HomeNotFound, readHome } from '../../../src/instance/place/home.ts';
+import { findHome } from '../../../src/instance/place/find-home.ts';
+import { readHome } from '../../../src/instance/place/home.ts';
+import { HomeNotFound, unreachable } from '../../../src/instance/place/home-not-found.ts';
 import { details, plainOptions } from './details.ts';
+import { type Reply, startAsked } from './engine.ts';
 
 const compose = (labels: Record<string, string>) =>
   Object.fromEntries(Object.entries(labels).map(([key, value]) => [`com.docker.compose.${key}`, value]));
@@ -42,6 +46,7 @@ describe('the home of a server, by the labels and mounts of its container', () =
       imageReference: 'acme/svc:latest',
       imageId: 'sha256:1234',
       startedAt: '2026-11-21T10:00:01Z',
+      manual: ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
     });
   });
 
@@ -56,6 +61,33 @@ describe('the home of a server, by the labels and mounts of its container', () =
     ['behind a symbolic link', [bind('/srv/run/docker.sock', '/run/docker.sock')], '/srv/run/docker.sock'],
   ])('has the socket of the host, mounted %s', (_, mounts, path) => {
     expect(home({ mounts }).socket).toBe(path);
+  });
+
+  it('has the socket of the host where it is in a volume', () => {
+    const volume = {
+      Type: 'volume',
+      Name: 'engine',
+      Source: '/var/lib/docker/volumes/engine/_data',
+      Destination: '/engine',
+    };
+    const engine = 'unix:///engine/docker.sock';
+    expect(home({ mounts: [volume] }, { engine }).socket).toBe(
+      '/var/lib/docker/volumes/engine/_data/docker.sock',
+    );
+  });
+
+  it('has the socket that an option names, and needs it with a proxy', () => {
+    const engine = 'tcp://socket-proxy:2375';
+    const updaterSocket = '/run/user/1000/docker.sock';
+    expect(home({ mounts: [] }, { engine, updaterSocket }).socket).toBe(updaterSocket);
+    expect(home({}, { updaterSocket }).socket).toBe(updaterSocket);
+    expect(() => home({}, { engine })).toThrow(
+      expect.objectContaining({
+        code: 'no-engine',
+        message: expect.stringMatching(/^the option updaterSocket is not set: with the engine at tcp:/),
+        manual: expect.arrayContaining(['cd /opt/svc']),
+      }),
+    );
   });
 
   it('has the directories of files that lie elsewhere, none within another', () => {
@@ -90,12 +122,106 @@ describe('the home of a server, by the labels and mounts of its container', () =
 
 describe('a server that is in no container', () => {
   it('is no compose service where there is no engine', async () => {
-    const socketPath = '/nonexistent/docker.sock';
-    const settings = readOptions({ ...plainOptions, socketPath });
-    const found = await findHome(new EngineSocket(socketPath), settings).catch((error) => error);
+    const engine = 'unix:///nonexistent/docker.sock';
+    const settings = readOptions({ ...plainOptions, engine });
+    const found = await findHome(new EngineSocket(engine), settings).catch((error) => error);
     expect(found).toBeInstanceOf(HomeNotFound);
     // Where the tests run in a container themselves, the socket is what is missing.
     expect(['not-compose', 'no-engine']).toContain(found.reason.code);
     expect(found.mayPass).toBe(false);
+  });
+});
+
+describe('the engine that a server asks', () => {
+  const find = (replies: Record<string, Reply>) =>
+    startAsked((call) => replies[call]).then(({ engine }) =>
+      findHome(engine, readOptions(plainOptions)).catch((error) => error),
+    );
+  const version = (Components: unknown) => ({ 'GET /version': { body: { ApiVersion: '1.41', Components } } });
+
+  it('is not podman', async () => {
+    // As podman 4.3.1 says it.
+    const { reason } = await find(version([{ Name: 'Podman Engine', Version: '4.3.1' }, { Name: 'Conmon' }]));
+    expect(reason).toMatchObject({
+      code: 'no-engine',
+      message: expect.stringMatching(/^podman answers at /),
+    });
+  });
+
+  it.each([[[{ Name: 'Engine' }]], [undefined], [[]]])('is any other: %j', async (components) => {
+    expect((await find(version(components))).message).not.toContain('podman');
+  });
+
+  it('may be behind a proxy that lets nobody ask for its version', async () => {
+    const { reason, mayPass } = await find({
+      'GET /version': { status: 403, body: '<h1>403 Forbidden</h1>' },
+    });
+    // The own container is asked for all the same, and not found.
+    expect(['not-compose', 'no-engine']).toContain(reason.code);
+    expect(reason.message).not.toContain('refuses');
+    expect(mayPass).toBe(false);
+  });
+});
+
+describe('an engine that does not answer as one', () => {
+  const page = (status: number, text: string) =>
+    refusalFault('GET /containers/json', { status, body: Buffer.from(text) });
+  const denied = Object.assign(new Error('connect EACCES'), { code: 'EACCES' });
+  it.each<[string, unknown, string, boolean]>([
+    ['nobody', new EngineFault('away', 'connect ECONNREFUSED'), 'no engine answers at tcp://x:1', true],
+    ['late', new EngineFault('late', 'x'), 'no engine answers at tcp://x:1', true],
+    [
+      'who may not',
+      new EngineFault('away', 'connect EACCES', { cause: denied }),
+      "the server may not use the engine's socket tcp://x:1",
+      false,
+    ],
+    [
+      'a proxy that refuses',
+      page(403, '<html><body><h1>403 Forbidden</h1>\nRequest forbidden.\n</body></html>'),
+      'tcp://x:1 answers, and does not let through what is asked: what stands before the engine refuses GET /containers/json (403 Forbidden)',
+      false,
+    ],
+    [
+      'a proxy that says nothing',
+      page(403, ''),
+      'tcp://x:1 answers, and does not let through what is asked: what stands before the engine refuses GET /containers/json (status 403)',
+      false,
+    ],
+    [
+      'a plugin that refuses',
+      page(403, '{"message":"denied by plugin"}'),
+      'tcp://x:1 answers, and does not let through what is asked: denied by plugin',
+      false,
+    ],
+    [
+      'a proxy without its engine',
+      page(503, '<html><body><h1>503 Service Unavailable</h1></body></html>'),
+      'no engine that can be used answers at tcp://x:1: what stands before the engine refuses GET /containers/json (503 Service Unavailable)',
+      true,
+    ],
+    [
+      'another server',
+      new EngineFault('away', 'this is no answer of an engine: <html>', { isForeign: true }),
+      'no engine that can be used answers at tcp://x:1: this is no answer of an engine: <html>',
+      true,
+    ],
+    [
+      'an engine that fails',
+      page(500, '{"message":"out of order"}'),
+      'no engine that can be used answers at tcp://x:1: out of order',
+      true,
+    ],
+  ])('is told apart: %s', (_, fault, message, mayPass) => {
+    expect(unreachable({ path: 'tcp://x:1' }, fault)).toMatchObject({ code: 'no-engine', message, mayPass });
+  });
+
+  it("names no container's whole id, and is the engine's own where that says nothing", () => {
+    const id = 'a'.repeat(64);
+    expect(
+      refusalFault(`GET /containers/${id}/json`, { status: 403, body: Buffer.alloc(0) }).message,
+    ).toContain('GET /containers/aaaaaaaaaaaa/json');
+    const unchanged = refusalFault('POST /containers/x/start', { status: 304, body: Buffer.alloc(0) });
+    expect(unchanged).toMatchObject({ isForeign: false, message: 'status 304', status: 304 });
   });
 });

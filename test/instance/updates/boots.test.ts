@@ -325,7 +325,7 @@ describe('nobody answers', () => {
   });
 
   it('where the server is in no container: the queue goes on at once', async () => {
-    const one = await rig.server({}, { socketPath: '/nowhere/docker.sock' });
+    const one = await rig.server({}, { engine: 'unix:///nowhere/docker.sock' });
     rig.state.isHeld = true;
     await one.updates.boot();
     expect(rig.state.isHeld).toBe(false);

@@ -85,7 +85,7 @@ export class Rig {
         authorize: host.authorize,
         queue: host.queue,
         store: host.store,
-        socketPath: place.socketPath,
+        engine: `unix://${place.socketPath}`,
         onEnd: host.onEnd,
         log: host.log,
         ...options,

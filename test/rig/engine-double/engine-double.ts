@@ -84,9 +84,10 @@ export class EngineDouble {
     return found;
   }
 
-  /** Whether it is none of a server's. */
+  /** Whether it is none of a server's, nor what a server has tried mounts with. */
   isUpdater(container: ContainerDouble): boolean {
-    return ![...this.#servers.values()].includes(container);
+    const isProbe = container.spec.Labels?.['svc-updater.probe'] !== undefined;
+    return !isProbe && ![...this.#servers.values()].includes(container);
   }
 
   /** Connections that clients have not closed. */

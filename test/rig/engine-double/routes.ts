@@ -85,7 +85,11 @@ function ofContainer(handler: ContainerHandler, before = ''): Handler {
 }
 
 function list({ containers, images }: EngineState, { query }: Asked, reply: Reply): void {
-  const { label = [], name = [] } = JSON.parse(query.get('filters') ?? '{}') as Record<string, string[]>;
+  const {
+    label = [],
+    name = [],
+    status = [],
+  } = JSON.parse(query.get('filters') ?? '{}') as Record<string, string[]>;
   const has = ({ spec, imageId }: ContainerDouble, wanted: string) => {
     const labels: Record<string, string> = { ...images.find(imageId)?.labels, ...spec.Labels };
     const [key = '', ...value] = wanted.split('=');
@@ -94,6 +98,7 @@ function list({ containers, images }: EngineState, { query }: Asked, reply: Repl
   const found = containers
     .filter((each) => ['1', 'true'].includes(query.get('all') ?? '') || each.isUp)
     .filter((each) => label.every((wanted) => has(each, wanted)))
+    .filter((each) => status.length === 0 || status.includes(each.status))
     .filter((each) => name.length === 0 || name.some((part) => each.name.includes(part)));
   // The newest first.
   reply.json(

@@ -7,6 +7,9 @@ export const serverCompose = {
     UPDATER_PULL: `\${UPDATER_PULL:-missing}`,
     FEED_URL: `\${FEED_URL:-}`,
     REGISTRY_CREDENTIALS: `\${REGISTRY_CREDENTIALS:-}`,
+    ENGINE: `\${ENGINE:-}`,
+    UPDATER_SOCKET: `\${UPDATER_SOCKET:-}`,
+    APP_SERVICE: `\${APP_SERVICE:-}`,
     QUEUE_HOLD: `\${QUEUE_HOLD:-}`,
   },
 } as const;

@@ -42,6 +42,9 @@ const options: InstanceOptions = {
   onEnd: (run) => note('ended', { run }),
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };
+if (settings.engine !== null) options.engine = settings.engine;
+if (settings.updaterSocket !== null) options.updaterSocket = settings.updaterSocket;
+if (settings.app !== null) options.app = settings.app;
 if (settings.registryCredentials !== null) options.registryCredentials = settings.registryCredentials;
 
 const updates = createInstanceUpdates(options);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Run, Status } from '../../../src/wire/status.ts';
+import type { ComposeText } from '../compose-text.ts';
 import { askEngine, engineSocket } from '../engine-api.ts';
 import { freePort } from '../free-port.ts';
 import { buildServerBase } from '../image.ts';
@@ -24,6 +25,8 @@ export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
    * writes), REGISTRY_CREDENTIALS, QUEUE_HOLD (`memory`: gone with the process).
    */
   settings?: Record<string, string>;
+  /** What its compose files say besides, or otherwise. */
+  compose?: Partial<ComposeText>;
 }
 
 /** What stands in the log of `/test/holds`. */
@@ -46,7 +49,7 @@ export async function startServerInstance(
 }
 
 function instanceOptions(name: string, options: ServerOptions): InstanceOptions {
-  const { settings, env = '', ...rest } = options;
+  const { settings, env = '', compose, ...rest } = options;
   const values: Record<string, string> = {
     UPDATER_IMAGE: updaterImage,
     // Of the instance's own: other people's updaters on this engine are let alone, and the container goes with it.
@@ -59,7 +62,7 @@ function instanceOptions(name: string, options: ServerOptions): InstanceOptions 
   return {
     ...rest,
     env: lines.join('') + env,
-    text: serverCompose,
+    text: { ...serverCompose, ...compose },
   };
 }
 

@@ -10,6 +10,10 @@ export interface ServerSettings {
   updaterPull: 'always' | 'missing';
   feedUrl: string | null;
   registryCredentials: string | null;
+  engine: string | null;
+  updaterSocket: string | null;
+  /** The app's service, where it is not the server's own. */
+  app: string | null;
   /** Whether the queue's hold outlives the process. */
   keepsHold: boolean;
   /** Made on purpose, as in `entry.sh`. */
@@ -27,6 +31,9 @@ export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
     updaterPull: text('UPDATER_PULL') === 'always' ? 'always' : 'missing',
     feedUrl: text('FEED_URL'),
     registryCredentials: text('REGISTRY_CREDENTIALS'),
+    engine: text('ENGINE'),
+    updaterSocket: text('UPDATER_SOCKET'),
+    app: text('APP_SERVICE'),
     keepsHold: text('QUEUE_HOLD') !== 'memory',
     fault: text('FAULT_APP'),
     readyAfterSeconds: Number(text('READY_AFTER') ?? 0),

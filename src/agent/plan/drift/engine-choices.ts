@@ -1,6 +1,7 @@
+import { inspectOwn } from '../../../engine/api/own.ts';
 import { engineInfo, inspectWhole } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { ownContainer } from '../../../engine/own-container.ts';
+import { ownTraces } from '../../../engine/own-container.ts';
 import { isEmpty, type Json, list, object } from './json.ts';
 import { goneContainer } from './shared-with.ts';
 
@@ -14,8 +15,9 @@ export interface EngineDefaults {
 
 /** @throws UpdateError engine-away */
 export async function engineDefaults(engine: Engine): Promise<EngineDefaults> {
-  const { name } = await ownContainer();
-  const [[own], info] = await Promise.all([inspectWhole(engine, [name]), engineInfo(engine)]);
+  const traces = await ownTraces();
+  const [container, info] = await Promise.all([inspectOwn(engine, traces), engineInfo(engine)]);
+  const [own] = await inspectWhole(engine, [container?.id ?? traces.name]);
   return { own: object(own?.HostConfig), info };
 }
 

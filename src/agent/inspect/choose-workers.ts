@@ -1,0 +1,54 @@
+import { inspectContainers, inspectImages, listContainers } from '../../engine/api/query.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { serviceOf } from '../../engine/container.ts';
+import { composeLabels, roleLabel } from '../../engine/labels.ts';
+import { defaultWorkers, type UpdateOptions } from '../process/options.ts';
+import type { World } from '../process/world.ts';
+
+const role = 'worker';
+
+/**
+ * The same with the services that the project's containers call workers, where the operator names none
+ * (docs/contract.md 2.22): what the files call so is read later, and mostly is the same.
+ * @throws UpdateError engine-away
+ */
+export async function withWorkers(world: World, project: string): Promise<World> {
+  const { engine, options } = world;
+  if (options.servicesNamed) return world;
+  const labelled = await labelledServices(engine, project);
+  return { ...world, options: { ...options, workers: workersOr(labelled, options) } };
+}
+
+async function labelledServices(engine: Engine, project: string): Promise<string[]> {
+  const label = [
+    `${composeLabels.project}=${project}`,
+    `${composeLabels.oneOff}=False`,
+    `${roleLabel}=${role}`,
+  ];
+  const listed = await listContainers(engine, { label });
+  const containers = await inspectContainers(
+    engine,
+    listed.map(({ id }) => id),
+  );
+  const ids = containers.map(({ imageId }) => imageId);
+  const images = await inspectImages(engine, ids);
+  // A container has the labels of its image as well, and app and worker may be of one image.
+  return containers.flatMap((each, at) => (images[at]?.labels[roleLabel] === role ? [] : [serviceOf(each)]));
+}
+
+/**
+ * The workers that the files name, by compose's model of them. Of a service that is not in it, as it has a profile, the
+ * containers have told.
+ */
+export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
+  if (options.servicesNamed) return options.workers;
+  const labelled = Object.keys(services).filter((name) => services[name]?.labels?.[roleLabel] === role);
+  const unseen = options.workers.filter((name) => !(name in services) && !defaultWorkers.includes(name));
+  return workersOr([...labelled, ...unseen], options);
+}
+
+function workersOr(names: readonly string[], { app }: UpdateOptions): readonly string[] {
+  const workers = [...new Set(names)].filter((name) => name !== app).sort();
+  return workers.length > 0 ? workers : defaultWorkers;
+}

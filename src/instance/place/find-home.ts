@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { swarmLabels } from '../../engine/labels.ts';
+import { findOwnContainer, type OwnTraces, ownTraces } from '../../engine/own-container.ts';
+import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
+import type { Settings } from '../contract/options.ts';
+import { type Home, noCompose, readHome } from './home.ts';
+import { HomeNotFound, unreachable } from './home-not-found.ts';
+import { manualCommands } from './manual-commands.ts';
+import { checkMounts } from './probe.ts';
+import { swarmPeers } from './services.ts';
+
+/** Finds it, and tries whether the engine's machine has what an updater needs. @throws Homeless */
+export async function findHome(engine: EngineSocket, settings: Settings): Promise<Home> {
+  const traces = await ownTraces();
+  const { id } = traces;
+  const isSocket = engine.path.startsWith('/');
+  if (isSocket && !existsSync(engine.path)) {
+    throw id !== null || existsSync('/.dockerenv')
+      ? new HomeNotFound('no-engine', `the engine's socket is not mounted at ${engine.path}`)
+      : new HomeNotFound('not-compose', noCompose);
+  }
+  try {
+    await refusePodman(engine);
+    const own = await ownDetails(engine, traces);
+    if (own === null) {
+      throw id === null
+        ? new HomeNotFound('not-compose', noCompose)
+        : new HomeNotFound('no-engine', `the engine at ${engine.path} is not the one that runs the server`);
+    }
+    await refuseSwarm(engine, own);
+    const realSocket = isSocket ? await realpath(engine.path).catch(() => engine.path) : '';
+    const home = readHome(own, settings, realSocket);
+    await checkMounts(engine, home);
+    return home;
+  } catch (error) {
+    throw error instanceof HomeNotFound ? error : unreachable(engine, error);
+  }
+}
+
+const ownDetails = (engine: EngineSocket, traces: OwnTraces): Promise<ContainerDetails | null> =>
+  findOwnContainer(
+    {
+      inspect: (name) => engine.inspect(name),
+      inNetworkOf: async (id) =>
+        (await engine.list({ status: ['running'] })).flatMap((each) =>
+          each.networkMode === `container:${id}` ? [each.id] : [],
+        ),
+    },
+    traces,
+  );
+
+/** It answers most of what is asked here, and the updater could not do its work there (docs/contract.md 8.24). */
+async function refusePodman(engine: EngineSocket): Promise<void> {
+  const product = await engine.product();
+  if (!product?.startsWith('Podman')) return;
+  throw new HomeNotFound(
+    'no-engine',
+    `podman answers at ${engine.path}, and an update needs Docker's engine: podman does not say what a registry has, nor does it change the restart policy of a container that runs`,
+  );
+}
+
+async function refuseSwarm(engine: EngineSocket, own: ContainerDetails): Promise<void> {
+  const service = own.labels[swarmLabels.service];
+  if (!service) return;
+  throw new HomeNotFound(
+    'swarm',
+    `the server is a task of the Swarm service ${service}, and Swarm replaces its containers itself`,
+    { manual: manualCommands(own, await swarmPeers(engine, own.labels)) },
+  );
+}

@@ -1,0 +1,63 @@
+import { EngineFault } from '../../engine/http/fault.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
+import type { Reason } from '../../wire/status.ts';
+import { manualCommands } from './manual-commands.ts';
+
+interface Circumstances {
+  mayPass?: boolean;
+  manual?: readonly string[];
+  cause?: unknown;
+}
+
+/** There is no home, or none that can be seen. */
+export class HomeNotFound extends Error {
+  override readonly name = 'Homeless';
+  readonly code: 'not-compose' | 'swarm' | 'no-engine' | 'no-directory';
+  /** It may be another answer in a moment. */
+  readonly mayPass: boolean;
+  /** The commands that update the instance by hand, as far as anything is known of it. */
+  readonly manual: readonly string[];
+
+  constructor(
+    code: HomeNotFound['code'],
+    message: string,
+    { mayPass = false, manual = manualCommands(null), cause }: Circumstances = {},
+  ) {
+    super(message, { cause });
+    this.code = code;
+    this.mayPass = mayPass;
+    this.manual = manual;
+  }
+
+  get reason(): Reason {
+    return { code: this.code, message: this.message };
+  }
+}
+
+/** A proxy that does not reach its engine says 502, 503 or 504, and that may pass. */
+const isDenial = ({ status, isForeign }: EngineFault): boolean =>
+  status === 403 || (isForeign && status !== null && status < 500);
+
+/** What it means that the engine does not answer, or not as one. */
+export function unreachable({ path }: Pick<EngineSocket, 'path'>, error: unknown): HomeNotFound {
+  const fault = error instanceof EngineFault ? error : null;
+  const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
+  if (code === 'EACCES' || code === 'EPERM') {
+    const message = `the server may not use the engine's socket ${path}`;
+    return new HomeNotFound('no-engine', message, { cause: error });
+  }
+  if (fault?.kind === 'refused' && isDenial(fault)) {
+    return new HomeNotFound(
+      'no-engine',
+      `${path} answers, and does not let through what is asked: ${fault.message}`,
+      {
+        cause: error,
+      },
+    );
+  }
+  const message =
+    fault?.isForeign || fault?.kind === 'refused'
+      ? `no engine that can be used answers at ${path}: ${fault.message}`
+      : `no engine answers at ${path}`;
+  return new HomeNotFound('no-engine', message, { mayPass: true, cause: error });
+}

@@ -1,0 +1,56 @@
+import { isAbsolute, join } from 'node:path';
+import { parseReference } from '../../compose/reference.ts';
+import { composeLabels, swarmLabels } from '../../engine/labels.ts';
+import type { ContainerDetails } from '../../engine/socket.ts';
+import { shellWord } from '../../progress/advice.ts';
+import { composeCommand } from '../../progress/compose-command.ts';
+import { parseTag } from '../../release/tag.ts';
+
+type Labelled = Pick<ContainerDetails, 'labels' | 'imageReference'>;
+
+/** What compose's own commands are where nothing is known of how it was started. */
+const anyCompose = ['docker compose pull', 'docker compose up -d'];
+
+/**
+ * The commands that update this instance by hand, in their order, typed on the engine's machine; from the directory with
+ * the compose file where they do not go there by themselves.
+ * @param own the server's container; null where there is none, or none that can be seen
+ * @param others of a server in a Swarm: further services that follow its releases
+ */
+export function manualCommands(own: Labelled | null, others: readonly string[] = []): string[] {
+  if (own === null) return anyCompose;
+  const swarmService = own.labels[swarmLabels.service];
+  if (swarmService) return [swarmService, ...others].map((name) => swarmCommand(own, name));
+  const project = startedProject(own);
+  if (project === null) return anyCompose;
+  const compose = composeCommand(project);
+  return [`cd ${shellWord(project.directory)}`, `${compose} pull`, `${compose} up -d`];
+}
+
+/**
+ * Swarm keeps the digest of a tag, and asks for it again only when it is told an image. Of a release the reader puts in
+ * the next one.
+ */
+function swarmCommand({ imageReference }: Labelled, service: string): string {
+  const { repository, tag, digest } = parseReference(imageReference) ?? {
+    repository: imageReference,
+    tag: null,
+    digest: null,
+  };
+  const isPinned = tag === null ? digest !== null : parseTag(tag).kind === 'release';
+  const image = `${repository}:${isPinned ? 'vX.Y.Z' : (tag ?? 'latest')}`;
+  return `docker service update --image ${shellWord(image)} ${shellWord(service)}`;
+}
+
+/** What the labels tell of how compose was started; older ones name files from the directory. */
+function startedProject({ labels }: Labelled) {
+  const [name, directory] = [labels[composeLabels.project], labels[composeLabels.directory]];
+  if (!name || !directory) return null;
+  const list = (label: string) =>
+    (labels[label] ?? '')
+      .split(',')
+      // A file that was typed in (`-f -`) is none that can be named.
+      .filter((path) => path !== '' && path !== '-')
+      .map((path) => (isAbsolute(path) ? path : join(directory, path)));
+  return { name, directory, files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
+}

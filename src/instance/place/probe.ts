@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { EngineFault } from '../../engine/http/fault.ts';
+import { toolLabels } from '../../engine/labels.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
+import type { Home } from './home.ts';
+import { HomeNotFound } from './home-not-found.ts';
+import { updaterMounts } from './updater-container.ts';
+
+/** On a container that is made to try mounts, with the project as its value. It is never started. */
+const probeLabel = 'svc-updater.probe';
+
+/**
+ * Tries whether the engine's machine has everything that an updater gets: a container with these mounts is made of the
+ * server's own image, and removed at once. Where another reason keeps it from being made, a launch will tell of that.
+ * @throws Homeless no-directory, no-engine; EngineFault where nothing answers, or a proxy refuses
+ */
+export async function checkMounts(engine: EngineSocket, home: Home): Promise<void> {
+  const image = await engine.image(home.imageId);
+  if (image === null) return;
+  // First what an earlier try has left: where nothing can be removed, nothing more is made.
+  for (const { id } of await engine.list({ label: [`${probeLabel}=${home.project}`] }))
+    await discard(engine, id);
+  // An image that compose has built carries its labels, and whoever lists the project would count the container.
+  const inherited = Object.keys(image.labels).filter((name) =>
+    toolLabels.some((prefix) => name.startsWith(prefix)),
+  );
+  try {
+    const id = await engine.create({
+      name: `svc-updater-probe-${randomBytes(6).toString('hex')}`,
+      Image: home.imageId,
+      Cmd: ['never-started'],
+      Labels: { ...Object.fromEntries(inherited.map((name) => [name, ''])), [probeLabel]: home.project },
+      HostConfig: { Mounts: updaterMounts(home), NetworkMode: 'none' },
+    });
+    await discard(engine, id);
+  } catch (error) {
+    if (!(error instanceof EngineFault) || error.isForeign || error.kind !== 'refused') throw error;
+    if (error.status === 403) throw error;
+    const missing = error.status === 400 ? missingPath(error.message) : null;
+    if (missing !== null) throw notThere(missing, home);
+  }
+}
+
+/** Another server of this instance, which tries the same, may be removing it as well. */
+async function discard(engine: EngineSocket, id: string): Promise<void> {
+  await engine.remove(id).catch((error) => {
+    if (!(error instanceof EngineFault && error.status === 409)) throw error;
+  });
+}
+
+/** In the engine's words: `invalid mount config for type "bind": bind source path does not exist: /data/compose/7`. */
+const missingPath = (message: string): string | null =>
+  /bind source path does not exist: (.+)$|: stat (.+): not a directory$/
+    .exec(message)
+    ?.slice(1)
+    .find(Boolean) ?? null;
+
+function notThere(path: string, { socket, manual }: Home): HomeNotFound {
+  if (path === socket) {
+    const message = `the engine's machine has no socket at ${path}, which the updater would be given`;
+    return new HomeNotFound('no-engine', message, { manual });
+  }
+  const message = `the engine's machine has no ${path}: the instance was started from a directory that only another program has, as Portainer has those of its stacks`;
+  return new HomeNotFound('no-directory', message, { manual });
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
+import { manualCommands } from '../../../src/instance/place/manual-commands.ts';
+
+const started = (files: string, more: Record<string, string> = {}) => ({
+  imageReference: 'acme/svc:v1.4.2',
+  labels: {
+    [composeLabels.project]: 'svc',
+    [composeLabels.directory]: '/opt/svc',
+    [composeLabels.files]: files,
+    ...more,
+  },
+});
+const task = (imageReference: string) => ({
+  imageReference,
+  labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
+});
+
+describe('the commands that update an instance by hand', () => {
+  it.each<[string, ReturnType<typeof started>, string[]]>([
+    [
+      'whose file compose finds',
+      started('/opt/svc/compose.yaml,/opt/svc/compose.override.yaml'),
+      ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
+    ],
+    [
+      'with files and env files of its own',
+      started('/opt/svc/compose.prod.yaml,/srv/more/site.yaml', {
+        [composeLabels.envFiles]: '/opt/svc/prod.env',
+      }),
+      [
+        'cd /opt/svc',
+        'docker compose -p svc -f compose.prod.yaml -f ../../srv/more/site.yaml --env-file prod.env pull',
+        'docker compose -p svc -f compose.prod.yaml -f ../../srv/more/site.yaml --env-file prod.env up -d',
+      ],
+    ],
+    [
+      'in a directory with a blank and a quote',
+      started("/opt/it's here/a b.yaml", { [composeLabels.directory]: "/opt/it's here" }),
+      [
+        String.raw`cd '/opt/it'\''s here'`,
+        "docker compose -p svc -f 'a b.yaml' pull",
+        "docker compose -p svc -f 'a b.yaml' up -d",
+      ],
+    ],
+    [
+      'of an older compose, which names files from the directory, and one that was typed in',
+      started('prod.yaml,-'),
+      ['cd /opt/svc', 'docker compose -p svc -f prod.yaml pull', 'docker compose -p svc -f prod.yaml up -d'],
+    ],
+  ])('are those of compose %s', (_, own, commands) => {
+    expect(manualCommands(own)).toEqual(commands);
+  });
+
+  it.each([
+    [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
+    [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
+    [`acme/svc:canary@sha256:${'1'.repeat(64)}`, 'acme/svc:canary'],
+    ['localhost:5000/svc', 'localhost:5000/svc:latest'],
+    ['acme/svc:canary', 'acme/svc:canary'],
+  ])('are those of Swarm for %s', (reference, image) => {
+    expect(manualCommands(task(reference), ['svc_worker'])).toEqual([
+      `docker service update --image ${image} svc_app`,
+      `docker service update --image ${image} svc_worker`,
+    ]);
+  });
+
+  it.each([null, { imageReference: 'acme/svc', labels: {} }])('are the usual ones for %j', (own) => {
+    expect(manualCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);
+  });
+});

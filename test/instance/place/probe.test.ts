@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import type { Home } from '../../../src/instance/place/home.ts';
+import { checkMounts } from '../../../src/instance/place/probe.ts';
+import { type Reply, startAsked } from './engine.ts';
+
+const home: Home = {
+  containerId: 'c'.repeat(64),
+  project: 'svc',
+  directory: '/data/compose/7',
+  service: 'app',
+  socket: '/run/docker.sock',
+  directories: ['/data/compose/7'],
+  credentials: '/root/.docker/config.json',
+  imageReference: 'acme/svc:v1.4.2',
+  imageId: 'sha256:1',
+  startedAt: '',
+  manual: ['by hand'],
+};
+
+/** A machine that has everything, but for what is said otherwise. */
+async function check(changes: Record<string, Reply> = {}) {
+  const replies: Record<string, Reply> = {
+    'GET /version': { body: { ApiVersion: '1.45' } },
+    'GET /images/sha256:1/json': { body: { Id: 'sha256:1' } },
+    'GET /containers/json': { body: [] },
+    'POST /containers/create': { status: 201, body: { Id: 'p1' } },
+    'DELETE /containers/p1': { status: 204 },
+    ...changes,
+  };
+  const asked = await startAsked((call) => replies[call]);
+  const error = await checkMounts(asked.engine, home).catch((thrown) => thrown);
+  return { ...asked, error };
+}
+
+const missing = (path: string): Reply => ({
+  status: 400,
+  body: { message: `invalid mount config for type "bind": bind source path does not exist: ${path}` },
+});
+
+describe('the try of what an updater would be given', () => {
+  it('makes a container of the own image with these mounts, never starts it, and removes it', async () => {
+    const { asked, bodies, error } = await check();
+    expect(error).toBeUndefined();
+    expect(asked.slice(-2)).toEqual(['POST /containers/create', 'DELETE /containers/p1']);
+    expect(asked).not.toContain('POST /containers/p1/start');
+    expect(bodies).toEqual([
+      {
+        Image: 'sha256:1',
+        Cmd: ['never-started'],
+        Labels: { 'svc-updater.probe': 'svc' },
+        HostConfig: {
+          NetworkMode: 'none',
+          Mounts: [
+            expect.objectContaining({ Source: '/run/docker.sock' }),
+            expect.objectContaining({ Source: '/data/compose/7', Target: '/data/compose/7' }),
+            expect.objectContaining({ Source: '/root/.docker/config.json', ReadOnly: true }),
+          ],
+        },
+      },
+    ]);
+  });
+
+  it('takes from it what compose has left in the image, so that nobody takes it for one of a project', async () => {
+    const Labels = { 'com.docker.compose.project': 'svc', 'com.docker.compose.service': 'app', x: 'y' };
+    const { bodies } = await check({
+      'GET /images/sha256:1/json': { body: { Id: 'sha256:1', Config: { Labels } } },
+    });
+    expect(bodies[0].Labels).toEqual({
+      'com.docker.compose.project': '',
+      'com.docker.compose.service': '',
+      'svc-updater.probe': 'svc',
+    });
+  });
+
+  it('removes what an earlier one has left, before it makes another', async () => {
+    const left = { 'GET /containers/json': { body: [{ Id: 'old' }] } };
+    const { asked } = await check({ ...left, 'DELETE /containers/old': { status: 204 } });
+    expect(asked.indexOf('DELETE /containers/old')).toBeLessThan(asked.indexOf('POST /containers/create'));
+    const denied = await check({ ...left, 'DELETE /containers/old': { status: 403 } });
+    expect(denied.error).toMatchObject({ isForeign: true, message: expect.stringContaining('DELETE /') });
+    expect(denied.asked).not.toContain('POST /containers/create');
+  });
+
+  it('does not mind another server that is faster at removing', async () => {
+    const busy = { status: 409, body: { message: 'removal of container p1 is already in progress' } };
+    const left = { 'GET /containers/json': { body: [{ Id: 'old' }] } };
+    const { error, asked } = await check({ ...left, 'DELETE /containers/old': busy });
+    expect(error).toBeUndefined();
+    expect(asked).toContain('POST /containers/create');
+  });
+
+  it.each<[string, Reply, string]>([
+    ['a directory', missing('/data/compose/7'), 'no-directory'],
+    [
+      'a part of it',
+      {
+        status: 400,
+        body: { message: 'invalid mount config for type "bind": stat /data/compose/7: not a directory' },
+      },
+      'no-directory',
+    ],
+    ['the logins', missing('/root/.docker/config.json'), 'no-directory'],
+    ['the socket', missing('/run/docker.sock'), 'no-engine'],
+  ])('tells where the machine does not have %s', async (_, reply, code) => {
+    const { error, asked } = await check({ 'POST /containers/create': reply });
+    expect(error).toMatchObject({ name: 'Homeless', code, mayPass: false, manual: ['by hand'] });
+    expect(asked.filter((call) => call.startsWith('DELETE'))).toEqual([]);
+  });
+
+  it.each<[string, Record<string, Reply>, boolean]>([
+    [
+      'the image is gone',
+      { 'GET /images/sha256:1/json': { status: 404, body: { message: 'No such image' } } },
+      false,
+    ],
+    [
+      'something else is wrong with it',
+      { 'POST /containers/create': { status: 400, body: { message: 'odd' } } },
+      false,
+    ],
+    ['the engine fails', { 'POST /containers/create': { status: 500, body: { message: 'odd' } } }, false],
+    ['a proxy refuses', { 'POST /containers/create': { status: 403 } }, true],
+    [
+      'a plugin of the engine refuses',
+      { 'POST /containers/create': { status: 403, body: { message: 'authorization denied by plugin' } } },
+      true,
+    ],
+  ])('says nothing of directories where %s', async (_, changes, isThrown) => {
+    const { error } = await check(changes);
+    expect(error?.name).toBe(isThrown ? 'EngineFault' : undefined);
+  });
+});
