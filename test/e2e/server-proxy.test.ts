@@ -45,7 +45,7 @@ describe('the list of calls that a socket proxy has to let through', () => {
     expect(servers.filter((line) => !paths.some((call) => lets(line, call)))).toEqual([]);
   });
 
-  it('is enough for a server that is updated, and for an updater by hand', async () => {
+  it('is enough for a server that is updated, and for an updater by hand', { timeout: 90_000 }, async () => {
     const instance = await createServerInstance({
       compose: { volumes: [], extra: { app: `extra_hosts: ['${proxyName}:host-gateway']` } },
       settings: { ENGINE: proxy.address, UPDATER_SOCKET: engineSocket },
@@ -72,12 +72,29 @@ describe('the list of calls that a socket proxy has to let through', () => {
       message: `${proxy.address} answers, and does not let through what is asked: what stands before the engine refuses POST /containers/create (status 403)`,
     });
 
+    const byHand = {
+      socket: null,
+      env: { DOCKER_HOST: proxy.address },
+      docker: ['--add-host', `${proxyName}:host-gateway`],
+    };
+    await proxy.restart(all.filter(({ path }) => !path.test('/images/create')));
+    const { log } = await instance.update(['--target', 'v1.2.0'], byHand);
+    expect(log).toContain('svc:v1.2.0: what stands before the engine refuses /images/create (403 Forbidden)');
+    expect(log).toMatch(
+      / done failed \(pull-failed\): nothing was changed, .* Next: Let the proxy pass every call/,
+    );
+
+    // An engine that the proxy does not reach for a while is waited for.
     await proxy.restart(all);
-    const env = { DOCKER_HOST: proxy.address };
-    const docker = ['--add-host', `${proxyName}:host-gateway`];
-    const { exitCode, log } = await instance.update(['--target', 'v1.2.0'], { socket: null, env, docker });
-    expect(log).toContain(' INFO  done updated v1.1.0 → v1.2.0');
-    expect(exitCode).toBe(0);
+    const run = instance.startUpdate(['--target', 'v1.2.0'], byHand);
+    await run.waitFor(' INFO  inspect svc-updater ');
+    await proxy.restart(all, false);
+    await run.waitFor('the engine went away; waiting');
+    await proxy.restart(all);
+    const ended = await run.done;
+    expect(ended.log).toContain('the engine is back; going on');
+    expect(ended.log).toContain(' INFO  done updated v1.1.0 → v1.2.0');
+    expect(ended.exitCode).toBe(0);
     expect(await instance.version()).toBe('v1.2.0');
     expect(misfits(all)).toEqual({ calls: [], lines: [] });
   });

@@ -29,8 +29,8 @@ export interface SocketProxy {
   address: string;
   /** Everything that was asked of it since it was started. */
   calls: SeenCall[];
-  /** Lets through what these lines say, and what it is asked then. */
-  restart(lines: readonly AllowedCall[]): Promise<void>;
+  /** Begins again with these lines, before the real engine or before none. */
+  restart(lines: readonly AllowedCall[], hasEngine?: boolean): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -64,13 +64,14 @@ export async function startSocketProxy(port: number, lines: readonly AllowedCall
   const directory = await mkdtemp(join(tmpdir(), 'socket-proxy-'));
   const host = await gateway();
   const calls: SeenCall[] = [];
-  let child = await start(directory, `${host}:${port}`, lines, calls);
+  const at = (socket: string) => ({ file: join(directory, 'haproxy.cfg'), place: `${host}:${port}`, socket });
+  let child = await start(at(engineSocket), lines, calls);
   return {
     address: `tcp://${proxyName}:${port}`,
     calls,
-    async restart(others) {
+    async restart(others, hasEngine = true) {
       await stop(child);
-      child = await start(directory, `${host}:${port}`, others, calls);
+      child = await start(at(hasEngine ? engineSocket : join(directory, 'none.sock')), others, calls);
     },
     async close() {
       await stop(child);
@@ -80,8 +81,7 @@ export async function startSocketProxy(port: number, lines: readonly AllowedCall
 }
 
 async function start(
-  directory: string,
-  place: string,
+  { file, place, socket }: { file: string; place: string; socket: string },
   lines: readonly AllowedCall[],
   calls: SeenCall[],
 ): Promise<ChildProcess> {
@@ -90,11 +90,10 @@ async function start(
     .split('\n')
     .filter((line) => !line.includes('http-request allow') || kept.has(line.trim()))
     .join('\n');
-  const file = join(directory, 'haproxy.cfg');
   const text = shown
     .replace('mode http', 'mode http\n  log stdout format raw local0\n  log-format "%ST %HM %HP"')
     .replace('bind :2375', `bind ${place}`)
-    .replace('/var/run/docker.sock', engineSocket);
+    .replace('/var/run/docker.sock', socket);
   await writeFile(file, text);
   const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
   const child = spawn('haproxy', ['-db', '-f', file], { env, stdio: ['ignore', 'pipe', 'pipe'] });

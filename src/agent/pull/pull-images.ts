@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
+import { letThrough, proxyRefusal } from '../../engine/proxy-refusal.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import { PullMeter } from '../../engine/pull-progress.ts';
 import { Cancelled } from '../../progress/stops.ts';
@@ -55,6 +56,13 @@ export async function pullImages(
       if (result.exitCode === 0) break;
       if (result.timedOut) throw tooSlow(names);
       const messages = composeMessages(result.stderr);
+      const refused = proxyRefusal(messages.join('\n'));
+      if (refused !== null) {
+        throw new UpdateError('pull-failed', `${names}: ${refused}`, {
+          detail: messages,
+          advice: letThrough,
+        });
+      }
       const failure = classifyPullFailure(messages.join('\n'));
       const pause = pausesMs[attempt];
       if (!failure.transient || pause === undefined || performance.now() + pause > options.deadline) {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine, EngineAddress } from '../cli/engine.ts';
-import { EngineFault } from '../http/fault.ts';
+import { EngineFault, isAbsence, refusalFault } from '../http/fault.ts';
 import { ask, type EngineAnswer, nameOf } from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { logTiming } from '../timing.ts';
@@ -44,6 +44,7 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineA
       const beganAt = performance.now();
       const answer = await ask(target, { ...question, deadlineMs, signal: engine.aborted }, { limit, cut });
       logTiming(what, beganAt, `status ${answer.status}`);
+      if (isAbsence(answer)) throw new EngineFault('away', refusalFault(what, answer).message);
       return answer;
     } catch (cause) {
       if (engine.aborted.aborted) throw engine.abortion;

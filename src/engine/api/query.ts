@@ -1,8 +1,9 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
-import { refusal } from '../http/fault.ts';
+import { refusal, refusalFault } from '../http/fault.ts';
 import { composeLabels } from '../labels.ts';
+import { letThrough } from '../proxy-refusal.ts';
 import { askApi, readApi } from './api.ts';
 
 /** What the engine says of itself. */
@@ -130,10 +131,10 @@ async function get(engine: Engine, path: string, none: readonly number[] = [404]
   const answer = await readApi(engine, path);
   if (answer.status === 200) return JSON.parse(answer.body.toString());
   if (none.includes(answer.status)) return null;
-  throw new UpdateError(
-    'engine-away',
-    `the engine does not answer (GET ${path.replace(/\?.*/, '')}): ${refusal(answer)}`,
-  );
+  const call = `GET ${path.replace(/\?.*/, '')}`;
+  const { isForeign, message } = refusalFault(call, answer);
+  if (isForeign && answer.status < 500) throw new UpdateError('engine-away', message, { advice: letThrough });
+  throw new UpdateError('engine-away', `the engine does not answer (${call}): ${refusal(answer)}`);
 }
 
 /**

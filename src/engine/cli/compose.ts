@@ -1,4 +1,5 @@
 import { UpdateError } from '../../progress/update-error.ts';
+import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
 import { composeMessages } from './compose-output.ts';
 import type { Engine } from './engine.ts';
@@ -140,6 +141,8 @@ export class Compose {
     const messages = composeMessages(result.stderr);
     if (hasNoPlugin(result))
       return new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
+    const refused = proxyRefusal(messages.join('\n'));
+    if (refused !== null) return new UpdateError('socket-denied', refused, { advice: letThrough });
     return new UpdateError(
       'compose-invalid',
       `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,

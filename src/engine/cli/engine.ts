@@ -7,7 +7,7 @@ import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { logTiming } from '../timing.ts';
 import { type CommandResult, runCommand } from './command.ts';
-import { isMapped, useHostUsers } from './user-namespace.ts';
+import { lastLine, unreachable } from './unreachable.ts';
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
 export interface EngineAddress {
@@ -45,7 +45,7 @@ const probeMs = 4_000;
 const probePauseMs = 1_000;
 
 const connectionLost =
-  /Cannot connect to the Docker daemon|error during connect|connection refused|connection reset by peer|no such host|socket: no such file|failed to connect to the docker API|unexpected EOF$|: EOF$/im;
+  /Cannot connect to the Docker daemon|error during connect|connection refused|connection reset by peer|no such host|socket: no such file|failed to connect to the docker API|unexpected EOF$|: EOF$|request returned 50[234] .* for API route|response from daemon: (?:<|\\u003c).*(?<!\d)50[234]\b/im;
 
 export const isConnectionLost = (stderr: string): boolean => connectionLost.test(stderr);
 
@@ -210,40 +210,3 @@ export class Engine {
     );
   }
 }
-
-function unreachable(host: string, stderr: string): UpdateError {
-  const said = lastLine(stderr);
-  if (/permission denied/i.test(stderr)) {
-    return new UpdateError(
-      'socket-denied',
-      `the engine's socket ${host} may not be used: permission denied`,
-      isMapped() ? { advice: useHostUsers } : {},
-    );
-  }
-  const tooNew = /client version ([\d.]+) is too new.*?maximum supported api version is ([\d.]+)/i.exec(
-    stderr,
-  );
-  const tooOld = /client version ([\d.]+) is too old.*?minimum supported api version is ([\d.]+)/i.exec(
-    stderr,
-  );
-  const needs =
-    /api version ([\d.]+) is not supported by this client: the minimum supported api version is ([\d.]+)/i.exec(
-      stderr,
-    );
-  if (tooNew || needs) {
-    const [client, server] = tooNew ? [tooNew[1], tooNew[2]] : [needs?.[2], needs?.[1]];
-    return new UpdateError(
-      'engine-version',
-      `the engine is too old: it speaks API ${server}, this image's CLI needs ${client}`,
-    );
-  }
-  if (tooOld) {
-    return new UpdateError(
-      'engine-version',
-      `the engine is too new: it needs API ${tooOld[2]} or later, this image's CLI speaks ${tooOld[1]}`,
-    );
-  }
-  return new UpdateError('no-socket', `no engine answers at ${host}: ${said}`);
-}
-
-export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

@@ -51,6 +51,10 @@ export function refusalFault(call: string, answer: { status: number; body: Buffe
   return new EngineFault('refused', message, { status, isForeign });
 }
 
+/** What a proxy says while nothing answers behind it. */
+export const isAbsence = ({ status, body }: { status: number; body: Buffer }): boolean =>
+  [502, 503, 504].includes(status) && !isEnginesOwn(body);
+
 function isEnginesOwn(body: Buffer): boolean {
   try {
     return typeof JSON.parse(body.toString()).message === 'string';

@@ -154,6 +154,23 @@ describe('askApi', () => {
     expect(waited[0]).toContain(`--host ${host} version`);
   });
 
+  it.each([
+    ['waits for an engine that a proxy does not reach', 503, '<h1>503 Service Unavailable</h1>', 1],
+    ['takes an answer of the engine, whatever it is', 503, '{"message":"busy"}', 0],
+    ['takes the refusal of a proxy', 403, '<h1>403 Forbidden</h1>', 0],
+  ])('%s', async (_, status, body, waits) => {
+    let asked = 0;
+    const host = await startEngine((_from, to) => {
+      asked += 1;
+      if (asked === 1) to.writeHead(status).end(body);
+      else to.end('back');
+    });
+    const before = (await calls()).length;
+    const answer = await askApi(engineAt(host), get);
+    expect([answer.status, answer.body.toString()]).toEqual(waits > 0 ? [200, 'back'] : [status, body]);
+    expect((await calls()).length - before).toBe(waits);
+  });
+
   it('gives up on one that never answers', async () => {
     const host = await startEngine((from) => from.socket.destroy());
     await expect(askApi(engineAt(host), get)).rejects.toThrow(

@@ -144,3 +144,14 @@ describe('stopContainers', () => {
     );
   });
 });
+
+it('a call that a proxy refuses is told with what to do', async () => {
+  const engine = await engineThat((_, to) => to.writeHead(403).end('<h1>403 Forbidden</h1>'));
+  await expect(listContainers(engine, {})).rejects.toThrow(
+    expect.objectContaining({
+      code: 'engine-away',
+      message: 'what stands before the engine refuses GET /containers/json (403 Forbidden)',
+      advice: expect.stringContaining('Let the proxy pass'),
+    }),
+  );
+});

@@ -1,0 +1,47 @@
+import { UpdateError } from '../../progress/update-error.ts';
+import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
+import { isMapped, useHostUsers } from './user-namespace.ts';
+
+/** Why an engine cannot be used, by what the command line printed. Refusals: no-socket, socket-denied, engine-version. */
+export function unreachable(host: string, stderr: string): UpdateError {
+  const refused = proxyRefusal(stderr);
+  if (refused !== null)
+    return new UpdateError('socket-denied', `${host} answers: ${refused}`, { advice: letThrough });
+  if (/permission denied/i.test(stderr)) {
+    return new UpdateError(
+      'socket-denied',
+      `the engine's socket ${host} may not be used: permission denied`,
+      isMapped() ? { advice: useHostUsers } : {},
+    );
+  }
+  const tooNew = /client version ([\d.]+) is too new.*?maximum supported api version is ([\d.]+)/i.exec(
+    stderr,
+  );
+  const tooOld = /client version ([\d.]+) is too old.*?minimum supported api version is ([\d.]+)/i.exec(
+    stderr,
+  );
+  const needs =
+    /api version ([\d.]+) is not supported by this client: the minimum supported api version is ([\d.]+)/i.exec(
+      stderr,
+    );
+  if (tooNew || needs) {
+    const [client, server] = tooNew ? [tooNew[1], tooNew[2]] : [needs?.[2], needs?.[1]];
+    return new UpdateError(
+      'engine-version',
+      `the engine is too old: it speaks API ${server}, this image's CLI needs ${client}`,
+      // The command line asks for the version there, and takes its own for the engine's where it gets no answer.
+      host.startsWith('tcp:')
+        ? { advice: `Where a proxy answers at ${host}, let HEAD /_ping through; else update the engine.` }
+        : {},
+    );
+  }
+  if (tooOld) {
+    return new UpdateError(
+      'engine-version',
+      `the engine is too new: it needs API ${tooOld[2]} or later, this image's CLI speaks ${tooOld[1]}`,
+    );
+  }
+  return new UpdateError('no-socket', `no engine answers at ${host}: ${lastLine(stderr)}`);
+}
+
+export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

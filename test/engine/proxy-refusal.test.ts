@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { isConnectionLost } from '../../src/engine/cli/engine.ts';
+import { unreachable } from '../../src/engine/cli/unreachable.ts';
+import { proxyRefusal } from '../../src/engine/proxy-refusal.ts';
+
+const said = (status: string, path: string, host = 'proxy:2375') =>
+  `request returned ${status} for API route and version http://${host}${path}, check if the server supports the requested API version`;
+
+// What the command line and compose print of a real HAProxy.
+it.each([
+  [said('403 Forbidden', '/v1.45/images/create?fromImage=acme&tag=v1'), '/images/create (403 Forbidden)'],
+  [
+    said('403 Forbidden', '/v1.45/networks?filters=%7B%7D', '%2Ftmp%2Frecorder%2Fengine.sock'),
+    '/networks (403 Forbidden)',
+  ],
+  [`Error: x\n${said('401 Unauthorized', '/v1.51/version')}\n`, '/version (401 Unauthorized)'],
+  [
+    'Error response from daemon: <html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>',
+    'a call (403 Forbidden)',
+  ],
+  [said('500 Internal Server Error', '/v1.45/version'), null],
+  ['Error response from daemon: error from registry: denied', null],
+  ['Head "https://ghcr.io/v2/acme/svc/manifests/v9": 403 Forbidden', null],
+])('%s is the refusal of a proxy: %s', (printed, call) => {
+  expect(proxyRefusal(printed)).toBe(call && `what stands before the engine refuses ${call}`);
+});
+
+it.each([
+  [said('503 Service Unavailable', '/v1.45/info'), true],
+  [said('502 Bad Gateway', '/v1.45/info'), true],
+  [said('403 Forbidden', '/v1.45/info'), false],
+  ['Error response from daemon: <html><body><h1>503 Service Unavailable</h1>', true],
+  [
+    String.raw`{"error":true,"message":"Error response from daemon: \u003chtml\u003e\u003ch1\u003e503 Service`,
+    true,
+  ],
+  ['Error response from daemon: unexpected status: 503 Service Unavailable', false],
+])('%s is an engine that went away: %s', (printed, expected) => {
+  expect(isConnectionLost(printed)).toBe(expected);
+});
+
+it('a proxy that refuses is no missing socket', () => {
+  expect(unreachable('tcp://proxy:2375', said('403 Forbidden', '/v1.45/version'))).toMatchObject({
+    code: 'socket-denied',
+    message: 'tcp://proxy:2375 answers: what stands before the engine refuses /version (403 Forbidden)',
+    advice: "Let the proxy pass every call of SECURITY.md's list for an updater by hand.",
+  });
+});
+
+it('a proxy that does not let anybody ask for the version is thought of', () => {
+  const tooNew = 'client version 1.51 is too new. Maximum supported API version is 1.45';
+  expect(unreachable('tcp://proxy:2375', tooNew).advice).toContain('let HEAD /_ping through');
+  expect(unreachable('unix:///run/docker.sock', tooNew).advice).toBe(
+    'Update the engine, or use the svc-updater image that fits it.',
+  );
+});
