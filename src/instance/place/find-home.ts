@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
+import { EngineFault } from '../../engine/http/fault.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { findOwnContainer, type OwnTraces, ownTraces } from '../../engine/own-container.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
@@ -34,7 +35,7 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
     await checkMounts(engine, home);
     return home;
   } catch (error) {
-    throw error instanceof HomeNotFound ? error : unreachable(engine, error);
+    throw error instanceof EngineFault ? unreachable(engine, error) : error;
   }
 }
 

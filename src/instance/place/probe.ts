@@ -55,11 +55,16 @@ const missingPath = (message: string): string | null =>
     ?.slice(1)
     .find(Boolean) ?? null;
 
-function notThere(path: string, { socket, manual }: Home): HomeNotFound {
+function notThere(path: string, { socket, credentials, manual }: Home): HomeNotFound {
   if (path === socket) {
     const message = `the engine's machine has no socket at ${path}, which the updater would be given`;
     return new HomeNotFound('no-engine', message, { manual });
   }
+  if (path === credentials) {
+    const message = `the engine's machine has no file of logins at ${path}, which the updater would be given`;
+    return new HomeNotFound('no-directory', message, { manual });
+  }
+  // Nobody can go to that directory and type a command there.
   const message = `the engine's machine has no ${path}: the instance was started from a directory that only another program has, as Portainer has those of its stacks`;
-  return new HomeNotFound('no-directory', message, { manual });
+  return new HomeNotFound('no-directory', message);
 }

@@ -89,8 +89,8 @@ describe('the try of what an updater would be given', () => {
     expect(asked).toContain('POST /containers/create');
   });
 
-  it.each<[string, Reply, string]>([
-    ['a directory', missing('/data/compose/7'), 'no-directory'],
+  it.each<[string, Reply, string, boolean]>([
+    ['a directory', missing('/data/compose/7'), 'no-directory', false],
     [
       'a part of it',
       {
@@ -98,12 +98,14 @@ describe('the try of what an updater would be given', () => {
         body: { message: 'invalid mount config for type "bind": stat /data/compose/7: not a directory' },
       },
       'no-directory',
+      false,
     ],
-    ['the logins', missing('/root/.docker/config.json'), 'no-directory'],
-    ['the socket', missing('/run/docker.sock'), 'no-engine'],
-  ])('tells where the machine does not have %s', async (_, reply, code) => {
+    ['the logins', missing('/root/.docker/config.json'), 'no-directory', true],
+    ['the socket', missing('/run/docker.sock'), 'no-engine', true],
+  ])('tells where the machine does not have %s', async (_, reply, code, canGoThere) => {
     const { error, asked } = await check({ 'POST /containers/create': reply });
-    expect(error).toMatchObject({ name: 'Homeless', code, mayPass: false, manual: ['by hand'] });
+    const manual = canGoThere ? ['by hand'] : ['docker compose pull', 'docker compose up -d'];
+    expect(error).toMatchObject({ name: 'Homeless', code, mayPass: false, manual });
     expect(asked.filter((call) => call.startsWith('DELETE'))).toEqual([]);
   });
 
