@@ -3,6 +3,7 @@
 //                           packages that went into it
 //   instance/index.mjs      the library for a server, readable; what it depends on stays outside, and the licenses of what
 //                           went into it are beside it
+//   instance/testing.mjs    the same played from a script
 //   instance/types          its declarations
 //   instance/openapi.json   its endpoints
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -55,16 +56,18 @@ async function buildLibrary() {
   await rm(join(out, 'instance'), { recursive: true, force: true });
   const { metafile } = await build({
     ...forNode,
-    entryPoints: ['src/instance/index.ts'],
-    outfile: join(out, 'instance/index.mjs'),
+    entryPoints: { index: 'src/instance/index.ts', testing: 'src/instance/testing/index.ts' },
+    outdir: join(out, 'instance'),
+    outExtension: { '.js': '.mjs' },
     external: Object.keys(dependencies),
     metafile: true,
   });
   await writeFile(join(out, 'instance/licenses.txt'), await licensesOf(metafile));
   // Whoever uses the library has no types but its own.
-  await writeTypes('instance/index', join(out, 'instance/types'), []);
+  await writeTypes(['instance/index', 'instance/testing/index'], join(out, 'instance/types'), []);
   await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
   await weigh('instance/index.mjs', 400_000);
+  await weigh('instance/testing.mjs', 250_000);
 }
 
 async function openApi() {

@@ -2,9 +2,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 
 const folder = new URL('examples/', import.meta.url);
+const read = (name: string) => readFile(new URL(name, folder), 'utf8');
 
 it.each(await readdir(folder))('docs/server-library.md shows examples/%s as it is', async (name) => {
   const page = await readFile(new URL('../docs/server-library.md', import.meta.url), 'utf8');
-  const example = await readFile(new URL(name, folder), 'utf8');
-  expect([...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)).toContain(example);
+  expect([...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)).toContain(await read(name));
+});
+
+it('plain Node takes 40 lines at most, and no other package', async () => {
+  const example = await read('plain-node.ts');
+  expect(example.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
+  const names = [...example.matchAll(/\bfrom '([^']+)'/g)].map(([, name = '']) => name);
+  expect(names.filter((name) => !name.startsWith('node:'))).toEqual(['svc-updater/instance']);
 });

@@ -10,17 +10,17 @@ const compiler = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.met
 const reference = /((?:\bfrom|\bimport)\s*\(?\s*)(['"])([^'"\n]+)\2/g;
 
 /**
- * Writes the declarations of a module under `src` into a directory: its own and those that they refer to, no others.
+ * Writes the declarations of modules under `src` into a directory: their own and those that they refer to, no others.
  * Whether they are right is what `npm run types` is for.
  *
- * @param entry such as `instance/index`
+ * @param entries such as `instance/index`
  * @param packages what they may import besides each other; whoever uses them has to have it installed
  */
-export async function writeTypes(entry, directory, packages) {
+export async function writeTypes(entries, directory, packages) {
   const all = await mkdtemp(join(tmpdir(), 'types-'));
   try {
     await promisify(execFile)(compiler, ['-p', settings, '--outDir', all]);
-    const needed = [`${entry}.d.ts`];
+    const needed = entries.map((entry) => `${entry}.d.ts`);
     for (const file of needed) {
       const text = await readFile(join(all, file), 'utf8');
       const written = text.replace(reference, (whole, before, quote, name) => {

@@ -5,10 +5,25 @@ import { type InstanceOptions, readOptions } from './contract/options.ts';
 import { createHandler } from './http/handler.ts';
 import { Updates } from './updates.ts';
 
+export type { FeedOptions, LogEntry } from '../feed/feed-options.ts';
+export type { ProgressEvent } from '../progress/event.ts';
 export type { Channel, Release } from '../release/channel.ts';
-export type { ReasonCode, UpToDateCode } from '../wire/codes.ts';
-export type { FeedProblem, NextRelease, Reason, Run, Status, UpToDate } from '../wire/status.ts';
-export type { InstanceUpdates, UpdateEvents } from './contract/instance-updates.ts';
+export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';
+export type {
+  BuildServer,
+  CancelReason,
+  FeedProblem,
+  JobInTheWay,
+  NextRelease,
+  PublishedRelease,
+  Reason,
+  Run,
+  RunStep,
+  Status,
+  ToldRun,
+  UpToDate,
+} from '../wire/status.ts';
+export type { InstanceUpdates, UpdateEvents, UpdateOrder } from './contract/instance-updates.ts';
 export type {
   Caller,
   InstanceOptions,
@@ -18,9 +33,9 @@ export type {
   Preparation,
   Store,
 } from './contract/options.ts';
-export { toNodeHandler } from './http/node-handler.ts';
+export { type NodeHandler, type NodeRequest, toNodeHandler } from './http/node-handler.ts';
 export { openApi } from './http/openapi.ts';
-export { fileStore } from './store/file-store.ts';
+export { type FileStore, fileStore } from './store/file-store.ts';
 
 /** @throws TypeError that names every mistake in the options at once */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
@@ -49,5 +64,3 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     on: (event, listener) => updates.listeners.on(event, listener),
   };
 }
-
-export type { FeedOptions, LogEntry } from '../feed/feed-options.ts';

@@ -1,26 +1,21 @@
-// The same with Hono. Here only the jobs are on the disk: the hold is in memory, and taken anew by `updates.start()`.
+// The same with Hono, with jobs that outlive the server, names, a dump before each update, and servers elsewhere.
+import { execFile } from 'node:child_process';
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { createInstanceUpdates, fileStore, type Job } from 'svc-updater/instance';
 
 const { VERSION = 'v1.4.2', ADMIN_TOKEN, DATA = '/data', PORT = '8080' } = process.env;
-const { FEED = 'https://api.github.com/repos/acme/svc/releases' } = process.env;
+const { FEED = 'https://api.github.com/repos/acme/svc/releases', DATABASE } = process.env;
 if (!ADMIN_TOKEN) throw new Error('ADMIN_TOKEN is not set');
 const jobFolder = join(DATA, 'jobs');
 await mkdir(jobFolder, { recursive: true });
 
-/** Whole or not at all: written beside its place, then renamed. */
-async function store(file: string, text: string): Promise<void> {
-  const unfinished = join(DATA, `${randomUUID()}.new`);
-  await writeFile(unfinished, text, { flush: true });
-  await rename(unfinished, file);
-}
-
-let held = false;
+let isHeld = false;
 let running: string | null = null;
 
 const updates = createInstanceUpdates({
@@ -31,31 +26,40 @@ const updates = createInstanceUpdates({
     const bearer = headers.get('authorization')?.replace(/^Bearer /, '');
     const cookie = /(?:^|; )session=([^;]+)/.exec(headers.get('cookie') ?? '')?.[1];
     const hash = (text: string) => createHash('sha256').update(text).digest();
-    return timingSafeEqual(hash(bearer ?? cookie ?? ''), hash(ADMIN_TOKEN)) ? 'admin' : null;
+    const isAdmin = timingSafeEqual(hash(bearer ?? cookie ?? ''), hash(ADMIN_TOKEN));
+    return isAdmin ? { role: 'admin', name: 'anna' } : null;
   },
   queue: {
     hold() {
-      held = true;
+      isHeld = true;
     },
     resume() {
-      held = false;
+      isHeld = false;
     },
     async jobs() {
       // A file a job: `<when>-<id>.<kind>`.
       return (await readdir(jobFolder)).map((name) => ({
         kind: name.split('.')[1] as Job['kind'],
         state: name === running ? 'running' : 'queued',
+        since: new Date(Number(name.split('-')[0])),
       }));
     },
   },
   store: fileStore(join(DATA, 'updates')),
+  preparation: 'A dump of the database is made first.',
+  async beforeUpdate({ run, say, signal }) {
+    if (!DATABASE) return;
+    say('pg_dump');
+    await promisify(execFile)('pg_dump', ['--file', join(DATA, `${run}.sql`), DATABASE], { signal });
+  },
+  onEnd: ({ outcome, message }) => console.log(`update ${outcome}: ${message}`),
 });
 
 const app = new Hono();
 // Their own path and everything below it.
 app.all('/api/v1/instance/update/*', (c) => updates.handle(c.req.raw));
 app.post('/backups', async (c) => {
-  await store(join(jobFolder, `${Date.now()}-${randomUUID()}.backup`), '');
+  await writeFile(join(jobFolder, `${Date.now()}-${randomUUID()}.backup`), '', { flush: true });
   return c.text('queued\n', 202);
 });
 app.get('/', (c) => c.text(`svc ${VERSION}\n`));
@@ -73,7 +77,7 @@ await updates.start();
 for (;;) {
   const [next = null] = (await readdir(jobFolder)).sort();
   // Looked at after the last `await`: between this and `running = next` nobody can hold the queue.
-  running = held ? null : next;
+  running = isHeld ? null : next;
   await sleep(1000); // The work itself, or a pause.
   if (running !== null) await rm(join(jobFolder, running));
   running = null;

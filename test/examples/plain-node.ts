@@ -1,110 +1,40 @@
-// A server on plain Node that updates itself. VERSION and ADMIN_TOKEN come from the environment.
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+// A server on plain Node that updates itself. VERSION and ADMIN_TOKEN come from the environment; DATA is on a mount.
+import { hash } from 'node:crypto';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getRequestListener } from '@hono/node-server';
-import { type Caller, createInstanceUpdates, fileStore, type Job, type JobQueue } from 'svc-updater/instance';
+import { createInstanceUpdates, fileStore, type Job, toNodeHandler } from 'svc-updater/instance';
 
-const { VERSION = 'v1.4.2', ADMIN_TOKEN, DATA = '/data', PORT = '8080' } = process.env;
-const { FEED = 'https://api.github.com/repos/acme/svc/releases' } = process.env;
+const { VERSION = 'v1.4.2', ADMIN_TOKEN, DATA = '/data', PORT = '8080', FEED } = process.env;
 if (!ADMIN_TOKEN) throw new Error('ADMIN_TOKEN is not set');
-mkdirSync(DATA, { recursive: true });
+const secret = hash('sha256', `Bearer ${ADMIN_TOKEN}`);
 
-/** A value in a file that is always whole: written beside it, then renamed. */
-function stored<T>(name: string, initial: T) {
-  const file = join(DATA, name);
-  return {
-    read: (): T => (existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : initial),
-    write(value: T): void {
-      writeFileSync(`${file}.new`, JSON.stringify(value), { flush: true });
-      renameSync(`${file}.new`, file);
-    },
-  };
-}
+// One job at a time, the first. A real server keeps them, and that they are held, in its database.
+const jobs: Job[] = [];
+const holds = new Set<string>();
 
-/** One job at a time. What runs stays first in the list until it is done, so that a restart runs it again. */
-class Queue implements JobQueue {
-  readonly #file = stored<{ held: boolean; kinds: Job['kind'][] }>('queue.json', { held: false, kinds: [] });
-  readonly #state = this.#file.read();
-  #started = false;
-  #busy = false;
-
-  hold(): void {
-    this.#state.held = true;
-    this.#file.write(this.#state);
-  }
-
-  resume(): void {
-    this.#state.held = false;
-    this.#file.write(this.#state);
-    void this.#work();
-  }
-
-  jobs(): Job[] {
-    return this.#state.kinds.map((kind, at) => ({
-      kind,
-      state: this.#busy && at === 0 ? 'running' : 'queued',
-    }));
-  }
-
-  add(kind: Job['kind']): void {
-    this.#state.kinds.push(kind);
-    this.#file.write(this.#state);
-    void this.#work();
-  }
-
-  start(): void {
-    this.#started = true;
-    void this.#work();
-  }
-
-  async #work(): Promise<void> {
-    if (!this.#started || this.#busy) return;
-    this.#busy = true;
-    while (!this.#state.held && this.#state.kinds.length > 0) {
-      await sleep(1000); // The work itself.
-      this.#state.kinds.shift();
-      this.#file.write(this.#state);
-    }
-    this.#busy = false;
-  }
-}
-
-function authorize({ headers }: Request): Caller {
-  const bearer = headers.get('authorization')?.replace(/^Bearer /, '');
-  const cookie = /(?:^|; )session=([^;]+)/.exec(headers.get('cookie') ?? '')?.[1];
-  const hash = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(hash(bearer ?? cookie ?? ''), hash(ADMIN_TOKEN ?? '')) ? 'admin' : null;
-}
-
-const queue = new Queue();
 const updates = createInstanceUpdates({
   version: VERSION,
   updaterImage: 'ghcr.io/acme/svc-updater:1.0.0',
-  feed: { url: FEED },
-  authorize,
-  queue,
-  store: fileStore(join(DATA, 'updates')),
-  onEnd: ({ outcome, message }) => console.log(`update ${outcome}: ${message}`),
-  log: ({ level, message, cause }) => console[level](message, cause ?? ''),
+  feed: { url: FEED ?? 'https://api.github.com/repos/acme/svc/releases' },
+  authorize: ({ headers }) =>
+    hash('sha256', headers.get('authorization') ?? '') === secret ? 'admin' : null,
+  queue: { hold: () => void holds.add('us'), resume: () => void holds.delete('us'), jobs: () => jobs },
+  store: fileStore(`${DATA}/updates`),
 });
-
-const server = createServer(
-  getRequestListener((request) =>
-    updates.matches(request) ? updates.handle(request) : new Response(`svc ${VERSION}\n`),
-  ),
+const handle = toNodeHandler(updates);
+const server = createServer((request, response) =>
+  handle(request, response, () => {
+    if (request.method === 'POST') jobs.push({ kind: 'backup', state: 'queued' });
+    response.end(`svc ${VERSION}\n`);
+  }),
 );
 server.listen(Number(PORT), () => console.log('listening', server.address()));
-
-process.on('SIGTERM', async () => {
-  server.close();
-  // Ends the event streams; a hold stays, and is the next server's.
-  await updates.close();
-  process.exit();
-});
+process.on('SIGTERM', () => updates.close().finally(() => process.exit()));
 
 // First this: after a restart in the middle of an update, no job may start before the update has ended.
 await updates.start();
-queue.start();
+for (;;) {
+  if (holds.size === 0 && jobs[0]) jobs[0].state = 'running';
+  await sleep(1000); // The work itself, or a pause.
+  if (jobs[0]?.state === 'running') jobs.shift();
+}

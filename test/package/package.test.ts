@@ -67,6 +67,7 @@ describe('the package', () => {
       'dist/instance/index.mjs',
       'dist/instance/licenses.txt',
       'dist/instance/openapi.json',
+      'dist/instance/testing.mjs',
       'docs/contract.md',
       'docs/design.md',
       'docs/development.md',
@@ -90,7 +91,8 @@ describe('the package', () => {
 
   it('declares what it imports, and leaves that outside; of what is inside it has the license', async () => {
     const { dependencies } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
-    const code = await readFile(join(unpacked, 'dist/instance/index.mjs'), 'utf8');
+    const bundles = ['index', 'testing'].map((name) => join(unpacked, `dist/instance/${name}.mjs`));
+    const code = (await Promise.all(bundles.map((file) => readFile(file, 'utf8')))).join('\n');
     const names = [...code.matchAll(/^(?:import|export)\b[^'"]*?['"]([^'"\n]+)['"];?$/gm)].map(
       ([, name]) => name,
     );
@@ -195,7 +197,8 @@ describe('the examples of docs/server-library.md', () => {
 });
 
 describe('a project that has it installed', () => {
-  const program = `import {
+  const program = `import { createServer } from 'node:http';
+import {
   createInstanceUpdates,
   fileStore,
   type InstanceOptions,
@@ -203,7 +206,9 @@ describe('a project that has it installed', () => {
   type JobQueue,
   type Run,
   type Status,
+  toNodeHandler,
 } from 'svc-updater/instance';
+import { createScriptedUpdates, typicalRun } from 'svc-updater/testing';
 import api from 'svc-updater/openapi.json' with { type: 'json' };
 
 const queue: JobQueue = { hold() {}, resume() {}, jobs: () => [{ kind: 'backup', state: 'running' }] };
@@ -213,14 +218,22 @@ const options: InstanceOptions = {
   feed: null,
   authorize: () => null,
   queue,
-  store: fileStore('/data'),
+  store: fileStore('data'),
   onEnd: (run: Run) => console.log(run.outcome),
 };
 const updates: InstanceUpdates = createInstanceUpdates(options);
+createServer(toNodeHandler(updates));
 const request = new Request('http://localhost/api/v1/instance/update');
 const answer = await updates.handle(request);
 console.log(JSON.stringify([updates.matches(request), answer.status, api.openapi.split('.')[0]]));
 await updates.close();
+
+const played: InstanceUpdates = createScriptedUpdates({ speed: 1000, runs: [typicalRun({ outcome: 'broken' })] });
+played.on('end', ({ outcome }) => console.log(outcome));
+await played.start();
+await played.update();
+await new Promise((resolve) => played.on('end', resolve));
+await played.close();
 
 export const version = ({ latest }: Status): string | undefined => latest?.version;
 // @ts-expect-error: types that are wrong or missing would let this pass
@@ -232,6 +245,8 @@ try {
 }
 // @ts-expect-error: as would any
 export const state: 'nonsense' = ({} as Run).state;
+// @ts-expect-error: as would any here
+createScriptedUpdates({ speed: 'fast' });
 `;
 
   beforeAll(async () => {
@@ -264,7 +279,7 @@ export const state: 'nonsense' = ({} as Run).state;
     // Every declaration that is packed, and none that is not.
     expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(packed.filter(isType));
     const out = await run('node', ['out/main.js'], consumer);
-    expect(out.split('\n')).toEqual(['[true,401,"3"]', 'true']);
+    expect(out.split('\n')).toEqual(['[true,401,"3"]', 'broken', 'true']);
   }, 60_000);
 });
 

@@ -25,6 +25,8 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
     }
     // A socket that breaks while it is written to is nobody's error.
     response.on('error', () => {});
+    // What of a body was too much is let pass, so that its sender reads the answer and the connection goes on.
+    response.once('finish', () => request.resume());
     answer(updates, address, request, response).catch(() => {
       if (response.headersSent) response.destroy();
       else response.writeHead(500).end();
@@ -43,6 +45,8 @@ async function answer(
   if (response.closed) gone.abort();
   const { status, headers, body } = await updates.handle(await webRequest(address, request, gone.signal));
   if (gone.signal.aborted) return void body?.cancel().catch(() => {});
+  // `Response.error()`: somebody wants the connection to break.
+  if (status === 0) return void response.destroy();
   for (const [name, value] of headers) {
     if (name === 'set-cookie') response.appendHeader(name, value);
     else response.setHeader(name, value);

@@ -27,3 +27,6 @@ export interface UpdateService {
   /** Given when the server shuts down: whoever follows a run comes back to the next server. */
   readonly closing: AbortSignal;
 }
+
+/** What a service keeps of a run, and what the endpoints follow. */
+export { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';

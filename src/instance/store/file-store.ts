@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Store } from '../contract/options.ts';
@@ -153,7 +152,8 @@ async function sync(directory: string): Promise<void> {
   }
 }
 
-const nonce = (): string => randomBytes(8).toString('hex');
+/** Not by `node:crypto`, which takes its time to load. */
+const nonce = (): string => crypto.randomUUID();
 const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | null)?.code);
 const unless =
   (code: string) =>

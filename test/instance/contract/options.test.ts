@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
 
 const required: InstanceOptions = {
@@ -46,6 +46,7 @@ describe('readOptions', () => {
       onEnd: expect.any(Function),
       log: expect.any(Function),
     });
+    expect(settings.buildServers()).toEqual([]);
   });
 
   it('takes what is given', () => {
@@ -62,16 +63,17 @@ describe('readOptions', () => {
       registryCredentials: '/root/.docker/config.json',
       directories: ['/opt/shared'],
       path: '/update',
+      beforeUpdate: () => {},
+      preparation: 'A dump is made first.',
+      buildServers: () => [],
       onEnd: () => {},
       log: () => {},
-      beforeUpdate: () => {},
-      preparation: 'A dump is made.',
-      preparationTimeout: 60,
-      idleTimeout: 0.5,
-      buildServers: () => [],
     };
-    const { preparationTimeout, idleTimeout, ...same } = options;
-    expect(readOptions(options)).toEqual({ ...same, preparationMs: 60_000, idleMs: 500 });
+    expect(readOptions({ ...options, preparationTimeout: 60, idleTimeout: 0.5 })).toEqual({
+      ...options,
+      preparationMs: 60_000,
+      idleMs: 500,
+    });
   });
 
   it('says in words what is expected, and leaves the words of a host that uses zod as well', () => {
@@ -137,10 +139,17 @@ describe('readOptions', () => {
     ['an authorize that is none', { authorize: 'admin' }, 'authorize'],
     ['a queue that cannot hold', { queue: { resume: () => {}, jobs: () => [] } }, 'queue.hold'],
     ['no queue', { queue: null }, 'queue'],
+    ['a queue as it was before', { queue: { hold() {}, release() {}, jobs: () => [] } }, 'queue.resume'],
     ['a store as text', { store: '/data' }, 'store'],
     ['a store that cannot be written', { store: { get: () => null } }, 'store.set'],
-    ['no time for jobs', { idleTimeout: 0 }, 'idleTimeout'],
-    ['a time as text', { preparationTimeout: '1h' }, 'preparationTimeout'],
+    ['no store', { store: undefined }, 'store'],
+    ['a channel, which is in the store', { channel: { read: () => null } }, 'channel'],
+    ['a dump by its command', { beforeUpdate: 'pg_dump' }, 'beforeUpdate'],
+    ['a preparation that is none', { preparation: () => {} }, 'preparation'],
+    ['no time for it', { preparationTimeout: 0 }, 'preparationTimeout'],
+    ['time by a word', { idleTimeout: '1h' }, 'idleTimeout'],
+    ['time without end', { idleTimeout: Number.POSITIVE_INFINITY }, 'idleTimeout'],
+    ['servers as a list', { buildServers: [] }, 'buildServers'],
     ['another pull', { updaterPull: 'never' }, 'updaterPull'],
     ['a setting of somebody else', { updaterEnvironment: { DOCKER_HOST: 'x' } }, 'updaterEnvironment'],
     ['a container without a name', { containerName: '' }, 'containerName'],
@@ -184,5 +193,42 @@ describe('readOptions', () => {
       engine: 'hunter2',
     });
     expect(text).not.toContain('hunter2');
+  });
+});
+
+describe('the version', () => {
+  it.each([
+    ['v1.4.2', 'v1.4.2'],
+    ['1.4.2', 'v1.4.2'],
+    ['1.6.0-canary.3', 'v1.6.0-canary.3'],
+    ['dev', 'dev'],
+    ['2026-11-21', '2026-11-21'],
+  ])('%s is %s', (version, told) => expect(readOptions({ ...required, version }).version).toBe(told));
+});
+
+describe('the log', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  it('goes to the console, but for what is of no interest there', () => {
+    const said: unknown[][] = [];
+    for (const level of ['info', 'log', 'debug', 'warn', 'error'] as const) {
+      vi.spyOn(console, level).mockImplementation((...told) => void said.push([level, ...told]));
+    }
+    const { log } = readOptions(required);
+    const cause = new Error('ENOENT');
+    log({ level: 'info', message: 'the releases were read' });
+    log({ level: 'warn', message: 'the feed cannot be read', cause });
+    log({ level: 'error', message: 'the store cannot be written' });
+    expect(said).toEqual([
+      ['warn', 'svc-updater: the feed cannot be read', cause],
+      ['error', 'svc-updater: the store cannot be written'],
+    ]);
+  });
+
+  it("is the host's where it takes it", () => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const log = vi.fn();
+    readOptions({ ...required, log }).log({ level: 'error', message: 'x' });
+    expect([log.mock.calls.length, error.mock.calls.length]).toEqual([1, 0]);
   });
 });

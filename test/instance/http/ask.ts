@@ -95,7 +95,8 @@ export function request(method: string, where = '', { as = 'admin', headers, bod
 /** A body whose length is not said beforehand. */
 export const stream = (...chunks: Uint8Array[]) => ReadableStream.from(chunks);
 
-async function check(method: string, where: string, response: Response): Promise<Answer> {
+/** Holds an answer against the document. */
+export async function check(method: string, where: string, response: Response): Promise<Answer> {
   const { status, headers } = response;
   const said = describedResponse(method, where, status);
   expect(said, `${method} ${where} ${status} is not described`).toBeDefined();

@@ -8,6 +8,9 @@ export interface JobRequest {
   milliseconds: number;
   /** `queued`: waits for something else and is never started. Default: started as soon as it is its turn. */
   state?: 'queued';
+  title?: string;
+  /** It says that it will not end by itself. */
+  stuck?: boolean;
 }
 
 export interface StoredJob extends JobRequest {
@@ -100,9 +103,11 @@ export class FileQueue implements JobQueue {
   }
 
   jobs(): Job[] {
-    return this.#stored.jobs.flatMap(({ kind, progress, started, queuedAt }): Job[] =>
-      progress === 'done' ? [] : [{ kind, state: progress, since: new Date(started ?? queuedAt) }],
-    );
+    return this.#stored.jobs.flatMap(({ kind, progress, started, queuedAt, title, stuck }): Job[] => {
+      if (progress === 'done') return [];
+      const more = { ...(title === undefined ? {} : { title }), ...(stuck === undefined ? {} : { stuck }) };
+      return [{ kind, state: progress, since: new Date(started ?? queuedAt), ...more }];
+    });
   }
 
   #next(): void {

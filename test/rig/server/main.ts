@@ -10,6 +10,7 @@ import {
   createInstanceUpdates,
   fileStore,
   type InstanceOptions,
+  toNodeHandler,
 } from '../../../src/instance/index.ts';
 import { FileQueue, type JobRequest } from './job-queue.ts';
 import { readSettings } from './settings.ts';
@@ -38,7 +39,7 @@ const options: InstanceOptions = {
   feed: settings.feedUrl === null ? null : { url: settings.feedUrl },
   authorize: callerOf,
   queue,
-  store: fileStore(join(data, 'store')),
+  store: fileStore(join(data, 'updates')),
   onEnd: (run) => note('ended', { run }),
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };
@@ -49,8 +50,10 @@ if (settings.registryCredentials !== null) options.registryCredentials = setting
 
 const updates = createInstanceUpdates(options);
 const healthyFrom = Date.now() + settings.readyAfterSeconds * 1000;
-const server = createServer(
-  getRequestListener((request) => (updates.matches(request) ? updates.handle(request) : answer(request))),
+const handle = toNodeHandler(updates);
+const others = getRequestListener(answer);
+const server = createServer((request, response) =>
+  handle(request, response, () => void others(request, response)),
 );
 server.listen(8080, () => console.log(`svc ${version}: migrations run, listening on 8080`));
 // As process 1 it gets no signal without a handler. A job that runs is not awaited: it is run again.
@@ -63,11 +66,15 @@ async function stop(): Promise<void> {
   process.exit(0);
 }
 
+/** Those who are known by name; `admin` and `user` have none. */
+const people: Record<string, Caller> = { anna: { role: 'admin', name: 'anna' } };
+
 function callerOf(request: Request): Caller {
   const bearer = /^Bearer (\w+)-token$/.exec(request.headers.get('authorization') ?? '')?.[1];
   const cookie = /(?:^|; *)session=(\w+)/.exec(request.headers.get('cookie') ?? '')?.[1];
   const name = bearer ?? cookie;
-  return name === 'admin' || name === 'user' ? name : null;
+  if (name === 'admin' || name === 'user') return name;
+  return name === undefined ? null : (people[name] ?? null);
 }
 
 async function answer(request: Request): Promise<Response> {

@@ -102,7 +102,7 @@ export class ServerInstance extends Instance {
   }
 
   /** A request to the app, as the admin by default. */
-  ask(path: string, init: RequestInit & { as?: 'admin' | 'user' | null } = {}): Promise<Response> {
+  ask(path: string, init: RequestInit & { as?: 'admin' | 'anna' | 'user' | null } = {}): Promise<Response> {
     const { as = 'admin', ...rest } = init;
     const headers = new Headers(rest.headers);
     if (as !== null) headers.set('authorization', `Bearer ${as}-token`);

@@ -1,0 +1,11 @@
+export type { InstanceUpdates, UpdateEvents, UpdateOrder } from '../contract/instance-updates.ts';
+export {
+  type Disturbance,
+  type Script,
+  type ScriptedEnd,
+  type ScriptedJob,
+  type ScriptedRun,
+  type ScriptedStep,
+  typicalRun,
+} from './script.ts';
+export { createScriptedUpdates } from './scripted-updates.ts';

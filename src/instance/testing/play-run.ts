@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { formatEnd } from '../../progress/end-line.ts';
+import type { ProgressEvent } from '../../progress/event.ts';
+import type { PhaseWord } from '../../wire/codes.ts';
+import { isLaunchState, type RunRecord } from '../http/update-service.ts';
+import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
+
+/** What a run does to the play around it. */
+export interface Stage {
+  speed: number;
+  disturb(by: Disturbance | null): void;
+  onLine(line: ProgressEvent): void;
+}
+
+const absent: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
+
+/** Plays a run to its end, or to that of the signal, which is the server's. It may be ended from outside, as by a cancel. */
+export async function playRun(
+  { steps, end }: ScriptedRun,
+  record: RunRecord,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<void> {
+  let away = 0;
+  for (const step of steps) {
+    stage.disturb(step.disturbed ?? null);
+    await playStep(step, record, stage, signal);
+    if (record.hasEnded) break;
+    if (absent.includes(step.disturbed)) away += step.seconds;
+    // In the phases before the containers are replaced it is asked of the updater, which stops at its next step.
+    if (record.run.cancelAskedBy !== null && step.state !== 'recreate' && step.state !== 'verify') {
+      finish(
+        { outcome: 'cancelled', message: `nothing was changed, ${record.run.from} runs on` },
+        record,
+        stage,
+      );
+    }
+    if (record.hasEnded) break;
+  }
+  stage.disturb(null);
+  if (record.hasEnded) return;
+  if (away > 0) record.note({ away });
+  finish(end, record, stage);
+}
+
+async function playStep(
+  step: ScriptedStep,
+  record: RunRecord,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<void> {
+  const { state, seconds, says = [state], jobs = [], until = null } = step;
+  for (const said of says) {
+    const { message, percent, level = 'info' } = typeof said === 'string' ? { message: said } : said;
+    if (isLaunchState(state)) {
+      record.prepare(state, message, { percent: percent ?? null, jobs: [...jobs], until });
+    } else {
+      if (record.run.log === null) record.note({ log: 'docker logs svc-updater' });
+      say({ level, phase: state, message, ...(percent === undefined ? {} : { percent }) }, record, stage);
+    }
+    await sleep((seconds * 1000) / says.length / stage.speed, undefined, { signal });
+    if (record.hasEnded) return;
+  }
+}
+
+/** By a last line of the log, as updaters end; by itself where there is none to say it. */
+function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
+  const { from, to, phase } = record.run;
+  const { outcome, cause = null, code = null, advice = null } = end;
+  const isGood = outcome === 'updated' || outcome === 'unchanged';
+  const message =
+    end.message ?? (isGood ? `${outcome} ${from} → ${to}` : `nothing was changed, ${from} runs on`);
+  if (phase === null || outcome === 'crashed') {
+    record.end(outcome, message, new Date(), { cause, code, advice });
+    return;
+  }
+  if (cause !== null) say({ level: 'error', phase, message: cause }, record, stage);
+  const line = isGood ? message : formatEnd({ outcome, code, state: message, advice });
+  say({ level: isGood ? 'info' : 'error', phase: 'done', message: line }, record, stage);
+}
+
+function say(
+  { level, phase, message, ...rest }: Omit<ProgressEvent, 'time' | 'phase'> & { phase: PhaseWord | 'done' },
+  record: RunRecord,
+  stage: Stage,
+): void {
+  const line = { time: new Date().toISOString(), level, phase, ...rest, message };
+  record.add(line);
+  stage.onLine(line);
+}

@@ -1,0 +1,126 @@
+import type { EndState, launchStates, PhaseWord } from '../../wire/codes.ts';
+import type { JobInTheWay, PublishedRelease, Run, Status } from '../../wire/status.ts';
+import type { Awaitable, Caller } from '../contract/options.ts';
+
+/**
+ * What a request gets: `closed`: the connection breaks; `bad-gateway`: a proxy's page; `html`: another page, with 200;
+ * `silence`: nothing, until it is over; `logged-out`: 401; `unknown`: a server that knows of no run.
+ */
+export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logged-out' | 'unknown';
+
+/** One state of a run. */
+export interface ScriptedStep {
+  state: (typeof launchStates)[number] | PhaseWord;
+  seconds: number;
+  /** What it says, spread over its time; at least one line is said. With `percent`, as far as it has come. */
+  says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
+  /** In place of the server's answers, as long as it lasts. */
+  disturbed?: Disturbance;
+  /** What `waiting` waits for, and until when at most. */
+  jobs?: readonly JobInTheWay[];
+  until?: string;
+}
+
+export interface ScriptedEnd {
+  outcome: EndState;
+  /** How the instance stands. */
+  message?: string;
+  cause?: string;
+  code?: string;
+  advice?: string;
+  /** What runs afterwards. Default: `to` where it was updated, else what ran before. */
+  version?: string;
+}
+
+export interface ScriptedRun {
+  steps: readonly ScriptedStep[];
+  end: ScriptedEnd;
+}
+
+export interface ScriptedJob extends JobInTheWay {
+  /** After which it has ended; left out, it goes on. */
+  seconds?: number;
+}
+
+/** What of a status is not the run's or follows from the rest. */
+export type StatusPieces = Omit<Status, 'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate'>;
+
+/** A play: what there is at first, and what happens to each update that is started. Everything may be left out. */
+export interface Script {
+  /** How many times as fast as it says. Default 1. */
+  speed?: number;
+  /** What the status says. Default: v1.4.2, with v1.5.0 to go to. */
+  status?: Partial<StatusPieces>;
+  /** With `notes=1`. Default `latest`. */
+  releases?: readonly PublishedRelease[];
+  /** What the status says instead once somebody has it look again. */
+  afterRefresh?: Partial<StatusPieces>;
+  /** What is in the way, from `start()` on. */
+  jobs?: readonly ScriptedJob[];
+  /** An update that is on from `start()` on, started by hand. */
+  open?: ScriptedRun;
+  /** One for each update that is started; the last one for all that follow. Default `typicalRun()`. */
+  runs?: readonly ScriptedRun[];
+  /** Earlier runs, newest first. */
+  history?: readonly Run[];
+  /** Default: everybody is an admin. */
+  authorize?(request: Request): Awaitable<Caller>;
+  /** Answers in place of the play: a slow POST, a 503. Undefined: the play goes on. */
+  intercept?(request: Request): Awaitable<Response | undefined>;
+  /** Default `/api/v1/instance/update`. */
+  path?: string;
+}
+
+/** What the status says where a script says nothing else. */
+export const plainStatus: StatusPieces = {
+  version: 'v1.4.2',
+  channel: 'stable',
+  latest: {
+    version: 'v1.5.0',
+    url: 'https://example.org/releases/v1.5.0',
+    notes: '## What is new\n\n- Deployments are faster.',
+    publishedAt: '2026-11-20T08:00:00.000Z',
+  },
+  next: { version: 'v1.5.0', major: false },
+  upToDate: null,
+  reason: null,
+  checkedAt: '2026-11-21T10:40:00.000Z',
+  feedError: null,
+  preparation: null,
+  buildServers: [],
+  manual: ['docker compose pull', 'docker compose up -d'],
+};
+
+const phases = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify'] as const;
+const says = {
+  inspect: ['svc-updater 1.0.0', 'the instance is found'],
+  plan: ['app and worker go to the release'],
+  pull: [10, 40, 70, 100].map((percent) => ({ message: `pulling, ${percent * 1.2} of 120 MB`, percent })),
+  write: ['.env is written'],
+  recreate: ['replacing app and worker'],
+  verify: ['waiting for app and worker to become healthy'],
+};
+
+/**
+ * A run as most are, of 14 seconds, two of them without a server. One that ends otherwise ends in the phase that is
+ * named, by default in the last one.
+ */
+export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'updated' }): ScriptedRun {
+  const { in: last = 'verify', ...rest } = end;
+  const played = phases.slice(0, phases.indexOf(last) + 1);
+  const seconds = { inspect: 1, plan: 1, pull: 5, write: 1, recreate: 2, verify: 3 };
+  return {
+    steps: [
+      { state: 'launching', seconds: 1, says: ['launching the updater'] },
+      ...played.map(
+        (state): ScriptedStep => ({
+          state,
+          seconds: seconds[state],
+          says: says[state],
+          ...(state === 'recreate' ? { disturbed: 'closed' } : {}),
+        }),
+      ),
+    ],
+    end: rest,
+  };
+}

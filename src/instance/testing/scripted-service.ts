@@ -1,0 +1,238 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Channel } from '../../release/channel.ts';
+import type { ReasonCode } from '../../wire/codes.ts';
+import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';
+import type { UpdateEvents } from '../contract/instance-updates.ts';
+import type { StartOrder } from '../contract/start-order.ts';
+import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
+import { playRun } from './play-run.ts';
+import {
+  type Disturbance,
+  plainStatus,
+  type Script,
+  type ScriptedRun,
+  type StatusPieces,
+  typicalRun,
+} from './script.ts';
+
+/** Milliseconds after which a wait looks again. */
+const glance = 50;
+
+/** The endpoints' service as a script has it. */
+export class ScriptedService implements UpdateService {
+  readonly #script: Script;
+  readonly #speed: number;
+  readonly #emitter = new EventEmitter();
+  readonly #over = new AbortController();
+  readonly #runs: RunRecord[] = [];
+  #beganAt = performance.now();
+  #pieces: StatusPieces;
+  #disturbance: Disturbance | null = null;
+  #closing = new AbortController();
+  #playing: Promise<void> = Promise.resolve();
+
+  constructor(script: Script) {
+    this.#script = script;
+    this.#speed = script.speed ?? 1;
+    this.#pieces = { ...plainStatus, ...script.status };
+  }
+
+  get version(): string {
+    return this.#pieces.version;
+  }
+
+  get closing(): AbortSignal {
+    return this.#over.signal.aborted ? this.#over.signal : this.#closing.signal;
+  }
+
+  get disturbance(): Disturbance | null {
+    return this.#disturbance;
+  }
+
+  /** Resolves when nothing is disturbed any more, or the signal is given. */
+  async calmed(signal: AbortSignal): Promise<void> {
+    while (this.#disturbance === 'silence' && !signal.aborted && !this.#over.signal.aborted)
+      await sleep(glance / this.#speed);
+  }
+
+  begin(): void {
+    const { open } = this.#script;
+    this.#beganAt = performance.now();
+    if (this.#pieces.next) this.#tell('offer', this.#pieces.next);
+    if (open) this.#play(open, null, []);
+  }
+
+  async end(): Promise<void> {
+    this.#over.abort();
+    this.#closing.abort();
+    await this.#playing;
+  }
+
+  on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void {
+    this.#emitter.on(event, listener);
+    return () => void this.#emitter.off(event, listener);
+  }
+
+  #tell<E extends keyof UpdateEvents>(event: E, told: UpdateEvents[E]): void {
+    for (const listener of this.#emitter.listeners(event)) {
+      try {
+        listener(told);
+      } catch {
+        // The play goes on, whatever is thrown by those who look on.
+      }
+    }
+  }
+
+  async status({ refresh = false, notes = false } = {}): Promise<Status> {
+    if (refresh) this.#change({ checkedAt: new Date().toISOString(), ...this.#script.afterRefresh });
+    const { latest, next } = this.#pieces;
+    const reason = this.#reason(this.#jobs(), this.#last());
+    const releases = this.#script.releases ?? (latest ? [latest] : []);
+    return {
+      ...this.#pieces,
+      latest: latest && (notes ? latest : { ...latest, notes: null }),
+      updateAvailable: next !== null,
+      canUpdate: reason === null,
+      reason,
+      run: this.#last()?.run ?? this.#script.history?.[0] ?? null,
+      now: new Date().toISOString(),
+      ...(notes ? { releases: [...releases] } : {}),
+    };
+  }
+
+  async isUpdating(): Promise<boolean> {
+    return this.#open() !== null;
+  }
+
+  async start({ target, when, force, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+    const jobs = this.#jobs();
+    const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
+    const reason = this.#reason(force || waits ? [] : jobs);
+    if (reason) return { reason };
+    const { runs = [typicalRun()] } = this.#script;
+    const played = runs[Math.min(this.#runs.length, runs.length - 1)] ?? typicalRun();
+    const to = target === null || target === 'canary' ? (this.#pieces.next?.version ?? null) : target;
+    return { run: this.#play(played, to, waits ? jobs : [], by) };
+  }
+
+  async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
+    const open = this.#open();
+    if (!open) return { reason: { code: 'not-running', message: 'No update is on.' } };
+    const { state } = open.run;
+    if (state === 'recreate' || state === 'verify') {
+      return {
+        reason: { code: 'too-late', message: 'The containers are being replaced: it goes on to its end.' },
+      };
+    }
+    open.note({ cancelAskedBy: by });
+    if (isLaunchState(state))
+      open.end('cancelled', `cancelled before anything was changed, ${this.version} runs on`);
+    return { run: open.run };
+  }
+
+  async setChannel(channel: Channel): Promise<Status> {
+    this.#change({ channel });
+    return this.status();
+  }
+
+  async record(): Promise<RunRecord | null> {
+    const { history = [] } = this.#script;
+    const last = this.#last() ?? (history[0] ? new RunRecord(history[0]) : null);
+    return this.#disturbance === 'unknown' ? null : last;
+  }
+
+  async history(): Promise<Run[]> {
+    const played = this.#runs.map(({ run }) => run).reverse();
+    return [...played, ...(this.#script.history ?? [])].slice(0, 50);
+  }
+
+  #last(): RunRecord | null {
+    return this.#disturbance === 'unknown' ? null : (this.#runs.at(-1) ?? null);
+  }
+
+  #open(): RunRecord | null {
+    const last = this.#runs.at(-1);
+    return last && !last.hasEnded ? last : null;
+  }
+
+  #change(pieces: Partial<StatusPieces> | undefined): void {
+    const before = this.#pieces.next?.version;
+    this.#pieces = { ...this.#pieces, ...pieces };
+    const { next } = this.#pieces;
+    if (next && next.version !== before) this.#tell('offer', next);
+  }
+
+  /** Those that have not ended yet. */
+  #jobs(): JobInTheWay[] {
+    const passed = ((performance.now() - this.#beganAt) / 1000) * this.#speed;
+    return (this.#script.jobs ?? [])
+      .filter(({ seconds = Number.POSITIVE_INFINITY }) => seconds > passed)
+      .map(({ seconds: _, ...job }) => job);
+  }
+
+  #reason(jobs: JobInTheWay[], last = this.#open()): Reason | null {
+    const open = last && !last.hasEnded ? last.run : null;
+    const { reason, next } = this.#pieces;
+    if (open)
+      return { code: 'update-running', message: `an update to ${open.to} is running`, since: open.startedAt };
+    if (reason) return reason;
+    const [job] = jobs;
+    if (job) {
+      const code = `${job.kind}-${job.kind === 'deployment' ? job.state : 'running'}` as ReasonCode;
+      const since = job.since === null ? {} : { since: job.since };
+      return { code, message: `${jobs.length} jobs are in the way`, ...since, jobs };
+    }
+    const lastOutcome = this.#runs.at(-1)?.run.outcome;
+    if (next || lastOutcome === 'broken' || lastOutcome === 'crashed') return null;
+    return { code: 'up-to-date', message: this.#pieces.upToDate?.message ?? 'Nothing newer is known.' };
+  }
+
+  #play(played: ScriptedRun, to: string | null, jobs: readonly JobInTheWay[], by: string | null = null): Run {
+    const id = `run${this.#runs.length + 1}`;
+    const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, by };
+    const state = jobs.length > 0 ? 'waiting' : 'launching';
+    const record = new RunRecord(freshRun({ ...origin, startedAt: new Date().toISOString() }, state, state));
+    this.#runs.push(record);
+    this.#playing = this.#perform(played, record).catch(() => {});
+    return record.run;
+  }
+
+  async #perform(played: ScriptedRun, record: RunRecord): Promise<void> {
+    const { signal } = this.#over;
+    this.#tell('start', record.run);
+    for (let jobs = this.#jobs(); record.run.state === 'waiting' && jobs.length > 0; jobs = this.#jobs()) {
+      record.prepare('waiting', `waits for ${jobs.length} jobs`, { jobs });
+      await sleep(glance / this.#speed, undefined, { signal });
+    }
+    const stage = {
+      speed: this.#speed,
+      disturb: (by: Disturbance | null) => this.#disturb(by),
+      onLine: (line: UpdateEvents['line']['line']) => void this.#tell('line', { run: record.run, line }),
+    };
+    await playRun(played, record, stage, signal);
+    const { outcome, to } = record.run;
+    if (outcome === 'updated') this.#arrive(played.end.version ?? to);
+    else if (played.end.version !== undefined && outcome === played.end.outcome)
+      this.#arrive(played.end.version);
+    this.#tell('end', record.run);
+  }
+
+  #arrive(version: string | null): void {
+    if (version === null) return;
+    const upToDate = {
+      code: 'newest',
+      message: `${version} is the newest on ${this.#pieces.channel}.`,
+    } as const;
+    this.#change({ version, ...(version === this.#pieces.latest?.version ? { next: null, upToDate } : {}) });
+  }
+
+  #disturb(by: Disturbance | null): void {
+    if (by === this.#disturbance) return;
+    this.#disturbance = by;
+    if (by === null) return;
+    // Who follows a run loses the server, too.
+    this.#closing.abort();
+    this.#closing = new AbortController();
+  }
+}

@@ -1,0 +1,306 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { toNodeHandler } from '../../../src/instance/http/node-handler.ts';
+import {
+  createScriptedUpdates,
+  type Disturbance,
+  type InstanceUpdates,
+  type Script,
+  type ScriptedJob,
+  typicalRun,
+} from '../../../src/instance/testing/index.ts';
+import { cancelCodes, endStates, phaseWords, reasonCodes, runStates } from '../../../src/wire/codes.ts';
+import type { Run } from '../../../src/wire/status.ts';
+import { check, origin, path } from '../http/ask.ts';
+import { follow } from '../http/follow.ts';
+
+let updates: InstanceUpdates | undefined;
+let server: Server | undefined;
+afterEach(async () => {
+  await updates?.close();
+  server?.closeAllConnections();
+  server?.close();
+});
+
+async function play(script: Script = {}) {
+  const playing = createScriptedUpdates({ speed: 100, ...script });
+  updates = playing;
+  await playing.start();
+  const ended = new Promise<Run>((resolve) => playing.on('end', resolve));
+  /** Each answer is held against the document. */
+  const ask = async (method: string, where = '', headers: Record<string, string> = {}) => {
+    const response = await playing.handle(new Request(`${origin}${path}${where}`, { method, headers }));
+    return check(method, new URL(`${origin}${path}${where}`).pathname, response);
+  };
+  return { playing, ended, ask };
+}
+
+const job = (more: Partial<ScriptedJob> = {}): ScriptedJob => ({
+  kind: 'backup',
+  state: 'running',
+  title: 'nightly',
+  since: null,
+  stuck: false,
+  ...more,
+});
+
+describe('a script', () => {
+  it('plays an update through every state, and what runs afterwards', async () => {
+    const { ask, ended } = await play();
+    expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.2', canUpdate: true, run: null });
+    expect((await ask('GET', '?notes=1')).json).toMatchObject({ releases: [{ version: 'v1.5.0' }] });
+    expect((await ask('GET')).json.latest.notes).toBeNull();
+    expect((await ask('POST')).json).toMatchObject({ id: 'run1', state: 'launching', by: 'admin' });
+    const run = await ended;
+    expect(run).toMatchObject({ outcome: 'updated', from: 'v1.4.2', to: 'v1.5.0', away: 2 });
+    expect(run.steps.map(({ state }) => state)).toEqual(['launching', ...phaseWords]);
+    const { json } = await ask('GET');
+    expect(json).toMatchObject({
+      version: 'v1.5.0',
+      next: null,
+      upToDate: { code: 'newest' },
+      run: { id: 'run1' },
+    });
+    expect((await ask('GET', '/history')).json).toHaveLength(1);
+    expect((await ask('POST')).json.reason.code).toBe('up-to-date');
+  });
+
+  it.each(endStates)('ends as it says: %s', async (outcome) => {
+    const why = {
+      cause: 'the registry has no such tag',
+      code: 'pull-unknown',
+      advice: 'See that it is published.',
+    };
+    const isGood = outcome === 'updated' || outcome === 'unchanged';
+    const script = typicalRun({
+      outcome,
+      ...(isGood ? {} : { in: 'pull', message: 'v1.4.2 runs on', ...why }),
+    });
+    const { ask, ended } = await play({ runs: [script] });
+    await ask('POST');
+    const run = await ended;
+    expect(run).toMatchObject({
+      outcome,
+      state: outcome,
+      ...(isGood ? {} : { message: 'v1.4.2 runs on', ...why }),
+    });
+    expect(run.steps.at(-1)?.state).toBe(isGood ? 'verify' : 'pull');
+    expect((await ask('GET', '/progress')).json).toMatchObject({ outcome });
+    // The same target is accepted again where nobody knows what runs.
+    expect((await ask('GET')).json.canUpdate).toBe(outcome !== 'updated');
+  });
+
+  it('may leave the new version behind, to be looked at again', async () => {
+    const broken = typicalRun({ outcome: 'broken', version: 'v1.5.0', cause: 'it crash-loops' });
+    const { ask, ended } = await play({ runs: [broken, typicalRun({ outcome: 'unchanged' })] });
+    await ask('POST');
+    await ended;
+    expect((await ask('GET')).json).toMatchObject({ version: 'v1.5.0', next: null, canUpdate: true });
+    expect((await ask('POST')).json).toMatchObject({ id: 'run2' });
+  });
+
+  it('may end before there is an updater', async () => {
+    const steps = [{ state: 'preparing', seconds: 1, says: ['pg_dump'] }] as const;
+    const end = {
+      outcome: 'refused',
+      message: 'nothing was changed',
+      cause: 'no space',
+      code: 'prepare',
+    } as const;
+    const { ask, ended } = await play({ runs: [{ steps, end }] });
+    await ask('POST');
+    expect(await ended).toMatchObject({ ...end, log: null, phase: null });
+  });
+
+  it('has each state that there is', async () => {
+    const states = new Set<string>();
+    const steps = [
+      { state: 'waiting', seconds: 1, jobs: [job()], until: '2026-11-21T11:40:00.000Z' },
+      { state: 'preparing', seconds: 1, says: ['pg_dump'] },
+      ...typicalRun().steps,
+    ] as const;
+    for (const outcome of endStates) {
+      const { ended, playing } = await play({ runs: [{ steps, end: { outcome } }] });
+      playing.on('line', ({ run }) => states.add(run.state));
+      await playing.update();
+      for (const { state } of [...(await ended).steps, await ended]) states.add(state);
+    }
+    expect([...states].toSorted()).toEqual(runStates.toSorted());
+  });
+
+  it.each(reasonCodes.filter((code) => !/running|queued|up-to-date/.test(code)))(
+    'is in the way: %s',
+    async (code) => {
+      const reason = { code, message: 'Not here.' };
+      const { ask } = await play({ status: { reason } });
+      expect((await ask('GET')).json).toMatchObject({ canUpdate: false, reason });
+      expect((await ask('POST')).json.reason).toEqual(reason);
+    },
+  );
+
+  it('has jobs, which end, are waited for, or are cut short', async () => {
+    const jobs = [
+      job({ kind: 'deployment', state: 'queued', seconds: 20 }),
+      job({ seconds: 10, title: 'hourly' }),
+    ];
+    const { playing, ask, ended } = await play({ jobs });
+    const refused = await ask('POST');
+    expect([refused.status, refused.json.reason.code]).toEqual([409, 'deployment-queued']);
+    expect(refused.json.reason.jobs).toHaveLength(2);
+    const waiting = await playing.update({ when: 'idle', by: 'anna' });
+    expect(waiting).toMatchObject({ run: { state: 'waiting', by: 'anna' } });
+    await expect.poll(async () => (await ask('GET')).json.run.jobs.length, { interval: 5 }).toBe(2);
+    expect((await ask('POST')).json.reason.code).toBe('update-running');
+    expect(await ended).toMatchObject({ outcome: 'updated', jobs: [] });
+    expect((await ended).steps[0]).toMatchObject({ state: 'waiting', message: 'waits for 1 jobs' });
+
+    const stuck = (await play({ jobs: [job({ stuck: true })] })).playing;
+    expect(await stuck.update({ when: 'idle' })).toMatchObject({ reason: { code: 'backup-running' } });
+    expect(await stuck.update({ force: true })).toMatchObject({ run: { state: 'launching' } });
+  });
+
+  it.each([
+    ['launching', 'cancelled'],
+    ['pull', 'cancelled'],
+    ['verify', 'updated'],
+  ])('is cancelled in %s: %s', async (state, outcome) => {
+    const { playing, ask, ended } = await play({ speed: 20 });
+    expect((await ask('DELETE', '/progress')).json.reason.code).toBe(cancelCodes[0]);
+    await playing.update();
+    await expect
+      .poll(async () => (await playing.status()).run?.state, { interval: 2, timeout: 5_000 })
+      .toBe(state);
+    const cancelled = await playing.cancel({ by: 'anna' });
+    expect(cancelled).toMatchObject(
+      outcome === 'updated' ? { reason: { code: 'too-late' } } : { run: { cancelAskedBy: 'anna' } },
+    );
+    expect(await ended).toMatchObject({ outcome });
+  });
+
+  it('has what the object tells', async () => {
+    const { playing, ended } = await play();
+    const told: string[] = [];
+    const off = playing.on('start', ({ id }) => told.push(`start ${id}`));
+    playing.on('line', () => {
+      throw new Error('somebody else');
+    });
+    playing.on('line', ({ line: { phase } }) => told.includes(phase) || told.push(phase));
+    playing.on('end', ({ id }) => told.push(`end ${id}`));
+    await playing.update();
+    off();
+    await ended;
+    await sleep(5);
+    expect(told).toEqual(['start run1', ...phaseWords, 'done', 'end run1']);
+  });
+
+  it('says something else after it was told to look again', async () => {
+    const feedError = { message: 'no answer', nextCheckAt: '2026-11-21T10:50:00.000Z' };
+    const next = { version: 'v2.0.0', major: true };
+    const { playing, ask } = await play({
+      status: { next: null, feedError },
+      afterRefresh: { next, feedError: null },
+    });
+    const offers: string[] = [];
+    playing.on('offer', ({ version }) => offers.push(version));
+    expect((await ask('GET')).json).toMatchObject({ next: null, feedError, canUpdate: false });
+    expect((await ask('GET', '?refresh=1')).json).toMatchObject({ next, feedError: null, canUpdate: true });
+    expect(offers).toEqual(['v2.0.0']);
+    expect((await playing.setChannel('canary')).channel).toBe('canary');
+  });
+
+  it('shows a user what a user may see, and lets a request be answered otherwise', async () => {
+    const { ask } = await play({
+      authorize: () => ({ role: 'user', name: 'bob' }),
+      open: typicalRun(),
+      intercept: ({ method }) => (method === 'POST' ? new Response(null, { status: 503 }) : undefined),
+    });
+    expect((await ask('GET')).json).toEqual({ version: 'v1.4.2', updating: true });
+    expect((await ask('GET', '/progress')).status).toBe(403);
+    const posted = await updates?.handle(new Request(`${origin}${path}`, { method: 'POST' }));
+    expect(posted?.status).toBe(503);
+  });
+
+  it('lets nobody in whom the script does not', async () => {
+    const { ask } = await play({
+      authorize: async ({ headers }) => (headers.has('x-admin') ? 'admin' : null),
+    });
+    expect((await ask('GET')).status).toBe(401);
+    expect((await ask('GET', '', { 'x-admin': '1' })).status).toBe(200);
+    expect((await (await play({ authorize: () => null })).ask('GET')).status).toBe(401);
+  });
+
+  it('goes on from an earlier end', async () => {
+    const { playing, ended } = await play({
+      runs: [typicalRun({ outcome: 'broken', cause: 'it crash-loops' })],
+    });
+    await playing.update();
+    const history = [await ended];
+    const later = await play({ history });
+    expect((await later.ask('GET')).json.run).toEqual(history[0]);
+    expect((await later.ask('GET', '/progress')).json).toMatchObject({ outcome: 'broken' });
+    expect(await later.playing.history()).toEqual(history);
+  });
+});
+
+describe('a server that does not answer', () => {
+  const during = (disturbed: Disturbance, seconds = 30) => ({
+    open: {
+      steps: [
+        { state: 'pull', seconds: 5 },
+        { state: 'recreate', seconds, disturbed },
+        { state: 'verify', seconds: 5 },
+      ],
+      end: { outcome: 'updated' },
+    } as const,
+  });
+  const reached = async (playing: InstanceUpdates, state: string) =>
+    await expect
+      .poll(async () => (await playing.history())[0]?.state, { interval: 2, timeout: 5_000 })
+      .toBe(state);
+
+  it.each([
+    ['bad-gateway', 502, 'text/html; charset=utf-8'],
+    ['html', 200, 'text/html; charset=utf-8'],
+    ['logged-out', 401, 'application/problem+json'],
+    ['unknown', 404, 'application/problem+json'],
+  ] as const)('is %s', async (disturbed, status, type) => {
+    const { playing, ended } = await play(during(disturbed));
+    await reached(playing, 'recreate');
+    const response = await playing.handle(new Request(`${origin}${path}/progress`));
+    expect([response.status, response.headers.get('content-type')]).toEqual([status, type]);
+    if (disturbed === 'unknown') expect((await playing.status()).run).toBeNull();
+    expect((await ended).away).toBe(disturbed === 'bad-gateway' ? 30 : null);
+    expect((await playing.handle(new Request(`${origin}${path}/progress`))).status).toBe(200);
+  });
+
+  it('is silent until it is back', async () => {
+    const { playing } = await play(during('silence'));
+    await reached(playing, 'recreate');
+    const response = await playing.handle(new Request(`${origin}${path}/progress`));
+    expect(await response.json()).toMatchObject({ phase: 'verify' });
+  });
+
+  it('breaks connections, and those who follow come back to it', async () => {
+    const { playing } = await play(during('closed', 80));
+    const { ask } = { ask: (headers = {}) => new Request(`${origin}${path}/progress`, { headers }) };
+    const headers = { accept: 'text/event-stream' };
+    const following = follow((await playing.handle(ask(headers))).body);
+    const told = await following.rest();
+    expect(told.slice(-2)).toEqual([expect.stringMatching(/^run run1:\d recreate$/), 'end']);
+    await reached(playing, 'recreate');
+    expect((await playing.handle(ask())).type).toBe('error');
+    server = createServer(toNodeHandler(playing)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}/progress`;
+    await expect(fetch(url)).rejects.toThrow();
+    await reached(playing, 'verify');
+    const id = told.at(-2)?.split(' ')[1] ?? '';
+    const back = follow((await fetch(url, { headers: { ...headers, 'last-event-id': id } })).body);
+    const rest = await back.rest();
+    const lines = rest.filter((one) => one.startsWith('line')).map((one) => one.split(' ')[2]);
+    expect(lines).toEqual(['verify', 'updated']);
+  });
+});
