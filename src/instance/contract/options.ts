@@ -39,6 +39,8 @@ export interface Store {
   get(key: string): Awaitable<string | null>;
   /** Compare and set: sets the text, or removes it, if what is there is `was`; says whether it was. */
   set(key: string, text: string | null, condition: { was: string | null }): Awaitable<boolean>;
+  /** The directory that it keeps them in, where it is one: it has to be on a mount of the server's container. */
+  readonly directory?: string;
 }
 
 /** A server elsewhere that builds for the platform. */

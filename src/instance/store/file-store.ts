@@ -15,8 +15,10 @@ const overtaken = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
 /** Of those who are faster again and again, or of a directory that somebody removes again and again. */
 const attempts = 1_000;
 
-/** Texts of a key that are kept behind the current one. */
+/** Numbers behind the current one whose texts are kept; further back a number is an empty shell, */
 const kept = 8;
+/** and so far back it is removed: nobody is overtaken by so many within one call of the system. */
+const shells = 256;
 
 /**
  * A store for all servers that have the directory in common; made where it is missing. It needs neither a lock nor a
@@ -64,8 +66,8 @@ async function current(folder: string): Promise<{ number: number | null; text: s
     const place = join(folder, String(number));
     const text = await readFile(join(place, 'text'), 'utf8').catch(unless('ENOENT'));
     if (text !== null) return { number, text };
-    // There is none; or the number is gone since it was seen, as there are newer ones.
-    if (await stat(place).catch(unless('ENOENT'))) return { number, text: null };
+    // There is none; or the text is gone since the number was seen, as there are newer ones.
+    if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
   throw new Error(`${folder} is changed all the time`);
 }
@@ -82,6 +84,7 @@ async function numbersIn(folder: string): Promise<number[] | null> {
 async function begin(folder: string): Promise<void> {
   const unfinished = `${folder}.${nonce()}`;
   await mkdir(join(unfinished, '0'), { recursive: true });
+  await writeFile(join(unfinished, '0/none'), '', { flush: true });
   await moved(unfinished, folder);
   const home = dirname(folder);
   await sync(home);
@@ -92,8 +95,7 @@ async function begin(folder: string): Promise<void> {
 }
 
 async function isReplaced(folder: string, number: number, text: string | null): Promise<boolean> {
-  const before = join(folder, String(number));
-  const draft = join(before, nonce());
+  const draft = join(folder, String(number), nonce());
   try {
     await mkdir(draft);
     // A number without a text has a file all the same: nothing can be moved over a directory with something in it.
@@ -106,25 +108,33 @@ async function isReplaced(folder: string, number: number, text: string | null): 
     if (overtaken.includes(codeOf(error))) return false;
     throw error;
   }
-  // It may have been moved out of a number that went away at that moment; then nobody knows what stands.
-  if (!(await stat(before).catch(unless('ENOENT')))) throw new Error(`${folder} is changed all the time`);
   await sync(folder);
   // What cannot be removed now is removed by whoever sets the next one.
-  await tidy(folder, number - kept).catch(() => {});
+  await tidy(folder, number).catch(() => {});
   return true;
 }
 
 /**
- * Removes all up to that number, the lowest first and each in one go by another name: while a number is there, so is each
- * one after it.
+ * Takes away what is far behind that number. The lowest go first and each in one go, by another name: while a number is
+ * there, so is each one after it, and there is something in it, so that nothing can be moved over it.
  */
 async function tidy(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
-    if (number <= last) await moved(join(folder, String(number)), join(folder, `old-${nonce()}`));
+    if (number <= last - shells) await moved(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }
+  // With some before it, where a server was killed before it came to that.
+  for (let number = last - kept; number > last - kept - 4; number--)
+    await empty(join(folder, String(number)));
   for (const name of await readdir(folder)) {
     if (name.startsWith('old-')) await remove(join(folder, name));
   }
+}
+
+async function empty(place: string): Promise<void> {
+  const names = (await readdir(place).catch(unless('ENOENT'))) ?? [];
+  if (names.length === 1 && names[0] !== 'text') return;
+  if (names.length > 0 && !names.includes('none')) await writeFile(join(place, 'gone'), '');
+  for (const name of names) if (name !== 'none' && name !== 'gone') await remove(join(place, name));
 }
 
 /** Whether a directory was moved; not, where it is gone or something is in the new place. */

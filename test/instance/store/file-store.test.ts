@@ -92,11 +92,16 @@ describe('a store in a directory', () => {
 
   it('does not grow', async () => {
     const store = fileStore(directory);
-    for (let count = 0; count < 100; count++) {
+    for (let count = 0; count < 400; count++) {
       const was = count === 0 ? null : String(count - 1);
       expect(await store.set('run', String(count), { was })).toBe(true);
     }
-    expect((await readdir(join(directory, 'run'))).length).toBeLessThan(12);
+    const names = await readdir(join(directory, 'run'), { recursive: true });
+    expect(names.filter((name) => name.endsWith('/text')).length).toBeLessThan(12);
+    const numbers = names.filter((name) => !name.includes('/'));
+    expect(numbers.length).toBeLessThan(260);
+    // Nothing can be moved over a directory with something in it.
+    expect(numbers.filter((number) => !names.some((name) => name.startsWith(`${number}/`)))).toEqual([]);
   });
 
   it('gives one of many that set the same at once its way', async () => {
@@ -114,6 +119,7 @@ describe('a store in a directory', () => {
     ['by one text', ['1']],
     ['by none', [null]],
     ['by more than are kept', Array.from({ length: 30 }, (_, at) => String(at))],
+    ['by more than there are traces of', Array.from({ length: 300 }, (_, at) => String(at))],
     ['by the same, in the end', [...Array.from({ length: 30 }, (_, at) => String(at)), null, 'x', 'y']],
   ])('lets nobody set what was overtaken meanwhile %s', async (_, texts) => {
     const store = fileStore(directory);
@@ -146,6 +152,17 @@ describe('a store in a directory', () => {
     await expect(store.set('run', { length: 1 } as unknown as string, { was: 'x' })).rejects.toThrow();
     expect(await store.get('run')).toBe('x');
     expect(await readdir(join(directory, 'run/1'))).toEqual(['text']);
+  });
+
+  it('does not take a text that was cleared away while it looked for none', async () => {
+    const store = fileStore(directory);
+    await store.set('run', 'x', { was: null });
+    await mkdir(join(directory, 'run/2'));
+    await writeFile(join(directory, 'run/2/gone'), '');
+    const looking = store.get('run');
+    await mkdir(join(directory, 'run/3'));
+    await writeFile(join(directory, 'run/3/text'), 'y');
+    expect(await looking).toBe('y');
   });
 
   it('clears away what a server left that was killed', async () => {

@@ -79,9 +79,13 @@ describe('a script', () => {
       outcome,
       ...(isGood ? {} : { in: 'pull', message: 'v1.4.2 runs on', ...why }),
     });
-    const { ask, ended } = await play({ runs: [script] });
+    const { ask, ended, playing } = await play({ runs: [script] });
+    const phases: string[] = [];
+    playing.on('line', ({ line }) => phases.push(line.phase));
     await ask('POST');
     const run = await ended;
+    // An updater that crashed has said nothing of its end.
+    expect(phases.includes('done')).toBe(outcome !== 'crashed');
     expect(run).toMatchObject({
       outcome,
       state: outcome,
@@ -177,6 +181,8 @@ describe('a script', () => {
     expect(cancelled).toMatchObject(
       outcome === 'updated' ? { reason: { code: 'too-late' } } : { run: { cancelAskedBy: 'anna' } },
     );
+    // What has not been launched never is; an updater is asked, and stops when it can.
+    if ('run' in cancelled) expect(cancelled.run.outcome).toBe(state === 'launching' ? 'cancelled' : null);
     expect(await ended).toMatchObject({ outcome });
   });
 
