@@ -1,5 +1,7 @@
+import { isWithin } from '../files/host-paths.ts';
 import type { Reason } from '../wire/status.ts';
 import { HostFailure } from './host/ask-host.ts';
+import type { Home } from './place/home.ts';
 import { HomeNotFound } from './place/home-not-found.ts';
 import type { Surroundings } from './place/surroundings.ts';
 import type { RunKeeper } from './run/run-keeper.ts';
@@ -57,6 +59,16 @@ export class Outlook {
       throw error;
     }
   }
+}
+
+/** Why the store would be lost with the server's container; null where it is not. */
+export function lostStore(home: Home | null, directory: string | undefined): Reason | null {
+  if (home === null || directory === undefined) return null;
+  if (home.mounted.some((destination) => isWithin(directory, destination))) return null;
+  return {
+    code: 'store-unavailable',
+    message: `the store ${directory} is on no mount of the server's container, and would be lost with it`,
+  };
 }
 
 export const storeless: Reason = {

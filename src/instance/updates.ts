@@ -10,7 +10,7 @@ import { askJobs } from './host/ask-jobs.ts';
 import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
 import { Unavailable, type UpdateService } from './http/update-service.ts';
-import { type Look, Outlook, storeless } from './look.ts';
+import { type Look, lostStore, Outlook, storeless } from './look.ts';
 import { findReason } from './offer/find-reason.ts';
 import { goalFor, offer, toldOffer } from './offer/offer.ts';
 import { OfferBook } from './offer/offer-book.ts';
@@ -213,7 +213,8 @@ export class Updates implements UpdateService {
   }
 
   #reason(look: Look, jobs: readonly JobInTheWay[], upToDate: string | null): Reason | null {
-    const { homeless, storeless } = look;
+    const { homeless } = look;
+    const storeless = look.storeless ?? lostStore(look.home, this.#settings.store.directory);
     return findReason({ homeless, storeless, updater: this.#updaterThatRuns(look), jobs, upToDate });
   }
 

@@ -1,6 +1,7 @@
 import type { Settings } from '../contract/options.ts';
 import { type Asker, askerOf } from './asker.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
+import { wantsEventStream } from './event-stream.ts';
 import { problemResponse, Refusal } from './problem.ts';
 import { isSameOrigin } from './same-origin.ts';
 import { Unavailable, type UpdateService } from './update-service.ts';
@@ -28,7 +29,8 @@ export function createHandler(
     if (!isReading(request) && !isSameOrigin(request)) {
       throw new Refusal(403, 'A request that a page may have sent must come from the same origin.');
     }
-    if (service.closing.aborted) throw new Unavailable('the server is closing');
+    // A stream ends at once, and its client comes back to the next server; one that is refused stays away for good.
+    if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is closing');
     const answerFor = asker.isAdmin ? endpoint.answer : (endpoint.forUser ?? endpoint.answer);
     return answerFor(request, asker.by);
   }
@@ -66,6 +68,9 @@ export function createHandler(
 }
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
+
+const isStream = ({ method, headers }: Request): boolean =>
+  method === 'GET' && wantsEventStream(headers.get('accept'));
 
 /** @throws Unavailable */
 async function inTime<T>(answer: Promise<T>): Promise<T> {

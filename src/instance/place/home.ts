@@ -28,6 +28,8 @@ export interface Home {
   startedAt: string;
   /** The commands that update the instance by hand. */
   manual: readonly string[];
+  /** Where something is mounted in the server's container that outlives it. */
+  mounted: readonly string[];
 }
 
 export const noCompose = 'the server does not run as a compose service';
@@ -58,6 +60,9 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
     imageId: own.imageId,
     startedAt: own.startedAt,
     manual,
+    mounted: own.mounts.flatMap(({ type, destination }) =>
+      type === 'bind' || type === 'volume' ? [destination] : [],
+    ),
   };
 }
 

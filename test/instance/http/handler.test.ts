@@ -431,7 +431,18 @@ describe('what goes wrong inside', () => {
     expect(logged.map(({ level, cause }) => [level, cause])).toEqual([['warn', service.failure]]);
   });
 
-  it.each(ways)('%s: 503 while the server closes, for whom it would serve', async (way, question) => {
+  it('ends a stream that is asked for while the server closes, so that its client comes back', async () => {
+    const { ask, service } = rig();
+    await service.start({ target: null, when: 'now', force: false, by: 'admin' });
+    service.close();
+    const { status, response } = await ask('GET', '/progress', { headers: eventStream });
+    const text = await response.text();
+    expect(status).toBe(200);
+    expect(text).toMatch(/^retry: 1000\n\n(?!.*:end)/s);
+  });
+
+  const answers = ways.filter(([, { headers }]) => headers !== eventStream);
+  it.each(answers)('%s: 503 while the server closes, for whom it would serve', async (way, question) => {
     const [method = '', where = ''] = way.split(' ');
     const { ask, service, logged } = rig();
     service.close();

@@ -47,6 +47,7 @@ describe('the home of a server, by the labels and mounts of its container', () =
       imageId: 'sha256:1234',
       startedAt: '2026-11-21T10:00:01Z',
       manual: ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
+      mounted: ['/var/run/docker.sock'],
     });
   });
 

@@ -14,6 +14,7 @@ const home: Home = {
   imageReference: 'acme/svc:v1.4.2',
   imageId: 'sha256:1',
   startedAt: '',
+  mounted: [],
   manual: ['by hand'],
 };
 

@@ -21,6 +21,7 @@ const home: Home = {
   imageId: 'sha256:1',
   startedAt: '2026-11-21T09:00:00Z',
   manual: [],
+  mounted: [],
 };
 const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
 const order = {
