@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { toolLabels } from '../../engine/labels.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
@@ -26,7 +25,7 @@ export async function checkMounts(engine: EngineSocket, home: Home): Promise<voi
   );
   try {
     const id = await engine.create({
-      name: `svc-updater-probe-${randomBytes(6).toString('hex')}`,
+      name: `svc-updater-probe-${crypto.randomUUID()}`,
       Image: home.imageId,
       Cmd: ['never-started'],
       Labels: { ...Object.fromEntries(inherited.map((name) => [name, ''])), [probeLabel]: home.project },
