@@ -23,7 +23,7 @@ export class LagWatch {
   readonly #settings: Settings;
   readonly #home: () => Promise<Home>;
   /** Of the last run that has ended. */
-  #left: { runId: string; lag: Promise<Lag | null> } | null = null;
+  #left: { of: string; lag: Promise<Lag | null> } | null = null;
 
   constructor(engine: EngineSocket, settings: Settings, home: () => Promise<Home>) {
     this.#engine = engine;
@@ -34,7 +34,9 @@ export class LagWatch {
   /** What that run, the last one, left unreached: nobody is offered it before this is known. */
   async after(run: Run | null): Promise<Lag | null> {
     if (!run?.outcome) return null;
-    if (this.#left?.runId !== run.id) this.#left = { runId: run.id, lag: this.#find(run) };
+    // One that was judged crashed may end anew.
+    const of = `${run.id} ${run.outcome}`;
+    if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
     return this.#left.lag;
   }
 

@@ -43,7 +43,7 @@ export function updaterContainer(
     name,
     Image: image,
     Cmd: [
-      ...['update', '--target', target, '--project', home.project, '--dir', home.directory],
+      ...['update', '--target', target, '--project', home.project, '--dir', home.directory, '--log', 'line'],
       ...(services ?? []).flatMap((name) => ['--service', name]),
     ],
     Env: [

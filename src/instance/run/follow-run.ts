@@ -3,6 +3,7 @@ import { isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import type { ProgressEvent } from '../../progress/event.ts';
+import { parseJsonLine } from '../../progress/json-line.ts';
 import { parseLine } from '../../progress/line.ts';
 import { exitCodes } from '../../progress/outcome.ts';
 import type { Timing } from '../contract/timing.ts';
@@ -107,7 +108,8 @@ class LogReader {
     let number = 0;
     try {
       for await (const line of this.#engine.logs(this.#id, this.#tools.signal)) {
-        const event = parseLine(line);
+        // Somebody may have started it by hand with `--log json`.
+        const event = parseLine(line) ?? parseJsonLine(line);
         if (event === null || ++number <= this.#seen) continue;
         this.#seen = number;
         this.#record.add(event);

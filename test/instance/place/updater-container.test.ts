@@ -40,7 +40,7 @@ describe("the updater's container", () => {
     expect(spec).toMatchObject({
       name: 'svc-updater',
       Image: 'acme/svc-updater:v1.0.0',
-      Cmd: ['update', '--target', 'v1.5.0', '--project', 'svc', '--dir', '/opt/svc'],
+      Cmd: ['update', '--target', 'v1.5.0', '--project', 'svc', '--dir', '/opt/svc', '--log', 'line'],
       Env: ['DOCKER_HOST=unix:///run/docker.sock'],
       StopTimeout: 120,
       Labels: { 'svc-updater.project': 'svc', 'svc-updater.directory': '/opt/svc', 'svc-updater.run': 'r1' },

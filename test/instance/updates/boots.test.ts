@@ -228,6 +228,23 @@ describe.each([
     expect(rig.past[0]?.run.by).toBeNull();
   });
 
+  it('and an updater with another form of log is under way: it is followed, too', async () => {
+    rig.engine.updaterDoes([]);
+    rig.state.isHeld = true;
+    const container = updater(null);
+    container.start();
+    const one = await rig.server();
+    await one.updates.boot();
+    const json = (phase: string, msg: string) =>
+      JSON.stringify({ level: 30, time: new Date().toISOString(), phase, msg });
+    container.say(json('pull', 'fetching'));
+    await until(() => one.updates.record().then((record) => record?.run.state === 'pull'));
+    container.say(json('done', 'updated v1.4.2 → v1.5.0 in 4 s'));
+    container.exit(0);
+    await over();
+    expect(outcomes()).toEqual(['updated']);
+  });
+
   it.each([
     ['none', false],
     ['one that has ended', true],
