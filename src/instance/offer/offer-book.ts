@@ -1,7 +1,7 @@
 import type { EngineSocket } from '../../engine/socket.ts';
 import { createFeed, type Feed } from '../../feed/feed.ts';
 import type { Channel } from '../../release/channel.ts';
-import type { BuildServer, NextRelease, Run, Status } from '../../wire/status.ts';
+import type { BuildServer, FeedProblem, NextRelease, Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
@@ -59,12 +59,9 @@ export class OfferBook {
     await this.#lag.look(await this.#tools.lastRun());
   }
 
-  /** When the releases were read, and why they could not be the last time. */
-  get read(): Pick<Status, 'checkedAt' | 'feedError'> {
-    return {
-      checkedAt: this.#feed?.checkedAt?.toISOString() ?? null,
-      feedError: this.#feed?.failure ?? null,
-    };
+  /** Why the releases could not be read the last time. */
+  get failure(): FeedProblem | null {
+    return this.#feed?.failure ?? null;
   }
 
   /** @throws HostFailure where the store does not take it */
