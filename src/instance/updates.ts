@@ -97,7 +97,9 @@ export class Updates implements UpdateService {
     const noted = this.#keeper.noteStop();
     this.#closing.abort();
     this.#book.close();
-    await Promise.allSettled([noted, this.#keeper.settled]);
+    // A host that does not answer must not keep the server from ending.
+    const over = sleep(this.#timing.host, undefined, { ref: false });
+    await Promise.race([Promise.allSettled([noted, this.#keeper.settled]), over]);
   }
 
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
@@ -114,11 +116,10 @@ export class Updates implements UpdateService {
     ]);
     const offered = offer(known);
     const reason = this.#reason(look, jobs, offered.upToDate?.message ?? null);
-    const told = toldOffer(offered, this.version);
     return {
       version: this.version,
       channel: known.channel,
-      ...told,
+      ...toldOffer(offered, this.version),
       canUpdate: reason === null,
       reason,
       checkedAt: known.checkedAt?.toISOString() ?? null,
@@ -241,7 +242,7 @@ export class Updates implements UpdateService {
   }
 
   #refuseWhenClosing(): void {
-    if (this.closing.aborted) throw new Unavailable('The server is closing.');
+    if (this.closing.aborted) throw new Unavailable('the server is closing');
   }
 }
 
