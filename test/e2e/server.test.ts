@@ -81,8 +81,9 @@ describe('a server that is asked to update itself', () => {
       reason: { code: 'up-to-date' },
     });
     // Reported once, by the new server; held from before the launch to after the end, by both.
-    const ended = await instance.ended();
-    expect(ended.map(({ version, run: { state } }) => `${version} ${state}`)).toEqual(['v1.1.0 updated']);
+    const ended = async () =>
+      (await instance.ended()).map(({ version, run: { state } }) => `${version} ${state}`);
+    await expect.poll(ended, { timeout: 5_000 }).toEqual(['v1.1.0 updated']);
     const holds = (await instance.holds()).map(({ version, action }) => `${version} ${action}`);
     expect(holds).toEqual([
       'v1.0.0 resume',
@@ -143,7 +144,9 @@ describe('a server that is asked to update itself', () => {
       updateAvailable: false,
       reason: { message: expect.stringContaining('lead to it') },
     });
-    expect((await instance.ended()).map(({ run: { state } }) => state)).toEqual(['unchanged']);
+    await expect
+      .poll(async () => (await instance.ended()).map(({ run: { state } }) => state), { timeout: 5_000 })
+      .toEqual(['unchanged']);
 
     await instance.publish('latest', { version: '1.1.0' });
     expect(await instance.status({ refresh: true })).toMatchObject({
