@@ -75,3 +75,5 @@ export const storeless: Reason = {
   code: 'store-unavailable',
   message: 'the place where svc keeps its state does not answer',
 };
+
+export const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };

@@ -10,7 +10,7 @@ import { askJobs } from './host/ask-jobs.ts';
 import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
 import { Unavailable, type UpdateService } from './http/update-service.ts';
-import { type Look, lostStore, Outlook, storeless } from './look.ts';
+import { beingStarted, type Look, lostStore, Outlook, storeless } from './look.ts';
 import { findReason } from './offer/find-reason.ts';
 import { goalFor, offer, toldOffer } from './offer/offer.ts';
 import { OfferBook } from './offer/offer-book.ts';
@@ -92,14 +92,14 @@ export class Updates implements UpdateService {
     await this.#book.start();
   }
 
-  /** Lets go of everything but the hold of a run that goes on without this server: the next one takes that over. */
+  /** Lets go of everything but the hold of a run that goes on: the next server takes that over. */
   async close(): Promise<void> {
     const noted = this.#keeper.noteStop();
     this.#closing.abort();
     this.#book.close();
     // A host that does not answer must not keep the server from ending.
     const over = sleep(this.#timing.host, undefined, { ref: false });
-    await Promise.race([Promise.allSettled([noted, this.#keeper.settled]), over]);
+    await Promise.race([Promise.allSettled([noted, this.#keeper.settled()]), over]);
   }
 
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
@@ -142,6 +142,8 @@ export class Updates implements UpdateService {
     this.#refuseWhenClosing();
     const unknown = await this.#untilKnown();
     if (unknown) return { reason: unknown };
+    // Of a run that has just ended the end is still being written.
+    if (!this.#keeper.isUnderWay) await this.#keeper.freed;
     const look = await this.#outlook.now();
     const elsewhere = this.#reason(look, [], null);
     if (elsewhere) return { reason: elsewhere };
@@ -179,9 +181,8 @@ export class Updates implements UpdateService {
   }
 
   async setChannel(channel: Channel): Promise<Status> {
-    await this.#book.setChannel(channel).catch((error) => {
-      throw unavailable(error);
-    });
+    const refuse = (error: unknown) => Promise.reject(unavailable(error));
+    await this.#book.setChannel(channel).catch(refuse);
     return this.status();
   }
 
@@ -247,4 +248,3 @@ export class Updates implements UpdateService {
 }
 
 const notKnown = 'it is not known yet whether an update is on';
-const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };

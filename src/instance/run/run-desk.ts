@@ -26,6 +26,7 @@ export class RunDesk {
   /** Of the run that this server prepares or follows. */
   #care: RunCare | null = null;
   #caring: Promise<void> = Promise.resolve();
+  #telling: Promise<void> = Promise.resolve();
   /** Runs that have ended, and may still stand open in the store. */
   readonly #ended = new Set<string>();
 
@@ -46,8 +47,14 @@ export class RunDesk {
   }
 
   /** Resolves once what takes care of a run has let go of it; at once where nothing does. */
-  get settled(): Promise<void> {
+  get freed(): Promise<void> {
     return this.#caring;
+  }
+
+  /** Resolves once its end was told as well. */
+  async settled(): Promise<void> {
+    await this.#caring;
+    await this.#telling;
   }
 
   /** Whether it has ended here, whatever the store says. */
@@ -144,7 +151,7 @@ export class RunDesk {
     await tried;
     this.#care = null;
     await onFree();
-    if (await written) await onWritten();
+    this.#telling = written.then((isWritten) => (isWritten ? onWritten() : undefined));
   }
 
   /** Tried until it is written, or the server closes. */

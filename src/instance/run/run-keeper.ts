@@ -62,8 +62,13 @@ export class RunKeeper {
   }
 
   /** Resolves once what takes care of a run has let go of it; at once where nothing does. */
-  get settled(): Promise<void> {
-    return this.#desk.settled;
+  get freed(): Promise<void> {
+    return this.#desk.freed;
+  }
+
+  /** Resolves once its end was told as well. */
+  settled(): Promise<void> {
+    return this.#desk.settled();
   }
 
   /**

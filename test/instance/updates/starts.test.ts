@@ -102,6 +102,20 @@ describe('a start', () => {
     expect(one.host.calls('jobs')).toEqual([]);
   });
 
+  it('right after the end of another one waits until that is written', async () => {
+    const one = await booted();
+    const next = Promise.withResolvers<unknown>();
+    one.host.fail('set', { how: { slow: 120 }, with: ([key]) => key === 'history' });
+    const stop = one.updates.listeners.on('end', () => {
+      stop();
+      next.resolve(one.ask({ target: 'v1.6.0' }));
+    });
+    await one.ask();
+    expect(await next.promise).toHaveProperty('run');
+    await quiet(rig);
+    expect(rig.past).toHaveLength(2);
+  });
+
   it('before the server was started finds the run that is on', async () => {
     rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
     rig.state.isHeld = true;
