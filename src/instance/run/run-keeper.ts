@@ -9,7 +9,7 @@ import { planResume, type ResumeStep } from './plan-resume.ts';
 import type { RunPlan } from './prepare-run.ts';
 import { RunCare } from './run-care.ts';
 import { type DeskTools, RunDesk } from './run-desk.ts';
-import { freshRun, RunRecord, type Why } from './run-record.ts';
+import { freshRun, RunRecord, runAgain, type Why } from './run-record.ts';
 import { seeUpdater } from './see-updater.ts';
 import { ServerMarks } from './server-marks.ts';
 import { EndTeller } from './tell-ends.ts';
@@ -179,7 +179,10 @@ export class RunKeeper {
       }
       case 'adopt': {
         if (origin === null) return;
-        const record = new RunRecord(freshRun(origin, 'launching', 'reading the log of the updater'));
+        const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
+        const record = new RunRecord(
+          past ? runAgain(past) : freshRun(origin, 'launching', 'reading the log of the updater'),
+        );
         const open = {
           run: record.run,
           server: this.#marks.own,

@@ -45,6 +45,14 @@ export function freshRun(
   };
 }
 
+/** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */
+export function runAgain(past: Run): Run {
+  const fresh = freshRun(past, 'launching', 'reading the log of the updater');
+  const steps = past.steps.filter(({ state }) => isLaunchState(state));
+  const last = steps.pop();
+  return last ? { ...fresh, steps: [...steps, { ...last, endedAt: null }] } : fresh;
+}
+
 /**
  * One run as it unfolds: its state, and the lines of its log, numbered from 1 in the order in which the updater wrote
  * them, so that every server counts them alike.

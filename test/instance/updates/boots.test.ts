@@ -24,8 +24,10 @@ const gone = { container: 'a'.repeat(64), word: 'of a boot before' };
 /** As a server before this one has left it. */
 function leaveOpen(more: Partial<OpenRun> = {}): void {
   const origin = { id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z', by: 'anna' };
+  const run = freshRun(origin);
+  const prepared = { state: 'preparing', startedAt: origin.startedAt, endedAt: origin.startedAt } as const;
   const open: OpenRun = {
-    run: freshRun(origin),
+    run: { ...run, steps: [{ ...prepared, message: 'dumped' }, ...run.steps] },
     server: gone,
     updater: null,
     serverStoppedAt: null,
@@ -427,6 +429,10 @@ describe('an end is told', () => {
       [id, 'crashed'],
       [id, 'updated'],
     ]);
-    expect((await one.updates.status()).run?.outcome).toBe('updated');
+    const { run } = await one.updates.status();
+    expect(run).toMatchObject({ outcome: 'updated', by: 'anna' });
+    // What was done before the launch is not in the log.
+    expect(run?.steps.slice(0, 2).map(({ state }) => state)).toEqual(['preparing', 'launching']);
+    expect(run?.steps.every(({ endedAt }) => endedAt !== null)).toBe(true);
   });
 });
