@@ -27,7 +27,7 @@ export class RunDesk {
   #care: RunCare | null = null;
   #caring: Promise<void> = Promise.resolve();
   #telling: Promise<void> = Promise.resolve();
-  /** Runs that have ended, and may still stand open in the store. */
+  /** Runs that have ended, and stand open in the store until that is written. */
   readonly #ended = new Set<string>();
 
   constructor(tools: DeskTools) {
@@ -106,7 +106,7 @@ export class RunDesk {
   /** Nothing is on: the queue goes on, unless a run is opened in the same moment. @throws HostFailure */
   async goOn(): Promise<void> {
     const { hold, ledger } = this.#tools;
-    if (this.isUnderWay) await this.#settleMirror();
+    await this.settleOthers(null);
     if (hold.wanted === false) return hold.ensure(false);
     await hold.ensure(false);
     const open = await ledger.openRun();
@@ -116,16 +116,15 @@ export class RunDesk {
   /** A run that never began: nobody is told of it. */
   async drop(id: string): Promise<void> {
     const { ledger } = this.#tools;
-    this.#ended.add(id);
-    await this.#write(async () => void (await ledger.change(id, () => null))).tried;
+    await this.#write(id, async () => void (await ledger.change(id, () => null))).tried;
     this.#care = null;
     await this.#tools.onFree();
   }
 
-  /** A run that another server has prepared is over, or was none. */
-  async #settleMirror(): Promise<void> {
+  /** A run that another server has prepared is over, or was none, where another one is on by now. @throws HostFailure */
+  async settleOthers(id: string | null): Promise<void> {
     const record = this.#record;
-    if (record === null) return;
+    if (record === null || record.hasEnded || record.run.id === id) return;
     const past = (await this.#tools.ledger.pastRuns()).find(({ run }) => run.id === record.run.id);
     if (past) record.settle(past.run);
     else record.end('cancelled', 'the update was not started: nothing was changed');
@@ -137,14 +136,13 @@ export class RunDesk {
     if (!record.hasEnded) return;
     const { ledger, settings, warningsAtEnd, onEnd, onFree, onWritten } = this.#tools;
     const { id } = record.run;
-    this.#ended.add(id);
     for (const warning of await warningsAtEnd(record.run)) record.warn(warning);
     settings.log({
       level: ['updated', 'unchanged'].includes(record.run.state) ? 'info' : 'warn',
       message: `the update has ended: ${sentenceOf(record.run)}`,
     });
     onEnd(record.run);
-    const { tried, written } = this.#write(async () => {
+    const { tried, written } = this.#write(id, async () => {
       await ledger.addPast(record.run, startedAt);
       await ledger.change(id, () => null);
     });
@@ -155,11 +153,14 @@ export class RunDesk {
   }
 
   /** Tried until it is written, or the server closes. */
-  #write(how: () => Promise<void>): { tried: Promise<void>; written: Promise<boolean> } {
+  #write(id: string, how: () => Promise<void>): { tried: Promise<void>; written: Promise<boolean> } {
     const { settings, timing, closing } = this.#tools;
     const { promise: tried, resolve } = Promise.withResolvers<void>();
+    this.#ended.add(id);
     const attempt = async () => {
       await how();
+      // From here on it is open where the store says so: begun anew, or of a store that was set back.
+      this.#ended.delete(id);
       resolve();
       return true;
     };

@@ -68,7 +68,7 @@ export class RunKeeper {
 
   /** Resolves once its end was told as well. */
   settled(): Promise<void> {
-    return this.#desk.settled();
+    return this.#teller.isWithin ? Promise.resolve() : this.#desk.settled();
   }
 
   /**
@@ -79,9 +79,11 @@ export class RunKeeper {
   observe(): Promise<Surroundings> {
     return this.#exclusive(async () => {
       const desk = this.#desk;
+      // What is read while a run comes to its end may be of before it.
+      const isCaring = this.isCaring;
       const stored = await this.#tools.ledger.openRun();
       const seen = await this.#tools.place.look();
-      if (desk.care !== null) return seen;
+      if (isCaring) return seen;
       // Its end may not stand in the store yet.
       const open = stored === null || desk.hasEnded(stored.run.id) ? null : stored;
       const { homeless } = seen;
@@ -93,7 +95,8 @@ export class RunKeeper {
         await this.#carryOut(planResume({ open, updater, server }), updater && originOf(updater.container));
       } else {
         if (open !== null || (homeless.mayPass && !this.#isKnown)) throw homeless;
-        if (!homeless.mayPass) await desk.goOn();
+        // Whatever this server has held for is over.
+        await desk.goOn();
       }
       if (!this.#isKnown) void this.#teller.tellAll();
       this.#isKnown = true;
@@ -115,6 +118,7 @@ export class RunKeeper {
       if (this.#desk.care !== null) return false;
       const open = { run: record.run, server: this.#marks.own, updater: null, serverStoppedAt: null };
       if (!(await ledger.begin(open))) return false;
+      await this.#desk.settleOthers(id);
       this.#desk.reserve(care);
       return true;
     });
@@ -160,6 +164,7 @@ export class RunKeeper {
   async #carryOut(step: ResumeStep, origin: RunOrigin | null): Promise<void> {
     const { hold, ledger, engine } = this.#tools;
     const desk = this.#desk;
+    await desk.settleOthers('open' in step ? step.open.run.id : (origin?.id ?? null));
     switch (step.kind) {
       case 'go-on':
         return desk.goOn();
@@ -190,8 +195,8 @@ export class RunKeeper {
           serverStoppedAt: null,
         };
         // Where the store has a run by now, the next look finds it. A store that fails changes nothing of a run.
-        if (!(await ledger.begin(open).catch(() => true))) return;
         await hold.ensure(true);
+        if (!(await ledger.begin(open).catch(() => true))) return;
         return desk.follow(record, step.containerId, open);
       }
       case 'end': {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
@@ -24,10 +25,16 @@ export class EndTeller {
   readonly #tools: TellTools;
   /** Ends that the host has taken. */
   readonly #told = new Set<string>();
+  readonly #inside = new AsyncLocalStorage<true>();
   #telling: Promise<void> = Promise.resolve();
 
   constructor(tools: TellTools) {
     this.#tools = tools;
+  }
+
+  /** Whether it is `onEnd` that asks: it must not wait for its own end. */
+  get isWithin(): boolean {
+    return this.#inside.getStore() === true;
   }
 
   /** All that are left; one after the other. Never rejects. */
@@ -71,7 +78,7 @@ export class EndTeller {
     );
     if (claimed === null) return true;
     try {
-      await askHost('onEnd', () => settings.onEnd(claimed.run), timing.onEnd);
+      await askHost('onEnd', () => this.#inside.run(true, () => settings.onEnd(claimed.run)), timing.onEnd);
     } catch (cause) {
       const isOver = claimed.attempts >= mostAttempts;
       const then = isOver ? 'it is not tried again' : 'it is tried again';

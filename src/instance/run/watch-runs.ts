@@ -23,15 +23,19 @@ export class RunWatch {
   #silentSince: number | null = null;
   #hasGivenUp = false;
   #told = '';
+  #started: Promise<void> | null = null;
 
   constructor(tools: WatchTools) {
     this.#tools = tools;
   }
 
   /** Resolves after the first look, with the queue held where that is to be; then goes on until the server closes. */
-  async start(): Promise<void> {
-    await this.#look();
-    void this.#goOn();
+  start(): Promise<void> {
+    // Called again, or by a server that has closed, it changes nothing.
+    this.#started ??= this.#tools.closing.aborted
+      ? Promise.resolve()
+      : this.#look().then(() => void this.#goOn());
+    return this.#started;
   }
 
   async #goOn(): Promise<void> {

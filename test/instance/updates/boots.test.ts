@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freshRun } from '../../../src/instance/run/run-record.ts';
 import type { OpenRun } from '../../../src/instance/store/open-run.ts';
-import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { badRun, goodRun, lineOf, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { Rig, until } from './rig.ts';
+import * as scene from './scene.ts';
+import { endGood, id } from './scene.ts';
 
 // The table of boots: what the store says, what the engine says, and what a server then does (docs/contract.md 8.18).
 
@@ -18,53 +18,9 @@ afterEach(async () => {
   expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
 });
 
-const id = '11111111-2222-4333-8444-555555555555';
-const gone = { container: 'a'.repeat(64), word: 'of a boot before' };
-
-/** As a server before this one has left it. */
-function leaveOpen(more: Partial<OpenRun> = {}): void {
-  const origin = { id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z', by: 'anna' };
-  const run = freshRun(origin);
-  const prepared = { state: 'preparing', startedAt: origin.startedAt, endedAt: origin.startedAt } as const;
-  const open: OpenRun = {
-    run: { ...run, steps: [{ ...prepared, message: 'dumped' }, ...run.steps] },
-    server: gone,
-    updater: null,
-    serverStoppedAt: null,
-    ...more,
-  };
-  rig.state.store.set('run', JSON.stringify(open));
-  rig.state.isHeld = true;
-}
-
-/** An updater of this instance; `run` is null for one by hand. */
-function updater(run: string | null = id): ContainerDouble {
-  return rig.engine.create({
-    name: 'svc-updater',
-    Image: 'acme/svc-updater:1',
-    Cmd: ['update', '--target', 'v1.5.0'],
-    Labels: {
-      'svc-updater.project': 'svc',
-      'svc-updater.directory': '/srv/svc',
-      ...(run === null ? {} : { 'svc-updater.run': run, 'svc-updater.to': 'v1.5.0' }),
-    },
-    HostConfig: { RestartPolicy: { Name: 'on-failure', MaximumRetryCount: 3 } },
-  });
-}
-
-/** One that is led by hand, and is in the midst of its work. */
-function atWork(run: string | null = id): ContainerDouble {
-  rig.state.isHeld = true;
-  rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
-  const container = updater(run);
-  container.start();
-  return container;
-}
-
-const endGood = (container: ContainerDouble) => {
-  container.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
-  container.exit(0);
-};
+const leaveOpen = (more: Partial<OpenRun> = {}) => scene.leaveOpen(rig, more);
+const updater = (run: string | null = id) => scene.updater(rig, run);
+const atWork = (run: string | null = id) => scene.atWork(rig, run);
 
 const outcomes = () => rig.past.map(({ run, told }) => `${run.outcome}${told ? '' : ', not told'}`);
 /** It has come to an end that was told, and the queue goes on. */

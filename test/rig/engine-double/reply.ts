@@ -22,6 +22,8 @@ export interface ReplyOptions {
 export class Reply {
   readonly #options: ReplyOptions;
   #bytes: Buffer = Buffer.alloc(0);
+  /** With room for more, so that a long log is not copied for each of its lines. */
+  #room: Buffer = Buffer.alloc(longestMeasured);
   #sent = 0;
   readonly #chunks: Buffer[] = [];
   #isOver = false;
@@ -127,7 +129,10 @@ export class Reply {
   }
 
   #send(bytes: Buffer): void {
-    this.#bytes = Buffer.concat([this.#bytes, bytes]);
+    const length = this.#bytes.length + bytes.length;
+    if (length > this.#room.length) this.#room = Buffer.concat([this.#bytes], 2 * length);
+    bytes.copy(this.#room, this.#bytes.length);
+    this.#bytes = this.#room.subarray(0, length);
     this.pump();
   }
 
