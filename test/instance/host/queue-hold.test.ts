@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { usualTiming } from '../../../src/instance/contract/timing.ts';
+import { QueueHold } from '../../../src/instance/host/queue-hold.ts';
+import { retry } from '../../../src/instance/host/retry.ts';
+import { HostDouble } from '../../rig/host-double/host-double.ts';
+import { until } from '../updates/rig.ts';
+
+const timing = { ...usualTiming, host: 40, retry: 10, longestRetry: 40 };
+let host: HostDouble;
+let closing: AbortController;
+let hold: QueueHold;
+beforeEach(() => {
+  host = new HostDouble();
+  closing = new AbortController();
+  hold = new QueueHold({ queue: host.queue, log: host.log }, timing, closing.signal);
+});
+const called = () => host.calls().map(({ part }) => part);
+
+describe('the hold of the queue', () => {
+  it('is asked for once where it is wanted twice, and both wait for it', async () => {
+    host.fail('hold', { how: { slow: 20 } });
+    const first = hold.ensure(true);
+    await hold.ensure(true);
+    expect([called(), host.state.isHeld]).toEqual([['hold'], true]);
+    await first;
+    await hold.call(true);
+    expect(called()).toEqual(['hold', 'hold']);
+  });
+
+  it('is one call at a time, in order', async () => {
+    const slow = host.fail('hold', { how: 'hang' });
+    const first = hold.call(true);
+    await until(() => slow.hits > 0);
+    const second = hold.call(false);
+    await sleep(10);
+    expect(called()).toEqual(['hold']);
+    slow.release();
+    await Promise.all([first, second]);
+    expect([called(), host.state.isHeld]).toEqual([['hold', 'resume'], false]);
+  });
+
+  it('leaves out what was overtaken before it was its turn', async () => {
+    const slow = host.fail('hold', { how: 'hang' });
+    const first = hold.call(true);
+    await until(() => slow.hits > 0);
+    const calls = [first, hold.call(false), hold.call(true)];
+    slow.release();
+    const [, overtaken] = await Promise.allSettled(calls);
+    expect([overtaken?.status, called()]).toEqual(['rejected', ['hold', 'hold']]);
+  });
+
+  it('tries what fails again until it succeeds, and says so', async () => {
+    host.fail('resume', { how: 'reject', times: 3 });
+    await expect(hold.call(false)).rejects.toThrow('queue.resume() failed');
+    await until(() => called().length === 4);
+    await sleep(50);
+    expect(called()).toHaveLength(4);
+    expect(host.logged.map(({ message }) => message)).toEqual(
+      Array.from({ length: 3 }, () => 'the queue is still held: it is tried again'),
+    );
+  });
+
+  it('tries nothing again that something else has followed', async () => {
+    host.fail('hold', { how: 'reject' });
+    await expect(hold.call(true)).rejects.toThrow();
+    await hold.call(false);
+    await sleep(50);
+    expect([called(), host.logged.length]).toEqual([['hold', 'resume'], 1]);
+  });
+
+  it('says nothing of a failure that something else has followed', async () => {
+    const fails = host.fail('hold', { how: 'hang' });
+    const first = hold.call(true);
+    await until(() => fails.hits > 0);
+    const second = hold.call(false);
+    fails.release(new Error('too late'));
+    await expect(first).rejects.toThrow();
+    await second;
+    expect(host.logged).toEqual([]);
+  });
+
+  it('is asked for anew where the other one answers after its deadline', async () => {
+    const late = host.fail('resume', { how: 'hang' });
+    await expect(hold.call(false)).rejects.toThrow('did not answer');
+    await hold.call(true);
+    expect(host.state.isHeld).toBe(true);
+    late.release();
+    await until(() => called().length === 3);
+    await sleep(5);
+    expect([called(), host.state.isHeld]).toEqual([['resume', 'hold', 'hold'], true]);
+  });
+
+  it('is tried no more where the server closes', async () => {
+    host.fail('hold', { how: 'reject', times: 10 });
+    await expect(hold.call(true)).rejects.toThrow();
+    closing.abort();
+    await sleep(50);
+    expect(called()).toEqual(['hold']);
+  });
+});
+
+it('a further try waits twice as long each time, up to the longest', async () => {
+  const at: number[] = [];
+  const attempt = async () => {
+    at.push(performance.now());
+    throw new Error('no');
+  };
+  const pauses = { retry: 20, longestRetry: 80 };
+  expect(await retry(attempt, () => at.length < 6, pauses, closing.signal)).toBeNull();
+  const waited = at.slice(1).map((time, number) => time - (at[number] ?? 0));
+  for (const [number, least] of [20, 40, 80, 80, 80].entries()) {
+    expect(waited[number]).toBeGreaterThan(least - 2);
+  }
+  expect(at).toHaveLength(6);
+});

@@ -1,0 +1,215 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { EngineSocket } from '../../../src/engine/socket.ts';
+import { followRun } from '../../../src/instance/run/follow-run.ts';
+import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
+import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
+import { EngineDouble } from '../../rig/engine-double/engine-double.ts';
+import { lineOf, workOf } from '../../rig/engine-double/script.ts';
+import { quickEngine, until } from '../updates/rig.ts';
+
+// When an updater's container that stands still has crashed, and when it may still tell its end (docs/contract.md 8.4).
+
+const timing = { follow: 5, restart: 150, lastMoments: 150 };
+let engine: EngineDouble;
+let container: ContainerDouble;
+let record: RunRecord;
+let closing: AbortController;
+let lines: string[];
+beforeEach(async () => {
+  engine = await EngineDouble.start();
+  closing = new AbortController();
+  lines = [];
+  engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 3));
+  record = new RunRecord(
+    freshRun({ id: '1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  );
+});
+afterEach(async () => {
+  closing.abort();
+  await engine.close();
+});
+
+function make(policy: string | null = 'on-failure'): void {
+  const RestartPolicy = { Name: policy ?? 'no', MaximumRetryCount: 3 };
+  container = engine.create({ name: 'u', Image: 'acme/u:1', HostConfig: { RestartPolicy } });
+}
+async function working(policy: string | null = 'on-failure'): Promise<void> {
+  make(policy);
+  container.start();
+  await until(() => container.log.length === 3);
+}
+/** How long it took, and when the container was started the last time. */
+async function follow(): Promise<{ ms: number; startedAt: string | null }> {
+  const socket = new EngineSocket(`unix://${engine.path}`, { patience: quickEngine });
+  const began = performance.now();
+  const startedAt = await followRun(container.id, record, {
+    engine: socket,
+    timing,
+    onLine: ({ message }) => void lines.push(message),
+    signal: closing.signal,
+  });
+  return { ms: performance.now() - began, startedAt };
+}
+const done = (message = 'updated v1.4.2 → v1.5.0 in 4 s') => lineOf({ phase: 'done', message });
+
+describe('an updater that has ended', () => {
+  it.each([
+    ['by an error, without a policy', 1, null, 0, 100],
+    ['by a kill, without a policy', 137, null, 0, 100],
+    ['well, and has said nothing', 0, 'on-failure', 150, 320],
+    ['refused, without a policy, and has said nothing', 3, null, 150, 320],
+  ])('%s', async (_, code, policy, least, most) => {
+    await working(policy);
+    container.exit(code);
+    const { ms, startedAt } = await follow();
+    expect(record.run).toMatchObject({
+      outcome: 'crashed',
+      code: 'updater-ended',
+      message: `the updater ended with code ${code}, without an outcome`,
+      endedAt: new Date(container.finishedAt).toISOString(),
+    });
+    expect(ms).toBeGreaterThanOrEqual(least);
+    expect(ms).toBeLessThan(most + 400);
+    expect(startedAt).toBe(container.startedAt);
+  });
+
+  it('by a kill may be started again by its policy, for a while', async () => {
+    await working();
+    container.kill('SIGKILL');
+    const { ms } = await follow();
+    expect(record.run.outcome).toBe('crashed');
+    expect(ms).toBeGreaterThanOrEqual(150);
+  });
+
+  it('by a kill, and is started within that while, goes on; the while begins anew', async () => {
+    await working();
+    const following = follow();
+    container.kill('SIGKILL');
+    await sleep(90);
+    container.start();
+    await until(() => lines.length === 3);
+    await sleep(20);
+    container.kill('SIGKILL');
+    await sleep(90);
+    expect(record.hasEnded).toBe(false);
+    container.start();
+    container.say(done());
+    container.exit(0);
+    await following;
+    expect(record.run.outcome).toBe('updated');
+  });
+
+  it('four times is not started again: it has crashed at once', async () => {
+    engine.restartPauseMs = 1;
+    await working();
+    for (let starts = 1; starts <= 4; starts++) {
+      await until(() => container.isRunning);
+      container.exit(137);
+    }
+    expect(container.restartCount).toBe(3);
+    expect((await follow()).ms).toBeLessThan(140);
+    expect(record.run.outcome).toBe('crashed');
+  });
+
+  it('after its last line has the outcome of that, at once', async () => {
+    await working();
+    container.say(done());
+    container.exit(0);
+    const { ms, startedAt } = await follow();
+    expect([record.run.outcome, startedAt]).toEqual(['updated', container.startedAt]);
+    expect(ms).toBeLessThan(140);
+  });
+});
+
+it('an updater that stays after its last line is left after a while', async () => {
+  await working();
+  container.say(done());
+  const { ms } = await follow();
+  expect(record.run.outcome).toBe('updated');
+  expect(ms).toBeGreaterThanOrEqual(145);
+});
+
+it('an updater that was never started is waited for, for a while', async () => {
+  make();
+  const following = follow();
+  await sleep(60);
+  expect(record.hasEnded).toBe(false);
+  container.start();
+  await until(() => lines.length === 3);
+  container.say(done());
+  container.exit(0);
+  await following;
+  expect(record.run.outcome).toBe('updated');
+});
+
+it('an updater that is gone has crashed', async () => {
+  await working();
+  const following = follow();
+  await until(() => lines.length === 3);
+  container.vanish();
+  await following;
+  expect(record.run).toMatchObject({ outcome: 'crashed', code: 'updater-gone' });
+});
+
+describe('a log', () => {
+  it('that breaks off is read anew, each line told once', async () => {
+    await working();
+    const fault = engine.fault({ kind: 'cut', match: /\/logs/, at: 400 });
+    const following = follow();
+    await until(() => fault.hits > 0 && lines.length === 3);
+    container.say(done());
+    container.exit(0);
+    await following;
+    expect(lines).toHaveLength(4);
+    expect(record.lineCount).toBe(4);
+  });
+
+  it('that breaks off each time may have had an end: it is waited for longer', async () => {
+    await working(null);
+    container.say(done());
+    container.exit(1);
+    const fault = engine.fault({ kind: 'cut', match: /\/logs/, at: 300, times: 1_000 });
+    const following = follow();
+    await sleep(120);
+    expect(record.hasEnded).toBe(false);
+    fault.release();
+    await following;
+    expect(record.run.outcome).toBe('updated');
+  });
+
+  it('that cannot be read at all is said to be so in the end', async () => {
+    await working(null);
+    container.exit(1);
+    engine.fault({ kind: 'refuse', status: 500, message: 'no such driver', match: /\/logs/, times: 1_000 });
+    const { ms } = await follow();
+    expect(record.run).toMatchObject({
+      outcome: 'crashed',
+      message: 'the updater ended with code 1, its log cannot be read',
+    });
+    expect(ms).toBeGreaterThanOrEqual(295);
+  });
+});
+
+it('an engine that is away tells nothing, and its return all', async () => {
+  await working();
+  const following = follow();
+  await until(() => lines.length === 3);
+  await engine.down();
+  container.say(done());
+  container.exit(0);
+  await sleep(200);
+  expect(record.hasEnded).toBe(false);
+  await engine.up();
+  await following;
+  expect(record.run.outcome).toBe('updated');
+});
+
+it('a server that closes lets go of it, without an end', async () => {
+  await working();
+  const following = follow();
+  await until(() => lines.length === 3);
+  closing.abort();
+  await following;
+  expect(record.hasEnded).toBe(false);
+});

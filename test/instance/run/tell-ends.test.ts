@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { usualTiming } from '../../../src/instance/contract/timing.ts';
+import { freshRun } from '../../../src/instance/run/run-record.ts';
+import type { ServerMarks } from '../../../src/instance/run/server-marks.ts';
+import { EndTeller } from '../../../src/instance/run/tell-ends.ts';
+import { Ledger } from '../../../src/instance/store/ledger.ts';
+import type { PastRun, ServerMark } from '../../../src/instance/store/open-run.ts';
+import type { Run } from '../../../src/wire/status.ts';
+import { HostDouble } from '../../rig/host-double/host-double.ts';
+import { until } from '../updates/rig.ts';
+
+const timing = { ...usualTiming, host: 100, onEnd: 40, retry: 10, longestRetry: 20 };
+const own = { container: 'own', word: 'w' };
+let host: HostDouble;
+let ledger: Ledger;
+let closing: AbortController;
+/** What became of another server; asked between the look at the store and the claim. */
+let stateOf: (mark: ServerMark) => 'this' | 'lives' | 'gone';
+beforeEach(async () => {
+  host = new HostDouble();
+  ledger = new Ledger({ store: host.store, log: host.log }, timing);
+  closing = new AbortController();
+  stateOf = ({ container }) => (container === own.container ? 'this' : 'gone');
+  await ledger.addPast(ended('1'), 'a');
+});
+afterEach(() => closing.abort());
+
+const ended = (id: string): Run => ({
+  ...freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  outcome: 'updated',
+  endedAt: '2026-11-21T10:43:07.000Z',
+});
+const teller = () =>
+  new EndTeller({
+    ledger,
+    settings: { onEnd: host.onEnd, log: host.log },
+    timing,
+    marks: { own, stateOf: async (mark: ServerMark) => stateOf(mark) } as unknown as ServerMarks,
+    closing: closing.signal,
+  });
+const told = () => host.calls('onEnd').map(({ args }) => (args[0] as Run).id);
+const first = async () => (await ledger.pastRuns())[0];
+const mark = (more: Partial<PastRun>) => ledger.changePast('1', (now) => ({ ...now, ...more }));
+
+it('tells the oldest end first, each once, with the attempt noted before', async () => {
+  await ledger.addPast(ended('2'), 'a');
+  host.fail('onEnd', { how: 'hang' });
+  const all = teller();
+  const telling = all.tellAll();
+  await until(() => told().length === 1);
+  expect((await ledger.pastRuns()).at(-1)).toMatchObject({ told: false, attempts: 1, teller: own });
+  host.recover();
+  await telling;
+  await all.tellAll();
+  expect(told()).toEqual(['1', '2']);
+  expect((await ledger.pastRuns()).map(({ told, attempts }) => [told, attempts])).toEqual([
+    [true, 1],
+    [true, 1],
+  ]);
+});
+
+it('asks the platform once at a time, however often it is asked to tell', async () => {
+  const slow = host.fail('onEnd', { how: { slow: 20 } });
+  const all = teller();
+  const telling = all.tellAll();
+  await until(() => slow.hits > 0);
+  await Promise.all([telling, all.tellAll()]);
+  expect(told()).toEqual(['1']);
+});
+
+it.each<[string, Partial<PastRun>, 'lives' | 'gone', string[]]>([
+  ['that lives', {}, 'lives', []],
+  ['that is gone', {}, 'gone', ['1']],
+  ['that is gone, for the third time', { attempts: 3 }, 'gone', []],
+  ['that has told it', { told: true }, 'gone', []],
+])('leaves an end to another server %s: %j', async (_, more, state, expected) => {
+  await mark({ attempts: 1, teller: { container: 'other', word: 'x' }, ...more });
+  stateOf = () => state;
+  await teller().tellAll();
+  expect(told()).toEqual(expected);
+});
+
+it.each<[string, Partial<PastRun>]>([
+  ['has told it', { told: true }],
+  ['has begun to tell it', { attempts: 2 }],
+])('leaves an end to another server that %s meanwhile', async (_, more) => {
+  await mark({ attempts: 1, teller: { container: 'other', word: 'x' } });
+  const slow = host.fail('get', { how: 'hang', nth: 2 });
+  const telling = teller().tellAll();
+  await until(() => slow.hits > 0);
+  const text = host.state.store.get('history') ?? '';
+  const [now] = JSON.parse(text) as PastRun[];
+  host.state.store.set('history', JSON.stringify([{ ...now, ...more }]));
+  host.recover();
+  await telling;
+  expect(told()).toEqual([]);
+});
+
+it('tries an end that is refused three times, and then says that it leaves it at that', async () => {
+  host.fail('onEnd', { how: 'reject', times: 10 });
+  await teller().tellAll();
+  expect([told().length, await first()]).toMatchObject([3, { told: false, attempts: 3 }]);
+  expect(host.logged.map(({ message }) => message.split(': ')[1])).toEqual([
+    'it is tried again',
+    'it is tried again',
+    'it is not tried again',
+  ]);
+});
+
+it('tells no end twice whose note the store did not take', async () => {
+  host.fail('set', { how: 'reject', nth: 2, times: 2 });
+  await teller().tellAll();
+  expect([told(), (await first())?.told]).toEqual([['1'], true]);
+});
+
+it('tells another end of the same run', async () => {
+  const all = teller();
+  await all.tellAll();
+  await ledger.addPast({ ...ended('1'), endedAt: '2026-11-21T11:00:00.000Z' }, 'b');
+  await all.tellAll();
+  expect(told()).toEqual(['1', '1']);
+});
+
+it('waits for a store that does not answer', async () => {
+  const failure = host.fail('get', { how: 'reject', times: 3 });
+  const began = performance.now();
+  await teller().tellAll();
+  expect([told(), failure.hits]).toEqual([['1'], 3]);
+  // 10, 20 and 20 ms.
+  expect(performance.now() - began).toBeGreaterThan(45);
+});
+
+it('stops where the server closes', async () => {
+  host.fail('get', { how: 'reject', times: 100 });
+  const telling = teller().tellAll();
+  await sleep(5);
+  closing.abort();
+  await telling;
+  host.recover();
+  await sleep(30);
+  expect(told()).toEqual([]);
+});

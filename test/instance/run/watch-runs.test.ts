@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { usualTiming } from '../../../src/instance/contract/timing.ts';
+import { HostFailure } from '../../../src/instance/host/ask-host.ts';
+import type { QueueHold } from '../../../src/instance/host/queue-hold.ts';
+import { HomeNotFound } from '../../../src/instance/place/home-not-found.ts';
+import type { RunKeeper } from '../../../src/instance/run/run-keeper.ts';
+import { RunWatch } from '../../../src/instance/run/watch-runs.ts';
+import { until } from '../updates/rig.ts';
+
+// What is done about the silence of store and engine, by what is known of runs (docs/contract.md 8.12).
+
+const noStore = new HostFailure('store.get', 'failed');
+const noEngine = new HomeNotFound('no-engine', 'no engine answers', { mayPass: true });
+const noPlace = new HomeNotFound('not-compose', 'this is no compose project');
+
+let closing: AbortController;
+/** What the next looks find. */
+let finds: Error | null;
+let looks: number;
+let asked: (boolean | 'give up')[];
+const logged: string[] = [];
+beforeEach(() => {
+  closing = new AbortController();
+  finds = null;
+  looks = 0;
+  asked = [];
+  logged.length = 0;
+});
+afterEach(() => closing.abort());
+
+const known = { isKnown: true, isUnderWay: false, isCaring: false };
+function watch(keeper: Partial<typeof known> = {}, timing: Partial<typeof usualTiming> = {}): RunWatch {
+  return new RunWatch({
+    keeper: {
+      ...known,
+      ...keeper,
+      observe: async () => {
+        looks++;
+        if (finds) throw finds;
+      },
+      giveUp: async () => void asked.push('give up'),
+    } as unknown as RunKeeper,
+    hold: { ensure: async (held: boolean) => void asked.push(held) } as unknown as QueueHold,
+    settings: { log: ({ level, message }) => void logged.push(`${level}: ${message}`) },
+    timing: { ...usualTiming, watch: 40, watchClosely: 5, silence: 60, ...timing },
+    closing: closing.signal,
+  });
+}
+
+describe('a silence', () => {
+  it.each<[string, Error, Partial<typeof known>, boolean[]]>([
+    ['of the store, before it is known what is on', noStore, { isKnown: false }, [true]],
+    ['of the engine, before it is known what is on', noEngine, { isKnown: false }, [true]],
+    ['of the store, beside a run', noStore, { isUnderWay: true }, [true]],
+    ['of the store, with nothing on', noStore, {}, []],
+    ['of the engine, of which the store has a run', noEngine, {}, [true]],
+  ])('%s', async (_, error, keeper, expected) => {
+    finds = error;
+    await watch(keeper, { watchClosely: 1_000 }).start();
+    expect(asked).toEqual(expected);
+  });
+
+  it.each<[string, Error, Partial<typeof known>, unknown[]]>([
+    ['resumes', noStore, { isKnown: false }, [false]],
+    ['leaves a run alone that is followed', noStore, { isUnderWay: true, isCaring: true }, []],
+    ['ends a run that nobody can tell of', noPlace, { isKnown: false }, ['give up']],
+    ['resumes where the engine may come back', noEngine, { isKnown: false }, [false]],
+  ])('that is too long %s, once, with an error', async (_, error, keeper, expected) => {
+    finds = error;
+    await watch(keeper).start();
+    await until(() => logged.length === 2);
+    const before = asked.filter((what) => what !== true).length;
+    const most = looks;
+    await until(() => looks > most + 3);
+    expect(asked.filter((what) => what !== true)).toEqual(expected);
+    expect(before).toBeLessThanOrEqual(1);
+    expect(asked.at(-1)).toBe(expected.at(-1) ?? true);
+    expect(logged).toEqual([
+      `warn: cannot tell whether an update is on: ${error.message}`,
+      'error: for 0.001 minutes nobody could tell whether an update is on: the queue goes on',
+    ]);
+  });
+
+  it('begins anew after an answer, and so does what is said of it', async () => {
+    finds = noStore;
+    await watch({ isKnown: false }).start();
+    await until(() => logged.length === 2);
+    finds = null;
+    const before = looks;
+    await until(() => looks > before);
+    asked.length = 0;
+    finds = noStore;
+    await until(() => asked.length > 0);
+    expect([asked[0], logged[2]]).toEqual([true, logged[0]]);
+    await until(() => logged.length === 4);
+    expect(asked.at(-1)).toBe(false);
+  });
+
+  it('whose reason changes is told again', async () => {
+    finds = noStore;
+    await watch({}, { silence: 10_000 }).start();
+    finds = noEngine;
+    await until(() => logged.length === 2);
+    await until(() => looks > 5);
+    expect(logged).toHaveLength(2);
+  });
+});
+
+describe('a look', () => {
+  it.each<[string, Error | null, Partial<typeof known>, boolean]>([
+    ['while nobody tells', noStore, {}, true],
+    ['while another server prepares a run', null, { isUnderWay: true }, true],
+    ['while this one follows a run', null, { isUnderWay: true, isCaring: true }, false],
+    ['with nothing on', null, {}, false],
+  ])('%s', async (_, error, keeper, isClose) => {
+    finds = error;
+    await watch(keeper, { watch: 10_000, silence: 10_000 }).start();
+    await sleep(60);
+    expect(looks > 2).toBe(isClose);
+  });
+
+  it('ends with the server', async () => {
+    const one = watch({}, { watch: 5 });
+    await one.start();
+    await until(() => looks > 2);
+    closing.abort();
+    const at = looks;
+    await sleep(30);
+    expect(looks).toBe(at);
+  });
+
+  it('is the first thing, and waited for', async () => {
+    finds = noStore;
+    const starting = watch({ isKnown: false }, { watchClosely: 1_000 }).start();
+    expect(asked).toEqual([]);
+    await starting;
+    expect([looks, asked]).toEqual([1, [true]]);
+  });
+});

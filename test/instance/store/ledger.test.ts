@@ -1,0 +1,143 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { usualTiming } from '../../../src/instance/contract/timing.ts';
+import { freshRun } from '../../../src/instance/run/run-record.ts';
+import { Ledger } from '../../../src/instance/store/ledger.ts';
+import type { OpenRun } from '../../../src/instance/store/open-run.ts';
+import type { Run } from '../../../src/wire/status.ts';
+import { HostDouble } from '../../rig/host-double/host-double.ts';
+
+let host: HostDouble;
+let ledger: Ledger;
+beforeEach(() => {
+  host = new HostDouble();
+  ledger = new Ledger({ store: host.store, log: host.log }, usualTiming);
+});
+
+const run = (id: string, more: Partial<Run> = {}): Run => ({
+  ...freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  state: 'updated',
+  outcome: 'updated',
+  endedAt: '2026-11-21T10:43:07.000Z',
+  ...more,
+});
+const open = (id: string): OpenRun => ({
+  run: freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  server: { container: 'c', word: 'w' },
+  updater: null,
+  serverStoppedAt: null,
+});
+const sets = () => host.calls('set').length;
+
+describe('the open run', () => {
+  it('begins where there is none, and where the store takes it', async () => {
+    host.fail('set', { how: { gives: false } });
+    expect(await ledger.begin(open('1'))).toBe(false);
+    expect(await ledger.begin(open('1'))).toBe(true);
+    expect(await ledger.begin(open('2'))).toBe(false);
+    expect((await ledger.openRun())?.run.id).toBe('1');
+  });
+
+  it.each([['yes'], [1], [undefined]])('that the store answers with %j did not begin', async (gives) => {
+    host.fail('set', { how: { gives } });
+    expect(await ledger.begin(open('1'))).toBe(false);
+  });
+
+  it('is changed by its id alone', async () => {
+    await ledger.begin(open('1'));
+    expect(await ledger.change('2', () => null)).toBeNull();
+    expect(await ledger.change('1', (now) => ({ ...now, updater: 'u' }))).toMatchObject({ updater: 'u' });
+    expect(await ledger.change('1', () => null)).toBeNull();
+    expect([await ledger.openRun(), host.state.store.has('run')]).toEqual([null, false]);
+  });
+
+  it('is changed again where another server was faster, and not for ever', async () => {
+    await ledger.begin(open('1'));
+    host.fail('set', { how: { gives: false }, times: 3 });
+    expect(await ledger.change('1', (now) => ({ ...now, updater: 'u' }))).toMatchObject({ updater: 'u' });
+    host.fail('set', { how: { gives: false }, times: 100 });
+    await expect(ledger.change('1', () => null)).rejects.toThrow('gave false 20 times for run');
+  });
+
+  it('of a version that is not known stays as it is, until another one begins', async () => {
+    host.state.store.set('run', '{"format":7}');
+    expect([await ledger.openRun(), await ledger.change('1', () => null)]).toEqual([null, null]);
+    expect([sets(), host.state.store.get('run')]).toEqual([0, '{"format":7}']);
+    expect(await ledger.begin(open('1'))).toBe(true);
+  });
+
+  it('is written where it changes, and not else', async () => {
+    await ledger.begin(open('1'));
+    await ledger.change('1', (now) => ({ ...now }));
+    expect(sets()).toBe(1);
+  });
+});
+
+describe('past runs', () => {
+  const past = async () =>
+    (await ledger.pastRuns()).map(({ run, updaterStartedAt }) => [
+      run.id,
+      run.outcome,
+      run.away,
+      updaterStartedAt,
+    ]);
+  const crashed = { state: 'crashed', outcome: 'crashed' } as const;
+
+  it.each<[string, Partial<Run>, string | null, unknown[]]>([
+    ['of the same start stays as it is', crashed, 'a', ['1', 'updated', null, 'a']],
+    ['that is only guessed changes nothing', crashed, null, ['1', 'updated', null, 'a']],
+    ['of the same start adds what it measured', { away: 2 }, 'a', ['1', 'updated', 2, 'a']],
+    ['of another start takes its place', crashed, 'b', ['1', 'crashed', null, 'b']],
+  ])('an end %s', async (_, more, startedAt, expected) => {
+    await ledger.addPast(run('1'), 'a');
+    await ledger.changePast('1', (now) => ({ ...now, told: true, attempts: 1 }));
+    await ledger.addPast(run('2'), 'x');
+    await ledger.addPast(run('1', more), startedAt);
+    expect(await past()).toContainEqual(expected);
+    const one = (await ledger.pastRuns()).find(({ run }) => run.id === '1');
+    expect([one?.told, one?.attempts]).toEqual(startedAt === 'b' ? [false, 0] : [true, 1]);
+    expect(await past()).toHaveLength(2);
+  });
+
+  it('keep the first absence that was measured', async () => {
+    await ledger.addPast(run('1', { away: 2 }), 'a');
+    await ledger.addPast(run('1', { away: 3 }), 'a');
+    await ledger.addPast(run('1'), 'a');
+    expect(await past()).toEqual([['1', 'updated', 2, 'a']]);
+  });
+
+  it('are the last fifty, the newest first', async () => {
+    for (let at = 1; at <= 52; at++) await ledger.addPast(run(`${at}`), 'a');
+    const ids = (await past()).map(([id]) => id);
+    expect([ids.length, ids[0], ids.at(-1)]).toEqual([50, '52', '3']);
+  });
+
+  it('are changed one at a time, and not where nothing is to be changed', async () => {
+    await ledger.addPast(run('1'), 'a');
+    await ledger.addPast(run('2'), 'a');
+    const before = sets();
+    expect(await ledger.changePast('1', () => null)).toBeNull();
+    expect(await ledger.changePast('3', (now) => now)).toBeNull();
+    expect(sets()).toBe(before);
+    expect(await ledger.changePast('1', (now) => ({ ...now, told: true }))).toMatchObject({ told: true });
+    expect((await ledger.pastRuns()).map(({ told }) => told)).toEqual([false, true]);
+  });
+});
+
+it('knows the last word of a container, of the last fifty', async () => {
+  await ledger.addServer({ container: 'a', word: 'first' });
+  await ledger.addServer({ container: 'b', word: 'x' });
+  await ledger.addServer({ container: 'a', word: 'second' });
+  expect([await ledger.wordOf('a'), await ledger.wordOf('c')]).toEqual(['second', null]);
+  expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(2);
+  for (let at = 0; at < 60; at++) await ledger.addServer({ container: `${at}`, word: 'w' });
+  expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(50);
+  expect([await ledger.wordOf('59'), await ledger.wordOf('a')]).toEqual(['w', null]);
+});
+
+it('keeps the channel as a word, and reads any other one as stable', async () => {
+  expect(await ledger.channel()).toBe('stable');
+  await ledger.setChannel('canary');
+  expect([await ledger.channel(), host.state.store.get('channel')]).toEqual(['canary', 'canary']);
+  host.state.store.set('channel', 'nightly');
+  expect(await ledger.channel()).toBe('stable');
+});
