@@ -9,6 +9,8 @@ export type RegistryFault =
   | { kind: 'close' }
   /** No answer, for ever. */
   | { kind: 'stall' }
+  /** So many bytes of the body come, the others not before that. */
+  | { kind: 'late'; after: number; until: Promise<void> }
   /** The body comes at this pace. */
   | { kind: 'slow'; bytesPerSecond: number }
   /** The body ends after so many bytes. */
@@ -153,7 +155,12 @@ async function* bent(body: AsyncIterable<Buffer>, fault: RegistryFault | undefin
   for await (const chunk of body) {
     if (fault?.kind === 'corrupt' && sent === 0) chunk[chunk.length - 1] = (chunk.at(-1) ?? 0) ^ 1;
     if (fault?.kind === 'cut' && sent + chunk.length > fault.after) throw new Error('cut');
-    if (fault?.kind !== 'slow') {
+    if (fault?.kind === 'late' && sent + chunk.length > fault.after) {
+      const now = Math.max(0, fault.after - sent);
+      yield chunk.subarray(0, now);
+      await fault.until;
+      yield chunk.subarray(now);
+    } else if (fault?.kind !== 'slow') {
       yield chunk;
     } else {
       const step = Math.max(1, Math.round(fault.bytesPerSecond / 20));

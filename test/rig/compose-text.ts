@@ -7,7 +7,8 @@ export interface ComposeText {
   worker?: string | null;
   /** What stands before `/db:1`, `/proxy:1` and `/tunnel:1`. */
   parts: string;
-  port?: string;
+  /** On the host's loopback; null for none. */
+  port?: string | null;
   restart?: string;
   /** Further services by name, with the part that the entry script plays. */
   service?: Record<string, string>;
@@ -33,8 +34,7 @@ export function composeText(text: ComposeText): string {
 command: app
 ${restart}
 depends_on: [db]
-ports: ['127.0.0.1:${text.port ?? `\${SVC_PORT:?}`}:8080']
-volumes: [${['./data:/data', ...(text.volumes ?? [])].map((volume) => `'${volume}'`).join(', ')}]
+${published(text.port)}volumes: [${['./data:/data', ...(text.volumes ?? [])].map((volume) => `'${volume}'`).join(', ')}]
 networks: [internal]
 environment:
   DB_PASSWORD: \${DB_PASSWORD:?}
@@ -103,6 +103,9 @@ export function clusterCompose(release: string, changes: Partial<ComposeText> = 
 function part(image: string, role: string, parts: string, restart: string): string {
   return `image: ${parts}/${image}:1\ncommand: ${role}\n${restart}\nnetworks: [internal]`;
 }
+
+const published = (port: string | null = `\${SVC_PORT:?}`) =>
+  port === null ? '' : `ports: ['127.0.0.1:${port}:8080']\n`;
 
 function variables(environment: ComposeText['environment'] = {}): string {
   return Object.entries(environment)

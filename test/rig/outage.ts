@@ -4,6 +4,8 @@ export interface Outage {
   /** Milliseconds in which the address did not answer, all gaps together. */
   awayMs: number;
   gaps: number;
+  /** The longest one. */
+  longestMs: number;
   /** Whether it answered in the end. */
   back: boolean;
 }
@@ -49,20 +51,25 @@ async function lastWord(url: string): Promise<Question[]> {
 }
 
 function outageOf(questions: readonly Question[]): Outage {
-  const seen: Outage = { awayMs: 0, gaps: 0, back: true };
+  const seen: Outage = { awayMs: 0, gaps: 0, longestMs: 0, back: true };
   let lastGood = questions[0]?.askedAt ?? 0;
   for (const { askedAt, answeredAt } of questions.toSorted((a, b) => a.askedAt - b.askedAt)) {
     if (answeredAt === null) {
       if (seen.back) seen.gaps++;
       seen.back = false;
     } else {
-      if (!seen.back) seen.awayMs += Math.max(0, answeredAt - lastGood);
+      if (!seen.back) add(seen, Math.max(0, answeredAt - lastGood));
       seen.back = true;
       lastGood = Math.max(lastGood, askedAt);
     }
   }
-  if (!seen.back) seen.awayMs += (questions.at(-1)?.askedAt ?? lastGood) - lastGood;
+  if (!seen.back) add(seen, (questions.at(-1)?.askedAt ?? lastGood) - lastGood);
   return seen;
+}
+
+function add(seen: Outage, gap: number): void {
+  seen.awayMs += gap;
+  seen.longestMs = Math.max(seen.longestMs, gap);
 }
 
 function ask(url: string): Promise<Question> {

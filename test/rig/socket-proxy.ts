@@ -1,11 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { askEngine, engineSocket } from './engine-api.ts';
+import { type Haproxy, startHaproxy } from './haproxy.ts';
 
 /** A line of the list of SECURITY.md. */
 export interface AllowedCall {
@@ -70,11 +67,11 @@ export async function startSocketProxy(port: number, lines: readonly AllowedCall
     address: `tcp://${proxyName}:${port}`,
     calls,
     async restart(others, hasEngine = true) {
-      await stop(child);
+      await child.stop();
       child = await start(at(hasEngine ? engineSocket : join(directory, 'none.sock')), others, calls);
     },
     async close() {
-      await stop(child);
+      await child.stop();
       await rm(directory, { recursive: true, force: true });
     },
   };
@@ -84,7 +81,7 @@ async function start(
   { file, place, socket }: { file: string; place: string; socket: string },
   lines: readonly AllowedCall[],
   calls: SeenCall[],
-): Promise<ChildProcess> {
+): Promise<Haproxy> {
   const kept = new Set(lines.map(({ line }) => line));
   const shown = (await configuration())
     .split('\n')
@@ -94,47 +91,9 @@ async function start(
     .replace('mode http', 'mode http\n  log stdout format raw local0\n  log-format "%ST %HM %HP"')
     .replace('bind :2375', `bind ${place}`)
     .replace('/var/run/docker.sock', socket);
-  await writeFile(file, text);
-  const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
-  const child = spawn('haproxy', ['-db', '-f', file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (piece: Buffer) => {
-    said += piece;
-  });
-  let rest = '';
-  child.stdout.on('data', (piece: Buffer) => {
-    const parts = (rest + piece).split('\n');
-    rest = parts.pop() ?? '';
-    for (const line of parts) {
-      const [, status, method = '', path = ''] = /^(\d{3}) (\w+) (\S+)$/.exec(line) ?? [];
-      if (status !== undefined) calls.push({ status: Number(status), method, path });
-    }
-  });
-  const failed = once(child, 'error').then(([error]) => error as Error);
-  for (let tries = 0; tries < 100; tries++) {
-    const error = await Promise.race([failed, sleep(50, null)]);
-    if (error !== null) throw new Error('HAProxy is needed: scripts/test installs it', { cause: error });
-    if (child.exitCode !== null) throw new Error(`HAProxy ended: ${said}`);
-    if (await listens(place)) return child;
-  }
-  throw new Error(`HAProxy does not listen: ${said}`);
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGKILL');
-  await ended;
-}
-
-function listens(place: string): Promise<boolean> {
-  const [host = '', port] = place.split(':');
-  return new Promise((resolve) => {
-    const connection = connect(Number(port), host, () => {
-      connection.destroy();
-      resolve(true);
-    });
-    connection.on('error', () => resolve(false));
+  return startHaproxy({ file, text, place }, (line) => {
+    const [, status, method = '', path = ''] = /^(\d{3}) (\w+) (\S+)$/.exec(line) ?? [];
+    if (status !== undefined) calls.push({ status: Number(status), method, path });
   });
 }
 

@@ -5,11 +5,13 @@ export const serverCompose = {
     UPDATER_IMAGE: `\${UPDATER_IMAGE:?}`,
     UPDATER_NAME: `\${UPDATER_NAME:?}`,
     UPDATER_PULL: `\${UPDATER_PULL:-missing}`,
+    UPDATER_WAIT: `\${UPDATER_WAIT:-}`,
     FEED_URL: `\${FEED_URL:-}`,
     REGISTRY_CREDENTIALS: `\${REGISTRY_CREDENTIALS:-}`,
     ENGINE: `\${ENGINE:-}`,
     UPDATER_SOCKET: `\${UPDATER_SOCKET:-}`,
     APP_SERVICE: `\${APP_SERVICE:-}`,
+    MAKES_DUMP: `\${MAKES_DUMP:-}`,
     QUEUE_HOLD: `\${QUEUE_HOLD:-}`,
   },
 } as const;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import type { Job, JobQueue } from '../../../src/instance/contract/options.ts';
 
 /** What a test asks for. */
@@ -24,13 +24,8 @@ export interface StoredJob extends JobRequest {
   runs: number;
 }
 
-interface Stored {
-  jobs: StoredJob[];
-  held: boolean;
-}
-
 export interface QueueOptions {
-  /** Where everything is kept. */
+  /** The database, which all servers of the instance share. */
   file: string;
   /** Whether the hold outlives the process; the jobs do in any case. */
   keepsHold: boolean;
@@ -38,97 +33,157 @@ export interface QueueOptions {
   onHold(action: 'hold' | 'resume', wasHeld: boolean): void;
 }
 
-/** The app's queue: on the disk after every change, one job at a time, in the order in which they came. */
-export class FileQueue implements JobQueue {
+/** How often a server looks for what another one has queued or let go on, and tells that it runs its job still. */
+const beatMs = 100;
+/** Whoever has not told so for this long has gone away. */
+const leaseMs = 1_000;
+
+/** The app's queue, in a database: one job at a time at all servers together, in the order in which they came. */
+export class SharedQueue implements JobQueue {
   readonly #options: QueueOptions;
-  readonly #stored: Stored;
-  #started = false;
+  readonly #db: DatabaseSync;
+  readonly #runner = crypto.randomUUID();
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: QueueOptions) {
     this.#options = options;
-    const none: Stored = { jobs: [], held: false };
-    const { file } = options;
-    this.#stored = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : none;
-    if (!options.keepsHold) this.#stored.held = false;
-    // What ran when the process before this one went away is run again.
-    for (const job of this.#stored.jobs) {
-      if (job.progress === 'running') Object.assign(job, { progress: 'queued', started: null });
-    }
+    this.#db = new DatabaseSync(options.file, { timeout: 5_000 });
+    // What a killed process has written is there; a machine that dies is not among what is tried.
+    this.#db.exec('PRAGMA synchronous = OFF');
+    this.#db.exec(`CREATE TABLE IF NOT EXISTS hold (held INTEGER NOT NULL);
+      CREATE TABLE IF NOT EXISTS job (id INTEGER PRIMARY KEY, text TEXT NOT NULL, runner TEXT, seen INTEGER)`);
+    if (!options.keepsHold) this.#db.exec('DELETE FROM hold');
   }
 
-  get all(): readonly StoredJob[] {
-    return this.#stored.jobs;
+  get all(): StoredJob[] {
+    return this.#rows().map(({ job }) => job);
   }
 
   start(): void {
-    this.#started = true;
-    this.#next();
+    this.#timer = setInterval(() => this.#beat(), beatMs);
+    this.#beat();
   }
 
-  add(request: JobRequest): StoredJob {
-    const job: StoredJob = {
-      ...request,
-      id: this.#stored.jobs.length + 1,
-      progress: 'queued',
-      queuedAt: now(),
-      started: null,
-      ended: null,
-      runs: 0,
-    };
-    this.#stored.jobs.push(job);
-    this.#save();
-    this.#next();
-    return job;
-  }
-
-  /** Takes away what waits for something else. */
-  dropWaiting(): void {
-    for (const job of this.#stored.jobs) {
-      if (job.state === 'queued') Object.assign(job, { progress: 'done', ended: now() });
-    }
-    this.#save();
-  }
-
-  hold(): void {
-    this.#options.onHold('hold', this.#stored.held);
-    this.#stored.held = true;
-    this.#save();
-  }
-
-  resume(): void {
-    this.#options.onHold('resume', this.#stored.held);
-    this.#stored.held = false;
-    this.#save();
-    this.#next();
-  }
-
-  jobs(): Job[] {
-    return this.#stored.jobs.flatMap(({ kind, progress, started, queuedAt, title, stuck }): Job[] => {
-      if (progress === 'done') return [];
-      const more = { ...(title === undefined ? {} : { title }), ...(stuck === undefined ? {} : { stuck }) };
-      return [{ kind, state: progress, since: new Date(started ?? queuedAt), ...more }];
+  /** What runs is not awaited: it is run again, here or elsewhere. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#together(() => {
+      for (const { job, runner } of this.#rows()) {
+        if (job.progress === 'running' && runner === this.#runner) {
+          this.#write({ ...job, progress: 'queued', started: null }, null);
+        }
+      }
     });
   }
 
-  #next(): void {
-    const { jobs, held } = this.#stored;
-    if (!this.#started || held || jobs.some(({ progress }) => progress === 'running')) return;
-    const job = jobs.find(({ progress, state }) => progress === 'queued' && state !== 'queued');
-    if (job === undefined) return;
-    Object.assign(job, { progress: 'running', started: now(), runs: job.runs + 1 });
-    this.#save();
-    setTimeout(() => {
-      Object.assign(job, { progress: 'done', ended: now() });
-      this.#save();
-      this.#next();
-    }, job.milliseconds);
+  add(request: JobRequest): StoredJob {
+    const added = this.#together(() => {
+      const { next } = this.#db.prepare('SELECT coalesce(max(id), 0) + 1 AS next FROM job').get() as Row;
+      const job: StoredJob = {
+        ...request,
+        id: Number(next),
+        progress: 'queued',
+        queuedAt: now(),
+        started: null,
+        ended: null,
+        runs: 0,
+      };
+      this.#write(job, null);
+      return job;
+    });
+    this.#beat();
+    return added;
   }
 
-  #save(): void {
-    const { file } = this.#options;
-    writeFileSync(`${file}.new`, JSON.stringify(this.#stored), { flush: true });
-    renameSync(`${file}.new`, file);
+  /** Takes away what waits for something else, and, where it is so wanted, what runs. */
+  drop(what: 'waiting' | 'all'): void {
+    this.#together(() => {
+      for (const { job } of this.#rows()) {
+        if (job.progress === 'done' || (what === 'waiting' && job.state !== 'queued')) continue;
+        this.#write({ ...job, progress: 'done', ended: now() }, null);
+      }
+    });
+  }
+
+  hold(): void {
+    this.#setHeld('hold');
+  }
+
+  resume(): void {
+    this.#setHeld('resume');
+  }
+
+  jobs(): Job[] {
+    return this.#rows().flatMap(({ job, isLost }): Job[] => {
+      const { kind, progress, started, queuedAt, title, stuck } = job;
+      if (progress === 'done') return [];
+      const more = { ...(title === undefined ? {} : { title }), ...(stuck === undefined ? {} : { stuck }) };
+      // What ran at a server that went away is run again.
+      return [{ kind, state: isLost ? 'queued' : progress, since: new Date(started ?? queuedAt), ...more }];
+    });
+  }
+
+  #setHeld(action: 'hold' | 'resume'): void {
+    this.#together(() => {
+      this.#options.onHold(action, this.#isHeld());
+      this.#db.exec('DELETE FROM hold');
+      if (action === 'hold') this.#db.exec('INSERT INTO hold VALUES (1)');
+    });
+    this.#beat();
+  }
+
+  #isHeld(): boolean {
+    return this.#db.prepare('SELECT 1 FROM hold').get() !== undefined;
+  }
+
+  /** Ends the own job that is over, or says that it runs still; then begins the next one, where none runs anywhere. */
+  #beat(): void {
+    if (this.#timer === undefined) return;
+    this.#together(() => {
+      for (const { job, runner } of this.#rows()) {
+        if (job.progress !== 'running' || runner !== this.#runner) continue;
+        const isOver = Date.now() >= Date.parse(job.started ?? '') + job.milliseconds;
+        this.#write(isOver ? { ...job, progress: 'done', ended: now() } : job, runner);
+      }
+      const rows = this.#rows();
+      const isBusy = rows.some(({ job, isLost }) => job.progress === 'running' && !isLost);
+      if (isBusy || this.#isHeld()) return;
+      const next = rows.find(({ job }) => job.progress !== 'done' && job.state !== 'queued')?.job;
+      if (next === undefined) return;
+      this.#write({ ...next, progress: 'running', started: now(), runs: next.runs + 1 }, this.#runner);
+      setTimeout(() => this.#beat(), next.milliseconds);
+    });
+  }
+
+  #rows(): { job: StoredJob; runner: string | null; isLost: boolean }[] {
+    const rows = this.#db.prepare('SELECT text, runner, seen FROM job ORDER BY id').all() as Row[];
+    return rows.map(({ text, runner, seen }) => {
+      const job = JSON.parse(String(text)) as StoredJob;
+      const isLost = job.progress === 'running' && Date.now() - Number(seen) > leaseMs;
+      return { job, runner: runner === null ? null : String(runner), isLost };
+    });
+  }
+
+  #write(job: StoredJob, runner: string | null): void {
+    const put = this.#db.prepare('INSERT OR REPLACE INTO job (id, text, runner, seen) VALUES (?, ?, ?, ?)');
+    put.run(job.id, JSON.stringify(job), runner, Date.now());
+  }
+
+  /** No other server is in between. */
+  #together<T>(work: () => T): T {
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.#db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      this.#db.exec('ROLLBACK');
+      throw error;
+    }
   }
 }
+
+type Row = Record<string, unknown>;
 
 const now = () => new Date().toISOString();

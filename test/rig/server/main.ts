@@ -1,7 +1,8 @@
 // The app of the test instance as a real server with the library in it: GET /version and /data/… as the shell app answers
 // them, the update endpoints, and /test/… for the tests. Bundled into one file and run as the container's process 1.
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { hostname } from 'node:os';
 import { join, normalize } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
@@ -12,7 +13,9 @@ import {
   type InstanceOptions,
   toNodeHandler,
 } from '../../../src/instance/index.ts';
-import { FileQueue, type JobRequest } from './job-queue.ts';
+import type { Run } from '../../../src/wire/status.ts';
+import { makeDump } from './dump.ts';
+import { type JobRequest, SharedQueue } from './job-queue.ts';
 import { readSettings } from './settings.ts';
 
 const settings = readSettings(process.env);
@@ -26,8 +29,8 @@ if (settings.fault === 'exit' || settings.fault === 'crash') {
   process.exit(1);
 }
 
-const queue = new FileQueue({
-  file: join(data, 'queue.json'),
+const queue = new SharedQueue({
+  file: join(data, 'queue.db'),
   keepsHold: settings.keepsHold,
   onHold: (action, wasHeld) => note('holds', { action, wasHeld }),
 });
@@ -40,12 +43,19 @@ const options: InstanceOptions = {
   authorize: callerOf,
   queue,
   store: fileStore(join(data, 'updates')),
-  onEnd: (run) => note('ended', { run }),
+  onEnd,
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };
 if (settings.engine !== null) options.engine = settings.engine;
 if (settings.updaterSocket !== null) options.updaterSocket = settings.updaterSocket;
 if (settings.app !== null) options.app = settings.app;
+if (settings.updaterWait !== null) {
+  options.updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: settings.updaterWait };
+}
+if (settings.makesDump) {
+  options.beforeUpdate = (asked) => makeDump(data, asked);
+  options.preparation = 'A dump of the database is made first.';
+}
 if (settings.registryCredentials !== null) options.registryCredentials = settings.registryCredentials;
 
 const updates = createInstanceUpdates(options);
@@ -56,14 +66,25 @@ const server = createServer((request, response) =>
   handle(request, response, () => void others(request, response)),
 );
 server.listen(8080, () => console.log(`svc ${version}: migrations run, listening on 8080`));
-// As process 1 it gets no signal without a handler. A job that runs is not awaited: it is run again.
+// As process 1 it gets no signal without a handler.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
 await updates.start();
 queue.start();
 
 async function stop(): Promise<void> {
+  queue.close();
   await updates.close();
   process.exit(0);
+}
+
+/** Dies of it as often as the file `end-kills` says. */
+function onEnd(run: Run): void {
+  note('ended', { run });
+  const file = join(data, 'end-kills');
+  const left = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+  if (left === 0) return;
+  writeFileSync(file, String(left - 1));
+  process.exit(1);
 }
 
 /** Those who are known by name; `admin` and `user` have none. */
@@ -78,7 +99,7 @@ function callerOf(request: Request): Caller {
 }
 
 async function answer(request: Request): Promise<Response> {
-  const { pathname } = new URL(request.url);
+  const { pathname, searchParams } = new URL(request.url);
   const what = `${request.method} ${pathname}`;
   switch (what) {
     case 'GET /version':
@@ -90,7 +111,7 @@ async function answer(request: Request): Promise<Response> {
     case 'POST /test/jobs':
       return Response.json(queue.add((await request.json()) as JobRequest), { status: 201 });
     case 'DELETE /test/jobs':
-      queue.dropWaiting();
+      queue.drop(searchParams.has('all') ? 'all' : 'waiting');
       return new Response(null, { status: 204 });
     case 'GET /test/holds':
       return Response.json(noted('holds'));
@@ -112,7 +133,7 @@ function dataFile(path: string): Response {
 
 /** One more line of a log that outlives the process. */
 function note(file: string, what: object): void {
-  const line = JSON.stringify({ time: new Date().toISOString(), version, ...what });
+  const line = JSON.stringify({ time: new Date().toISOString(), version, server: hostname(), ...what });
   appendFileSync(join(data, file), `${line}\n`);
 }
 

@@ -12,6 +12,7 @@ import { type ReleaseOptions, releases } from '../releases.ts';
 import type { TestHost } from '../test-host.ts';
 import { updaterImage } from '../updater-run.ts';
 import { serverCompose } from './compose.ts';
+import type { DumpPlan } from './dump.ts';
 import type { JobRequest, StoredJob } from './job-queue.ts';
 
 export const updatePath = '/api/v1/instance/update';
@@ -21,18 +22,24 @@ const ownFeed = 'http://127.0.0.1:8080/data/releases.json';
 
 export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
   /**
-   * In place of the app's settings: UPDATER_IMAGE, UPDATER_PULL (`always`), FEED_URL (empty: none; default what `offer`
-   * writes), REGISTRY_CREDENTIALS, QUEUE_HOLD (`memory`: gone with the process).
+   * In place of the app's settings: UPDATER_IMAGE, UPDATER_PULL (`always`), UPDATER_WAIT, FEED_URL (empty: none; default what `offer`
+   * writes), REGISTRY_CREDENTIALS, QUEUE_HOLD (`memory`: gone with the process), MAKES_DUMP (`yes`: `beforeUpdate`).
    */
   settings?: Record<string, string>;
   /** What its compose files say besides, or otherwise. */
   compose?: Partial<ComposeText>;
 }
 
-/** What stands in the log of `/test/holds`. */
-export interface HoldEntry {
+/** What stands in a log of the servers: who wrote it, and when. */
+interface Noted {
   time: string;
   version: string;
+  /** The first of its container's id. */
+  server: string;
+}
+
+/** What stands in the log of `/test/holds`. */
+export interface HoldEntry extends Noted {
   action: 'hold' | 'resume';
   /** Before that call. */
   wasHeld: boolean;
@@ -121,8 +128,17 @@ export class ServerInstance extends Instance {
   }
 
   /** Starts an update; whatever the answer is. */
-  startUpdateOverHttp(target?: string): Promise<Response> {
-    return this.ask(updatePath, { method: 'POST', ...json(target === undefined ? {} : { target }) });
+  startUpdateOverHttp(target?: string, order: { when?: 'idle'; force?: boolean } = {}): Promise<Response> {
+    return this.ask(updatePath, { method: 'POST', ...json({ ...(target && { target }), ...order }) });
+  }
+
+  /** Asks that the run stop; whatever the answer is. */
+  cancelOverHttp(): Promise<Response> {
+    return this.ask(`${updatePath}/progress`, { method: 'DELETE' });
+  }
+
+  history(): Promise<Run[]> {
+    return this.#json(`${updatePath}/history`);
   }
 
   /** The events of one connection, until it ends or breaks, or the signal is given. */
@@ -144,6 +160,11 @@ export class ServerInstance extends Instance {
     }
   }
 
+  /** How the next dumps are made. */
+  async planDump(plan: DumpPlan): Promise<void> {
+    await this.write('data/dump.json', JSON.stringify(plan));
+  }
+
   async addJob(job: JobRequest): Promise<StoredJob> {
     const answer = await this.ask('/test/jobs', { method: 'POST', ...json(job) });
     return (await answer.json()) as StoredJob;
@@ -158,12 +179,17 @@ export class ServerInstance extends Instance {
     await this.ask('/test/jobs', { method: 'DELETE' });
   }
 
+  /** Ends all jobs, those that run included. */
+  async dropJobs(): Promise<void> {
+    await this.ask('/test/jobs?all', { method: 'DELETE' });
+  }
+
   holds(): Promise<HoldEntry[]> {
     return this.#json('/test/holds');
   }
 
   /** Runs that `onEnd` told of, with the version that was told. */
-  ended(): Promise<{ time: string; version: string; run: Run }[]> {
+  ended(): Promise<(Noted & { run: Run })[]> {
     return this.#json('/test/ended');
   }
 

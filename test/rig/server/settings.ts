@@ -8,6 +8,8 @@ export interface ServerSettings {
   updaterImage: string;
   updaterName: string;
   updaterPull: 'always' | 'missing';
+  /** Seconds until it gives up on a new version; the updater's own default where it is null. */
+  updaterWait: string | null;
   feedUrl: string | null;
   registryCredentials: string | null;
   engine: string | null;
@@ -16,6 +18,8 @@ export interface ServerSettings {
   app: string | null;
   /** Whether the queue's hold outlives the process. */
   keepsHold: boolean;
+  /** Whether it makes a dump before an update. */
+  makesDump: boolean;
   /** Made on purpose, as in `entry.sh`. */
   fault: string | null;
   readyAfterSeconds: number;
@@ -29,11 +33,13 @@ export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
     updaterImage: text('UPDATER_IMAGE') ?? 'svc-updater:dev',
     updaterName: text('UPDATER_NAME') ?? 'svc-updater',
     updaterPull: text('UPDATER_PULL') === 'always' ? 'always' : 'missing',
+    updaterWait: text('UPDATER_WAIT'),
     feedUrl: text('FEED_URL'),
     registryCredentials: text('REGISTRY_CREDENTIALS'),
     engine: text('ENGINE'),
     updaterSocket: text('UPDATER_SOCKET'),
     app: text('APP_SERVICE'),
+    makesDump: text('MAKES_DUMP') === 'yes',
     keepsHold: text('QUEUE_HOLD') !== 'memory',
     fault: text('FAULT_APP'),
     readyAfterSeconds: Number(text('READY_AFTER') ?? 0),
