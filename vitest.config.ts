@@ -24,6 +24,7 @@ const longest = [
   'stepping',
   'way-back',
   'instance',
+  'server-runs',
   'server-refusals',
   'replicas',
   'bad-answers',

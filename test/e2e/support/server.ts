@@ -6,6 +6,7 @@ import type { Run, Status } from '../../../src/wire/status.ts';
 import { askEngine } from '../../rig/engine-api.ts';
 import { publish } from '../../rig/registry.ts';
 import {
+  type HoldEntry,
   type ServerInstance,
   type ServerOptions,
   startServerInstance,
@@ -105,4 +106,24 @@ export async function waitForEnd(instance: ServerInstance, seconds = 30): Promis
     await sleep(50);
   }
   return run as Run;
+}
+
+/**
+ * Facts about a queue that was not held from before anything of a run was done until its end, or was not let go on soon
+ * after it. A call for what is so already changes nothing.
+ */
+export function judgeHold(holds: readonly HoldEntry[], { startedAt, endedAt }: Run): string[] {
+  const [from, to] = [Date.parse(startedAt), Date.parse(endedAt ?? '')];
+  const calls = holds.map(({ time, action, server }) => ({ at: Date.parse(time), action, server }));
+  const during = calls.filter(({ at }) => at >= from && at < to);
+  const after = calls.filter(({ at }) => at >= to);
+  const said = ({ at, action, server }: (typeof calls)[number]) =>
+    `${action} by ${server} ${at - from} ms after the start`;
+  const released = after.find(({ action }) => action === 'resume');
+  return [
+    ...(during[0]?.action === 'hold' ? [] : ['not held first of all']),
+    ...during.filter(({ action }) => action === 'resume').map(said),
+    ...(released === undefined ? ['never released'] : []),
+    ...(released !== undefined && released.at - to > 20_000 ? [`late: ${said(released)}`] : []),
+  ];
 }

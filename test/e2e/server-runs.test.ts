@@ -1,0 +1,308 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import type { Run, Status } from '../../src/wire/status.ts';
+import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { look } from '../judge/look.ts';
+import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
+import { type BadRegistry, startBadRegistry } from '../rig/bad-registry.ts';
+import { watchOutage } from '../rig/outage.ts';
+import { type ServerInstance, startServerInstance } from '../rig/server/server-instance.ts';
+import { alone } from './support/instance.ts';
+import {
+  follow,
+  inspect,
+  judgeHold,
+  removeContainer,
+  updaterOf,
+  waitForEnd,
+  waitForStatus,
+} from './support/server.ts';
+
+// What befalls the runs of one instance, one after the other (docs/contract.md 8.2, 8.18–8.20); each is in the history that
+// the last story reads.
+
+/** More than all else of a release that the engine does not have already. */
+const ballast = 4_000_000;
+
+let registry: BadRegistry;
+let engine: BadEngine;
+let instance: ServerInstance;
+
+beforeAll(async () => {
+  const host = inject('host');
+  registry = await startBadRegistry(host.registry);
+  engine = await startBadEngine(join(host.directory, `${randomBytes(3).toString('hex')}.sock`));
+  instance = await startServerInstance(host, {
+    ...alone,
+    registry: registry.host,
+    settings: { MAKES_DUMP: 'yes', SVC_SOCKET: engine.socket, UPDATER_WAIT: '7' },
+    publish: ['v1.1.1', 'v1.2.0'],
+  });
+  // Not healthy at once: there is a moment in which the new server answers and the updater still waits.
+  await instance.publish('v1.1.0', { env: { READY_AFTER: '2' }, ballast });
+  await instance.offer('v1.1.0');
+  await instance.status({ refresh: true });
+});
+
+afterAll(async () => {
+  await instance?.dispose();
+  await engine?.close();
+  await registry?.close();
+});
+
+const app = () => `${instance.project}-app-1`;
+/** Nothing but the servers' own files differs. */
+const state = async () => {
+  await removeContainer(updaterOf(instance));
+  return look(instance);
+};
+
+async function start(order: Parameters<ServerInstance['startUpdateOverHttp']>[1] = {}, target?: string) {
+  const answer = await instance.startUpdateOverHttp(target, order);
+  const run = (await answer.json()) as Run;
+  expect({ status: answer.status, run }).toMatchObject({ status: 202, run: { state: expect.any(String) } });
+  return run;
+}
+
+const cancel = async () => {
+  const answer = await instance.cancelOverHttp();
+  return {
+    status: answer.status,
+    ...((await answer.json()) as Partial<Run> & { reason?: { code: string } }),
+  };
+};
+
+const inState = (state: Run['state'], seconds?: number): Promise<Status> =>
+  waitForStatus(instance, ({ run }) => run?.state === state, seconds);
+
+/** The ends that were told of a run, in order; read from the disk, as there may be no server that answers. */
+const toldOf = async (id: string) => {
+  const lines = (await instance.read('data/ended').catch(() => '')).trim().split('\n');
+  const runs = lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as { run: Run }).run);
+  return runs.filter((run) => run.id === id).map(({ state }) => state);
+};
+
+const jobOf = async (id: number) => (await instance.jobs()).find((job) => job.id === id);
+
+/** What the updater pulls does not come whole before the function that this gives is called. */
+function stallPulls(): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  registry.fail({ kind: 'late', after: ballast / 4, until: promise }, { on: 'blobs' });
+  return () => {
+    registry.fail(null);
+    resolve();
+  };
+}
+
+/** As where the machine kills it: no signal that it could hear. */
+async function killServer(): Promise<void> {
+  await execa('docker', ['kill', '--signal', 'KILL', app()]);
+  expect(await instance.version()).toBeNull();
+  await execa('docker', ['start', app()]);
+}
+
+it('waits for what runs, keeps back what is queued, and is cancelled while the updater pulls', async () => {
+  const before = await state();
+  const goOn = stallPulls();
+  const backup = await instance.addJob({ kind: 'backup', milliseconds: 2_500, title: 'Nightly backup' });
+  const { id, ...accepted } = await start({ when: 'idle' });
+  const jobs = [{ kind: 'backup', title: 'Nightly backup', state: 'running', stuck: false }];
+  expect(accepted).toMatchObject({ state: 'waiting', jobs });
+  const queued = await instance.addJob({ kind: 'job', milliseconds: 50 });
+
+  const { run, reason, canUpdate } = await waitForStatus(instance, (status) => status.run?.until != null);
+  expect({ run, reason, canUpdate }).toMatchObject({
+    run: { id, state: 'waiting', jobs, by: 'admin' },
+    reason: { code: 'update-running' },
+    canUpdate: false,
+  });
+  expect(await inspect(updaterOf(instance))).toBeNull();
+  await inState('pull');
+  expect([await jobOf(backup.id), await jobOf(queued.id)]).toMatchObject([
+    { progress: 'done', runs: 1 },
+    { progress: 'queued', runs: 0 },
+  ]);
+
+  expect(await cancel()).toMatchObject({ status: 202, id, cancelAskedBy: 'admin' });
+  const ended = await waitForEnd(instance);
+  expect(ended).toMatchObject({ id, state: 'cancelled', phase: 'pull', code: null, jobs: [] });
+  expect(await cancel()).toMatchObject({ status: 409, reason: { code: 'not-running' } });
+  goOn();
+  await expect.poll(() => jobOf(queued.id)).toMatchObject({ progress: 'done', runs: 1 });
+  expect(Date.parse((await jobOf(queued.id))?.started ?? '')).toBeGreaterThan(
+    Date.parse(ended.endedAt ?? ''),
+  );
+  expect(judgeHold(await instance.holds(), ended)).toEqual([]);
+  expect(await toldOf(id)).toEqual(['cancelled']);
+  expect(judgeUntouched(before, await state())).toEqual([]);
+});
+
+it('shows how far the dump is, ends with it where it is cancelled, and is refused where it fails', async () => {
+  const before = await state();
+  expect(await instance.status()).toMatchObject({ preparation: 'A dump of the database is made first.' });
+  await instance.planDump({ rows: 100, millisecondsPerRow: 100 });
+  const { id } = await start();
+  const following = follow(instance);
+  await waitForStatus(instance, ({ run }) => /^dumped \d{2} of 100 rows$/.test(run?.message ?? ''));
+  expect(await cancel()).toMatchObject({ status: 202, id, cancelAskedBy: 'admin' });
+  const cancelled = await waitForEnd(instance);
+  expect(cancelled).toMatchObject({ id, state: 'cancelled', phase: null, away: null, log: null });
+  expect(cancelled.steps.map(({ state }) => state)).toEqual(['preparing']);
+  const rows = await instance.read(`data/dump-${id}.sql`);
+  const said = (await following).runs.filter(({ message }) => /^dumped \d+ of 100 rows$/.test(message));
+  expect(said.length).toBeGreaterThan(3);
+
+  await instance.planDump({ rows: 1, millisecondsPerRow: 1, fails: 'the disk for dumps is full' });
+  const second = await start();
+  const refused = await waitForEnd(instance);
+  expect(refused).toMatchObject({
+    id: second.id,
+    state: 'refused',
+    code: 'not-prepared',
+    message: 'the preparation of the update failed: nothing was changed',
+    cause: 'the disk for dumps is full',
+    advice: expect.stringContaining('run the update again'),
+  });
+  // The one before was told to stop, and did.
+  expect(await instance.read(`data/dump-${id}.sql`)).toBe(rows);
+  expect(rows).not.toContain('whole');
+  for (const run of [cancelled, refused]) {
+    expect(judgeHold(await instance.holds(), run)).toEqual([]);
+    expect(await toldOf(run.id)).toEqual([run.state]);
+  }
+  expect(await inspect(updaterOf(instance))).toBeNull();
+  expect(judgeUntouched(before, await state())).toEqual([]);
+  await instance.planDump({ rows: 3, millisecondsPerRow: 10 });
+});
+
+it('is cancelled where its server is killed before the launch, and told by the next', async () => {
+  const job = await instance.addJob({ kind: 'cron', milliseconds: 1_500 });
+  const { id } = await start({ when: 'idle' });
+  await inState('waiting');
+  await killServer();
+  const ended = await waitForEnd(instance);
+  expect(ended).toMatchObject({ id, state: 'cancelled', phase: null });
+  expect(await inspect(updaterOf(instance))).toBeNull();
+  await expect.poll(() => toldOf(id)).toEqual(['cancelled']);
+  expect(judgeHold(await instance.holds(), ended)).toEqual([]);
+  await expect.poll(() => jobOf(job.id), { timeout: 5_000 }).toMatchObject({ progress: 'done', runs: 2 });
+  expect(await instance.status()).toMatchObject({ canUpdate: true });
+});
+
+it('is followed without an engine, by a server after one that was killed, and once more where its updater is', async () => {
+  const before = await state();
+  const goOn = stallPulls();
+  const { id } = await start();
+  const isOn = { run: { id, state: 'pull', outcome: null }, reason: { code: 'update-running' } };
+  await inState('pull');
+  expect(await instance.read(`data/dump-${id}.sql`)).toContain('-- whole');
+  const waiting = await instance.addJob({ kind: 'job', milliseconds: 1 });
+
+  engine.down();
+  await sleep(1_000);
+  expect(await instance.progress()).toMatchObject(isOn.run);
+  engine.up();
+  await expect
+    .poll(async () => (await instance.progress()).warnings.join(), { timeout: 10_000 })
+    .toMatch(/the engine went away|trying again/);
+  expect(await waitForStatus(instance, ({ reason }) => reason?.code === 'update-running')).toMatchObject(
+    isOn,
+  );
+
+  await killServer();
+  expect(await inState('pull')).toMatchObject(isOn);
+  expect(await toldOf(id)).toEqual([]);
+  expect(await jobOf(waiting.id)).toMatchObject({ progress: 'queued' });
+
+  await execa('docker', ['kill', '--signal', 'KILL', updaterOf(instance)]);
+  const crashed = await waitForEnd(instance);
+  expect(crashed).toMatchObject({ id, state: 'crashed', code: 'updater-ended' });
+  expect(judgeHold(await instance.holds(), crashed)).toEqual([]);
+  await expect.poll(() => jobOf(waiting.id)).toMatchObject({ progress: 'done' });
+  await expect.poll(() => toldOf(id)).toEqual(['crashed']);
+
+  const calls = (await instance.holds()).length;
+  await execa('docker', ['start', updaterOf(instance)]);
+  expect(await inState('pull')).toMatchObject(isOn);
+  const kept = await instance.addJob({ kind: 'job', milliseconds: 1 });
+  // The servers answer as soon as they have begun; whether they are well is asked elsewhere.
+  const watch = watchOutage(`http://127.0.0.1:${instance.port}/data/kept.txt`);
+  goOn();
+  // Before it is well, as the updater waits for.
+  await waitForStatus(instance, ({ version, run }) => version === 'v1.1.0' && run?.endedAt === null);
+  expect(await cancel()).toMatchObject({ status: 409, reason: { code: 'too-late' } });
+  const updated = await waitForEnd(instance);
+  const { longestMs } = await watch.stop();
+  expect(updated).toMatchObject({ id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0', code: null });
+  expect(Math.abs((updated.away ?? Number.NaN) - longestMs / 1_000)).toBeLessThan(1.5);
+  await expect.poll(() => toldOf(id)).toEqual(['crashed', 'updated']);
+  const since = (await instance.holds()).slice(calls).map(({ action }) => action);
+  expect(since.indexOf('resume')).toBe(since.length - 1);
+  await expect.poll(() => jobOf(kept.id)).toMatchObject({ progress: 'done', runs: 1 });
+  expect(Date.parse((await jobOf(kept.id))?.started ?? '')).toBeGreaterThan(
+    Date.parse(updated.endedAt ?? ''),
+  );
+  const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
+  expect(judgeUpdated(before, await state(), { version: 'v1.1.0', changed })).toEqual([]);
+});
+
+it('is told broken by the server that somebody mends it with, again where that one dies of it', async () => {
+  const { id } = await start({}, 'v1.1.1');
+  const updater = async () => {
+    const { State, Config } = (await inspect(updaterOf(instance))) ?? {};
+    return [Config?.Labels['svc-updater.run'], State?.Status];
+  };
+  await expect.poll(updater, { timeout: 40_000, interval: 100 }).toEqual([id, 'exited']);
+  expect(await instance.version()).toBeNull();
+  expect(await toldOf(id)).toEqual([]);
+
+  await instance.write('data/end-kills', '2');
+  await instance.write('.env', (await instance.read('.env')).replace('v1.1.1', 'v1.2.0'));
+  await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
+  await waitForStatus(instance, ({ version, run }) => version === 'v1.2.0' && run?.id === id);
+  await expect.poll(() => toldOf(id), { timeout: 20_000 }).toEqual(['broken', 'broken', 'broken']);
+  const run = await waitForEnd(instance);
+  expect(run).toMatchObject({ id, state: 'broken', from: 'v1.1.0', to: 'v1.1.1', code: 'broken' });
+  expect(judgeHold(await instance.holds(), run)).toEqual([]);
+});
+
+it('stands in the history with the others', async () => {
+  // What no server has seen itself any more.
+  await instance.compose('restart', 'app');
+  await waitForStatus(instance, ({ run }) => run?.state === 'broken');
+  const history = await instance.history();
+  const told = history.map(({ state, by, to, code, advice, away }) => {
+    return { state, by, to, code, advice, away: away !== null };
+  });
+  const run = { by: 'admin', to: 'v1.1.0', code: null, advice: null, away: false };
+  const again = expect.stringMatching(/run the update again/i);
+  expect(told).toEqual([
+    // The server that was to measure it never came up; the one that somebody has started does.
+    { ...run, state: 'broken', to: 'v1.1.1', code: 'broken', advice: again, away: true },
+    { ...run, state: 'updated', away: true },
+    { ...run, state: 'cancelled' },
+    { ...run, state: 'refused', code: 'not-prepared', advice: again },
+    { ...run, state: 'cancelled' },
+    { ...run, state: 'cancelled', advice: again },
+  ]);
+  const steps = history.map(({ steps }) => steps.map(({ state }) => state).join(' '));
+  const launch = 'preparing launching';
+  expect(steps).toEqual([
+    `${launch} inspect plan pull write recreate verify`,
+    `${launch} inspect plan pull write recreate verify`,
+    'waiting',
+    'preparing',
+    'preparing',
+    `waiting ${launch} inspect plan pull`,
+  ]);
+  for (const { startedAt, endedAt, steps } of history) {
+    const times = steps.flatMap((step) => [step.startedAt, step.endedAt]);
+    expect([times[0], times.at(-1)]).toEqual([startedAt, endedAt]);
+    expect(times).toEqual(times.toSorted());
+  }
+  const starts = history.map(({ startedAt }) => startedAt);
+  expect(starts).toEqual(starts.toSorted().reverse());
+});
