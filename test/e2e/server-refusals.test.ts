@@ -84,11 +84,11 @@ const isHeld = async () => (await instance.holds()).at(-1)?.action === 'hold';
 describe('an update is refused', () => {
   it.each<[ReasonCode, JobRequest]>([
     ['deployment-queued', { kind: 'deployment', milliseconds: 1, state: 'queued' }],
-    ['deployment-running', { kind: 'deployment', milliseconds: 600 }],
-    ['backup-running', { kind: 'backup', milliseconds: 600 }],
-    ['cron-running', { kind: 'cron', milliseconds: 600 }],
-    ['cleanup-running', { kind: 'cleanup', milliseconds: 600 }],
-    ['job-running', { kind: 'job', milliseconds: 600 }],
+    ['deployment-running', { kind: 'deployment', milliseconds: 1_500 }],
+    ['backup-running', { kind: 'backup', milliseconds: 1_500 }],
+    ['cron-running', { kind: 'cron', milliseconds: 1_500 }],
+    ['cleanup-running', { kind: 'cleanup', milliseconds: 1_500 }],
+    ['job-running', { kind: 'job', milliseconds: 1_500 }],
   ])('%s, and the hold released', async (code, job) => {
     const { id } = await instance.addJob(job);
     const { code: given, since } = await refusal();
