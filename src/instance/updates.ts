@@ -194,13 +194,9 @@ export class Updates implements UpdateService {
   }
 
   async history(): Promise<Run[]> {
-    const past = await this.#ledger.pastRuns().catch((error) => {
+    return this.#last.history().catch((error) => {
       throw unavailable(error);
     });
-    const { record } = this.#keeper;
-    const runs = past.map(({ run }) => run);
-    // One that has just ended may not stand there yet.
-    return record === null || runs.some(({ id }) => id === record.run.id) ? runs : [record.run, ...runs];
   }
 
   /** Why it is not known whether a run was on as this server began; null where it is. */

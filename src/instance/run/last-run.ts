@@ -1,3 +1,4 @@
+import type { Run } from '../../wire/status.ts';
 import type { Ledger } from '../store/ledger.ts';
 import type { RunKeeper } from './run-keeper.ts';
 import { RunRecord } from './run-record.ts';
@@ -25,5 +26,15 @@ export class LastRun {
     if (record !== null && !past?.some(({ run }) => run.id === record.run.id)) return record;
     if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
     return this.#elsewhere;
+  }
+  /** The newest first. @throws HostFailure */
+  async history(): Promise<Run[]> {
+    const past = (await this.#ledger.pastRuns()).map(({ run }) => run);
+    const { record } = this.#keeper;
+    if (record === null) return past;
+    const { run, hasEnded } = record;
+    // One that has just ended may not stand there yet; one that goes on after all stands there with its first end.
+    if (!past.some(({ id }) => id === run.id)) return [run, ...past];
+    return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }
 }

@@ -378,6 +378,7 @@ describe('an end is told', () => {
     container.start();
     rig.state.isHeld = false;
     await until(() => rig.state.isHeld);
+    expect(await one.updates.history()).toMatchObject([{ id, outcome: null, by: 'anna' }]);
     endGood(container);
     await over();
     expect(outcomes()).toEqual(['updated']);
