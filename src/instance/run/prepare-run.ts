@@ -110,6 +110,7 @@ async function askToPrepare(
   const { beforeUpdate, preparation, preparationMs } = settings;
   if (!beforeUpdate) return;
   const { id, from } = record.run;
+  // Given when it is cancelled, too, as nobody waits for it from then on.
   const over = new AbortController();
   record.prepare('preparing', preparation ?? 'preparing the update');
   await sync();
@@ -120,10 +121,9 @@ async function askToPrepare(
     major:
       channelOf(to) !== null && channelOf(settings.version) !== null && isMajorChange(settings.version, to),
     say: (message: unknown) => {
-      if (!over.signal.aborted && record.run.state === 'preparing')
-        record.prepare('preparing', String(message));
+      if (!over.signal.aborted) record.prepare('preparing', String(message));
     },
-    signal: AbortSignal.any([signal, over.signal]),
+    signal: over.signal,
   };
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);
@@ -134,7 +134,6 @@ async function askToPrepare(
     const refusal = await Promise.race([answer, stopped]);
     if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
   } catch (error) {
-    signal.throwIfAborted();
     if (!(error instanceof HostFailure)) throw error;
     // What the host throws is its own word, and an admin's to read.
     throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
