@@ -137,8 +137,8 @@ async function look(engine: EngineSocket, id: string): Promise<ContainerDetails 
 const codesOfEnds: readonly number[] = Object.values(exitCodes).filter((code) => code !== exitCodes.crashed);
 
 /** By its policy: one that has ended with a failure, and not too often yet. One that an operator killed is not, in fact. */
-const mayStartAgain = ({ restartPolicy, restartCount, exitCode, status }: ContainerDetails): boolean =>
-  status === 'created' || (restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxRestarts);
+const mayStartAgain = ({ restartPolicy, restartCount, exitCode }: ContainerDetails): boolean =>
+  restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxRestarts;
 
 function endOf({ finishedAt }: ContainerDetails): Date {
   const at = new Date(finishedAt);

@@ -75,13 +75,14 @@ export class RunWatch {
       return;
     }
     if (this.#hasGivenUp) return;
+    // Where this fails, the next look tries it again.
+    if (cause instanceof HomeNotFound && !cause.mayPass) await keeper.giveUp();
+    else if (!keeper.isCaring) await hold.ensure(false);
     this.#hasGivenUp = true;
     settings.log({
       level: 'error',
       message: `for ${timing.silence / 60_000} minutes nobody could tell whether an update is on: the queue goes on`,
       cause,
     });
-    if (cause instanceof HomeNotFound && !cause.mayPass) await keeper.giveUp();
-    else if (!keeper.isCaring) await hold.ensure(false);
   }
 }

@@ -143,6 +143,13 @@ it('an updater that was never started is waited for, for a while', async () => {
   expect(record.run.outcome).toBe('updated');
 });
 
+it('an updater that is never started has crashed, now', async () => {
+  make();
+  const began = Date.now();
+  await follow();
+  expect(Date.parse(record.run.endedAt ?? '')).toBeGreaterThanOrEqual(began);
+});
+
 it('an updater that is gone has crashed', async () => {
   await working();
   const following = follow();
@@ -203,6 +210,18 @@ it('an engine that is away tells nothing, and its return all', async () => {
   await engine.up();
   await following;
   expect(record.run.outcome).toBe('updated');
+});
+
+it('a server that closes while it reads judges nothing', async () => {
+  await working(null);
+  container.exit(1);
+  const fault = engine.fault({ kind: 'hang', match: /\/logs/, at: 300 });
+  const following = follow();
+  await until(() => fault.hits > 0);
+  await sleep(20);
+  closing.abort();
+  await following;
+  expect(record.hasEnded).toBe(false);
 });
 
 it('a server that closes lets go of it, without an end', async () => {

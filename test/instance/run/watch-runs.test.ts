@@ -18,12 +18,15 @@ let closing: AbortController;
 /** What the next looks find. */
 let finds: Error | null;
 let looks: number;
+/** How often giving up fails. */
+let failures: number;
 let asked: (boolean | 'give up')[];
 const logged: string[] = [];
 beforeEach(() => {
   closing = new AbortController();
   finds = null;
   looks = 0;
+  failures = 0;
   asked = [];
   logged.length = 0;
 });
@@ -39,7 +42,10 @@ function watch(keeper: Partial<typeof known> = {}, timing: Partial<typeof usualT
         looks++;
         if (finds) throw finds;
       },
-      giveUp: async () => void asked.push('give up'),
+      giveUp: async () => {
+        asked.push('give up');
+        if (failures-- > 0) throw noStore;
+      },
     } as unknown as RunKeeper,
     hold: { ensure: async (held: boolean) => void asked.push(held) } as unknown as QueueHold,
     settings: { log: ({ level, message }) => void logged.push(`${level}: ${message}`) },
@@ -80,6 +86,16 @@ describe('a silence', () => {
       `warn: cannot tell whether an update is on: ${error.message}`,
       'error: for 0.001 minutes nobody could tell whether an update is on: the queue goes on',
     ]);
+  });
+
+  it('whose end cannot be written ends a moment later', async () => {
+    finds = noPlace;
+    failures = 2;
+    await watch({ isKnown: false }).start();
+    await until(() => logged.length === 2);
+    const most = looks;
+    await until(() => looks > most + 3);
+    expect(asked.filter((what) => what === 'give up')).toHaveLength(3);
   });
 
   it('begins anew after an answer, and so does what is said of it', async () => {
