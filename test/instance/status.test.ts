@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createInstanceUpdates, type InstanceUpdates, type Status } from '../../src/instance/index.ts';
 import { type Api, type Forge, json, startForge } from '../feed/forge.ts';
 import { origin, path } from './http/ask.ts';
@@ -11,6 +12,7 @@ beforeEach(async () => {
   forge = await startForge();
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await updates?.close();
   await forge.close();
 });
@@ -96,5 +98,31 @@ describe('the status', () => {
     await expect
       .poll(async () => (await ask(server)).next, { timeout: 5_000 })
       .toEqual({ version: 'v1.6.0-canary.1', major: false });
+  });
+
+  it('tells listeners what is new to go to, once, and again after it was gone', async () => {
+    let ahead = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+    const server = serverOf('static');
+    const told: string[] = [];
+    server.on('offer', ({ version }) => told.push(version));
+    const look = async (...published: string[]) => {
+      forge.publish(...published);
+      // It looks again once in ten seconds at most.
+      ahead += 11_000;
+      await server.status({ refresh: true });
+      await sleep(20);
+      return told;
+    };
+    expect(await look('v1.5.0')).toEqual(['v1.5.0']);
+    expect(await look('v1.5.0')).toHaveLength(1);
+    expect(await look('v1.6.0', 'v1.5.0')).toEqual(['v1.5.0', 'v1.6.0']);
+    expect(await look()).toHaveLength(2);
+    expect(await look('v1.6.0')).toEqual(['v1.5.0', 'v1.6.0', 'v1.6.0']);
+    const asked = forge.seen.length;
+    await server.close();
+    await look('v1.7.0');
+    expect(forge.seen).toHaveLength(asked);
   });
 });
