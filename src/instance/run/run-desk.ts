@@ -57,7 +57,15 @@ export class RunDesk {
     await this.#telling;
   }
 
-  /** Whether it has ended here, whatever the store says. */
+  /** The open run of the store, but for one that has ended here, whose end may not stand there yet. @throws HostFailure */
+  async openRun(): Promise<OpenRun | null> {
+    // That is written while the store is read: what is read is of before, then.
+    const ended = new Set(this.#ended);
+    const open = await this.#tools.ledger.openRun();
+    return open === null || ended.has(open.run.id) || this.hasEnded(open.run.id) ? null : open;
+  }
+
+  /** Whether it has ended here, and may stand open in the store. */
   hasEnded(id: string): boolean {
     return this.#ended.has(id);
   }
@@ -105,12 +113,11 @@ export class RunDesk {
 
   /** Nothing is on: the queue goes on, unless a run is opened in the same moment. @throws HostFailure */
   async goOn(): Promise<void> {
-    const { hold, ledger } = this.#tools;
+    const { hold } = this.#tools;
     await this.settleOthers(null);
     if (hold.wanted === false) return hold.ensure(false);
     await hold.ensure(false);
-    const open = await ledger.openRun();
-    if (open !== null && !this.hasEnded(open.run.id)) await hold.ensure(true);
+    if ((await this.openRun()) !== null) await hold.ensure(true);
   }
 
   /** A run that never began: nobody is told of it. */

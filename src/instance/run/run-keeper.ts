@@ -81,10 +81,10 @@ export class RunKeeper {
       const desk = this.#desk;
       // What is read while a run comes to its end may be of before it.
       const isCaring = this.isCaring;
-      const stored = await this.#tools.ledger.openRun();
+      const stored = await desk.openRun();
       const seen = await this.#tools.place.look();
       if (isCaring) return seen;
-      // Its end may not stand in the store yet.
+      // It may have ended meanwhile.
       const open = stored === null || desk.hasEnded(stored.run.id) ? null : stored;
       const { homeless } = seen;
       if (homeless === null) {
