@@ -53,6 +53,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/e2e/**', 'test/rig/**'],
           testTimeout: 20_000,
+          // More than one on two cores: what waits leaves its core to the others.
+          maxWorkers: 2,
         },
       },
       {

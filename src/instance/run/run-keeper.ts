@@ -118,7 +118,6 @@ export class RunKeeper {
       if (this.#desk.care !== null) return false;
       const open = { run: record.run, server: this.#marks.own, updater: null, serverStoppedAt: null };
       if (!(await ledger.begin(open))) return false;
-      await this.#desk.settleOthers(id);
       this.#desk.reserve(care);
       return true;
     });

@@ -40,12 +40,12 @@ async function working(policy: string | null = 'on-failure'): Promise<void> {
   await until(() => container.log.length === 3);
 }
 /** How long it took, and when the container was started the last time. */
-async function follow(): Promise<{ ms: number; startedAt: string | null }> {
+async function follow(more: Partial<typeof timing> = {}): Promise<{ ms: number; startedAt: string | null }> {
   const socket = new EngineSocket(`unix://${engine.path}`, { patience: quickEngine });
   const began = performance.now();
   const startedAt = await followRun(container.id, record, {
     engine: socket,
-    timing,
+    timing: { ...timing, ...more },
     onLine: ({ message }) => void lines.push(message),
     signal: closing.signal,
   });
@@ -84,14 +84,15 @@ describe('an updater that has ended', () => {
 
   it('by a kill, and is started within that while, goes on; the while begins anew', async () => {
     await working();
-    const following = follow();
+    const following = follow({ restart: 600 });
     container.kill('SIGKILL');
-    await sleep(90);
+    await sleep(350);
     container.start();
-    await until(() => lines.length === 3);
-    await sleep(20);
+    container.say(lineOf({ phase: 'plan', message: 'the same once more' }));
+    container.say(lineOf({ phase: 'pull', message: 'and on' }));
+    await until(() => lines.includes('and on'));
     container.kill('SIGKILL');
-    await sleep(90);
+    await sleep(350);
     expect(record.hasEnded).toBe(false);
     container.start();
     container.say(done());

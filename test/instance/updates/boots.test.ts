@@ -256,7 +256,7 @@ describe('nobody answers', () => {
     ['nothing is open', false],
   ])('where the engine is away and %s: held, and resumed with an error', async (_, isOpen) => {
     if (isOpen) leaveOpen({ updater: 'd'.repeat(64) });
-    const one = await rig.server({}, { timing: { silence: 300 } });
+    const one = await rig.server({}, { timing: { silence: 300, known: 100 } });
     await rig.engine.down();
     await one.updates.boot();
     expect(rig.state.isHeld).toBe(true);

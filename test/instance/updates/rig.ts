@@ -18,7 +18,8 @@ export const quick: Timing = {
   watch: 40,
   watchClosely: 20,
   jobs: 20,
-  known: 300,
+  // More than a busy machine takes for a look.
+  known: 1_500,
   silence: 1_500,
   retry: 20,
   longestRetry: 100,
