@@ -4,6 +4,7 @@ import type { Run, Status } from '../../src/wire/status.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import type { Haproxy } from '../rig/haproxy.ts';
+import type { StoredJob } from '../rig/server/job-queue.ts';
 import { startLoadBalancer } from '../rig/server/load-balancer.ts';
 import { type ServerInstance, startServerInstance, updatePath } from '../rig/server/server-instance.ts';
 import { alone } from './support/instance.ts';
@@ -61,14 +62,14 @@ it('make one run, which a restart of the other one leaves alone, and which the o
   await waitForStatus(instance, ({ canUpdate }) => canUpdate);
   // By the first one, so that the restart of the other one does not cut it short.
   const job = { kind: 'deployment', milliseconds: 60_000, title: 'shop' };
-  await askAt(1, '/test/jobs', { method: 'POST', body: JSON.stringify(job) });
+  const added = await askAt(1, '/test/jobs', { method: 'POST', body: JSON.stringify(job) });
   const accepted = await askAt(1, updatePath, { method: 'POST', body: '{"when":"idle"}' });
   expect(accepted.status).toBe(202);
   const { id } = (await accepted.json()) as Run;
   const jobs = [{ kind: 'deployment', title: 'shop' }];
   const isOn = { run: { id, state: 'waiting', jobs, outcome: null }, reason: { code: 'update-running' } };
   for (const number of [1, 2] as const) {
-    await expect.poll(() => statusAt(number), { timeout: 5_000 }).toMatchObject(isOn);
+    await expect.poll(() => statusAt(number), { timeout: 15_000 }).toMatchObject(isOn);
   }
   await execa('docker', ['restart', replica(2)]);
   await expect.poll(() => statusAt(2).catch(() => null), { timeout: 10_000 }).toMatchObject(isOn);
@@ -78,14 +79,14 @@ it('make one run, which a restart of the other one leaves alone, and which the o
   expect((await askAt(2, `${updatePath}/progress`, { method: 'DELETE' })).status).toBe(202);
   for (const number of [1, 2] as const) {
     await expect
-      .poll(async () => (await statusAt(number)).run, { timeout: 5_000 })
+      .poll(async () => (await statusAt(number)).run, { timeout: 15_000 })
       .toMatchObject({ id, state: 'cancelled', cancelAskedBy: 'admin' });
   }
   const run = await waitForEnd(instance);
-  await expect.poll(() => toldOf(id)).toEqual(['cancelled']);
+  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['cancelled']);
   expect(judgeHold(await instance.holds(), run)).toEqual([]);
   expect(await inspect(updaterOf(instance))).toBeNull();
-  await instance.dropJobs();
+  await instance.endJob(((await added.json()) as StoredJob).id);
   await waitForStatus(instance, ({ canUpdate }) => canUpdate);
 });
 
@@ -106,7 +107,7 @@ it('are both replaced by what both are asked for at once, and tell one end', asy
   const queued = await instance.addJob({ kind: 'job', milliseconds: 1 });
   for (const number of [1, 2] as const) {
     await expect
-      .poll(() => statusAt(number), { timeout: 5_000 })
+      .poll(() => statusAt(number), { timeout: 15_000 })
       .toMatchObject({ run: { id, outcome: null } });
   }
 
@@ -125,14 +126,15 @@ it('are both replaced by what both are asked for at once, and tell one end', asy
       .toMatchObject({ version: 'v1.1.0', run: { id, state: 'updated' }, reason: { code: 'up-to-date' } });
   }
   const isDone = async () => (await instance.jobs()).find((job) => job.id === queued.id);
-  await expect.poll(isDone, { timeout: 5_000 }).toMatchObject({ progress: 'done', runs: 1 });
+  await expect.poll(isDone, { timeout: 15_000 }).toMatchObject({ progress: 'done', runs: 1 });
   expect(Date.parse((await isDone())?.started ?? '')).toBeGreaterThan(Date.parse(run.endedAt ?? ''));
   expect(judgeHold(await instance.holds(), run)).toEqual([]);
   expect((await serversOf()).size).toBe(4);
-  expect(await toldOf(id)).toEqual(['updated']);
+  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['updated']);
   expect((await instance.history()).map(({ state }) => state)).toEqual(['updated', 'cancelled']);
 
   await removeContainer(updaterOf(instance));
   const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
   expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed })).toEqual([]);
+  expect((await instance.ended()).map(({ run }) => run.state)).toEqual(['cancelled', 'updated']);
 });

@@ -107,7 +107,7 @@ async function killServer(): Promise<void> {
 it('waits for what runs, keeps back what is queued, and is cancelled while the updater pulls', async () => {
   const before = await state();
   const goOn = stallPulls();
-  const backup = await instance.addJob({ kind: 'backup', milliseconds: 2_500, title: 'Nightly backup' });
+  const backup = await instance.addJob({ kind: 'backup', milliseconds: 60_000, title: 'Nightly backup' });
   const { id, ...accepted } = await start({ when: 'idle' });
   const jobs = [{ kind: 'backup', title: 'Nightly backup', state: 'running', stuck: false }];
   expect(accepted).toMatchObject({ state: 'waiting', jobs });
@@ -120,6 +120,7 @@ it('waits for what runs, keeps back what is queued, and is cancelled while the u
     canUpdate: false,
   });
   expect(await inspect(updaterOf(instance))).toBeNull();
+  await instance.endJob(backup.id);
   await inState('pull');
   expect([await jobOf(backup.id), await jobOf(queued.id)]).toMatchObject([
     { progress: 'done', runs: 1 },
@@ -131,12 +132,12 @@ it('waits for what runs, keeps back what is queued, and is cancelled while the u
   expect(ended).toMatchObject({ id, state: 'cancelled', phase: 'pull', code: null, jobs: [] });
   expect(await cancel()).toMatchObject({ status: 409, reason: { code: 'not-running' } });
   goOn();
-  await expect.poll(() => jobOf(queued.id)).toMatchObject({ progress: 'done', runs: 1 });
+  await expect.poll(() => jobOf(queued.id), { timeout: 10_000 }).toMatchObject({ progress: 'done', runs: 1 });
   expect(Date.parse((await jobOf(queued.id))?.started ?? '')).toBeGreaterThan(
     Date.parse(ended.endedAt ?? ''),
   );
   expect(judgeHold(await instance.holds(), ended)).toEqual([]);
-  expect(await toldOf(id)).toEqual(['cancelled']);
+  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['cancelled']);
   expect(judgeUntouched(before, await state())).toEqual([]);
 });
 
@@ -171,29 +172,31 @@ it('shows how far the dump is, ends with it where it is cancelled, and is refuse
   expect(rows).not.toContain('whole');
   for (const run of [cancelled, refused]) {
     expect(judgeHold(await instance.holds(), run)).toEqual([]);
-    expect(await toldOf(run.id)).toEqual([run.state]);
+    await expect.poll(() => toldOf(run.id), { timeout: 10_000 }).toEqual([run.state]);
   }
   expect(await inspect(updaterOf(instance))).toBeNull();
   expect(judgeUntouched(before, await state())).toEqual([]);
-  await instance.planDump({ rows: 3, millisecondsPerRow: 10 });
 });
 
 it('is cancelled where its server is killed before the launch, and told by the next', async () => {
-  const job = await instance.addJob({ kind: 'cron', milliseconds: 1_500 });
+  const job = await instance.addJob({ kind: 'cron', milliseconds: 60_000 });
   const { id } = await start({ when: 'idle' });
   await inState('waiting');
   await killServer();
   const ended = await waitForEnd(instance);
   expect(ended).toMatchObject({ id, state: 'cancelled', phase: null });
   expect(await inspect(updaterOf(instance))).toBeNull();
-  await expect.poll(() => toldOf(id)).toEqual(['cancelled']);
+  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['cancelled']);
   expect(judgeHold(await instance.holds(), ended)).toEqual([]);
-  await expect.poll(() => jobOf(job.id), { timeout: 5_000 }).toMatchObject({ progress: 'done', runs: 2 });
+  // It was cut short, and is run again.
+  await expect.poll(() => jobOf(job.id), { timeout: 15_000 }).toMatchObject({ progress: 'running', runs: 2 });
+  await instance.endJob(job.id);
   expect(await instance.status()).toMatchObject({ canUpdate: true });
 });
 
 it('is followed without an engine, by a server after one that was killed, and once more where its updater is', async () => {
   const before = await state();
+  await instance.planDump({ rows: 3, millisecondsPerRow: 10 });
   const goOn = stallPulls();
   const { id } = await start();
   const isOn = { run: { id, state: 'pull', outcome: null }, reason: { code: 'update-running' } };
@@ -221,12 +224,13 @@ it('is followed without an engine, by a server after one that was killed, and on
   const crashed = await waitForEnd(instance);
   expect(crashed).toMatchObject({ id, state: 'crashed', code: 'updater-ended' });
   expect(judgeHold(await instance.holds(), crashed)).toEqual([]);
-  await expect.poll(() => jobOf(waiting.id)).toMatchObject({ progress: 'done' });
-  await expect.poll(() => toldOf(id)).toEqual(['crashed']);
+  await expect.poll(() => jobOf(waiting.id), { timeout: 10_000 }).toMatchObject({ progress: 'done' });
+  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['crashed']);
 
   const calls = (await instance.holds()).length;
   await execa('docker', ['start', updaterOf(instance)]);
   expect(await inState('pull')).toMatchObject(isOn);
+  expect((await instance.history())[0]).toMatchObject({ id, outcome: null, by: 'admin' });
   const kept = await instance.addJob({ kind: 'job', milliseconds: 1 });
   // The servers answer as soon as they have begun; whether they are well is asked elsewhere.
   const watch = watchOutage(`http://127.0.0.1:${instance.port}/data/kept.txt`);
@@ -238,10 +242,10 @@ it('is followed without an engine, by a server after one that was killed, and on
   const { longestMs } = await watch.stop();
   expect(updated).toMatchObject({ id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0', code: null });
   expect(Math.abs((updated.away ?? Number.NaN) - longestMs / 1_000)).toBeLessThan(1.5);
-  await expect.poll(() => toldOf(id)).toEqual(['crashed', 'updated']);
+  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['crashed', 'updated']);
   const since = (await instance.holds()).slice(calls).map(({ action }) => action);
   expect(since.indexOf('resume')).toBe(since.length - 1);
-  await expect.poll(() => jobOf(kept.id)).toMatchObject({ progress: 'done', runs: 1 });
+  await expect.poll(() => jobOf(kept.id), { timeout: 10_000 }).toMatchObject({ progress: 'done', runs: 1 });
   expect(Date.parse((await jobOf(kept.id))?.started ?? '')).toBeGreaterThan(
     Date.parse(updated.endedAt ?? ''),
   );
@@ -303,6 +307,10 @@ it('stands in the history with the others', async () => {
     expect([times[0], times.at(-1)]).toEqual([startedAt, endedAt]);
     expect(times).toEqual(times.toSorted());
   }
+  // Each was told once, but for what goes on after all and what the server died of.
+  const ends = (await instance.ended()).map(({ run }) => run.state);
+  const mended = ['broken', 'broken', 'broken'];
+  expect(ends).toEqual(['cancelled', 'cancelled', 'refused', 'cancelled', 'crashed', 'updated', ...mended]);
   const starts = history.map(({ startedAt }) => startedAt);
   expect(starts).toEqual(starts.toSorted().reverse());
 });

@@ -96,12 +96,12 @@ export class SharedQueue implements JobQueue {
     return added;
   }
 
-  /** Takes away what waits for something else, and, where it is so wanted, what runs. */
-  drop(what: 'waiting' | 'all'): void {
+  /** Ends what waits for something else, or the one of that number, whatever it does. */
+  end(which: 'waiting' | number): void {
     this.#together(() => {
       for (const { job } of this.#rows()) {
-        if (job.progress === 'done' || (what === 'waiting' && job.state !== 'queued')) continue;
-        this.#write({ ...job, progress: 'done', ended: now() }, null);
+        const isMeant = which === 'waiting' ? job.state === 'queued' : job.id === which;
+        if (isMeant && job.progress !== 'done') this.#write({ ...job, progress: 'done', ended: now() }, null);
       }
     });
   }

@@ -111,7 +111,7 @@ async function answer(request: Request): Promise<Response> {
     case 'POST /test/jobs':
       return Response.json(queue.add((await request.json()) as JobRequest), { status: 201 });
     case 'DELETE /test/jobs':
-      queue.drop(searchParams.has('all') ? 'all' : 'waiting');
+      queue.end(Number(searchParams.get('id')) || 'waiting');
       return new Response(null, { status: 204 });
     case 'GET /test/holds':
       return Response.json(noted('holds'));

@@ -179,9 +179,8 @@ export class ServerInstance extends Instance {
     await this.ask('/test/jobs', { method: 'DELETE' });
   }
 
-  /** Ends all jobs, those that run included. */
-  async dropJobs(): Promise<void> {
-    await this.ask('/test/jobs?all', { method: 'DELETE' });
+  async endJob(id: number): Promise<void> {
+    await this.ask(`/test/jobs?id=${id}`, { method: 'DELETE' });
   }
 
   holds(): Promise<HoldEntry[]> {
