@@ -97,12 +97,19 @@ export async function waitForStatus(
   }
 }
 
-/** The status once the last run has ended and the hold is released. */
+/** The last run once it has ended, the hold is released and the end is told. */
 export async function waitForEnd(instance: ServerInstance, seconds = 30): Promise<Run> {
   const { run } = await waitForStatus(instance, (status) => status.run?.endedAt != null, seconds);
   const until = Date.now() + 20_000;
   while ((await instance.holds()).at(-1)?.action !== 'resume') {
     if (Date.now() > until) throw new Error('the hold is not released');
+    await sleep(50);
+  }
+  // The queue goes on first.
+  while (
+    !(await instance.ended()).some((told) => told.run.id === run?.id && told.run.endedAt === run.endedAt)
+  ) {
+    if (Date.now() > until) throw new Error('the end is not told');
     await sleep(50);
   }
   return run as Run;
