@@ -2,6 +2,7 @@ import type { Reason, Run } from '../../wire/status.ts';
 import type { RunOrigin } from '../contract/run-origin.ts';
 import type { Surroundings, SurroundingsCache } from '../place/surroundings.ts';
 import { originOf } from '../place/updater-container.ts';
+import type { OpenRun } from '../store/open-run.ts';
 import { admitRun } from './admit-run.ts';
 import { cancelRun } from './cancel-run.ts';
 import { adviceOnCrash } from './follow-run.ts';
@@ -176,9 +177,12 @@ export class RunKeeper {
       case 'follow': {
         const { open, containerId } = step;
         if (!step.isOver) await hold.ensure(true);
-        // Its server may have ended before it could write this; nothing here hangs on it.
-        if (open.updater === null)
-          await ledger.change(open.run.id, (now) => ({ ...now, updater: containerId })).catch(noted);
+        // Its server may have ended before it could write this; nothing here hangs on it. An end of a server that
+        // this one has measured from must not be measured from again.
+        if (open.updater === null || open.serverStoppedAt !== null) {
+          const noteBegin = (now: OpenRun) => ({ ...now, updater: containerId, serverStoppedAt: null });
+          await ledger.change(open.run.id, noteBegin).catch(noted);
+        }
         return desk.follow(desk.recordOf(open.run), containerId, open);
       }
       case 'adopt': {

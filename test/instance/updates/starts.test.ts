@@ -414,7 +414,11 @@ describe('the end of the server', () => {
     await expect(one.ask()).rejects.toThrow('closing');
     await sleep(250);
     const two = await rig.server({ name: 'svc-app-1b' }, { version: 'v1.5.0' });
+    const stoppedAt = () => (rig.open as { serverStoppedAt?: unknown } | null)?.serverStoppedAt;
+    expect(stoppedAt()).toEqual(expect.any(String));
     await two.updates.boot();
+    // A later boot does not measure from that end again.
+    expect(stoppedAt()).toBeNull();
     rig.engine.updater.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
     rig.engine.updater.exit(0);
     const run = await ended(two);
