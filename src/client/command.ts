@@ -1,0 +1,96 @@
+import type { Readable } from 'node:stream';
+
+/** One word that begins with `--`. */
+export interface Option {
+  /** Without its dashes. */
+  name: string;
+  /** What follows it, in capitals: `SECONDS`. Left out: it is there or not. */
+  value?: string;
+  /** All that it may be, where that is known. */
+  choices?: readonly string[];
+  /** What it does: half a sentence, without a full stop. */
+  help: string;
+}
+
+/** A word that stands by itself. */
+export interface Argument {
+  /** In capitals: `CHANNEL`. */
+  name: string;
+  /** All that it may be, where that is known. */
+  choices?: readonly string[];
+}
+
+/** What `svc` can do: one file in `commands/`, and one row of the table in `commands.ts`. */
+export interface Command {
+  /** What is typed behind `svc`: `instance status`. */
+  name: string;
+  /** What it does: one sentence. */
+  summary: string;
+  /** What may follow the name: `[--json]`. */
+  usage: string;
+  options: readonly Option[];
+  /** Words that have to follow the name. */
+  arguments?: readonly Argument[];
+  /** Whether a command line may follow behind `--`. */
+  takesCommandLine?: true;
+  examples: readonly { line: string; does: string }[];
+  /**
+   * Resolves with the exit code.
+   * @throws UsageError for words that do not go together, Failure for what ends it with a sentence
+   */
+  run(context: Context): Promise<number>;
+}
+
+/** What was typed behind the command's name, in the shape that the command says. */
+export interface Args {
+  /** By name without dashes; an option without a value is `true`. */
+  options: Readonly<Record<string, string | true>>;
+  words: readonly string[];
+  /** What stands behind `--`. */
+  commandLine: readonly string[];
+}
+
+/** What a command writes to. */
+export interface Output {
+  write(text: string): unknown;
+}
+
+/** What a command has of the world. */
+export interface Context {
+  args: Args;
+  env: NodeJS.ProcessEnv;
+  stdout: Output;
+  stderr: Output;
+  stdin: Readable;
+  /** `stdout` is a terminal whose lines can be written anew: never with `NO_COLOR` or `TERM=dumb`. */
+  isTerminal: boolean;
+  /** `stdout` shows colours. */
+  colour: boolean;
+  /** Somebody sits there who can answer. */
+  canAsk: boolean;
+  /** How wide the terminal is now. */
+  columns(): number;
+  /** Given with Ctrl-C and with SIGTERM. */
+  signal: AbortSignal;
+  /** The client's own version, `v1.0.0`. */
+  version: string;
+  /** Milliseconds of a clock that nobody sets. */
+  now(): number;
+  fetch: typeof fetch;
+}
+
+/** What was typed makes no sense: exit code 2, and where to read more. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Ends a command with lines for people and an exit code. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+  readonly exitCode: number;
+
+  constructor(exitCode: number, message: string) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
