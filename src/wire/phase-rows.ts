@@ -1,0 +1,83 @@
+import type { RunState } from './codes.ts';
+import type { Run, RunStep } from './status.ts';
+
+/** What a person is shown of the states that a run goes through before its end. */
+export interface PhaseRow {
+  /** While it lasts: `replacing`. */
+  doing: string;
+  /** Afterwards: `replaced`. */
+  done: string;
+  states: readonly RunState[];
+  /** Those of its states whose last sentence is worth reading afterwards. */
+  tells: readonly RunState[];
+}
+
+/** The five phases of the nine states, in their order. */
+export const phaseRows: readonly PhaseRow[] = [
+  {
+    doing: 'preparing',
+    done: 'prepared',
+    states: ['waiting', 'preparing', 'launching'],
+    tells: ['preparing'],
+  },
+  { doing: 'checking', done: 'checked', states: ['inspect', 'plan'], tells: [] },
+  { doing: 'pulling', done: 'pulled', states: ['pull'], tells: ['pull'] },
+  { doing: 'replacing', done: 'replaced', states: ['write', 'recreate'], tells: [] },
+  { doing: 'verifying', done: 'verified', states: ['verify'], tells: [] },
+];
+
+/** A phase of one run. */
+export interface RowOfRun {
+  mark: 'done' | 'now' | 'failed' | 'ahead';
+  /** `pulled`, or `waiting` where it has a better word. */
+  word: string;
+  /** The server's sentence; empty where there is none to be shown. */
+  message: string;
+  percent: number | null;
+  /** Milliseconds that it has taken so far; null where it has not begun. */
+  took: number | null;
+}
+
+/** From `recreate` on svc may be away; a state that nobody knows is a newer server's. */
+export const mayBeAway = ({ state }: Pick<Run, 'state'>): boolean =>
+  state === 'recreate' || state === 'verify';
+
+/**
+ * The phases of a run, as the server's clock has it: `now` is a moment of it in milliseconds. What an ended run did not
+ * come to is left out; so is a state that is in no row.
+ */
+export function rowsOf(run: Run, now: number): RowOfRun[] {
+  const isOver = run.outcome !== null;
+  const isGood = run.outcome === 'updated' || run.outcome === 'unchanged';
+  const isIn = (row: PhaseRow, state: RunState) => row.states.includes(state);
+  const last = run.steps.findLast(({ state }) => phaseRows.some((row) => isIn(row, state)));
+  const current = phaseRows.findIndex((row) => isIn(row, isOver && last ? last.state : run.state));
+  return phaseRows.flatMap((row, index): RowOfRun[] => {
+    const steps = run.steps.filter(({ state }) => isIn(row, state));
+    if (steps.length === 0 && index !== current) {
+      return isOver || index < current
+        ? []
+        : [{ mark: 'ahead', word: row.doing, message: '', percent: null, took: null }];
+    }
+    const took = timeOf(steps, isOver ? endOf(run, now) : now);
+    if (index === current && !(isOver && isGood)) {
+      const word = run.state === 'waiting' ? 'waiting' : row.doing;
+      const message = (isOver ? steps.at(-1)?.message : run.message) ?? '';
+      return [{ mark: isOver ? 'failed' : 'now', word, message, percent: isOver ? null : run.percent, took }];
+    }
+    const told = steps.findLast(({ state }) => row.tells.includes(state));
+    return [{ mark: 'done', word: row.done, message: told?.message ?? '', percent: null, took }];
+  });
+}
+
+/** States may come again (`waiting`), so the times of all of them are added. */
+function timeOf(steps: readonly RunStep[], now: number): number | null {
+  if (steps.length === 0) return null;
+  const times = steps.map(
+    ({ startedAt, endedAt }) => (endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt),
+  );
+  const sum = times.reduce((all, time) => all + Math.max(0, time), 0);
+  return Number.isFinite(sum) ? sum : null;
+}
+
+const endOf = ({ endedAt }: Run, now: number): number => (endedAt === null ? now : Date.parse(endedAt));

@@ -1,0 +1,55 @@
+/** One event of a stream. */
+export interface StreamEvent {
+  /** `message` where the stream names none. */
+  event: string;
+  data: string;
+  /** The last id that the stream has given so far. */
+  id: string | null;
+}
+
+/** Characters of one event: far more than any of svc's has. */
+const eventLimit = 4 * 1024 * 1024;
+
+/**
+ * Reads an event stream as the HTML standard has it, as far as svc uses it; gives null for a comment, so that who waits
+ * sees that somebody is there. @throws what the stream throws, and for an event without end
+ */
+export async function* readEvents(
+  stream: ReadableStream<Uint8Array>,
+): AsyncGenerator<StreamEvent | null, void, void> {
+  const decoder = new TextDecoder();
+  const reader = stream.getReader();
+  let rest = '';
+  let size = 0;
+  let pending: { event: string; data: string[] } = { event: '', data: [] };
+  let id: string | null = null;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      // What is not ended by an empty line when the stream ends is half an event, and does not count.
+      if (done) return;
+      const text = rest + decoder.decode(value, { stream: true });
+      // A `\r` at the end may be half a line break.
+      const lines = text.split(/\r\n|\n|\r(?!$)/);
+      rest = lines.pop() ?? '';
+      size = lines.reduce((sum, line) => sum + line.length, size + rest.length);
+      if (size > eventLimit) throw new Error('an event of the stream has no end');
+      for (const line of lines) {
+        if (line === '') {
+          if (pending.data.length > 0)
+            yield { event: pending.event || 'message', data: pending.data.join('\n'), id };
+          pending = { event: '', data: [] };
+          size = rest.length;
+          continue;
+        }
+        const [, field = '', content = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+        if (field === '') yield null;
+        else if (field === 'event') pending.event = content;
+        else if (field === 'data') pending.data.push(content);
+        else if (field === 'id' && !content.includes('\0')) id = content;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}

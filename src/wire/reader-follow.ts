@@ -1,0 +1,203 @@
+import type { Reader } from './reader.ts';
+import type { Refused } from './reader-answer.ts';
+import { readEvents } from './reader-events.ts';
+import { readToldRun } from './reader-shapes.ts';
+import type { ToldRun } from './status.ts';
+
+/** What somebody who follows a run learns. */
+export type News =
+  /** The run as it is now; the last news where it has an outcome. */
+  | { kind: 'run'; run: ToldRun }
+  /** A line of the updater's log, as the stream has it. */
+  | { kind: 'line'; line: unknown }
+  /** svc is there: it has said something, if only that it still is. */
+  | { kind: 'heard' }
+  /** A try came to nothing; the next one follows by itself. */
+  | { kind: 'unheard'; refused: Refused }
+  /** svc answers, and says again and again that it knows nothing of the run: the last news. */
+  | { kind: 'unknown' };
+
+/** All in milliseconds. */
+export interface FollowTiming {
+  /** Before the second try, and before the last one that is longer than the one before. */
+  firstPause: number;
+  longestPause: number;
+  /** A stream that says nothing for so long, not even a comment, is dead. svc sends one every 15 s. */
+  silence: number;
+  /** For so long svc may say that it knows nothing of the run: a new server may still be looking for it. */
+  unknown: number;
+  /** Between two looks where something in front of svc holds streams back. */
+  poll: number;
+}
+
+const usualTiming: FollowTiming = {
+  firstPause: 500,
+  longestPause: 5_000,
+  silence: 20_000,
+  unknown: 5_000,
+  poll: 2_000,
+};
+
+export interface Following {
+  /** The id of the run. */
+  run: string;
+  /** Ends it, without further news. */
+  signal: AbortSignal;
+  timing?: Partial<FollowTiming>;
+}
+
+/**
+ * Follows a run to its end, through any number of servers and through their absence: by the event stream, which goes on
+ * where the last one broke off, and by asking where a stream is held back.
+ */
+export async function* followRun(
+  reader: Reader,
+  { run: id, signal, timing }: Following,
+): AsyncGenerator<News, void> {
+  const { firstPause, longestPause, silence, unknown, poll } = { ...usualTiming, ...timing };
+  let lastEventId: string | null = null;
+  let pause = firstPause;
+  let polls = false;
+  let unknownSince: number | null = null;
+
+  while (!signal.aborted) {
+    let hasHeard = false;
+    let isUnknown = false;
+    if (!polls) {
+      const news = streamed(reader, lastEventId, signal, silence);
+      for await (const piece of news) {
+        if (signal.aborted) return;
+        if ('refused' in piece) {
+          if (isNoRun(piece.refused)) isUnknown = true;
+          else yield { kind: 'unheard', refused: piece.refused };
+          continue;
+        }
+        if ('held' in piece) {
+          polls = true;
+          continue;
+        }
+        if (piece.kind === 'run' && piece.run.id !== id) {
+          isUnknown = true;
+          break;
+        }
+        hasHeard = true;
+        if ('id' in piece && piece.id !== null) lastEventId = piece.id;
+        yield withoutId(piece);
+        if (piece.kind === 'run' && piece.run.outcome !== null) return;
+      }
+    }
+    // Where nothing came by the stream: a proxy may hold it back, another run may be the last one by now.
+    if (polls || isUnknown) {
+      const found = await lookUp(reader, id, signal);
+      if (signal.aborted) return;
+      if ('refused' in found) yield { kind: 'unheard', refused: found.refused };
+      else if (found.run === null) isUnknown = true;
+      else {
+        isUnknown = false;
+        hasHeard = true;
+        yield { kind: 'run', run: found.run };
+        if (found.run.outcome !== null) return;
+      }
+    }
+    if (isUnknown) {
+      unknownSince ??= performance.now();
+      yield { kind: 'heard' };
+      if (performance.now() - unknownSince >= unknown) {
+        yield { kind: 'unknown' };
+        return;
+      }
+    } else unknownSince = null;
+    if (hasHeard) pause = firstPause;
+    await rest(polls && hasHeard ? poll : pause, signal);
+    if (!hasHeard) pause = Math.min(pause * 1.5, longestPause);
+  }
+}
+
+type Piece =
+  | (Extract<News, { kind: 'run' | 'line' | 'heard' }> & { id?: string | null })
+  | { refused: Refused }
+  /** It was opened and has never said anything. */
+  | { held: true };
+
+/** What one stream says, until it ends, breaks or falls silent. */
+async function* streamed(
+  reader: Reader,
+  lastEventId: string | null,
+  signal: AbortSignal,
+  silence: number,
+): AsyncGenerator<Piece, void> {
+  const dead = new AbortController();
+  const opened = await reader.events(lastEventId, AbortSignal.any([signal, dead.signal]));
+  if (signal.aborted) return;
+  if (opened.kind !== 'ok') return yield { refused: opened };
+  // It has no more: the run has ended, and its end is asked for.
+  if (opened.value === null) return yield { held: true };
+  let hasSpoken = false;
+  let timer = setTimeout(() => dead.abort(), silence);
+  try {
+    for await (const event of readEvents(opened.value.body)) {
+      clearTimeout(timer);
+      timer = setTimeout(() => dead.abort(), silence);
+      hasSpoken = true;
+      yield pieceOf(event) ?? { kind: 'heard' };
+    }
+  } catch (cause) {
+    if (signal.aborted) return;
+    if (dead.signal.aborted && !hasSpoken) return yield { held: true };
+    yield {
+      refused: { kind: 'none', why: dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause } },
+    };
+  } finally {
+    clearTimeout(timer);
+    dead.abort();
+  }
+}
+
+function pieceOf(event: { event: string; data: string; id: string | null } | null): Piece | null {
+  if (event === null) return null;
+  let data: unknown;
+  try {
+    data = JSON.parse(event.data);
+  } catch {
+    return null;
+  }
+  if (event.event === 'line') return { kind: 'line', line: data, id: event.id };
+  const run = event.event === 'run' ? readToldRun(data) : null;
+  return run && { kind: 'run', run, id: event.id };
+}
+
+function withoutId(piece: Exclude<Piece, { refused: Refused } | { held: true }>): News {
+  if (piece.kind === 'run') return { kind: 'run', run: piece.run };
+  return piece.kind === 'line' ? { kind: 'line', line: piece.line } : { kind: 'heard' };
+}
+
+/** The run by asking: the current one, or a past one; null where svc knows of none with that id. */
+async function lookUp(
+  reader: Reader,
+  id: string,
+  signal: AbortSignal,
+): Promise<{ run: ToldRun | null } | { refused: Refused }> {
+  const current = await reader.progress({ signal });
+  if (current.kind === 'ok' && current.value.id === id) return { run: current.value };
+  if (current.kind !== 'ok' && !isNoRun(current)) return { refused: current };
+  const past = await reader.history({ signal });
+  if (past.kind !== 'ok') return { refused: past };
+  const run = past.value.find((one) => one.id === id);
+  return { run: run ? { ...run, now: run.endedAt ?? run.startedAt } : null };
+}
+
+const isNoRun = (refused: Refused): boolean => refused.kind === 'problem' && refused.problem.status === 404;
+
+/** Resolves after the time, or with the signal. */
+function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+}
