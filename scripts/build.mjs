@@ -1,12 +1,13 @@
 // Builds what is published into dist/, or into the directory that is named: build.mjs [DIRECTORY]
 //   agent.mjs               the agent for the image, without any need of node_modules; beside it the licenses of the
 //                           packages that went into it
+//   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise
 //   instance/index.mjs      the library for a server, readable; what it depends on stays outside, and the licenses of what
 //                           went into it are beside it
 //   instance/testing.mjs    the same played from a script
 //   instance/types          its declarations
 //   instance/openapi.json   its endpoints
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -31,6 +32,7 @@ const forNode = {
 
 await mkdir(out, { recursive: true });
 await buildAgent();
+await buildClient();
 await buildLibrary();
 
 async function buildAgent() {
@@ -49,6 +51,23 @@ async function buildAgent() {
   });
   await writeFile(join(out, 'agent.licenses.txt'), await licensesOf(metafile));
   await weigh('agent.mjs', 600_000);
+}
+
+async function buildClient() {
+  const { metafile } = await build({
+    ...forNode,
+    entryPoints: ['src/client/main.ts'],
+    outfile: join(out, 'svc.mjs'),
+    banner: {
+      js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
+    },
+    minify: true,
+    keepNames: true,
+    metafile: true,
+  });
+  await chmod(join(out, 'svc.mjs'), 0o755);
+  await writeFile(join(out, 'svc.licenses.txt'), await licensesOf(metafile));
+  await weigh('svc.mjs', 400_000);
 }
 
 async function buildLibrary() {

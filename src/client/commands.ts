@@ -1,4 +1,19 @@
 import type { Command } from './command.ts';
+import { completionCommand } from './commands/completion.ts';
+import { command as instanceCancel } from './commands/instance-cancel.ts';
+import { command as instanceChannel } from './commands/instance-channel.ts';
+import { command as instanceFollow } from './commands/instance-follow.ts';
+import { command as instanceHistory } from './commands/instance-history.ts';
+import { command as instanceStatus } from './commands/instance-status.ts';
+import { command as instanceUpdate } from './commands/instance-update.ts';
 
 /** Everything that `svc` can do, in the order in which its help lists it. */
-export const commands: readonly Command[] = [];
+export const commands: readonly Command[] = [
+  instanceStatus,
+  instanceChannel,
+  instanceUpdate,
+  instanceFollow,
+  instanceCancel,
+  instanceHistory,
+  completionCommand(() => commands),
+];

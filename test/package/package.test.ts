@@ -68,6 +68,8 @@ describe('the package', () => {
       'dist/instance/licenses.txt',
       'dist/instance/openapi.json',
       'dist/instance/testing.mjs',
+      'dist/svc.licenses.txt',
+      'dist/svc.mjs',
       'docs/contract.md',
       'docs/design.md',
       'docs/development.md',

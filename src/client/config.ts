@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { Failure } from './command.ts';
+
+/** Which svc to speak to. */
+export interface Config {
+  /** Without a slash at the end. */
+  url: string;
+  token: string | null;
+  /** What to change where the address is wrong: `SVC_URL`, or the file. */
+  urlSetting: string;
+  /** What to change where the token is. */
+  tokenSetting: string;
+}
+
+/**
+ * From `SVC_URL` and `SVC_TOKEN`, else from the file that `svc login` leaves. The file's token goes to the file's
+ * address alone: it would be another server's.
+ * @throws Failure where there is no address, or none that makes sense
+ */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const path = configPath(env);
+  const given = env.SVC_URL?.trim() ?? '';
+  const file = given !== '' && env.SVC_TOKEN ? null : readFile(path);
+  const fromFile = file?.url ?? '';
+  if (given === '' && fromFile === '') {
+    throw new Failure(
+      2,
+      `It is not known where svc is. Set SVC_URL, or log in: svc login (${path} has no url)`,
+    );
+  }
+  const urlSetting = given === '' ? `url in ${path}` : 'SVC_URL';
+  const url = readUrl(given || fromFile, urlSetting);
+  const isOfFile = fromFile !== '' && withoutSlash(fromFile) === url;
+  const ownToken = env.SVC_TOKEN?.trim() || null;
+  const token = ownToken ?? (isOfFile && file?.token ? file.token : null);
+  const tokenSetting = ownToken !== null || !isOfFile ? 'SVC_TOKEN' : `token in ${path}`;
+  if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
+    throw new Failure(2, `${tokenSetting} has characters that no token has.`);
+  }
+  return { url, token, urlSetting, tokenSetting };
+}
+
+function configPath(env: NodeJS.ProcessEnv): string {
+  const given = env.XDG_CONFIG_HOME ?? '';
+  // The standard has it that a relative path is to be ignored.
+  const base = isAbsolute(given) ? given : join(env.HOME || homedir(), '.config');
+  return join(base, 'svc', 'config.json');
+}
+
+function readFile(path: string): { url: string; token: string } | null {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw new Failure(2, `${path} cannot be read (${code}).`);
+  }
+  try {
+    const { url, token } = Object(JSON.parse(text)) as Record<string, unknown>;
+    return { url: typeof url === 'string' ? url.trim() : '', token: typeof token === 'string' ? token : '' };
+  } catch {
+    throw new Failure(2, `${path} is no JSON. Mend it, or log in again: svc login`);
+  }
+}
+
+function readUrl(text: string, setting: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new Failure(2, `${setting} has to be an address like https://svc.example.org.`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new Failure(2, `${setting} must not have a name and password in it: set SVC_TOKEN.`);
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw new Failure(2, `${setting} must not have anything behind its path.`);
+  }
+  return withoutSlash(text);
+}
+
+const withoutSlash = (url: string): string => URL.parse(url)?.href.replace(/\/+$/, '') ?? url;

@@ -1,0 +1,81 @@
+import { exitCodes } from '../progress/outcome.ts';
+import type { EndState } from '../wire/codes.ts';
+import type { BuildServer, Run, Status } from '../wire/status.ts';
+import { count, sentence, table } from './shown.ts';
+import { between, duration } from './times.ts';
+
+/** How a bad end begins; what follows is in the server's words. */
+const heads: Record<Exclude<EndState, 'updated' | 'unchanged'>, string> = {
+  refused: 'The update was refused',
+  failed: 'The update failed',
+  broken: 'The update has left svc broken',
+  cancelled: 'The update was cancelled',
+  crashed: 'The updater crashed',
+};
+
+const known = (word: string): word is keyof typeof heads => Object.hasOwn(heads, word);
+
+/** As the updater itself would exit, and 143 for `cancelled`; 1 for a word that a newer server has. */
+export function exitCodeOf(outcome: string | null): number {
+  if (outcome === 'cancelled') return 143;
+  return Object.entries(exitCodes).find(([word]) => word === outcome)?.[1] ?? 1;
+}
+
+/** The end of a run for people. `status` is the server's that told it; null where it did not say. */
+export function endingLines(run: Run, status: Status | null): string[] {
+  const warnings = run.warnings.map((warning) => `! ${warning}`);
+  if (run.outcome === 'updated' || run.outcome === 'unchanged') {
+    return [goodLine(run, status), ...warnings, ...behindLines(status?.buildServers ?? [])];
+  }
+  const word = run.outcome ?? run.state;
+  const head = known(word) ? heads[word] : `The update ended “${word}”`;
+  const code = run.code === null ? '' : ` (${run.code})`;
+  return [
+    `✗ ${head}${code}: ${endSentence(run.message)}`,
+    ...(run.cause === null ? [] : [`  ${run.cause}`]),
+    ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
+    ...(run.log === null ? [] : [`  The whole log, on the machine: ${run.log}`]),
+    ...warnings,
+  ];
+}
+
+const endSentence = (message: string): string => (/[.!?]$/.test(message) ? message : `${message}.`);
+
+function goodLine(run: Run, status: Status | null): string {
+  const took = between(run.startedAt, run.endedAt);
+  const times = [
+    ...(took === null ? [] : [duration(took)]),
+    ...(run.away === null ? [] : [`away for ${duration(run.away * 1000)}`]),
+  ].join(', ');
+  const runs = status?.version ?? run.to ?? 'the newest release';
+  const isOther = run.to !== null && run.to !== 'canary' && runs !== run.to;
+  // Where the tag that the instance follows lags behind, something else runs than was meant.
+  if (isOther)
+    return `✓ svc ${runs} runs; the tag of its image does not lead to ${run.to} yet. ${times}`.trimEnd();
+  if (run.outcome === 'unchanged')
+    return `✓ svc ${runs} runs already and is well; nothing was replaced. ${times}`.trimEnd();
+  return `✓ svc ${runs} runs. ${times}`.trimEnd();
+}
+
+/** The build servers that an update did not reach, with the command for each. */
+function behindLines(servers: readonly BuildServer[]): string[] {
+  const behind = servers.filter((server) => server.behind);
+  if (behind.length === 0) return [];
+  return [
+    `${count(behind.length, 'build server')} ${behind.length === 1 ? 'stays' : 'stay'} behind:`,
+    ...table(behind.map(({ name, command }) => [name, command])),
+  ];
+}
+
+/** `updated v1.4.2 → v1.5.0`, for lists. */
+export const wayOf = ({ from, to }: Pick<Run, 'from' | 'to'>): string =>
+  [from, to].filter((version) => version !== null).join(' → ') || 'an update';
+
+/** What a bad end says in one line, where nobody has asked for it; null after a good one. */
+export function badEnd(run: Run): string | null {
+  const { outcome } = run;
+  if (outcome === null || outcome === 'updated' || outcome === 'unchanged' || outcome === 'cancelled')
+    return null;
+  const code = run.code === null ? '' : ` (${run.code})`;
+  return `${known(outcome) ? heads[outcome] : `The update ended “${outcome}”`}${code}: ${sentence(run.message)}`;
+}

@@ -1,0 +1,80 @@
+import type { NoAnswer, Refused } from '../wire/reader-answer.ts';
+import type { Config } from './config.ts';
+import { sentence, shown } from './shown.ts';
+
+const endpoints = '/api/v1/instance/update';
+
+/** Why svc gave no proper answer: one sentence with the address, and what to change. */
+export function explain(refused: Refused, config: Config): string {
+  const { url, tokenSetting } = config;
+  switch (refused.kind) {
+    case 'problem': {
+      const { status, detail } = refused.problem;
+      if (status === 403)
+        return `${url} does not allow this (403): ${sentence(shown(detail))} See ${tokenSetting}.`;
+      return `${url} answered ${status}: ${sentence(shown(detail))}`;
+    }
+    case 'logged-out':
+      return refused.status === 401 ? explainLogIn(config) : explainRedirect(refused.location, config);
+    case 'none':
+      return explainNone(refused.why, config);
+  }
+}
+
+function explainLogIn({ url, token, tokenSetting }: Config): string {
+  return token === null
+    ? `${url} wants to know who asks (401). Set SVC_TOKEN, or log in: svc login`
+    : `${url} does not accept the token (401). See ${tokenSetting}, or log in again: svc login`;
+}
+
+function explainRedirect(location: string | null, { url, urlSetting }: Config): string {
+  const target = location === null ? null : URL.parse(location, url);
+  if (target === null)
+    return `${url} redirects, perhaps to a log-in. That is not followed; see ${urlSetting}.`;
+  const at = target.pathname.indexOf(endpoints);
+  if (at < 0) {
+    return `${url} redirects to ${shown(target.origin + target.pathname)}, perhaps a log-in. That is not followed; see ${urlSetting}.`;
+  }
+  return `${url} redirects. ${urlSetting} should be ${shown(target.origin + target.pathname.slice(0, at))}`;
+}
+
+function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
+  if (why.what === 'late') return `${url} does not answer in time. Is svc well? Else see ${urlSetting}.`;
+  if (why.what === 'other') {
+    const what = `${why.status}${why.type === '' ? '' : `, ${shown(why.type)}`}`;
+    return `Something else than svc answers at ${url} (${what}). See ${urlSetting}.`;
+  }
+  const code = codeOf(why.cause);
+  const { hostname, host, pathname } = new URL(url);
+  const behind = pathname === '/' ? '' : pathname;
+  if (code === 'ECONNREFUSED')
+    return `Nothing answers at ${url}: connection refused. Is svc up? Else see ${urlSetting}.`;
+  if (/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/.test(code))
+    return `There is no host ${hostname} (${url}). See ${urlSetting}.`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `The certificate at ${url} is for another host. See ${urlSetting}.`;
+  if (code === 'CERT_HAS_EXPIRED')
+    return `The certificate at ${url} has expired. It has to be renewed there.`;
+  if (/CERT|SIGNED|UNABLE_TO_/.test(code)) {
+    return `The certificate at ${url} is not trusted (${code}). Name the file of its authority in NODE_EXTRA_CA_CERTS.`;
+  }
+  if (/^(?:EPROTO|ERR_SSL_)/.test(code)) {
+    return `${url} does not speak TLS. ${urlSetting} should perhaps be http://${host}${behind}`;
+  }
+  if (/^HPE_/.test(code)) return `Something that speaks no HTTP answers at ${url}. See ${urlSetting}.`;
+  return `The connection to ${url} failed (${shown(code)}). Is svc up? Else see ${urlSetting}.`;
+}
+
+/** What Node calls it; `fetch` hides it in the cause, several addresses of one host in a list. */
+export function codeOf(error: unknown): string {
+  const { code, cause, errors, message } = Object(error) as {
+    code?: unknown;
+    cause?: unknown;
+    errors?: unknown[];
+    message?: unknown;
+  };
+  if (typeof code === 'string') return code;
+  if (cause !== undefined) return codeOf(cause);
+  if (errors?.[0] !== undefined) return codeOf(errors[0]);
+  return typeof message === 'string' ? message : 'no reason is known';
+}

@@ -1,0 +1,171 @@
+import { mayBeAway } from '../../wire/phase-rows.ts';
+import { followRun, type News } from '../../wire/reader-follow.ts';
+import { isForAdmins } from '../../wire/reader-shapes.ts';
+import type { Run, Status, ToldRun } from '../../wire/status.ts';
+import type { Context } from '../command.ts';
+import type { Connection } from '../connect.ts';
+import { endingLines, exitCodeOf } from '../endings.ts';
+import { count, jsonLine, shownAll } from '../shown.ts';
+import { clockTime, duration } from '../times.ts';
+import { JsonEvents } from './json-events.ts';
+import { LiveList } from './live-list.ts';
+import { PlainLines } from './plain-lines.ts';
+import type { Printer } from './printer.ts';
+import { logOf, type View } from './view.ts';
+
+export interface FollowOptions {
+  /** As it was told last, as it came. */
+  run: ToldRun;
+  /** After so many seconds in a row without any answer it is given up. */
+  timeout: number;
+  json: boolean;
+  /** What is said at its end; by default how it ended. */
+  tellEnd?: (run: Run, status: Status | null) => { lines: string[]; exitCode: number };
+}
+
+/** After so long a 401 somebody has to log in again. */
+const loggedOutFor = 30_000;
+const second = 1000;
+
+/** Follows a run until a server that knows its end answers, and says how it ended. Resolves with the exit code. */
+export async function followUpdate(
+  context: Context,
+  connection: Connection,
+  options: FollowOptions,
+): Promise<number> {
+  const { run, json, tellEnd = tellUsually } = options;
+  const { reader } = connection;
+  const sentences = json ? context.stderr : context.stdout;
+  const tell = (lines: readonly string[]) => sentences.write(lines.map((line) => `${line}\n`).join(''));
+  const now = context.now();
+  const view: View = { run: shownAll(run), toldAt: now, heardAt: now, refused: null };
+  const end = await watch(context, connection, options, view);
+  switch (end) {
+    case 'ended': {
+      const answer = await reader.status();
+      const status = answer.kind === 'ok' && isForAdmins(answer.value) ? shownAll(answer.value) : null;
+      const { lines, exitCode } = tellEnd(view.run, status);
+      tell(lines);
+      return exitCode;
+    }
+    case 'interrupted':
+      tell([farewell(view.run)]);
+      return 130;
+    case 'unknown': {
+      const answer = await reader.status();
+      const version = answer.kind === 'ok' ? `svc ${shownAll(answer.value).version}` : 'svc';
+      const begun = clockTime(view.run.startedAt, view.run.now);
+      tell([
+        `${version} answers and knows nothing of the update begun at ${begun}. On the machine: ${logOf(view.run)}`,
+      ]);
+      return 1;
+    }
+    case 'logged-out':
+      tell([
+        'svc does not accept the token any more (401). The update goes on by itself.',
+        'Log in again, then: svc instance follow',
+      ]);
+      return 1;
+    case 'silent':
+      tell([
+        `svc has not answered for ${duration(options.timeout * second)}: it is not known what became of the update.`,
+        `On the machine: ${logOf(view.run)}. Once svc answers: svc instance follow`,
+      ]);
+      return 1;
+  }
+}
+
+type Why = 'ended' | 'interrupted' | 'unknown' | 'logged-out' | 'silent';
+
+/** Keeps the view up to date, and shows it, until there is no more to see. */
+async function watch(
+  context: Context,
+  { reader }: Connection,
+  { run, timeout, json }: FollowOptions,
+  view: View,
+): Promise<Why> {
+  const printer = printerFor(context, json);
+  const stop = new AbortController();
+  let why: Why | null = null;
+  const giveUp = (reason: Why) => {
+    why ??= reason;
+    stop.abort();
+  };
+  let loggedOutSince: number | null = null;
+  const look = () => {
+    const at = context.now();
+    printer.show(view, at);
+    if (at - view.heardAt >= timeout * second) giveUp('silent');
+    if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
+  };
+  const interrupt = () => giveUp('interrupted');
+  context.signal.addEventListener('abort', interrupt);
+  if (context.signal.aborted) interrupt();
+  const ticking = setInterval(look, second);
+  try {
+    printer.begin(view, context.now());
+    for await (const news of followRun(reader, { run: run.id, signal: stop.signal })) {
+      printer.news(news);
+      note(view, news, context.now());
+      loggedOutSince = isLoggedOut(news, view) ? (loggedOutSince ?? context.now()) : null;
+      if (news.kind === 'unknown') why = 'unknown';
+      else if (view.run.outcome !== null) why = 'ended';
+      else look();
+    }
+  } finally {
+    clearInterval(ticking);
+    context.signal.removeEventListener('abort', interrupt);
+  }
+  printer.end(view, context.now());
+  return why ?? 'interrupted';
+}
+
+/** A redirect is something else's while svc may be away; svc itself says 401. */
+const isLoggedOut = (news: News, { run }: View): boolean =>
+  news.kind === 'unheard' &&
+  news.refused.kind === 'logged-out' &&
+  (news.refused.status === 401 || !mayBeAway(run));
+
+function note(view: View, news: News, now: number): void {
+  if (news.kind === 'unheard') {
+    view.refused = news.refused;
+    return;
+  }
+  view.heardAt = now;
+  view.refused = null;
+  if (news.kind !== 'run') return;
+  view.run = shownAll(news.run);
+  view.toldAt = now;
+}
+
+function printerFor(context: Context, json: boolean): Printer {
+  if (json) return new JsonEvents(context.stdout, context.stderr);
+  return context.isTerminal ? new LiveList(context) : new PlainLines(context.stdout);
+}
+
+export const tellUsually = (run: Run, status: Status | null): { lines: string[]; exitCode: number } => ({
+  lines: endingLines(run, status),
+  exitCode: exitCodeOf(run.outcome),
+});
+
+/** What goes on when nobody looks any more. */
+function farewell({ state, jobs }: Run): string {
+  if (state !== 'waiting')
+    return 'The update goes on. Follow it: svc instance follow. Stop it: svc instance cancel.';
+  return `It still waits for ${count(jobs.length, 'job')} and starts by itself. Stop it: svc instance cancel.`;
+}
+
+/** A run that has ended already: nothing to follow. */
+export async function tellPast(
+  context: Context,
+  { reader }: Connection,
+  run: ToldRun,
+  json: boolean,
+): Promise<number> {
+  if (json) context.stdout.write(jsonLine({ event: 'run', data: run }));
+  const answer = json ? null : await reader.status();
+  const status = answer?.kind === 'ok' && isForAdmins(answer.value) ? shownAll(answer.value) : null;
+  const { lines, exitCode } = tellUsually(shownAll(run), status);
+  (json ? context.stderr : context.stdout).write(lines.map((line) => `${line}\n`).join(''));
+  return exitCode;
+}

@@ -1,0 +1,100 @@
+import type { RowOfRun } from '../../wire/phase-rows.ts';
+import type { Context } from '../command.ts';
+import { jobLines } from '../refusal.ts';
+import { cut, inColumns, widthOf, wrap } from '../shown.ts';
+import { duration } from '../times.ts';
+import type { Printer } from './printer.ts';
+import { notesAt, rowsAt, titleOf, type View } from './view.ts';
+
+const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;
+const colours = { done: 32, now: 36, failed: 31, ahead: 2 } as const;
+const wordColumns = 13;
+const timeColumns = 8;
+const leastText = 20;
+
+/** A line as it is shown: its text by itself, as escape codes have no width. */
+interface Line {
+  text: string;
+  /** Of the first so many characters. */
+  colour?: { code: number; length: number };
+}
+
+/** The list of phases on a terminal, written anew in its place whenever it changes. */
+export class LiveList implements Printer {
+  readonly #context: Pick<Context, 'stdout' | 'columns' | 'colour'>;
+  #drawn: readonly Line[] = [];
+  /** Only ever wider, or the times would wander with each sentence. */
+  #textColumns = leastText;
+
+  constructor(context: Pick<Context, 'stdout' | 'columns' | 'colour'>) {
+    this.#context = context;
+  }
+
+  begin(view: View, now: number): void {
+    const title = wrap(titleOf(view.run), this.#width);
+    this.#context.stdout.write(`${title.join('\n')}\n`);
+    this.show(view, now);
+  }
+
+  show(view: View, now: number): void {
+    const width = this.#width;
+    const { run } = view;
+    const notes = notesAt(view, now).flatMap((note) => wrap(note, width));
+    const jobs = run.state === 'waiting' ? jobLines(run.jobs, run.now).map((line) => cut(line, width)) : [];
+    const lines = [
+      ...this.#rowLines(rowsAt(view, now), width),
+      ...[...jobs, ...notes].map((text) => ({ text })),
+    ];
+    this.#draw(lines);
+  }
+
+  news(): void {}
+
+  end(view: View, now: number): void {
+    this.show(view, now);
+    this.#drawn = [];
+  }
+
+  /** The last column stays empty: a terminal that is written to its edge may break the line, or not yet. */
+  get #width(): number {
+    return Math.max(20, this.#context.columns() - 1);
+  }
+
+  /** `✓ pulled       120 MB                   8 s`; all rows as wide as the widest so far, as far as the terminal is. */
+  #rowLines(rows: readonly RowOfRun[], width: number): Line[] {
+    const texts = rows.map(({ message, percent }) =>
+      [...(percent === null ? [] : [`${percent} %`]), message].join(' ').trim(),
+    );
+    this.#textColumns = Math.max(this.#textColumns, ...texts.map(widthOf));
+    const columns = Math.max(0, Math.min(this.#textColumns, width - 2 - wordColumns - timeColumns));
+    return rows.map(({ mark, word, took }, at) => {
+      const head = `${marks[mark]} ${inColumns(word, wordColumns)}`;
+      const time = took === null ? '' : duration(took);
+      const text = `${head}${inColumns(texts[at] ?? '', columns)}${time.padStart(timeColumns)}`.trimEnd();
+      return { text, colour: { code: colours[mark], length: mark === 'ahead' ? text.length : 1 } };
+    });
+  }
+
+  #draw(lines: readonly Line[]): void {
+    if (same(lines, this.#drawn)) return;
+    // A terminal that became narrower has broken the lines that it had.
+    const columns = this.#context.columns();
+    const height = this.#drawn.reduce(
+      (sum, { text }) => sum + Math.max(1, Math.ceil(widthOf(text) / columns)),
+      0,
+    );
+    const up = height === 0 ? '' : `\x1b[${height}A`;
+    const text = lines.map((line) => `${this.#paint(line)}\n`).join('');
+    this.#context.stdout.write(`${up}\r\x1b[J${text}`);
+    this.#drawn = lines;
+  }
+
+  #paint({ text, colour }: Line): string {
+    if (!this.#context.colour || colour === undefined) return text;
+    return `\x1b[${colour.code}m${text.slice(0, colour.length)}\x1b[0m${text.slice(colour.length)}`;
+  }
+}
+
+const same = (a: readonly Line[], b: readonly Line[]): boolean =>
+  a.length === b.length &&
+  a.every((line, at) => line.text === b[at]?.text && line.colour?.code === b[at]?.colour?.code);

@@ -1,0 +1,106 @@
+import { parseArgs } from 'node:util';
+import { type Args, type Command, UsageError } from './command.ts';
+
+/** What somebody has typed. */
+export type Typed =
+  | { kind: 'run'; command: Command; args: Args }
+  /** Help is wanted: of one command, or of all that begin so. */
+  | { kind: 'help'; command: Command | null; group: string }
+  | { kind: 'version' };
+
+/** @throws UsageError that names every mistake */
+export function parseTyped(words: readonly string[], commands: readonly Command[]): Typed {
+  const named = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
+  const command = findCommand(named, commands);
+  if (command === null) return withoutCommand(named, commands);
+  const { args, mistakes, wantsHelp } = readArgs(named.slice(command.name.split(' ').length), command);
+  if (wantsHelp) return { kind: 'help', command, group: command.name };
+  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
+  return { kind: 'run', command, args };
+}
+
+/** The command whose name the words begin with. */
+export const findCommand = (words: readonly string[], commands: readonly Command[]): Command | null =>
+  commands.find(({ name }) => {
+    const parts = name.split(' ');
+    return parts.every((part, at) => words[at] === part);
+  }) ?? null;
+
+function withoutCommand(words: readonly string[], commands: readonly Command[]): Typed {
+  const [first = ''] = words;
+  const group = commands.some(({ name }) => name.startsWith(`${first} `)) ? first : '';
+  const rest = group === '' ? words : words.slice(1);
+  if (rest.includes('--help') || rest.includes('-h')) return { kind: 'help', command: null, group };
+  if (group === '' && (first === '--version' || first === '-V')) return { kind: 'version' };
+  const known = commands
+    .map(({ name }) => name)
+    .filter((name) => group === '' || name.startsWith(`${group} `));
+  const unknown = rest[0] === undefined ? 'What should svc do?' : `There is no command "${words.join(' ')}".`;
+  throw new UsageError(`${unknown} There are: ${known.join(', ')}`);
+}
+
+function readArgs(
+  words: readonly string[],
+  command: Command,
+): { args: Args; mistakes: string[]; wantsHelp: boolean } {
+  const end = words.indexOf('--');
+  const own = end < 0 ? words : words.slice(0, end);
+  const commandLine = end < 0 ? [] : words.slice(end + 1);
+  const { tokens } = parseArgs({
+    args: [...own],
+    options: Object.fromEntries([
+      ...command.options.map(
+        ({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const,
+      ),
+      ['help', { type: 'boolean', short: 'h' }] as const,
+    ]),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const options: Record<string, string | true> = {};
+  const given: string[] = [];
+  const mistakes: string[] = [];
+  let wantsHelp = false;
+  for (const token of tokens) {
+    if (token.kind === 'positional') given.push(token.value);
+    if (token.kind !== 'option') continue;
+    if (token.name === 'help') {
+      wantsHelp = true;
+      continue;
+    }
+    const option = command.options.find(({ name }) => `--${name}` === token.rawName);
+    const value = token.value ?? '';
+    if (option === undefined) mistakes.push(`There is no option ${token.rawName}.`);
+    else if (Object.hasOwn(options, option.name)) mistakes.push(`--${option.name} is given twice.`);
+    else if (option.value === undefined) {
+      if (token.value !== undefined) mistakes.push(`--${option.name} takes no value.`);
+      options[option.name] = true;
+    } else if (value === '' || (!token.inlineValue && value.startsWith('-'))) {
+      mistakes.push(`--${option.name} needs ${option.value}.`);
+    } else if (option.choices?.includes(value) === false) {
+      mistakes.push(`--${option.name} is ${option.choices.join(' or ')}, not "${value}".`);
+    } else options[option.name] = value;
+  }
+  mistakes.push(...wordMistakes(given, command));
+  if (end >= 0 && !command.takesCommandLine) mistakes.push('Nothing may stand behind --.');
+  return { args: { options, words: given, commandLine }, mistakes, wantsHelp };
+}
+
+function wordMistakes(given: readonly string[], { arguments: wanted = [] }: Command): string[] {
+  const mistakes = wanted.flatMap(({ name, choices }, at) => {
+    const word = given[at];
+    if (word === undefined) return [`${name} is missing${choices ? `: ${choices.join(' or ')}` : ''}.`];
+    return choices?.includes(word) === false ? [`${name} is ${choices.join(' or ')}, not "${word}".`] : [];
+  });
+  return [...mistakes, ...given.slice(wanted.length).map((word) => `"${word}" is one word too many.`)];
+}
+
+/** A whole number of seconds, at least one. @throws UsageError */
+export function secondsOf(args: Args, name: string, otherwise: number): number {
+  const given = args.options[name];
+  if (given === undefined) return otherwise;
+  const seconds = typeof given === 'string' && /^\d{1,7}$/.test(given) ? Number(given) : 0;
+  if (seconds < 1) throw new UsageError(`--${name} needs a number of seconds, not "${given}".`);
+  return seconds;
+}

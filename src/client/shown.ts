@@ -1,0 +1,90 @@
+/** Characters that move the cursor, colour, hide or turn around what stands beside them. */
+const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+
+const codeOf = (character: string): string =>
+  `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+
+/** Somebody else's text as it can stand on a terminal: what is no plain character is written out. */
+export const shown = (text: string): string => text.toWellFormed().replace(risky, codeOf);
+
+/** The same for every text in an answer of the server's. */
+export function shownAll<T>(value: T): T {
+  if (typeof value === 'string') return shown(value) as T;
+  if (Array.isArray(value)) return value.map(shownAll) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, shownAll(one)])) as T;
+}
+
+/** One line of JSON that says the same and can stand on a terminal, too. */
+export const jsonLine = (value: unknown): string => `${JSON.stringify(value).replace(risky, codeOf)}\n`;
+
+/** Half a sentence of the server's as a whole one: `v1.5.0 runs` gets its full stop, `nothing is …` its capital, too. */
+export function sentence(text: string): string {
+  const trimmed = text.trim();
+  const [first = ''] = /^\S*/.exec(trimmed) ?? [];
+  const begun = /^\p{Ll}+[,;:]?$/u.test(first) ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1) : trimmed;
+  return /[.!?…:]$/.test(begun) || begun === '' ? begun : `${begun}.`;
+}
+
+/** `1 job`, `2 jobs`. */
+export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+
+const wide =
+  /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]/u;
+const none = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
+
+/** How many columns of a terminal a character takes. */
+function widthOfOne(character: string): number {
+  if (none.test(character)) return 0;
+  return wide.test(character) ? 2 : 1;
+}
+
+/** How many columns of a terminal a text takes; one with escape codes must not be asked about. */
+export const widthOf = (text: string): number =>
+  [...text].reduce((sum, character) => sum + widthOfOne(character), 0);
+
+/** The text in at most so many columns. */
+export function cut(text: string, columns: number): string {
+  if (widthOf(text) <= columns) return text;
+  let width = 0;
+  let kept = '';
+  for (const character of text) {
+    width += widthOfOne(character);
+    if (width > columns - 1) break;
+    kept += character;
+  }
+  return columns < 1 ? '' : `${kept.trimEnd()}…`;
+}
+
+/** The text in exactly so many columns. */
+export const inColumns = (text: string, columns: number): string => {
+  const kept = cut(text, columns);
+  return kept + ' '.repeat(Math.max(0, columns - widthOf(kept)));
+};
+
+/** The text in lines of at most so many columns, broken between words where that is possible. */
+export function wrap(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (widthOf(longer) <= columns || line === '') line = longer;
+    else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  return [...lines, line];
+}
+
+/** Rows whose columns stand below each other; the last one as long as it is. */
+export function table(rows: readonly (readonly string[])[], indent = '  '): string[] {
+  const widths: number[] = [];
+  for (const row of rows)
+    row.forEach((cell, at) => {
+      widths[at] = Math.max(widths[at] ?? 0, widthOf(cell));
+    });
+  return rows.map((row) =>
+    (indent + row.map((cell, at) => inColumns(cell, widths[at] ?? 0)).join('  ')).trimEnd(),
+  );
+}

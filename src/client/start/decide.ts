@@ -1,0 +1,60 @@
+import type { Problem } from '../../wire/reader-shapes.ts';
+import type { Reason, Status } from '../../wire/status.ts';
+import { offerLines } from '../offer-lines.ts';
+import { refusalLines } from '../refusal.ts';
+import { shownAll } from '../shown.ts';
+
+/** What somebody wants. */
+export interface Wish {
+  /** What was named to go to. */
+  target: string | null;
+  whenIdle: boolean;
+  force: boolean;
+}
+
+/** No update comes of it, and why. */
+export interface Stay {
+  kind: 'stay';
+  lines: string[];
+  /** What svc says for programs; null where there was nothing to be asked. */
+  problem: Problem | null;
+  exitCode: number;
+}
+
+/**
+ * Whether there is something to start, by the status: what is asked for is the version that was shown, never "the
+ * newest".
+ */
+export function decide(
+  status: Status,
+  { target, whenIdle, force }: Wish,
+): { kind: 'go'; target: string } | Stay {
+  const { reason, next, run } = status;
+  const isJobs = (reason?.jobs?.length ?? 0) > 0;
+  const isStuck = reason?.jobs?.some(({ stuck }) => stuck) ?? false;
+  const isPassed = isJobs && (force || (whenIdle && !isStuck));
+  const isNothingNewer = reason?.code === 'up-to-date';
+  if (reason !== null && !isPassed && !isNothingNewer) return stayFor(reason, status);
+  // After such an end the same release is accepted again: the updater looks whether it runs and is well.
+  const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
+  const goal = target ?? next?.version ?? (isInTrouble ? run.to : null);
+  if (goal !== null && (goal !== status.version || isInTrouble)) return { kind: 'go', target: goal };
+  const lines = goal === null ? offerLines(shownAll(status)) : [`svc ${goal} runs already.`];
+  return { kind: 'stay', lines, problem: reason && problemOf(reason), exitCode: 0 };
+}
+
+export const stayFor = (reason: Reason, status: Status, problem = problemOf(reason)): Stay => ({
+  kind: 'stay',
+  lines: refusalLines(shownAll(reason), shownAll(status)),
+  problem,
+  exitCode: 3,
+});
+
+/** As svc would answer. */
+const problemOf = (reason: Reason): Problem => ({
+  type: 'about:blank',
+  title: 'Conflict',
+  status: 409,
+  detail: reason.message,
+  reason,
+});

@@ -1,0 +1,83 @@
+import type { Refused } from '../../wire/reader-answer.ts';
+import type { Status, ToldRun } from '../../wire/status.ts';
+import { type Context, Failure } from '../command.ts';
+import { type Connection, improper } from '../connect.ts';
+import { explain } from '../explain.ts';
+import { sentence, shown } from '../shown.ts';
+import { type Stay, stayFor } from './decide.ts';
+
+export interface Start {
+  /** As it was shown. */
+  status: Status;
+  target: string;
+  whenIdle: boolean;
+  force: boolean;
+}
+
+/** For so many milliseconds a request whose answer was lost may still be at work. */
+const graceMs = 15_000;
+const pauseMs = 1_000;
+
+/**
+ * Asks svc to start, once: where the answer is lost, what is on tells what became of it.
+ * @throws Failure where it was not started, or nobody knows
+ */
+export async function startUpdate(
+  context: Context,
+  connection: Connection,
+  { status, target, whenIdle, force }: Start,
+): Promise<{ kind: 'started'; run: ToldRun } | Stay> {
+  const order = {
+    target,
+    ...(whenIdle ? { when: 'idle' as const } : {}),
+    ...(force ? { force: true as const } : {}),
+  };
+  const answer = await connection.reader.start(order, { signal: context.signal });
+  if (answer.kind === 'ok') return { kind: 'started', run: answer.value };
+  if (context.signal.aborted) {
+    throw new Failure(130, 'It is not known whether the update was started. That tells: svc instance status');
+  }
+  if (answer.kind === 'problem' && answer.problem.status < 500) return refusal(answer, connection, status);
+  if (answer.kind === 'problem' && answer.problem.status === 503) {
+    const lines = [`It cannot be updated now: ${sentence(shown(answer.problem.detail))}`];
+    return { kind: 'stay', lines, problem: answer.problem, exitCode: 3 };
+  }
+  if (answer.kind === 'logged-out') throw improper(answer, connection.config);
+  context.stderr.write(`${explain(answer, connection.config)} Looking whether the update was started…\n`);
+  const run = await findStarted(context, connection, status.run?.id ?? null);
+  if (run !== null) return { kind: 'started', run };
+  throw new Failure(1, 'svc has not started the update; nothing was changed. Try again: svc instance update');
+}
+
+function refusal(refused: Refused & { kind: 'problem' }, { config }: Connection, status: Status): Stay {
+  const { problem } = refused;
+  const { reason } = problem;
+  if (problem.status !== 409 || reason === undefined) throw improper(refused, config);
+  if (reason.code === 'up-to-date') {
+    return { kind: 'stay', lines: [sentence(shown(reason.message))], problem, exitCode: 3 };
+  }
+  return stayFor(reason, status, problem);
+}
+
+/** The run that there was not before; null where svc says long enough that there is none. */
+async function findStarted(
+  { signal, now }: Context,
+  { reader, config }: Connection,
+  before: string | null,
+): Promise<ToldRun | null> {
+  const until = now() + graceMs;
+  for (;;) {
+    const answer = await reader.progress({ signal });
+    if (answer.kind === 'ok' && answer.value.id !== before) return answer.value;
+    const isKnown = answer.kind === 'ok' || (answer.kind === 'problem' && answer.problem.status === 404);
+    if (now() >= until || signal.aborted) {
+      if (isKnown && !signal.aborted) return null;
+      const why = isKnown || signal.aborted ? '' : `${explain(answer as Refused, config)} `;
+      throw new Failure(
+        signal.aborted ? 130 : 1,
+        `${why}It is not known whether the update was started. That tells: svc instance status`,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}

@@ -1,0 +1,377 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { commands } from '../../src/client/commands.ts';
+import type { Script, ScriptedJob } from '../../src/instance/testing/index.ts';
+import { typicalRun } from '../../src/instance/testing/index.ts';
+import { plainStatus } from '../../src/instance/testing/script.ts';
+import { play, svc } from './rig.ts';
+
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000 - 5000).toISOString();
+const jobs: ScriptedJob[] = [
+  { kind: 'deployment', state: 'running', title: 'web to production', since: minutesAgo(2), stuck: false },
+  { kind: 'backup', state: 'running', title: 'nightly', since: minutesAgo(41), stuck: true },
+];
+const moving = jobs.slice(0, 1);
+const buildServers = [
+  { name: 'build-1', version: 'v1.4.2', behind: false, command: 'svc update' },
+  {
+    name: 'build-2',
+    version: 'v1.4.0',
+    behind: true,
+    command: 'svc update --program /usr/local/bin/svc-worker',
+  },
+];
+const newest = {
+  next: null,
+  latest: { ...plainStatus.latest, version: 'v1.4.2', url: null, notes: null, publishedAt: null },
+  upToDate: { code: 'newest', message: 'v1.4.2 is the newest release of the channel stable' },
+} as const;
+const major = { next: { version: 'v2.0.0', major: true } };
+const open = typicalRun();
+
+describe('svc instance status', () => {
+  it.each<[string, Script, RegExp[]]>([
+    [
+      'what there is',
+      { status: { buildServers } },
+      [
+        /^svc v1\.4\.2, stable\nv1\.5\.0 is available, published \d+ \w+ ago: https:\/\/example\.org\/releases\/v1\.5\.0\n/,
+        /^It can be updated now: svc instance update\nBuild servers: build-1 v1\.4\.2, build-2 v1\.4\.0 \(behind\)\n$/m,
+      ],
+    ],
+    [
+      'jobs',
+      { jobs },
+      [
+        /^It cannot be updated now: 2 jobs are in the way\n {2}deployment {2}web to production {2}2 min\n {2}backup {6}nightly {12}41 min, stuck\n/m,
+        /^The backup is stuck: end it, or cut both short with --force\. \(--when-idle waits only for jobs that move\.\)$/m,
+      ],
+    ],
+    [
+      'one job',
+      { jobs: moving },
+      [/^It cannot be updated now: 1 job is in the way$/m, /--when-idle\. Cut it short: --force\.$/m],
+    ],
+    [
+      'nothing newer',
+      { status: newest },
+      [/^svc v1\.4\.2, stable\nv1\.4\.2 is the newest release of the channel stable\. Checked .* ago\.\n$/],
+    ],
+    [
+      'a major version',
+      { status: major },
+      [/^v2\.0\.0 is a major version; migrations only run forward\.$/m, /^v2\.0\.0 has to come before it/m],
+    ],
+    [
+      'an update that is on',
+      { open },
+      [/^An update to v1\.5\.0 is on already, \d s ago\.\nFollow it: svc instance follow\n$/m],
+    ],
+    [
+      'a feed that fails',
+      {
+        status: {
+          feedError: {
+            message: 'the feed answers 500',
+            nextCheckAt: new Date(Date.now() + 421_000).toISOString(),
+          },
+        },
+      },
+      [
+        /^The last check failed: The feed answers 500\. Next try in 7 min( \d s)?\.$|^The last check failed: The feed answers 500\. Next try in 6 min \d+ s\.$/m,
+      ],
+    ],
+    [
+      'no way here',
+      { status: { reason: { code: 'no-engine', message: 'the engine does not answer' } } },
+      [
+        /^It cannot be updated from here: the engine does not answer\.\nBy hand, on the machine:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
+      ],
+    ],
+    ['what a user may know', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],
+  ])('shows %s', async (_, script, forms) => {
+    const { url } = await play(script);
+    const { out, err, exitCode } = await svc(url, 'instance status');
+    expect(exitCode, err).toBe(0);
+    for (const form of forms) expect(out).toMatch(form);
+  });
+
+  it('prints what the server says as JSON', async () => {
+    const { url } = await play({ jobs });
+    const { out } = await svc(url, 'instance status --json');
+    expect(JSON.parse(out)).toMatchObject({
+      version: 'v1.4.2',
+      reason: { code: 'deployment-running' },
+      run: null,
+    });
+    expect(out.trimEnd()).not.toContain('\n');
+  });
+});
+
+describe('svc instance channel', () => {
+  it('sets it, and says what is offered', async () => {
+    const { url, asked } = await play();
+    const { out, exitCode } = await svc(url, 'instance channel canary');
+    expect([exitCode, asked]).toEqual([0, ['PUT /channel']]);
+    expect(out).toMatch(/^The channel is canary\. svc v1\.4\.2 runs\.\nv1\.5\.0 is available/);
+  });
+});
+
+describe('svc instance history', () => {
+  it('lists the runs, and where there are none says so', async () => {
+    const { url } = await play({ speed: 30 });
+    expect((await svc(url, 'instance history')).out).toBe('There has been no update yet.\n');
+    expect((await svc(url, 'instance follow')).out).toBe('There has been no update yet.\n');
+    await svc(url, 'instance update');
+    const { out } = await svc(url, 'instance history');
+    expect(out).toMatch(
+      /^\d{4}-\d\d-\d\d \d\d:\d\d {2}v1\.4\.2 → v1\.5\.0 {2}updated {2}\d+ s, away for 2 s, by admin\n$/,
+    );
+    expect(JSON.parse((await svc(url, 'instance history --json')).out)).toMatchObject([{ id: 'run1' }]);
+  });
+});
+
+describe('svc instance update', () => {
+  it('sends the version that it has shown', async () => {
+    const { url, asked } = await play({ speed: 30, status: major });
+    const { exitCode } = await svc(url, 'instance update --yes --no-follow');
+    expect(exitCode).toBe(0);
+    expect(asked).toEqual(['GET', 'POST  {"target":"v2.0.0"}']);
+  });
+
+  it('looks again where nothing is newer, and then says so', async () => {
+    const { url, asked } = await play({ status: newest });
+    const { out, exitCode } = await svc(url, 'instance update');
+    expect([exitCode, asked]).toEqual([0, ['GET', 'GET']]);
+    expect(out).toMatch(/^v1\.4\.2 is the newest release of the channel stable\. Checked 0 s ago\.\n$/);
+    expect((await svc(url, 'instance update --target v1.4.2')).exitCode).toBe(0);
+  });
+
+  it('goes to what that look has found', async () => {
+    const { url } = await play({ speed: 30, status: newest, afterRefresh: { ...plainStatus } });
+    expect((await svc(url, 'instance update --no-follow')).out).toMatch(
+      /^The update to v1\.5\.0 has started\./,
+    );
+  });
+
+  it('is refused with a problem document for programs', async () => {
+    const { url, asked } = await play({ jobs });
+    const { out, err, exitCode } = await svc(url, 'instance update --json');
+    expect([exitCode, asked]).toEqual([3, ['GET']]);
+    expect(JSON.parse(out)).toMatchObject({
+      status: 409,
+      reason: { code: 'deployment-running', jobs: [{}, {}] },
+    });
+    expect(err).toMatch(/^It cannot be updated now: 2 jobs are in the way\n/);
+  });
+
+  it('is refused by what is met only after the question', async () => {
+    let looks = 0;
+    const { url } = await play({
+      jobs: moving,
+      intercept: ({ method }) =>
+        method === 'GET' && looks++ === 0
+          ? Response.json({
+              ...plainStatus,
+              canUpdate: true,
+              updateAvailable: true,
+              run: null,
+              now: new Date(),
+            })
+          : undefined,
+    });
+    const { out, exitCode } = await svc(url, 'instance update');
+    expect(exitCode).toBe(3);
+    expect(out).toMatch(/^It cannot be updated now: 1 job is in the way\n {2}deployment/);
+  });
+
+  it('does not wait for a job that is stuck', async () => {
+    const { url, asked } = await play({ jobs });
+    expect((await svc(url, 'instance update --when-idle')).exitCode).toBe(3);
+    expect(asked).toEqual(['GET']);
+  });
+
+  it('waits for a job that moves', async () => {
+    const { url, asked, updates } = await play({
+      speed: 4,
+      jobs: moving.map((job) => ({ ...job, seconds: 12 })),
+    });
+    const { out, exitCode } = await svc(url, 'instance update --when-idle --no-follow');
+    expect([exitCode, asked[1]]).toEqual([0, 'POST  {"target":"v1.5.0","when":"idle"}']);
+    expect(out).toMatch(/has started/);
+    expect((await svc(url, 'instance follow')).out).toMatch(
+      /^Updating svc v1\.4\.2 → v1\.5\.0\nprepared, \d s\n/,
+    );
+    expect((await updates.history())[0]?.steps[0]?.state).toBe('waiting');
+  });
+
+  it('cuts jobs short only where somebody has said yes', async () => {
+    const { url, asked } = await play({ speed: 30, jobs });
+    const asking = await svc(url, 'instance update --force');
+    expect([asking.exitCode, asking.err]).toEqual([2, expect.stringMatching(/add --yes$/m)]);
+    expect(asked.filter((one) => one.startsWith('POST'))).toEqual([]);
+    expect((await svc(url, 'instance update --force --yes --no-follow')).exitCode).toBe(0);
+    expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0","force":true}');
+  });
+
+  it('goes to a major version only where somebody has said yes', async () => {
+    const { url, asked } = await play({ status: { ...major, preparation: 'a dump is made first' } });
+    const { err, exitCode } = await svc(url, 'instance update');
+    expect([exitCode, asked]).toEqual([2, ['GET']]);
+    expect(err).toMatch(
+      /^svc: v2\.0\.0 is a major version; migrations only run forward\. A dump is made first\. Go on\? Nobody can be asked here: add --yes\n/,
+    );
+    const named = await play();
+    expect((await svc(named.url, 'instance update --target v2.1.0')).err).toMatch(
+      /v2\.1\.0 is a major version; .* Take a database dump first\./,
+    );
+  });
+
+  it('says whose update is on already', async () => {
+    const { url } = await play({ open, intercept: () => undefined });
+    const { out, exitCode } = await svc(url, 'instance update');
+    expect([exitCode, out]).toEqual([
+      3,
+      expect.stringMatching(/^An update to v1\.5\.0 is on already.*\nFollow it: svc instance follow\n$/),
+    ]);
+  });
+
+  it("says that another instance's is on, which nobody can follow here", async () => {
+    const reason = {
+      code: 'update-running',
+      message: 'an update of the project shop is running',
+      since: minutesAgo(3),
+    } as const;
+    const { url } = await play({ status: { reason } });
+    const { out, exitCode } = await svc(url, 'instance update');
+    expect([exitCode, out]).toEqual([
+      3,
+      'It cannot be updated now: an update of the project shop is running, since 3 min ago.\n',
+    ]);
+  });
+
+  it('has a release checked again that is broken', async () => {
+    const { url, asked } = await play({
+      speed: 30,
+      runs: [typicalRun({ outcome: 'broken', version: 'v1.5.0', code: 'unhealthy' })],
+    });
+    expect((await svc(url, 'instance update')).exitCode).toBe(5);
+    expect((await svc(url, 'instance status')).out).toMatch(
+      /Last time, \d s ago: The update has left svc broken \(unhealthy\)/,
+    );
+    await svc(url, 'instance update --no-follow');
+    expect(asked.filter((one) => one.startsWith('POST'))).toHaveLength(2);
+    expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0"}');
+  });
+
+  it.each([
+    ['--when-idle --force', /choose one/],
+    ['--target latest', /--target needs a version like v1\.5\.0/],
+    ['--timeout 0', /--timeout needs a number of seconds, not "0"/],
+    ['--timeout --json', /--timeout needs SECONDS/],
+    [
+      '--jsn now --json=1',
+      /There is no option --jsn\.\n--json takes no value\.\n"now" is one word too many\.\nMore: svc instance update --help/,
+    ],
+  ])('does not take %s', async (words, form) => {
+    const { err, exitCode } = await svc('http://127.0.0.1:1', `instance update ${words}`);
+    expect([exitCode, err]).toEqual([2, expect.stringMatching(form)]);
+  });
+});
+
+describe('svc instance cancel', () => {
+  it('stops an update, and waits for its end', async () => {
+    const { url } = await play({
+      open: { steps: [{ state: 'pull', seconds: 2, says: ['pulling'] }], end: { outcome: 'updated' } },
+    });
+    const { out, exitCode } = await svc(url, 'instance cancel');
+    expect([exitCode, out]).toEqual([
+      0,
+      expect.stringMatching(/✓ Cancelled: Nothing was changed, v1\.4\.2 runs on\.\n$/),
+    ]);
+  });
+
+  it.each<[string, Script, string]>([
+    ['there is none', {}, 'No update is on.\n'],
+    [
+      'it is too late',
+      { open: { steps: [{ state: 'verify', seconds: 60 }], end: { outcome: 'updated' } } },
+      'The containers are being replaced: it goes on to its end.\n',
+    ],
+  ])('does nothing where %s', async (_, script, said) => {
+    const { url } = await play(script);
+    expect(await svc(url, 'instance cancel')).toEqual({ exitCode: 3, err: '', out: said });
+  });
+});
+
+describe('where svc is', () => {
+  const home = (config: string) => {
+    const directory = mkdtempSync(join(tmpdir(), 'svc-config-'));
+    mkdirSync(join(directory, 'svc'));
+    writeFileSync(join(directory, 'svc/config.json'), config);
+    return { XDG_CONFIG_HOME: directory };
+  };
+
+  it('and who asks stands in the file, and in the environment before it', async () => {
+    const seen: (string | null)[] = [];
+    const { url } = await play({
+      authorize: ({ headers }) => {
+        seen.push(headers.get('authorization'));
+        return 'admin';
+      },
+    });
+    const env = home(JSON.stringify({ url: `${url}/`, token: 'of-the-file' }));
+    for (const more of [
+      {},
+      { SVC_TOKEN: 'own' },
+      { SVC_URL: url },
+      { SVC_URL: url.replace('127.0.0.1', 'localhost') },
+    ]) {
+      expect(await svc('', 'instance status', { env: { ...env, ...more } })).toMatchObject({ exitCode: 0 });
+    }
+    // The file's token is for the file's address alone.
+    expect(seen).toEqual(['Bearer of-the-file', 'Bearer own', 'Bearer of-the-file', null]);
+  });
+
+  it.each([
+    ['', {}, /It is not known where svc is\. Set SVC_URL, or log in: svc login/],
+    ['{', {}, /config\.json is no JSON/],
+    ['', { SVC_URL: 'svc.example.org' }, /SVC_URL has to be an address like https:\/\/svc\.example\.org/],
+    ['', { SVC_URL: 'https://a:b@svc.example.org' }, /SVC_URL must not have a name and password/],
+    [
+      '',
+      { SVC_URL: 'https://svc.example.org', SVC_TOKEN: 'a\nb' },
+      /SVC_TOKEN has characters that no token has/,
+    ],
+    ['{"url":"ftp://x"}', {}, /url in .*config\.json has to be an address/],
+  ])('has to be said so that it makes sense: %j %j', async (file, env, form) => {
+    const { err, exitCode } = await svc('', 'instance status', {
+      env: { ...(file === '' ? {} : home(file)), ...env },
+    });
+    expect([exitCode, err]).toEqual([2, expect.stringMatching(form)]);
+  });
+});
+
+describe('help', () => {
+  it.each(commands.map(({ name }) => name))('of %s has its options and two examples', async (name) => {
+    const { out, exitCode } = await svc('', `${name} --help`);
+    expect(exitCode).toBe(0);
+    expect(out.match(/^ {2}(?:eval "\$\()?svc .* {2}\S/gm) ?? []).toHaveLength(2);
+    const { options } = commands.find((command) => command.name === name) ?? { options: [] };
+    for (const option of options) expect(out).toContain(`  --${option.name}`);
+    expect((await svc('', `help ${name}`)).out).toBe(out);
+  });
+
+  it('lists every command, and what is no command says what there is', async () => {
+    const { out } = await svc('', '--help');
+    for (const { name } of commands) expect(out).toContain(`  svc ${name} `);
+    expect((await svc('', 'instance --help')).out).not.toContain('completion');
+    for (const words of ['', 'instance', 'instance statsu', 'updaet']) {
+      const { err, exitCode } = await svc('', words);
+      expect([exitCode, err]).toEqual([2, expect.stringContaining('instance status')]);
+    }
+    expect((await svc('', '--version')).out).toMatch(/^svc (?:dev|v\d+\.\d+\.\d+)\n$/);
+  });
+});
