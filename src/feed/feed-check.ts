@@ -33,6 +33,8 @@ export interface CheckFacts {
   known: FeedAnswer | null;
   /** Further pages are read only while none of its releases was found. */
   channel: Channel;
+  /** What is attached to the releases is read, too. */
+  withAssets?: boolean;
   signal: AbortSignal;
 }
 
@@ -106,7 +108,9 @@ class Check {
     const page = await readPage(url, this.#feed, known?.validators ?? null, this.#facts.signal);
     if (page) {
       const { content, validators, next } = page;
-      const releases = releasesOf([what === 'list' ? content : [content]]);
+      const releases = releasesOf([what === 'list' ? content : [content]], {
+        withAssets: this.#facts.withAssets ?? false,
+      });
       return { releases: newestFirst(releases), validators, next };
     }
     if (known) return known;

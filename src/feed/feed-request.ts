@@ -1,11 +1,11 @@
 import { FeedError, PageTooLarge } from './feed-error.ts';
 import { waitAfter } from './feed-limit.ts';
 import type { FeedOptions } from './feed-options.ts';
+import { follow, headersOf, withoutLogin } from './follow.ts';
 import { nextPage } from './forge.ts';
 
 const deadline = 10_000;
 const largestPage = 8 * 1024 * 1024;
-const mostRedirects = 5;
 
 /** What a page's next request is made conditional with (RFC 9110, 13.1). */
 export interface Validators {
@@ -40,7 +40,8 @@ export async function readPage(
   signal.addEventListener('abort', stop);
   try {
     signal.throwIfAborted();
-    const { response, address } = await follow(url, feed, known, controller.signal);
+    const headers = (at: URL) => headersFor(at, feed, known);
+    const { response, address } = await follow(url, headers, controller.signal);
     if (response.status === 304 && known) return null;
     if (response.status !== 200) {
       const { status } = response;
@@ -64,36 +65,9 @@ export async function readPage(
   }
 }
 
-/** By hand, as fetch takes only Authorization away from another origin, and a token may be in any of the headers. */
-async function follow(url: URL, feed: FeedOptions, known: Validators | null, signal: AbortSignal) {
-  let address = withoutLogin(url);
-  for (let hop = 0; hop <= mostRedirects; hop++) {
-    const headers = headersFor(address, feed, known);
-    const response = await fetch(address, { headers, redirect: 'manual', signal });
-    const location = response.headers.get('location');
-    if (![301, 302, 303, 307, 308].includes(response.status) || location === null)
-      return { response, address };
-    await response.body?.cancel();
-    const target = URL.parse(location, address.href);
-    if (!target || !/^https?:$/.test(target.protocol))
-      throw new FeedError('it redirects to what is no web address');
-    address = withoutLogin(target);
-  }
-  throw new FeedError(`it redirects more than ${mostRedirects} times`);
-}
-
-function headersFor(url: URL, feed: FeedOptions, known: Validators | null): Headers {
-  const headers = new Headers({ accept: 'application/json', 'user-agent': 'svc-updater' });
-  const home = new URL(feed.url);
-  if (url.origin === home.origin) {
-    try {
-      if (home.username || home.password) headers.set('authorization', basic(home));
-      for (const [name, value] of Object.entries(feed.headers ?? {})) headers.set(name, value);
-    } catch {
-      // The thrown error quotes the value, which may be a token: it is not passed on.
-      throw new FeedError('its headers or its login cannot be sent as they are written');
-    }
-  }
+function headersFor(address: URL, feed: FeedOptions, known: Validators | null): Headers {
+  const headers = headersOf(address, feed);
+  if (!headers.has('accept')) headers.set('accept', 'application/json');
   if (known?.etag) headers.set('if-none-match', known.etag);
   else if (known?.lastModified) headers.set('if-modified-since', known.lastModified);
   return headers;
@@ -119,14 +93,3 @@ function parse(text: string): unknown {
     throw new FeedError('the answer is no JSON');
   }
 }
-
-/** fetch takes no login in an address, and quotes the whole of it when it says so. */
-function withoutLogin(url: URL): URL {
-  const bare = new URL(url);
-  bare.username = '';
-  bare.password = '';
-  return bare;
-}
-
-const basic = ({ username, password }: URL): string =>
-  `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`;

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { channelOf, type Release } from '../release/channel.ts';
+import { assetsOf } from './asset-shapes.ts';
 import { FeedError } from './feed-error.ts';
 
 /** UTF-16 code units. */
@@ -20,12 +21,14 @@ const gitHubRelease = z.pipe(
     html_url: text,
     body: text,
     published_at: text,
+    assets: z.optional(z.unknown()),
   }),
   z.transform((entry) => ({
     version: entry.tag_name,
     url: entry.html_url,
     notes: entry.body,
     publishedAt: entry.published_at,
+    assets: entry.assets,
     offered: !entry.draft && !(entry.prerelease && channelOf(entry.tag_name) === 'stable'),
   })),
 );
@@ -38,18 +41,27 @@ const gitLabRelease = z.pipe(
     upcoming_release: z.optional(z.boolean()),
     description: text,
     _links: z.nullish(z.object({ self: text })),
+    assets: z.optional(z.unknown()),
   }),
   z.transform((entry) => ({
     version: entry.tag_name,
     url: entry._links?.self,
     notes: entry.description,
     publishedAt: entry.released_at,
+    assets: entry.assets,
     offered: entry.upcoming_release !== true,
   })),
 );
 
 const staticRelease = z.pipe(
-  z.object({ version: z.string(), url: text, notes: text, publishedAt: text, requires: text }),
+  z.object({
+    version: z.string(),
+    url: text,
+    notes: text,
+    publishedAt: text,
+    requires: text,
+    assets: z.optional(z.unknown()),
+  }),
   z.transform((entry) => ({ ...entry, offered: true })),
 );
 
@@ -68,16 +80,17 @@ const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 /**
  * The releases that a feed's pages (parsed JSON, in order) offer, each tag once. What does not parse is left out, and so
  * are drafts, upcoming releases, tags of another shape, and stable tags that their publisher calls a pre-release.
+ * What is attached to them is read where it is asked for.
  * @throws FeedError where these are no lists of releases
  */
-export function releasesOf(pages: readonly unknown[]): Release[] {
+export function releasesOf(pages: readonly unknown[], { withAssets = false } = {}): Release[] {
   const entries = pages.flatMap(entriesOf);
   if (entries.length > mostEntries) throw tooMany();
   const read = entries.flatMap(({ entry, schema }) => schema.safeParse(entry).data ?? []);
   if (entries.length > 0 && read.length === 0) throw noList();
 
   const releases = new Map<string, Release>();
-  for (const { version, url, notes, publishedAt, offered, ...more } of read) {
+  for (const { version, url, notes, publishedAt, offered, assets, ...more } of read) {
     if (!offered || channelOf(version) === null || releases.has(version)) continue;
     const requires = 'requires' in more ? more.requires : null;
     releases.set(version, {
@@ -87,6 +100,7 @@ export function releasesOf(pages: readonly unknown[]): Release[] {
       publishedAt: timeInUtc(publishedAt),
       // Of another shape, it says nothing; the updater asks the image itself.
       ...(requires && channelOf(requires) !== null ? { requires } : {}),
+      ...(withAssets ? { assets: assetsOf(assets) } : {}),
     });
   }
   return [...releases.values()];

@@ -17,6 +17,15 @@ export interface Release {
   publishedAt: string | null;
   /** The oldest version that it can be updated from, `v1.5.0`, where the feed says so. */
   requires?: string;
+  /** What is attached to it, where that was asked for. */
+  assets?: readonly Asset[];
+}
+
+/** A file that is published with a release. */
+export interface Asset {
+  name: string;
+  /** As the feed writes it; in a static file it may be relative to that. */
+  url: string;
 }
 
 /** The channel that a release is published on; null for a tag of another shape, which is offered nowhere. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** A release as a forge keeps it, whatever API tells of it. */
@@ -15,6 +16,8 @@ export interface Published {
   requires?: string;
   /** Bytes of assets that an entry tells of, which a list has for each of them. */
   assets?: number;
+  /** Names of what is attached to it, at `fileAt` of the forge. */
+  files?: readonly string[];
 }
 
 /** What a forge saw of a request, and what it sent. */
@@ -32,6 +35,15 @@ export type Reply = (request: IncomingMessage, response: ServerResponse) => void
 
 const date = '2026-11-20T08:30:00Z';
 
+/** Where a file of a release is. */
+const fileAt = (tag: string, name: string): string => `/acme/svc/releases/download/${tag}/${name}`;
+
+const attached = (origin: string, tag: string, files: readonly string[] = []) =>
+  files.map((name, id) => ({ id, name, size: 7, browser_download_url: origin + fileAt(tag, name) }));
+
+const attachedLinks = (origin: string, tag: string, files: readonly string[] = []) =>
+  files.map((name, id) => ({ id, name, url: origin + fileAt(tag, name), link_type: 'other' }));
+
 /** How a page of each API is asked for and what an entry looks like there, the fields besides ours abridged. */
 const apis = {
   gitHub: {
@@ -42,7 +54,7 @@ const apis = {
     etag: true,
     entry: (
       origin: string,
-      { tag, notes, draft, prerelease, publishedAt, assets }: Published,
+      { tag, notes, draft, prerelease, publishedAt, assets, files }: Published,
       id: number,
     ) => ({
       url: `${origin}/repos/acme/svc/releases/${id}`,
@@ -57,7 +69,7 @@ const apis = {
       prerelease: prerelease ?? false,
       created_at: date,
       published_at: draft ? null : (publishedAt ?? date),
-      assets: [{ name: 'x'.repeat(assets ?? 0) }],
+      assets: [{ name: 'x'.repeat(assets ?? 0) }, ...attached(origin, tag, files)],
       tarball_url: `${origin}/repos/acme/svc/tarball/${tag}`,
       body: notes ?? '',
     }),
@@ -70,7 +82,7 @@ const apis = {
     etag: false,
     entry: (
       origin: string,
-      { tag, notes, draft, prerelease, publishedAt, assets }: Published,
+      { tag, notes, draft, prerelease, publishedAt, assets, files }: Published,
       id: number,
     ) => ({
       id,
@@ -85,7 +97,7 @@ const apis = {
       created_at: date,
       published_at: publishedAt ?? date,
       author: { id: 7, login: 'robot', is_admin: false },
-      assets: [{ name: 'x'.repeat(assets ?? 0) }],
+      assets: [{ name: 'x'.repeat(assets ?? 0) }, ...attached(origin, tag, files)],
     }),
   },
   gitLab: {
@@ -94,7 +106,7 @@ const apis = {
     most: 100,
     latest: 'permalink/latest',
     etag: true,
-    entry: (origin: string, { tag, notes, upcoming, publishedAt, assets }: Published) => ({
+    entry: (origin: string, { tag, notes, upcoming, publishedAt, assets, files }: Published) => ({
       tag_name: tag,
       description: notes ?? null,
       name: tag,
@@ -104,7 +116,11 @@ const apis = {
       commit: { id: 'f8d3d94cbd347e924aa7b715845e439d00e80ca4', title: 'A title' },
       upcoming_release: upcoming ?? false,
       evidences: [],
-      assets: { count: 0, sources: [], links: [{ name: 'x'.repeat(assets ?? 0) }] },
+      assets: {
+        count: 0,
+        sources: [{ format: 'zip', url: `${origin}/acme/svc/-/archive/${tag}/svc-${tag}.zip` }],
+        links: [{ name: 'x'.repeat(assets ?? 0) }, ...attachedLinks(origin, tag, files)],
+      },
       _links: { self: `${origin}/acme/svc/-/releases/${tag}` },
     }),
   },
@@ -118,7 +134,7 @@ interface Named {
 }
 
 /** The status lines, headers and bytes of GitHub, Gitea, GitLab and a static file, over one list of releases. */
-export async function startForge() {
+export async function startForge(tls?: { key: string; cert: string }) {
   let published: readonly Published[] = [];
   let most: number | null = null;
   let rootUrl: string | null = null;
@@ -126,7 +142,8 @@ export async function startForge() {
   const seen: Seen[] = [];
   const replies: Reply[] = [];
 
-  const server = createServer((request, response) => {
+  const files = new Map<string, Reply>();
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
     const entry: Seen = {
       path: request.url ?? '',
       headers: request.headers,
@@ -139,7 +156,8 @@ export async function startForge() {
     const reply = replies.shift() ?? serve;
     response.setHeader('date', new Date().toUTCString());
     reply(request, response);
-  });
+  };
+  const server = tls ? createSecureServer(tls, answer) : createServer(answer);
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '', origin);
@@ -147,7 +165,8 @@ export async function startForge() {
       ({ path }) => url.pathname === path || url.pathname.startsWith(`${path}/`),
     );
     if (!api) {
-      const other = url.pathname === '/releases.json' ? serveFile : json(404, { message: 'Not Found' });
+      const file = files.get(url.pathname) ?? json(404, { message: 'Not Found' });
+      const other = url.pathname === '/releases.json' ? serveFile : file;
       other(request, response);
       return;
     }
@@ -193,12 +212,14 @@ export async function startForge() {
   }
 
   function serveFile(request: IncomingMessage, response: ServerResponse): void {
-    const releases = published.map(({ tag, notes, publishedAt, requires }) => ({
+    const releases = published.map(({ tag, notes, publishedAt, requires, files }) => ({
       version: tag,
       url: `${origin}/notes/${tag}`,
       notes,
       publishedAt,
       requires,
+      // Beside the file itself, as a static file server has them.
+      assets: files?.map((name) => ({ name, url: fileAt(tag, name) })),
     }));
     // As from a plain file server: a time, and no tag.
     response.setHeader('last-modified', modified);
@@ -208,7 +229,7 @@ export async function startForge() {
 
   let modified = 'Fri, 20 Nov 2026 08:30:00 GMT';
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   return {
     origin,
@@ -217,6 +238,11 @@ export async function startForge() {
     publish(...releases: readonly (Published | string)[]) {
       published = releases.map((release) => (typeof release === 'string' ? { tag: release } : release));
       modified = new Date(Date.parse(modified) + 1000).toUTCString();
+    },
+    fileAt,
+    /** What a request for that path gets. */
+    host(path: string, reply: Reply) {
+      files.set(path, reply);
     },
     /** As its operator has set it up: the most releases to a page, its own address in links, whether there are any. */
     configure(settings: { most?: number; rootUrl?: string; links?: boolean }) {
