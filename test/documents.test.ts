@@ -83,12 +83,18 @@ describe("SECURITY.md's tables of calls", () => {
     const filesWith = (form: RegExp) =>
       [...texts].filter(([, text]) => form.test(text)).map(([file]) => file);
     const imports = (names: string) => new RegExp(`(?:from|import\\(|Module\\()[^;]*?'(?:${names})'`);
-    expect(filesWith(imports('execa|(?:node:)?child_process'))).toHaveLength(1);
+    // The client's own, which replaces a program and runs it.
+    const ofClient = ['client/self-update/lock.ts', 'client/self-update/run-to-end.ts'];
+    expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
+      ofClient[1],
+      'engine/cli/command.ts',
+    ]);
     expect(filesWith(/\brunCommand\(/)).toHaveLength(2);
     // What listens on a socket of its own for compose, what asks the engine, and types.
     const onHttp = ['engine/api/recorder.ts', 'engine/http/request.ts'];
     const types = ['engine/http/target.ts', 'instance/http/node-handler.ts'];
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual([
+      ofClient[0],
       ...onHttp,
       ...types,
     ]);

@@ -1,0 +1,78 @@
+import { reasonOf } from '../../feed/feed-error.ts';
+import { readNewestRelease } from '../../feed/newest-release.ts';
+import type { Asset, Channel, Release } from '../../release/channel.ts';
+import { UsageError } from '../command.ts';
+import { sumsFor } from './checksums.ts';
+import { download, sumsLimits } from './download.ts';
+import { failed } from './failure.ts';
+
+/** Where releases are looked for without `SVC_FEED`; the bundler may put another address in. */
+const builtIn = process.env.SVC_UPDATER_BUILD_FEED ?? 'https://api.github.com/repos/acme/svc/releases';
+
+const sumsName = 'SHA256SUMS';
+
+/** @throws UsageError; the value, which may hold a token, is not repeated */
+export function feedOf({ SVC_FEED }: NodeJS.ProcessEnv): string {
+  const address = URL.parse(SVC_FEED || builtIn);
+  if (!address || !/^https?:$/.test(address.protocol))
+    throw new UsageError('SVC_FEED should be the web address of a list of releases: https://…');
+  return address.href;
+}
+
+/** @throws Failure, failed; the reason of the signal */
+export async function newestRelease(
+  feed: string,
+  channel: Channel,
+  signal: AbortSignal,
+): Promise<Release | null> {
+  try {
+    return await readNewestRelease(feed, channel, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw failed(
+      `Nothing was changed: the releases at ${new URL(feed).host} cannot be read: ${reasonOf(error)}.`,
+      'see that this machine reaches that address (SVC_FEED names another), then run it again.',
+    );
+  }
+}
+
+/** @throws Failure, failed, where the release does not have it */
+export function assetOf({ version, assets = [] }: Release, name: string): Asset {
+  const asset = assets.find((each) => each.name === name);
+  if (asset) return asset;
+  const why =
+    name === sumsName
+      ? 'so that nothing could be checked'
+      : assets.length === 0
+        ? 'and nothing else'
+        : `but ${assets.length} other files`;
+  throw failed(
+    `Nothing was changed: ${version} has no file ${name}, ${why}.`,
+    'run it again later, as files are often added some minutes after a release; else tell its publisher.',
+  );
+}
+
+/**
+ * The checksum that a release gives for one of its files, in lower-case hex.
+ * @throws Failure, failed; the reason of the signal
+ */
+export async function sumOf(
+  release: Release,
+  name: string,
+  { feed, signal }: { feed: string; signal: AbortSignal },
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  await download({
+    asset: assetOf(release, sumsName),
+    feed,
+    limits: sumsLimits,
+    signal,
+    take: (bytes) => chunks.push(bytes),
+  });
+  const [sum, ...others] = sumsFor(name, Buffer.concat(chunks).toString('utf8'));
+  if (sum !== undefined && others.length === 0) return sum;
+  throw failed(
+    `Nothing was changed: ${sumsName} of ${release.version} ${sum === undefined ? 'has no line' : 'has several sums'} for ${name}.`,
+    'tell whoever publishes the release.',
+  );
+}

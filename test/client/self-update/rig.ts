@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { execa } from 'execa';
+import { type Api, type Forge, type Reply, startForge, text } from '../../feed/forge.ts';
+
+const entry = fileURLToPath(new URL('client.ts', import.meta.url));
+
+/** The text of the client's one file, as a release of that version has it. */
+export async function clientOf(version: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    platform: 'node',
+    target: 'node22',
+    format: 'esm',
+    write: false,
+    define: { 'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version) },
+    banner: {
+      js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
+    },
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** A program of one file that says its version, and does what the rest of its text says. */
+export const workerOf = (version: string, rest = ''): string =>
+  `#!/bin/sh\nif [ "$1" = --version ]; then echo "svc-worker ${version} (build 7)"; exit 0; fi\n${rest}\n# ${'x'.repeat(200_000)}\n`;
+
+export const arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
+export const workerAsset = `svc-worker-linux-${arch}`;
+export const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+/** Files of a release by their names. */
+export type Files = Readonly<Record<string, string>>;
+
+export interface Result {
+  exitCode: number | undefined;
+  stdout: string;
+  stderr: string;
+  signal?: string | undefined;
+}
+
+/** A directory with a client and a worker in it, both v1.4.2, and a forge. */
+export async function startRig(client: string, tls?: { key: string; cert: string }) {
+  const forge: Forge = await startForge(tls);
+  const directory = await mkdtemp(join(tmpdir(), 'svc-update-'));
+  const bin = join(directory, 'bin');
+  await mkdir(bin);
+  const svc = join(bin, 'svc.mjs');
+  const worker = join(bin, 'svc-worker');
+  await writeFile(svc, client);
+  await chmod(svc, 0o755);
+  await writeFile(worker, workerOf('v1.4.2'));
+  await chmod(worker, 0o750);
+  let api: Api = 'gitHub';
+
+  const start = (args: readonly string[], env: Record<string, string> = {}, file = svc) =>
+    execa(process.execPath, [file, 'update', ...args], {
+      env: { SVC_FEED: forge.address(api), ...env },
+      reject: false,
+      stdin: 'ignore',
+      timeout: 90_000,
+      forceKillAfterDelay: 1000,
+    });
+
+  return {
+    forge,
+    directory,
+    bin,
+    svc,
+    worker,
+    useApi(name: Api) {
+      api = name;
+    },
+    /** A release with its files and their sums. */
+    publish(tag: string, files: Files, replies: Readonly<Record<string, Reply>> = {}) {
+      const sums = Object.entries(files).map(([name, bytes]) => `${sha256(bytes)}  ${name}\n`);
+      const all: Files = { ...files, SHA256SUMS: sums.join('') };
+      forge.publish({ tag: 'v1.4.2' }, { tag, prerelease: tag.includes('-'), files: Object.keys(all) });
+      for (const [name, bytes] of Object.entries(all))
+        forge.host(
+          forge.fileAt(tag, name),
+          replies[name] ?? text(200, bytes, { 'content-type': 'application/octet-stream' }),
+        );
+    },
+    start,
+    async run(args: readonly string[], env?: Record<string, string>, file?: string): Promise<Result> {
+      const { exitCode, stdout, stderr, signal } = await start(args, env, file);
+      const plain = (lines: string) =>
+        lines
+          .replaceAll(directory, 'DIR')
+          .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')
+          .replace(/^Downloading.*\n?/gm, '');
+      return { exitCode, stdout: plain(stdout), stderr: plain(stderr), signal };
+    },
+    names: async () => (await readdir(bin)).sort(),
+    read: (path: string) => readFile(path, 'utf8'),
+    async close() {
+      await forge.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export type Rig = Awaited<ReturnType<typeof startRig>>;
