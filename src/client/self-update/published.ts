@@ -45,7 +45,7 @@ export function assetOf({ version, assets = [] }: Release, name: string): Asset 
       ? 'so that nothing could be checked'
       : assets.length === 0
         ? 'and nothing else'
-        : `but ${assets.length} other files`;
+        : `but ${assets.length} other file${assets.length === 1 ? '' : 's'}`;
   throw failed(
     `Nothing was changed: ${version} has no file ${name}, ${why}.`,
     'run it again later, as files are often added some minutes after a release; else tell its publisher.',

@@ -1,4 +1,3 @@
-import { Failure } from '../command.ts';
 import { broken, failed } from './failure.ts';
 import type { Place } from './place.ts';
 import { type Ended, runToEnd } from './run-to-end.ts';
@@ -18,7 +17,7 @@ export interface Trial {
 /**
  * Runs the command with the new file in its place. Where it does not end with 0 within a minute, the old file comes back
  * and the command is run again.
- * @throws Failure, failed where the command is well with the old file; else broken
+ * @throws Failure, failed where the command is well with the old file, else broken; Cancelled
  */
 export async function settle(place: Place, { command, version, say, signal }: Trial): Promise<void> {
   const shown = shownCommand(command);
@@ -37,22 +36,27 @@ function afterwards(
   first: Ended,
   second: Ended,
   { place, version, signal }: Pick<Trial, 'version' | 'signal'> & { place: Place },
-): Failure {
+): Error {
   if (second.trouble !== null)
     return broken(
       `${version} was taken back: its command ${first.trouble}. With the old file, which is in its place again, the command ${second.trouble}.`,
       `see why the command fails; ${place.file} is as it was before.`,
     );
-  if (signal.aborted) return cancelled('The old file is back, and its command ended with exit code 0');
+  if (signal.aborted) return new Cancelled('The old file is back, and its command ended with exit code 0');
   return failed(
     `${version} was taken back: its command ${first.trouble}. The old file is in its place again, and with it the command ended with exit code 0.`,
     'see above what the command says, then run the update again.',
   );
 }
 
-/** By Ctrl-C or SIGTERM. */
-export const cancelled = (state: string): Failure => new Failure(cancelledCode, `Cancelled. ${state}.`);
-const cancelledCode = 130;
+/** Somebody has stopped the update, and the old file is in its place. */
+export class Cancelled extends Error {
+  override readonly name = 'Cancelled';
+
+  constructor(state: string) {
+    super(`Cancelled. ${state}.`);
+  }
+}
 
 /** As it can be typed. */
 export const shownCommand = (command: readonly string[]): string =>

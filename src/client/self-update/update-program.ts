@@ -1,6 +1,6 @@
 import { disk } from '../../files/file-system.ts';
 import { type Channel, isAhead, type Release } from '../../release/channel.ts';
-import type { Context } from '../command.ts';
+import { type Context, Failure } from '../command.ts';
 import { programLimits } from './download.ts';
 import { failed, refused } from './failure.ts';
 import { fetchProgram } from './fetch-program.ts';
@@ -8,7 +8,8 @@ import { takeLock } from './lock.ts';
 import { cleanUp, findPlace, identityAt, type Place } from './place.ts';
 import { programVersion } from './program-version.ts';
 import { assetOf, feedOf, newestRelease, sumOf } from './published.ts';
-import { cancelled, settle } from './settle.ts';
+import { Cancelled, settle } from './settle.ts';
+import { watchStopping } from './stopping.ts';
 import type { Subject } from './subject.ts';
 import { dropOld, keepOld, putInPlace } from './swap.ts';
 import { TransferLine } from './transfer-line.ts';
@@ -18,7 +19,18 @@ import { TransferLine } from './transfer-line.ts';
  * or the new one is in its place, whole.
  * @throws Failure, UsageError
  */
-export async function updateProgram(subject: Subject, channel: Channel, context: Context): Promise<void> {
+export async function updateProgram(subject: Subject, channel: Channel, given: Context): Promise<void> {
+  const stopping = watchStopping(given);
+  try {
+    await updateFile(subject, channel, { ...given, signal: stopping.signal });
+  } catch (error) {
+    throw error instanceof Cancelled ? new Failure(stopping.exitCode(), error.message) : error;
+  } finally {
+    stopping.end();
+  }
+}
+
+async function updateFile(subject: Subject, channel: Channel, context: Context): Promise<void> {
   const feed = feedOf(context.env);
   const place = await findPlace(subject.file);
   const lock = await takeLock(place.file);
@@ -27,7 +39,7 @@ export async function updateProgram(subject: Subject, channel: Channel, context:
     await new Update(subject, place, context).run({ feed, channel, isUnsettled });
   } catch (error) {
     if (context.signal.aborted && error === context.signal.reason)
-      throw cancelled(`Nothing was changed at ${place.file}`);
+      throw new Cancelled(`Nothing was changed at ${place.file}`);
     throw error;
   } finally {
     await disk.remove(place.temporary).catch(() => {});

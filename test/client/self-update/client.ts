@@ -4,7 +4,7 @@ import { update } from '../../../src/client/commands/update.ts';
 
 const version = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
 const stopping = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => stopping.abort(new Error(name)));
+process.on('SIGINT', () => stopping.abort());
 
 const words = process.argv.slice(3);
 const end = words.indexOf('--');
