@@ -1,0 +1,26 @@
+// Loaded into `svc update` before it: kills it right before the step with the number in KILL_AT, of all that change
+// something on the disk or start a program.
+import childProcess from 'node:child_process';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+
+let left = Number(process.env.KILL_AT);
+
+function kills(object, name) {
+  const step = object[name];
+  object[name] = function (...args) {
+    if (left-- === 0) {
+      process.kill(process.pid, 'SIGKILL');
+      for (;;);
+    }
+    return step.apply(this, args);
+  };
+}
+
+const some = await fs.promises.open(process.execPath);
+const handle = Object.getPrototypeOf(some);
+await some.close();
+for (const name of ['write', 'chown', 'chmod', 'sync', 'close']) kills(handle, name);
+for (const name of ['open', 'link', 'rename', 'unlink']) kills(fs.promises, name);
+kills(childProcess, 'spawn');
+syncBuiltinESMExports();
