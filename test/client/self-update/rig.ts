@@ -62,10 +62,11 @@ export async function startRig(client: string, tls?: { key: string; cert: string
   await chmod(worker, 0o750);
   let api: Api = 'gitHub';
 
-  const start = (args: readonly string[], env: Record<string, string> = {}, file = svc) =>
+  const start = (args: readonly string[], env: Record<string, string> = {}, file = svc, uid?: number) =>
     execa(process.execPath, [file, 'update', ...args], {
       env: { SVC_FEED: forge.address(api), ...env },
       reject: false,
+      ...(uid === undefined ? {} : { uid, gid: uid }),
       stdin: 'ignore',
       timeout: 90_000,
       forceKillAfterDelay: 1000,
@@ -96,8 +97,13 @@ export async function startRig(client: string, tls?: { key: string; cert: string
     runWorker(command: readonly string[] = ['true'], env?: Record<string, string>): Promise<Result> {
       return this.run(['--program', worker, '--', ...command], env);
     },
-    async run(args: readonly string[], env?: Record<string, string>, file?: string): Promise<Result> {
-      const { exitCode, stdout, stderr, signal } = await start(args, env, file);
+    async run(
+      args: readonly string[],
+      env?: Record<string, string>,
+      file?: string,
+      uid?: number,
+    ): Promise<Result> {
+      const { exitCode, stdout, stderr, signal } = await start(args, env, file, uid);
       const plain = (lines: string) =>
         lines
           .replaceAll(directory, 'DIR')
