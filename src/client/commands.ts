@@ -6,6 +6,7 @@ import { command as instanceFollow } from './commands/instance-follow.ts';
 import { command as instanceHistory } from './commands/instance-history.ts';
 import { command as instanceStatus } from './commands/instance-status.ts';
 import { command as instanceUpdate } from './commands/instance-update.ts';
+import { command as update } from './commands/update.ts';
 
 /** Everything that `svc` can do, in the order in which its help lists it. */
 export const commands: readonly Command[] = [
@@ -15,5 +16,6 @@ export const commands: readonly Command[] = [
   instanceFollow,
   instanceCancel,
   instanceHistory,
+  update,
   completionCommand(() => commands),
 ];

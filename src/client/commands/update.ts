@@ -4,7 +4,7 @@ import { ownSubject, programSubject } from '../self-update/subject.ts';
 import { updateProgram } from '../self-update/update-program.ts';
 
 /** Brings this client, or another program of one file, up to date. */
-export const update: Command = {
+export const command: Command = {
   name: 'update',
   summary: 'Updates svc itself, or the program that is named.',
   usage: '[--channel CHANNEL] [--program FILE -- COMMAND…]',

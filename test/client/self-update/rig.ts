@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 import { execa } from 'execa';
 import { type Api, type Forge, type Reply, startForge, text } from '../../feed/forge.ts';
 
-const entry = fileURLToPath(new URL('client.ts', import.meta.url));
+const entry = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url));
 
 /** The text of the client's one file, as a release of that version has it. */
 export async function clientOf(version: string): Promise<string> {
@@ -18,7 +18,7 @@ export async function clientOf(version: string): Promise<string> {
     target: 'node22',
     format: 'esm',
     write: false,
-    define: { 'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version) },
+    define: { 'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version.replace(/^v/, '')) },
     banner: {
       js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
     },

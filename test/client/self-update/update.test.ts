@@ -30,7 +30,7 @@ describe('svc update', () => {
       signal: undefined,
     });
     expect(await rig.read(rig.svc)).toBe(fresh);
-    expect(await version(rig.svc)).toBe('v1.5.0');
+    expect(await version(rig.svc)).toBe('svc v1.5.0');
     expect(await rig.names()).toEqual(['svc-worker', 'svc.mjs']);
     expect(await rig.run([])).toMatchObject({ exitCode: 0, stdout: 'svc v1.5.0 is the newest on stable.' });
   });
