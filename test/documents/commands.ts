@@ -53,6 +53,12 @@ export const commands = {
   'docker compose up --no-deps --no-build --pull never': e2e,
   'docker compose up': { in: 'test/rig/instance.ts', says: "this.compose('up'" },
 
+  'svc update': { in: 'test/client/self-update/rig.ts', says: "[file, 'update', ...args]" },
+  'svc update --program FILE -- COMMAND…': {
+    in: 'test/client/self-update/rig.ts',
+    says: "['--program', worker, '--', ...command]",
+  },
+
   // Scripts and npm scripts.
   'scripts/test': { in: '.ci/run', says: 'scripts/test' },
   'scripts/engine up': { in: 'scripts/test', says: 'must engine scripts/engine up' },

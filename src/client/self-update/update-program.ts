@@ -15,7 +15,7 @@ import { dropOld, keepOld, putInPlace } from './swap.ts';
 import { TransferLine } from './transfer-line.ts';
 
 /**
- * Replaces a program of one file by the newest release of a channel, or leaves it as it is. At every moment the old file
+ * Replaces a program of one file by the newest release of a channel, or leaves it as it is (docs/contract.md 9). At every moment the old file
  * or the new one is in its place, whole.
  * @throws Failure, UsageError
  */
