@@ -27,6 +27,8 @@ export async function keepOld(place: Place): Promise<void> {
     if (!noLinks.includes(systemCode(error) ?? '')) return asFailed(place, 'kept')(error);
     await copyOld(place).catch(asFailed(place, 'kept'));
   }
+  // It has to be there after a loss of power that finds the new file in place.
+  await syncDirectory(place);
 }
 
 /** Of file systems that know no second names. */

@@ -9,6 +9,7 @@ export class TransferLine {
   readonly #name: string;
   readonly #began: number;
   #said: number;
+  #isOpen = false;
 
   constructor(context: Pick<Context, 'stdout' | 'isTerminal' | 'now'>, name: string) {
     this.#context = context;
@@ -34,11 +35,13 @@ export class TransferLine {
 
   /** What comes next has a line of its own. */
   end(): void {
-    if (this.#context.isTerminal) this.#context.stdout.write('\n');
+    if (this.#isOpen) this.#context.stdout.write('\n');
+    this.#isOpen = false;
   }
 
   #write(line: string): void {
     const { stdout, isTerminal } = this.#context;
+    this.#isOpen = isTerminal;
     stdout.write(isTerminal ? `\r${line}\u001b[K` : `${line}\n`);
   }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sumsFor } from '../../../src/client/self-update/checksums.ts';
 import { versionIn } from '../../../src/client/self-update/program-version.ts';
 import { shownCommand } from '../../../src/client/self-update/settle.ts';
+import { TransferLine } from '../../../src/client/self-update/transfer-line.ts';
 
 const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
 
@@ -41,4 +42,47 @@ it.each<[string[], string]>([
   [['a b', "it's", '', '$x'], `'a b' 'it'\\''s' '' '$x'`],
 ])('%j is shown as it can be typed', (command, shown) => {
   expect(shownCommand(command)).toBe(shown);
+});
+
+describe('a download', () => {
+  const shown = (
+    isTerminal: boolean,
+    play: (line: TransferLine, wait: (seconds: number) => void) => void,
+  ) => {
+    let text = '';
+    let time = 5000;
+    const stdout = { write: (more: string) => (text += more) };
+    const line = new TransferLine({ stdout, isTerminal, now: () => time }, 'svc.mjs');
+    play(line, (seconds) => {
+      time += seconds * 1000;
+    });
+    return text;
+  };
+
+  it('is one line on a terminal', () => {
+    const text = shown(true, (line, wait) => {
+      line.progress(0, 80_000_000);
+      wait(1);
+      line.progress(4_000_000, 80_000_000);
+      line.progress(4_100_000, 80_000_000);
+      wait(19);
+      line.done(80_000_000);
+    });
+    expect(text).toBe('\rsvc.mjs  4.0 of 80 MB  1 s\u001b[K\rsvc.mjs  80 MB, checked  20 s\u001b[K\n');
+  });
+
+  it('is a line every ten seconds elsewhere', () => {
+    const text = shown(false, (line, wait) => {
+      for (let seconds = 1; seconds <= 25; seconds++) {
+        wait(1);
+        line.progress(seconds * 100_000, null);
+      }
+      line.done(2_500_000);
+    });
+    expect(text).toBe('svc.mjs  1.0 MB  10 s\nsvc.mjs  2.0 MB  20 s\nsvc.mjs  2.5 MB, checked  25 s\n');
+  });
+
+  it('that fails at once leaves no empty line', () => {
+    expect(shown(true, (line) => line.end())).toBe('');
+  });
 });

@@ -136,6 +136,24 @@ describe('svc update --program', () => {
     expect(await rig.names()).toEqual(['svc-worker', 'svc.mjs']);
   });
 
+  it('puts the old file back on a file system that knows no second names', async () => {
+    const before = workerOf('v1.4.2', 'exit 0');
+    await writeFile(rig.worker, before);
+    rig.publish('v1.5.0', { [workerAsset]: workerOf('v1.5.0', `[ -x '${rig.worker}.svc-old' ] && exit 7`) });
+    const none =
+      "import fs from 'node:fs';import { syncBuiltinESMExports } from 'node:module';" +
+      "fs.promises.link = async () => { throw Object.assign(new Error('no'), { code: 'EPERM', syscall: 'link' }); };" +
+      'syncBuiltinESMExports();';
+    const { exitCode, stderr } = await rig.run(restart(rig.worker), {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(none)}`,
+    });
+    expect(stderr).toContain('its command ended with exit code 7. The old file is in its place again');
+    expect(exitCode).toBe(4);
+    expect(await rig.read(rig.worker)).toBe(before);
+    expect((await stat(rig.worker)).mode & 0o7777).toBe(0o750);
+    expect(await rig.names()).toEqual(['svc-worker', 'svc.mjs']);
+  });
+
   it('says so where the command fails with the old file, too', async () => {
     rig.publish('v1.5.0', { [workerAsset]: workerOf('v1.5.0') });
     const { exitCode, stderr } = await rig.run(['--program', rig.worker, '--', 'false']);
