@@ -1,6 +1,6 @@
 import type { Reader } from './reader.ts';
 import type { Refused } from './reader-answer.ts';
-import { readEvents } from './reader-events.ts';
+import { readEvents, type StreamEvent } from './reader-events.ts';
 import { readToldRun } from './reader-shapes.ts';
 import type { ToldRun } from './status.ts';
 
@@ -19,7 +19,7 @@ export type News =
 
 /** All in milliseconds. */
 export interface FollowTiming {
-  /** Before the second try, and before the last one that is longer than the one before. */
+  /** Before the next try; half as long again each time, up to the longest. */
   firstPause: number;
   longestPause: number;
   /** A stream that says nothing for so long, not even a comment, is dead. svc sends one every 15 s. */
@@ -63,50 +63,45 @@ export async function* followRun(
   while (!signal.aborted) {
     let hasHeard = false;
     let isUnknown = false;
+    let isHeld = false;
     if (!polls) {
-      const news = streamed(reader, lastEventId, signal, silence);
-      for await (const piece of news) {
+      for await (const piece of streamed(reader, lastEventId, signal, silence)) {
         if (signal.aborted) return;
         if ('refused' in piece) {
-          if (isNoRun(piece.refused)) isUnknown = true;
-          else yield { kind: 'unheard', refused: piece.refused };
-          continue;
-        }
-        if ('held' in piece) {
-          polls = true;
-          continue;
-        }
-        if (piece.kind === 'run' && piece.run.id !== id) {
+          // A proxy that collects an answer until it is whole sends not even its head.
+          isHeld = piece.refused.kind === 'none' && piece.refused.why.what === 'late' && !hasHeard;
+          isUnknown = isNoRun(piece.refused);
+          if (!isUnknown && !isHeld) yield { kind: 'unheard', refused: piece.refused };
+        } else if ('held' in piece) isHeld = true;
+        else if (piece.kind === 'run' && piece.run.id !== id) {
           isUnknown = true;
           break;
+        } else {
+          hasHeard = true;
+          lastEventId = piece.id ?? lastEventId;
+          yield piece.news;
+          if (piece.kind === 'run' && piece.run.outcome !== null) return;
         }
-        hasHeard = true;
-        if ('id' in piece && piece.id !== null) lastEventId = piece.id;
-        yield withoutId(piece);
-        if (piece.kind === 'run' && piece.run.outcome !== null) return;
       }
     }
-    // Where nothing came by the stream: a proxy may hold it back, another run may be the last one by now.
-    if (polls || isUnknown) {
+    // Where a stream is held back; and where another run is the last one by now.
+    if (polls || isHeld || isUnknown) {
       const found = await lookUp(reader, id, signal);
       if (signal.aborted) return;
-      if ('refused' in found) yield { kind: 'unheard', refused: found.refused };
-      else if (found.run === null) isUnknown = true;
-      else {
+      if ('refused' in found) {
         isUnknown = false;
+        yield { kind: 'unheard', refused: found.refused };
+      } else {
+        isUnknown = found.run === null;
         hasHeard = true;
-        yield { kind: 'run', run: found.run };
-        if (found.run.outcome !== null) return;
+        polls ||= isHeld;
+        yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
+        if (found.run !== null && found.run.outcome !== null) return;
       }
     }
-    if (isUnknown) {
-      unknownSince ??= performance.now();
-      yield { kind: 'heard' };
-      if (performance.now() - unknownSince >= unknown) {
-        yield { kind: 'unknown' };
-        return;
-      }
-    } else unknownSince = null;
+    unknownSince = isUnknown ? (unknownSince ?? performance.now()) : null;
+    if (unknownSince !== null && performance.now() - unknownSince >= unknown)
+      return yield { kind: 'unknown' };
     if (hasHeard) pause = firstPause;
     await rest(polls && hasHeard ? poll : pause, signal);
     if (!hasHeard) pause = Math.min(pause * 1.5, longestPause);
@@ -114,7 +109,8 @@ export async function* followRun(
 }
 
 type Piece =
-  | (Extract<News, { kind: 'run' | 'line' | 'heard' }> & { id?: string | null })
+  | { kind: 'run'; run: ToldRun; id: string | null; news: News }
+  | { kind: 'other'; id: string | null; news: News }
   | { refused: Refused }
   /** It was opened and has never said anything. */
   | { held: true };
@@ -139,7 +135,7 @@ async function* streamed(
       clearTimeout(timer);
       timer = setTimeout(() => dead.abort(), silence);
       hasSpoken = true;
-      yield pieceOf(event) ?? { kind: 'heard' };
+      yield pieceOf(event);
     }
   } catch (cause) {
     if (signal.aborted) return;
@@ -153,25 +149,21 @@ async function* streamed(
   }
 }
 
-function pieceOf(event: { event: string; data: string; id: string | null } | null): Piece | null {
-  if (event === null) return null;
+function pieceOf(event: StreamEvent | null): Piece {
+  const heard: Piece = { kind: 'other', id: event?.id ?? null, news: { kind: 'heard' } };
+  if (event === null) return heard;
   let data: unknown;
   try {
     data = JSON.parse(event.data);
   } catch {
-    return null;
+    return heard;
   }
-  if (event.event === 'line') return { kind: 'line', line: data, id: event.id };
+  if (event.event === 'line') return { ...heard, news: { kind: 'line', line: data } };
   const run = event.event === 'run' ? readToldRun(data) : null;
-  return run && { kind: 'run', run, id: event.id };
+  return run === null ? heard : { kind: 'run', run, id: event.id, news: { kind: 'run', run } };
 }
 
-function withoutId(piece: Exclude<Piece, { refused: Refused } | { held: true }>): News {
-  if (piece.kind === 'run') return { kind: 'run', run: piece.run };
-  return piece.kind === 'line' ? { kind: 'line', line: piece.line } : { kind: 'heard' };
-}
-
-/** The run by asking: the current one, or a past one; null where svc knows of none with that id. */
+/** The run by asking: the current one, or one that has ended; null where svc knows of none with that id. */
 async function lookUp(
   reader: Reader,
   id: string,
@@ -182,7 +174,7 @@ async function lookUp(
   if (current.kind !== 'ok' && !isNoRun(current)) return { refused: current };
   const past = await reader.history({ signal });
   if (past.kind !== 'ok') return { refused: past };
-  const run = past.value.find((one) => one.id === id);
+  const run = past.value.find((one) => one.id === id && one.outcome !== null);
   return { run: run ? { ...run, now: run.endedAt ?? run.startedAt } : null };
 }
 

@@ -3,7 +3,7 @@ import { readHistory, readStatus, readToldRun, type UserStatus } from './reader-
 import type { Run, Status, ToldRun } from './status.ts';
 
 /** Milliseconds that an answer may take. */
-export const deadlines = {
+const usualDeadlines = {
   read: 15_000,
   /** The releases are read before it. */
   refresh: 30_000,
@@ -20,6 +20,7 @@ export interface ReaderOptions {
   /** Sent with each request. */
   headers?: Readonly<Record<string, string>>;
   fetch?: typeof fetch;
+  deadlines?: Partial<typeof usualDeadlines>;
 }
 
 /** What an update is asked to be. */
@@ -40,9 +41,11 @@ export interface OpenStream {
  */
 export class Reader {
   readonly #options: ReaderOptions;
+  readonly #deadlines: typeof usualDeadlines;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
+    this.#deadlines = { ...usualDeadlines, ...options.deadlines };
   }
 
   status({
@@ -55,7 +58,7 @@ export class Reader {
     signal?: AbortSignal;
   } = {}): Promise<Answer<Status | UserStatus>> {
     const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
-    const deadline = refresh ? deadlines.refresh : deadlines.read;
+    const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
     return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
   }
 
@@ -70,14 +73,14 @@ export class Reader {
 
   /** Not to be repeated where its answer is lost: `progress` tells what became of it. */
   start(order: Order, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.#ask(readToldRun, { method: 'POST', body: order, deadline: deadlines.change, signal });
+    return this.#ask(readToldRun, { method: 'POST', body: order, deadline: this.#deadlines.change, signal });
   }
 
   cancel({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
     return this.#ask(readToldRun, {
       method: 'DELETE',
       path: '/progress',
-      deadline: deadlines.change,
+      deadline: this.#deadlines.change,
       signal,
     });
   }
@@ -88,7 +91,7 @@ export class Reader {
       method: 'PUT',
       path: '/channel',
       body,
-      deadline: deadlines.change,
+      deadline: this.#deadlines.change,
       signal,
     });
   }
@@ -101,7 +104,7 @@ export class Reader {
     // Also in the address: a request with a header of its own makes a browser ask first whether it may.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), deadlines.read);
+    const timer = setTimeout(() => late.abort(), this.#deadlines.read);
     try {
       const either = AbortSignal.any([signal, late.signal]);
       const response = await this.#fetch({ path, accept: stream, signal: either });
@@ -119,7 +122,7 @@ export class Reader {
   }
 
   async #ask<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {
-    const { deadline = deadlines.read, signal } = question;
+    const { deadline = this.#deadlines.read, signal } = question;
     const late = AbortSignal.timeout(deadline);
     try {
       const either = signal ? AbortSignal.any([signal, late]) : late;

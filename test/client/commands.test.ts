@@ -31,7 +31,7 @@ const newest = {
 const major = { next: { version: 'v2.0.0', major: true } };
 const open = typicalRun();
 
-describe('svc instance status', () => {
+describe.concurrent('svc instance status', () => {
   it.each<[string, Script, RegExp[]]>([
     [
       'what there is',
@@ -110,7 +110,7 @@ describe('svc instance status', () => {
   });
 });
 
-describe('svc instance channel', () => {
+describe.concurrent('svc instance channel', () => {
   it('sets it, and says what is offered', async () => {
     const { url, asked } = await play();
     const { out, exitCode } = await svc(url, 'instance channel canary');
@@ -119,7 +119,7 @@ describe('svc instance channel', () => {
   });
 });
 
-describe('svc instance history', () => {
+describe.concurrent('svc instance history', () => {
   it('lists the runs, and where there are none says so', async () => {
     const { url } = await play({ speed: 30 });
     expect((await svc(url, 'instance history')).out).toBe('There has been no update yet.\n');
@@ -133,7 +133,7 @@ describe('svc instance history', () => {
   });
 });
 
-describe('svc instance update', () => {
+describe.concurrent('svc instance update', () => {
   it('sends the version that it has shown', async () => {
     const { url, asked } = await play({ speed: 30, status: major });
     const { exitCode } = await svc(url, 'instance update --yes --no-follow');
@@ -281,7 +281,7 @@ describe('svc instance update', () => {
   });
 });
 
-describe('svc instance cancel', () => {
+describe.concurrent('svc instance cancel', () => {
   it('stops an update, and waits for its end', async () => {
     const { url } = await play({
       open: { steps: [{ state: 'pull', seconds: 2, says: ['pulling'] }], end: { outcome: 'updated' } },
@@ -306,7 +306,7 @@ describe('svc instance cancel', () => {
   });
 });
 
-describe('where svc is', () => {
+describe.concurrent('where svc is', () => {
   const home = (config: string) => {
     const directory = mkdtempSync(join(tmpdir(), 'svc-config-'));
     mkdirSync(join(directory, 'svc'));
@@ -354,7 +354,7 @@ describe('where svc is', () => {
   });
 });
 
-describe('help', () => {
+describe.concurrent('help', () => {
   it.each(commands.map(({ name }) => name))('of %s has its options and two examples', async (name) => {
     const { out, exitCode } = await svc('', `${name} --help`);
     expect(exitCode).toBe(0);

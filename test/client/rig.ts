@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { execa } from 'execa';
-import { afterAll, onTestFinished } from 'vitest';
+import { afterAll } from 'vitest';
 import { toNodeHandler } from '../../src/instance/http/node-handler.ts';
 import {
   createScriptedUpdates,
@@ -29,7 +29,13 @@ await build({
   },
   logLevel: 'error',
 });
-afterAll(() => rmSync(nowhere, { recursive: true, force: true }));
+
+// Tests run side by side, so nothing is cleaned up before all are over.
+const cleanUps: (() => unknown)[] = [() => rmSync(nowhere, { recursive: true, force: true })];
+export const afterTests = (cleanUp: () => unknown): void => void cleanUps.push(cleanUp);
+afterAll(async () => {
+  for (const cleanUp of cleanUps.reverse()) await cleanUp();
+});
 
 /** What a command of the client has said and done. */
 export interface Said {
@@ -42,7 +48,9 @@ export interface Typing {
   env?: Record<string, string>;
   input?: string;
   /** Called with what it has said so far, at each piece. */
-  onOutput?: (said: string, interrupt: () => void) => void;
+  onOutput?: (said: string, interrupt: () => unknown) => unknown;
+  /** Ctrl-C, once this is resolved. */
+  interruptAfter?: Promise<unknown>;
 }
 
 /** The environment of a client: nothing of the tests' own but where programs are. */
@@ -60,7 +68,7 @@ export const clientCommand: readonly [string, ...string[]] = [process.execPath, 
 export async function svc(
   url: string,
   words: string,
-  { env = {}, input, onOutput }: Typing = {},
+  { env = {}, input, onOutput, interruptAfter }: Typing = {},
 ): Promise<Said> {
   const [node, ...args] = clientCommand;
   const child = execa(node, [...args, ...words.split(' ').filter(Boolean)], {
@@ -71,11 +79,12 @@ export async function svc(
     input: input ?? '',
     timeout: 60_000,
   });
+  void interruptAfter?.then(() => child.kill('SIGINT'));
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (piece) => {
       said += piece;
-      onOutput?.(said, () => void child.kill('SIGINT'));
+      onOutput?.(said, () => child.kill('SIGINT'));
     });
   }
   const { stdout, stderr, exitCode } = await child;
@@ -86,7 +95,7 @@ export async function svc(
 export async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  onTestFinished(() => {
+  afterTests(() => {
     server.closeAllConnections();
     server.close();
   });
@@ -109,6 +118,6 @@ export async function play(
     },
   });
   await updates.start();
-  onTestFinished(() => updates.close());
+  afterTests(() => updates.close());
   return { url: await serve(toNodeHandler(updates)), updates, asked };
 }
