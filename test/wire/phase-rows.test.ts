@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { launchStates, phaseWords, type RunState } from '../../src/wire/codes.ts';
+import { phaseRows, rowsOf } from '../../src/wire/phase-rows.ts';
+import { readToldRun } from '../../src/wire/reader-shapes.ts';
+import type { Run } from '../../src/wire/status.ts';
+
+const start = Date.parse('2026-11-21T10:42:00Z');
+const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
+
+/** A run in the last of the states, each of them a second long. */
+function runIn(states: readonly string[], more: Partial<Run> = {}): Run {
+  const isOver = more.outcome !== undefined;
+  const steps = states.map((state, index) => ({
+    state,
+    startedAt: at(index),
+    endedAt: index < states.length - 1 || isOver ? at(index + 1) : null,
+    message: `${state} said`,
+  }));
+  const run = readToldRun({
+    id: 'a',
+    state: states.at(-1),
+    startedAt: at(0),
+    steps,
+    message: `${states.at(-1)} said`,
+    ...more,
+  });
+  if (run === null) throw new Error('no run');
+  return run;
+}
+const told = (run: Run, seconds: number) =>
+  rowsOf(run, start + seconds * 1000).map(({ mark, word, message, took }) =>
+    [mark, word, message, took === null ? '' : `${took / 1000} s`].filter(Boolean).join(' '),
+  );
+
+describe('the phases of a run', () => {
+  it('are five, and each state but the ends is in one of them', () => {
+    expect(phaseRows.flatMap(({ states }) => states)).toEqual([...launchStates, ...phaseWords]);
+    expect(phaseRows).toHaveLength(5);
+  });
+
+  it.each<[string[], number, Partial<Run>, string[]]>([
+    [
+      ['waiting'],
+      3,
+      {},
+      [
+        'now waiting waiting said 3 s',
+        'ahead checking',
+        'ahead pulling',
+        'ahead replacing',
+        'ahead verifying',
+      ],
+    ],
+    [
+      ['preparing', 'launching', 'inspect', 'plan', 'pull'],
+      9,
+      { percent: 42 },
+      [
+        'done prepared preparing said 2 s',
+        'done checked 2 s',
+        'now pulling pull said 5 s',
+        'ahead replacing',
+        'ahead verifying',
+      ],
+    ],
+    // What it waits for again is time of the same phase.
+    [
+      ['waiting', 'preparing', 'waiting', 'launching', 'inspect'],
+      5,
+      {},
+      [
+        'done prepared preparing said 4 s',
+        'now checking inspect said 1 s',
+        'ahead pulling',
+        'ahead replacing',
+        'ahead verifying',
+      ],
+    ],
+    [
+      ['launching', 'inspect', 'pull'],
+      60,
+      { state: 'failed', outcome: 'failed', endedAt: at(3) },
+      ['done prepared 1 s', 'done checked 1 s', 'failed pulling pull said 1 s'],
+    ],
+    [
+      ['launching', ...phaseWords],
+      60,
+      { state: 'updated', outcome: 'updated', endedAt: at(7) },
+      [
+        'done prepared 1 s',
+        'done checked 2 s',
+        'done pulled pull said 1 s',
+        'done replaced 2 s',
+        'done verified 1 s',
+      ],
+    ],
+    // Nothing had to be replaced.
+    [
+      ['launching', 'inspect', 'plan', 'pull', 'verify'],
+      60,
+      { state: 'unchanged', outcome: 'unchanged', endedAt: at(5) },
+      ['done prepared 1 s', 'done checked 2 s', 'done pulled pull said 1 s', 'done verified 1 s'],
+    ],
+    // A newer server's state is shown by nothing, and spoils nothing.
+    [
+      ['launching', 'dancing'],
+      3,
+      {},
+      ['done prepared 1 s', 'ahead checking', 'ahead pulling', 'ahead replacing', 'ahead verifying'],
+    ],
+    [[], 3, { state: 'cancelled' as RunState, outcome: 'cancelled' }, []],
+  ])('in %j after %d s', (states, seconds, more, rows) => {
+    expect(told(runIn(states.length > 0 ? states : ['cancelled'], more), seconds)).toEqual(rows);
+  });
+
+  it('have no time where a server tells none', () => {
+    const run = runIn(['pull']);
+    expect(rowsOf({ ...run, steps: [] }, Number.NaN)[0]).toMatchObject({ mark: 'now', took: null });
+    expect(rowsOf(run, Number.NaN)[0]?.took).toBeNull();
+  });
+});

@@ -1,0 +1,230 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createScriptedUpdates } from '../../src/instance/testing/index.ts';
+import { Reader } from '../../src/wire/reader.ts';
+import { followRun, type News } from '../../src/wire/reader-follow.ts';
+import { readHistory, readProblem, readStatus, readToldRun } from '../../src/wire/reader-shapes.ts';
+
+const address = 'https://svc.test/api/v1/instance/update';
+const withAnswer = (answer: () => Response | Promise<Response>) =>
+  new Reader({ address, fetch: async () => answer(), deadlines: { read: 200 } });
+const typed = (body: string, type: string, status = 200) =>
+  new Response(body, { status, headers: { 'Content-Type': type } });
+const json = 'application/json; charset=utf-8';
+const problem = 'application/problem+json';
+
+describe('an answer', () => {
+  it.each<[string, () => Response | Promise<Response>, object]>([
+    ['a status', () => typed('{"version":"v1.4.2","channel":"stable"}', json), { kind: 'ok' }],
+    [
+      "a user's status",
+      () => typed('{"version":"v1.4.2","updating":true}', json),
+      { kind: 'ok', value: { version: 'v1.4.2', updating: true } },
+    ],
+    [
+      'a problem',
+      () => typed('{"detail":"no"}', problem, 409),
+      { kind: 'problem', problem: { status: 409, detail: 'no' } },
+    ],
+    [
+      'a log-in of svc',
+      () => typed('{"detail":"Log in first."}', problem, 401),
+      { kind: 'logged-out', status: 401 },
+    ],
+    ["somebody else's log-in", () => typed('', 'text/html', 401), { kind: 'logged-out', status: 401 }],
+    [
+      'a redirect',
+      () => new Response(null, { status: 302, headers: { Location: '/login' } }),
+      { kind: 'logged-out', location: '/login' },
+    ],
+    [
+      'an error in other JSON',
+      () => typed('{}', json, 503),
+      { kind: 'none', why: { what: 'other', status: 503 } },
+    ],
+    [
+      'a page',
+      () => typed('<p>', 'text/html'),
+      { kind: 'none', why: { what: 'other', status: 200, type: 'text/html' } },
+    ],
+    ['no JSON in spite of its name', () => typed('<p>', json), { kind: 'none', why: { what: 'other' } }],
+    ['JSON of another shape', () => typed('[1]', json), { kind: 'none', why: { what: 'other' } }],
+    ['a problem that is none', () => typed('oh', problem, 500), { kind: 'none', why: { what: 'other' } }],
+    [
+      'nothing',
+      () => Promise.reject(new TypeError('fetch failed')),
+      { kind: 'none', why: { what: 'nothing' } },
+    ],
+    ['half', () => typed('{"version"', json), { kind: 'none' }],
+  ])('that is %s', async (_, answer, expected) => {
+    expect(await withAnswer(answer).status()).toMatchObject(expected);
+  });
+
+  it('that does not come in time, neither its head nor its body', async () => {
+    const hanging: typeof fetch = (_, init) =>
+      new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)));
+    const reader = new Reader({ address, fetch: hanging, deadlines: { read: 50 } });
+    expect(await reader.progress()).toEqual({ kind: 'none', why: { what: 'late' } });
+    expect(await reader.events(null, new AbortController().signal)).toEqual({
+      kind: 'none',
+      why: { what: 'late' },
+    });
+  });
+
+  it('is asked for without following a redirect, and never from a cache', async () => {
+    const asked: [unknown, RequestInit | undefined][] = [];
+    const reader = new Reader({
+      address,
+      headers: { Authorization: 'Bearer x' },
+      fetch: async (url, init) => {
+        asked.push([url, init]);
+        return typed('{}', problem, 500);
+      },
+    });
+    await reader.start({ target: 'v1.5.0', when: 'idle' });
+    await reader.events('run1:7', new AbortController().signal);
+    expect(asked).toMatchObject([
+      [
+        address,
+        {
+          method: 'POST',
+          body: '{"target":"v1.5.0","when":"idle"}',
+          redirect: 'manual',
+          cache: 'no-store',
+          headers: { Authorization: 'Bearer x', 'Content-Type': 'application/json' },
+        },
+      ],
+      [
+        `${address}/progress?lastEventId=run1%3A7`,
+        { method: 'GET', redirect: 'manual', headers: { Accept: 'text/event-stream' } },
+      ],
+    ]);
+  });
+});
+
+it('whatever a server sends becomes a whole thing or none', () => {
+  fc.assert(
+    fc.property(
+      fc.jsonValue(),
+      fc.dictionary(
+        fc.constantFrom('run', 'next', 'reason', 'latest', 'steps', 'jobs', 'buildServers', 'upToDate'),
+        fc.jsonValue(),
+      ),
+      (value, more) => {
+        for (const one of [value, { version: 'v1', channel: 'x', id: 'a', state: 'b', ...more }]) {
+          const status = readStatus(one);
+          if (status && 'channel' in status) expect(Array.isArray(status.buildServers)).toBe(true);
+          const run = readToldRun(one);
+          if (run) expect([run.steps, run.jobs, run.warnings].every(Array.isArray)).toBe(true);
+          readHistory([one]);
+          expect(readProblem(one, 409).detail).toBeTypeOf('string');
+        }
+      },
+    ),
+  );
+});
+
+describe('a run is followed', () => {
+  const timing = { firstPause: 10, longestPause: 40, silence: 100, unknown: 60, poll: 20 };
+  async function follow(fetch: (request: Request) => Promise<Response> | Response, run = 'run1') {
+    const reader = new Reader({
+      address,
+      fetch: async (url, init) => fetch(new Request(url as string, init)),
+      deadlines: { read: 200 },
+    });
+    const news: News[] = [];
+    const signal = AbortSignal.timeout(5_000);
+    for await (const one of followRun(reader, { run, signal, timing })) news.push(one);
+    return news;
+  }
+  const isStream = ({ headers }: Request) => headers.get('accept') === 'text/event-stream';
+
+  it('by asking, where the stream is held back, its head or its events', async () => {
+    for (const held of ['head', 'events']) {
+      const updates = createScriptedUpdates({ speed: 30 });
+      await updates.start();
+      await updates.update();
+      const news = await follow((request) => {
+        if (!isStream(request)) return updates.handle(request);
+        if (held === 'events') return streamOf(request.signal);
+        return new Promise((_, reject) =>
+          request.signal.addEventListener('abort', () => reject(request.signal.reason)),
+        );
+      });
+      expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+      await updates.close();
+    }
+  });
+
+  it('where the last event was, and gets each line once', async () => {
+    const updates = createScriptedUpdates({ speed: 30 });
+    await updates.start();
+    await updates.update();
+    let streams = 0;
+    const news = await follow(async (request) => {
+      const answer = await updates.handle(request);
+      if (!isStream(request)) return answer;
+      streams++;
+      // Each stream breaks off after two pieces.
+      return answer.body ? new Response(first(answer.body, 2), answer) : answer;
+    });
+    const lines = news.flatMap((one) =>
+      one.kind === 'line' ? [(one.line as { message: string }).message] : [],
+    );
+    expect(streams).toBeGreaterThan(2);
+    expect(new Set(lines).size).toBe(lines.length);
+    expect(lines).toContain('pulling, 120 of 120 MB');
+    expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+    await updates.close();
+  });
+
+  it('to its end in the history, where another run is the last one by now', async () => {
+    const updates = createScriptedUpdates({ speed: 200, runs: [] });
+    await updates.start();
+    for (const _ of [1, 2]) {
+      const over = new Promise((resolve) => updates.on('end', resolve));
+      await updates.update({ target: 'v1.6.0' });
+      await over;
+    }
+    expect(await follow((request) => updates.handle(request))).toMatchObject([
+      { kind: 'run', run: { id: 'run1', outcome: 'updated' } },
+    ]);
+    const unknown = await follow((request) => updates.handle(request), 'run7');
+    expect(unknown.at(-1)).toEqual({ kind: 'unknown' });
+    await updates.close();
+  });
+
+  it('no more once its signal is given', async () => {
+    const stop = new AbortController();
+    const reader = new Reader({ address, fetch: async () => typed('', 'text/html', 502) });
+    const news: News[] = [];
+    for await (const one of followRun(reader, { run: 'run1', signal: stop.signal, timing })) {
+      news.push(one);
+      if (news.length === 3) stop.abort();
+    }
+    expect(news.map(({ kind }) => kind)).toEqual(['unheard', 'unheard', 'unheard']);
+  });
+});
+
+/** A stream that begins and says nothing. */
+function streamOf(signal: AbortSignal): Response {
+  const body = new ReadableStream({
+    start: (controller) => signal.addEventListener('abort', () => controller.error(signal.reason)),
+  });
+  return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+}
+
+/** The first pieces of a stream, which then breaks. */
+function first(body: ReadableStream<Uint8Array>, count: number): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let given = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = given++ < count ? await reader.read() : { done: true, value: undefined };
+      if (value) controller.enqueue(value);
+      if (!done) return;
+      await reader.cancel();
+      controller.error(new Error('cut'));
+    },
+  });
+}
