@@ -46,7 +46,7 @@ describe('an update that is killed', () => {
     await writeFile(rig.worker, before);
     const seen = new Map<string, number>();
     /** More of them: `KILLS=300 npx vitest run --project unit test/client/self-update/kill.test.ts`. */
-const tries = Number(process.env.KILLS ?? 8);
+    const tries = Number(process.env.KILLS ?? 8);
     for (let n = 0; n < tries; n++) {
       const running = rig.start(args());
       // Most of the time goes by before the first byte comes: it is skipped.
