@@ -53,6 +53,8 @@ export class LiveList implements Printer {
   end(view: View, now: number): void {
     this.show(view, now);
     this.#drawn = [];
+    // Where the terminal has written `^C`.
+    this.#context.stdout.write('\r\x1b[J');
   }
 
   /** The last column stays empty: a terminal that is written to its edge may break the line, or not yet. */
