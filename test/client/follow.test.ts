@@ -1,0 +1,195 @@
+import { expect, it } from 'vitest';
+import { JsonEvents } from '../../src/client/follow/json-events.ts';
+import { LiveList } from '../../src/client/follow/live-list.ts';
+import { PlainLines } from '../../src/client/follow/plain-lines.ts';
+import { notesAt, type View } from '../../src/client/follow/view.ts';
+import {
+  cut,
+  inColumns,
+  jsonLine,
+  sentence,
+  shown,
+  shownAll,
+  table,
+  widthOf,
+  wrap,
+} from '../../src/client/shown.ts';
+import { age, between, clockTime, duration } from '../../src/client/times.ts';
+import type { Refused } from '../../src/wire/reader-answer.ts';
+import { readToldRun } from '../../src/wire/reader-shapes.ts';
+
+const start = Date.parse('2026-11-21T10:42:00Z');
+const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
+const nothing: Refused = { kind: 'none', why: { what: 'late' } };
+
+/** A run in one state since its beginning, told at 0 and not heard of since. */
+function viewOf(state: string, refused: Refused | null = null, more: object = {}): View {
+  const steps = [{ state, startedAt: at(0), endedAt: null, message: 'm' }];
+  const run = readToldRun({
+    id: 'a',
+    state,
+    startedAt: at(0),
+    steps,
+    message: 'm',
+    now: at(0),
+    from: 'v1',
+    to: 'v2',
+    ...more,
+  });
+  if (run === null) throw new Error('no run');
+  return { run, toldAt: 0, heardAt: 0, refused };
+}
+
+it.each<[View, number, string[]]>([
+  [viewOf('recreate', nothing), 59, []],
+  [
+    viewOf('recreate', nothing),
+    61,
+    ['svc has not come back for 1 min. On the machine: docker logs svc-updater'],
+  ],
+  [
+    viewOf('verify', nothing, { log: 'docker logs other' }),
+    190,
+    ['svc has not come back for 3 min. On the machine: docker logs other'],
+  ],
+  [
+    viewOf('pull', nothing),
+    12,
+    ['svc does not answer, for 12 s. It may be your connection; the update goes on by itself.'],
+  ],
+  [
+    viewOf('pull', { kind: 'logged-out', status: 401, location: null }),
+    5,
+    ['svc does not know who asks (401), for 5 s. The update goes on by itself.'],
+  ],
+  // What is away is away, whatever a proxy says in its place.
+  [viewOf('verify', { kind: 'logged-out', status: 302, location: '/' }), 5, []],
+  [viewOf('pull', null, { cancelAskedBy: 'anna' }), 5, ['Asked to stop by anna; it may be too late.']],
+  [
+    viewOf('waiting', null, { until: at(3600) }),
+    5,
+    [`It waits for them, until ${clockTime(at(3600), at(0))} at most. New jobs stay queued.`],
+  ],
+])('%#: there is to say beside the phases, after %d s', (view, seconds, notes) => {
+  expect(notesAt(view, seconds * 1000)).toEqual(notes);
+});
+
+function plainly(view: View, seconds: readonly number[]): string[] {
+  const said: string[] = [];
+  const lines = new PlainLines({ write: (text) => said.push(text.trimEnd()) });
+  lines.begin(view, 0);
+  for (const second of seconds) lines.show(view, second * 1000);
+  return said;
+}
+const everySecond = (until: number) => Array.from({ length: until }, (_, index) => index + 1);
+
+it.each<[string, View, number, string[]]>([
+  [
+    'what lasts',
+    viewOf('pull', null, { percent: 42 }),
+    25,
+    ['pulling, 10 s: 42 % m', 'pulling, 20 s: 42 % m'],
+  ],
+  [
+    'an absence',
+    viewOf('recreate', nothing),
+    75,
+    [
+      ...[10, 20, 30, 40, 50].map((s) => `replacing, ${s} s: svc is away`),
+      'replacing, 1 min: svc is away',
+      'svc has not come back for 1 min. On the machine: docker logs svc-updater',
+      'replacing, 1 min 10 s: svc is away',
+    ],
+  ],
+  [
+    'no answer',
+    viewOf('pull', nothing),
+    25,
+    [10, 20].map(
+      (s) => `svc does not answer, for ${s} s. It may be your connection; the update goes on by itself.`,
+    ),
+  ],
+  [
+    'jobs',
+    viewOf('waiting', null, {
+      jobs: [
+        { kind: 'backup', title: 'nightly' },
+        { kind: 'job', title: null },
+      ],
+    }),
+    21,
+    [
+      'waiting, 10 s: for 2 jobs, backup nightly, job',
+      'It waits for them. New jobs stay queued.',
+      'waiting, 20 s: for 2 jobs, backup nightly, job',
+    ],
+  ],
+])('plain lines tell every 10 s of %s', (_, view, seconds, lines) => {
+  expect(plainly(view, everySecond(seconds))).toEqual(['Updating svc v1 → v2', ...lines]);
+});
+
+it('programs are told once why nothing comes, beside their events', () => {
+  const events: string[] = [];
+  const sentences: string[] = [];
+  const printer = new JsonEvents(
+    { write: (text) => events.push(text) },
+    { write: (text) => sentences.push(text) },
+  );
+  for (const second of everySecond(130)) printer.show(viewOf('recreate', nothing), second * 1000);
+  printer.news({ kind: 'line', line: { message: 'a\u009bb\u202e' } });
+  expect(events).toEqual(['{"event":"line","data":{"message":"a\\u009bb\\u202e"}}\n']);
+  expect(sentences).toEqual(['svc has not come back for 1 min. On the machine: docker logs svc-updater\n']);
+});
+
+it('a list is written only where something has changed, and over all of what a narrower terminal has broken', () => {
+  const written: string[] = [];
+  let columns = 80;
+  const list = new LiveList({
+    stdout: { write: (text) => written.push(text) },
+    columns: () => columns,
+    colour: false,
+  });
+  const view = viewOf('pull', null, { message: 'a sentence as long as half of a line is' });
+  list.begin(view, 0);
+  const { length } = written;
+  list.show(view, 500);
+  expect(written).toHaveLength(length);
+  columns = 40;
+  list.show(view, 1000);
+  // Three lines, the first of which is two by now.
+  const [first] = written.at(-1)?.split('\n') ?? [];
+  expect(first).toBe('\x1b[4A\r\x1b[J● pulling      a sentence as l…     1 s');
+});
+
+it.each([
+  [999, '0 s', '0 s'],
+  [59_999, '59 s', '59 s'],
+  [65_000, '1 min 5 s', '1 min'],
+  [3_720_000, '1 h 2 min', '1 h'],
+  [260_000_000, '72 h 13 min', '3 days'],
+  [-5, '0 s', '0 s'],
+])('%d ms are %s, and %s ago', (passed, long, short) => {
+  expect([duration(passed), age(passed)]).toEqual([long, short]);
+});
+
+it('texts are made fit for a terminal, and measured as it does', () => {
+  expect(shown('a\tb\u2066\ud800')).toBe('a\\u0009b\\u2066\ufffd');
+  expect(shownAll({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
+  expect(JSON.parse(jsonLine({ a: '\x1b\u202e"' }))).toEqual({ a: '\x1b\u202e"' });
+  expect([widthOf('日本'), widthOf('e\u0301'), widthOf('🚀a')]).toEqual([4, 1, 3]);
+  expect([cut('日本語', 5), inColumns('ab', 4), cut('abc', 0)]).toEqual(['日本…', 'ab  ', '']);
+  expect(wrap('one two three', 7)).toEqual(['one two', 'three']);
+  expect(
+    table([
+      ['a', 'b'],
+      ['long', 'c'],
+    ]),
+  ).toEqual(['  a     b', '  long  c']);
+  expect(['nothing is on', 'v1 runs.', 'Oh?', ''].map(sentence)).toEqual([
+    'Nothing is on.',
+    'v1 runs.',
+    'Oh?',
+    '',
+  ]);
+  expect(between('x', at(0))).toBeNull();
+});
