@@ -55,6 +55,7 @@ describe('an answer', () => {
       () => Promise.reject(new TypeError('fetch failed')),
       { kind: 'none', why: { what: 'nothing' } },
     ],
+    ['JSON by another name', () => typed('{"version":"v1"}', 'text/plain'), { kind: 'none' }],
     ['half', () => typed('{"version"', json), { kind: 'none' }],
   ])('that is %s', async (_, answer, expected) => {
     expect(await withAnswer(answer).status()).toMatchObject(expected);
@@ -144,14 +145,17 @@ describe('a run is followed', () => {
       const updates = createScriptedUpdates({ speed: 30 });
       await updates.start();
       await updates.update();
+      let streams = 0;
       const news = await follow((request) => {
         if (!isStream(request)) return updates.handle(request);
+        streams++;
         if (held === 'events') return streamOf(request.signal);
         return new Promise((_, reject) =>
           request.signal.addEventListener('abort', () => reject(request.signal.reason)),
         );
       });
       expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+      expect(streams).toBe(1);
       await updates.close();
     }
   });
@@ -159,6 +163,8 @@ describe('a run is followed', () => {
   it('where the last event was, and gets each line once', async () => {
     const updates = createScriptedUpdates({ speed: 30 });
     await updates.start();
+    const all: string[] = [];
+    updates.on('line', ({ line }) => void all.push(line.message));
     await updates.update();
     let streams = 0;
     const news = await follow(async (request) => {
@@ -172,8 +178,8 @@ describe('a run is followed', () => {
       one.kind === 'line' ? [(one.line as { message: string }).message] : [],
     );
     expect(streams).toBeGreaterThan(2);
-    expect(new Set(lines).size).toBe(lines.length);
-    expect(lines).toContain('pulling, 120 of 120 MB');
+    expect(lines.length).toBeGreaterThan(4);
+    expect(lines).toEqual(all.slice(all.indexOf(lines[0] ?? '')));
     expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
     await updates.close();
   });
