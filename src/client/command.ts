@@ -70,7 +70,7 @@ export interface Context {
   canAsk: boolean;
   /** How wide the terminal is now. */
   columns(): number;
-  /** Given with Ctrl-C and with SIGTERM. */
+  /** Given with Ctrl-C. */
   signal: AbortSignal;
   /** The client's own version, `v1.0.0`. */
   version: string;

@@ -67,7 +67,11 @@ function behindLines(servers: readonly BuildServer[]): string[] {
   ];
 }
 
-/** `updated v1.4.2 → v1.5.0`, for lists. */
+/** The mark at the beginning of a line in its colour. */
+export const paintMark = (line: string): string =>
+  line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);
+
+/** `v1.4.2 → v1.5.0`, for lists. */
 export const wayOf = ({ from, to }: Pick<Run, 'from' | 'to'>): string =>
   [from, to].filter((version) => version !== null).join(' → ') || 'an update';
 

@@ -35,7 +35,7 @@ const job = (kind: ScriptedJob['kind'], title: string, more: Partial<ScriptedJob
 describe.concurrent('on a terminal', () => {
   it.each([80, 40])('of %d columns an update is a list that fills in', async (columns) => {
     const { url } = await play(story);
-    const { screens, all, exitCode } = await sit(url, 'instance update', { columns });
+    const { screens, all, raw, exitCode } = await sit(url, 'instance update', { columns });
     expect(exitCode, all).toBe(0);
     const text = columns === 80 ? 20 : 16;
     const row = (word: string, said: string, time: string) =>
@@ -59,6 +59,7 @@ describe.concurrent('on a terminal', () => {
     expect(lines.slice(0, 6).join('\n').replace(/\d s$/gm, 'N s')).toBe(list(...replaced));
     expect(lines[6]).toMatch(/^✓ svc v1\.5\.0 runs\. \d+ s, away for 2 s$/);
     expect(lines[7]).toBe('1 build server stays behind:');
+    expect(raw).toContain('\x1b[32m✓\x1b[0m svc v1.5.0 runs.');
     for (const screen of screens) expect(screen.match(/Updating/g)).toHaveLength(1);
   });
 

@@ -56,6 +56,15 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe('the package', () => {
+  it('has the client as a program of one file', async () => {
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+    const client = join(unpacked, 'dist/svc.mjs');
+    expect(await run(client, ['--version'], directory)).toBe(`svc v${version}`);
+    expect(await run(client, ['instance', 'status', '--help'], directory)).toContain(
+      'svc instance status [--json]',
+    );
+  });
+
   it('holds what is published, and nothing else', () => {
     expect(packed.filter((file) => !isType(file))).toEqual([
       'CHANGELOG.md',

@@ -4,7 +4,7 @@ import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import type { Context } from '../command.ts';
 import type { Connection } from '../connect.ts';
-import { endingLines, exitCodeOf } from '../endings.ts';
+import { endingLines, exitCodeOf, paintMark } from '../endings.ts';
 import { count, jsonLine, shownAll } from '../shown.ts';
 import { clockTime, duration } from '../times.ts';
 import { JsonEvents } from './json-events.ts';
@@ -35,8 +35,7 @@ export async function followUpdate(
 ): Promise<number> {
   const { run, json, tellEnd = tellUsually } = options;
   const { reader } = connection;
-  const sentences = json ? context.stderr : context.stdout;
-  const tell = (lines: readonly string[]) => sentences.write(lines.map((line) => `${line}\n`).join(''));
+  const tell = (lines: readonly string[]) => tellLines(context, lines, json);
   const now = context.now();
   const view: View = { run: shownAll(run), toldAt: now, heardAt: now, refused: null };
   const end = await watch(context, connection, options, view);
@@ -73,6 +72,11 @@ export async function followUpdate(
       ]);
       return 1;
   }
+}
+
+function tellLines({ stdout, stderr, colour }: Context, lines: readonly string[], json: boolean): void {
+  const shown = colour && !json ? lines.map(paintMark) : lines;
+  (json ? stderr : stdout).write(shown.map((line) => `${line}\n`).join(''));
 }
 
 type Why = 'ended' | 'interrupted' | 'unknown' | 'logged-out' | 'silent';
@@ -166,6 +170,6 @@ export async function tellPast(
   const answer = json ? null : await reader.status();
   const status = answer?.kind === 'ok' && isForAdmins(answer.value) ? shownAll(answer.value) : null;
   const { lines, exitCode } = tellUsually(shownAll(run), status);
-  (json ? context.stderr : context.stdout).write(lines.map((line) => `${line}\n`).join(''));
+  tellLines(context, lines, json);
   return exitCode;
 }
