@@ -167,6 +167,13 @@ describe.concurrent('an update is followed through', () => {
     expect((await svc(url, 'instance update')).exitCode).toBe(0);
   });
 
+  it('a server that has nothing to say for longer than it may be silent', async () => {
+    const { url } = await play({
+      runs: [{ steps: [{ state: 'pull', seconds: 4, says: ['pulling'] }], end: { outcome: 'updated' } }],
+    });
+    expect((await svc(url, 'instance update --timeout 2')).exitCode).toBe(0);
+  });
+
   it('half an event, and half a stream', async () => {
     let streams = 0;
     const { url } = await play({

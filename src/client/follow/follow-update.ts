@@ -99,7 +99,8 @@ async function watch(
   const look = () => {
     const at = context.now();
     printer.show(view, at);
-    if (at - view.heardAt >= timeout * second) giveUp('silent');
+    // A server that has nothing to say is no silent one: that a stream is dead, its reader tells.
+    if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
   };
   const interrupt = () => giveUp('interrupted');
