@@ -47,6 +47,16 @@ export const commands = {
   'docker login': { in: 'test/documents/commands.ts', says: "'docker login REGISTRY': e2e" },
   'docker image prune': e2e,
 
+  // The client's.
+  'svc instance status': { in: 'test/client/commands.test.ts', says: "'instance status'" },
+  'svc instance channel canary': { in: 'test/client/commands.test.ts', says: "'instance channel canary'" },
+  'svc instance channel stable': { in: 'test/client/misbehaving.test.ts', says: "'channel stable'" },
+  'svc instance update': { in: 'test/client/commands.test.ts', says: "'instance update'" },
+  'svc instance follow': { in: 'test/client/commands.test.ts', says: "'instance follow'" },
+  'svc instance cancel': { in: 'test/client/commands.test.ts', says: "'instance cancel'" },
+  'svc instance history': { in: 'test/client/commands.test.ts', says: "'instance history'" },
+  'svc completion bash': { in: 'test/client/completion.test.ts', says: "completionFor('bash'" },
+
   // What the updater calls; the end-to-end test looks for it in the traces of its runs.
   'docker compose pull --policy always': e2e,
   'docker compose up -d --no-deps': e2e,

@@ -79,6 +79,7 @@ describe('the package', () => {
       'dist/instance/testing.mjs',
       'dist/svc.licenses.txt',
       'dist/svc.mjs',
+      'docs/client.md',
       'docs/contract.md',
       'docs/design.md',
       'docs/development.md',
