@@ -69,7 +69,7 @@ export class Updates implements UpdateService {
     this.#last = new LastRun(this.#keeper, this.#ledger);
     this.#book = new OfferBook({
       ...tools,
-      lastRun: async () => (await this.#last.record())?.run ?? null,
+      lastRun: () => this.#last.run(),
       onOffer: (next) => this.listeners.tell('offer', next),
     });
   }
@@ -108,12 +108,13 @@ export class Updates implements UpdateService {
       this.#place.forgetHome();
       await Promise.all([this.#book.check(), this.#outlook.now()]);
     }
-    const [look, jobs, known, buildServers] = await Promise.all([
+    const [look, jobs, buildServers] = await Promise.all([
       this.#outlook.recent(),
       this.#jobs(),
-      this.#book.facts(),
       this.#book.buildServers(this.version),
     ]);
+    const run = await this.#last.run();
+    const known = await this.#book.facts(run);
     const offered = offer(known);
     const reason = this.#reason(look, jobs, offered.upToDate?.message ?? null);
     return {
@@ -127,7 +128,7 @@ export class Updates implements UpdateService {
       preparation: this.#settings.preparation,
       buildServers,
       manual: [...(look.home?.manual ?? look.homeless?.manual ?? [])],
-      run: (await this.#last.record())?.run ?? null,
+      run,
       now: new Date().toISOString(),
       ...(notes && { releases: releasesBetween(offered, known) }),
     };
@@ -147,7 +148,7 @@ export class Updates implements UpdateService {
     const look = await this.#outlook.now();
     const elsewhere = this.#reason(look, [], null);
     if (elsewhere) return { reason: elsewhere };
-    const goal = goalFor(order.target, await this.#book.facts());
+    const goal = goalFor(order.target, await this.#book.facts(await this.#last.run()));
     const { home } = look;
     if ('upToDate' in goal || home === null) {
       const jobs = order.force ? [] : await this.#jobs();

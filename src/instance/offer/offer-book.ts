@@ -46,7 +46,7 @@ export class OfferBook {
 
   /** From the first look at the store on. */
   async start(): Promise<void> {
-    await this.facts().catch(() => {});
+    await this.facts(null).catch(() => {});
     this.#feed?.start();
   }
 
@@ -71,11 +71,11 @@ export class OfferBook {
     this.#feed?.lookFor(channel);
   }
 
-  async facts(): Promise<OfferFacts> {
-    const { ledger, lastRun, settings } = this.#tools;
+  /** By the last run, which whoever asks has read already. */
+  async facts(run: Run | null): Promise<OfferFacts> {
+    const { ledger, settings } = this.#tools;
     // Where the store does not answer, the status says so in another place.
     this.#channel = await ledger.channel().catch(() => this.#channel);
-    const run = await lastRun();
     return {
       version: settings.version,
       channel: this.#channel,
@@ -111,8 +111,9 @@ export class OfferBook {
 
   async #afterCheck(): Promise<void> {
     const { lastRun, onOffer, settings } = this.#tools;
-    await this.#lag.look(await lastRun());
-    const { next } = toldOffer(offer(await this.facts()), settings.version);
+    const run = await lastRun();
+    await this.#lag.look(run);
+    const { next } = toldOffer(offer(await this.facts(run)), settings.version);
     if (next !== null && next.version !== this.#offered) onOffer(next);
     this.#offered = next?.version ?? null;
   }

@@ -27,6 +27,11 @@ export class LastRun {
     if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
     return this.#elsewhere;
   }
+
+  async run(): Promise<Run | null> {
+    return (await this.record())?.run ?? null;
+  }
+
   /** The newest first. @throws HostFailure */
   async history(): Promise<Run[]> {
     const past = (await this.#ledger.pastRuns()).map(({ run }) => run);
