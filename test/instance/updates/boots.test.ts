@@ -93,7 +93,7 @@ describe('a run is open', () => {
     leaveOpen({ updater: 'd'.repeat(64) });
     const container = atWork(null);
     await (await rig.server()).updates.boot();
-    await until(() => rig.past.length === 1 && rig.open !== null);
+    await until(() => rig.past.length === 1 && rig.open !== null && rig.open.run.id !== id);
     expect(rig.state.isHeld).toBe(true);
     endGood(container);
     await over();
