@@ -1,11 +1,7 @@
-/** Characters that move the cursor, colour, hide or turn around what stands beside them. */
-const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
-
-const codeOf = (character: string): string =>
-  `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+import { writtenOut } from '../progress/plain-text.ts';
 
 /** Somebody else's text as it can stand on a terminal: what is no plain character is written out. */
-export const shown = (text: string): string => text.toWellFormed().replace(risky, codeOf);
+export const shown = (text: string): string => writtenOut(text.toWellFormed());
 
 /** The same for every text in an answer of the server's. */
 export function shownAll<T>(value: T): T {
@@ -16,7 +12,7 @@ export function shownAll<T>(value: T): T {
 }
 
 /** One line of JSON that says the same and can stand on a terminal, too. */
-export const jsonLine = (value: unknown): string => `${JSON.stringify(value).replace(risky, codeOf)}\n`;
+export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify(value))}\n`;
 
 /** Half a sentence of the server's as a whole one: `v1.5.0 runs` gets its full stop, `nothing is …` its capital, too. */
 export function sentence(text: string): string {

@@ -1,3 +1,4 @@
+import { writtenOut } from '../../progress/plain-text.ts';
 import type { Caller } from '../contract/options.ts';
 
 /** Who asks, as the handler goes by it. */
@@ -23,11 +24,5 @@ export function askerOf(caller: Caller | undefined): Asker | null {
  * those that set the direction of text are written out.
  */
 function shownName(name: string): string {
-  return [...name.toWellFormed().trim()]
-    .slice(0, nameLimit)
-    .join('')
-    .replace(
-      /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
-      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    );
+  return writtenOut([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
 }
