@@ -149,13 +149,13 @@ export class RunKeeper {
     const record = this.#desk.record;
     if (record === null || record.hasEnded) return;
     const serverStoppedAt = new Date().toISOString();
-    await this.#tools.ledger.change(record.run.id, (open) => ({ ...open, serverStoppedAt })).catch(() => {});
+    await this.#tools.ledger.change(record.run.id, (open) => ({ ...open, serverStoppedAt })).catch(noted);
   }
 
   /** Of a run that nobody can tell of, as this server has no engine and will have none. */
   async giveUp(): Promise<void> {
     await this.#exclusive(async () => {
-      const open = await this.#tools.ledger.openRun();
+      const open = await this.#desk.openRun();
       if (open === null || this.#desk.care !== null) return;
       await this.#carryOut({ kind: 'end', open, outcome: 'crashed', leftover: null }, null);
     });
@@ -205,7 +205,7 @@ export class RunKeeper {
       case 'end': {
         const { open, outcome, leftover } = step;
         // Another server may have seen its real end meanwhile.
-        if ((await ledger.openRun())?.run.id !== open.run.id) return;
+        if ((await desk.openRun())?.run.id !== open.run.id) return;
         if (leftover !== null) await engine.remove(leftover, { force: true }).catch(noted);
         const record = desk.recordOf(open.run);
         const { message, ...why } = endings[outcome];
