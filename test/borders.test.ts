@@ -42,7 +42,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     place: ['contract'],
     offer: ['contract', 'host', 'place', 'store'],
     run: ['contract', 'host', 'offer', 'place', 'store'],
-    http: ['contract', 'run'],
+    http: ['contract', 'host', 'run'],
     testing: ['contract', 'http'],
   },
 };

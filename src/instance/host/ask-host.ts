@@ -1,4 +1,5 @@
 import type { Awaitable } from '../contract/options.ts';
+import { inTime } from './in-time.ts';
 
 /** A function of the host failed, or did not answer in time. */
 export class HostFailure extends Error {
@@ -22,11 +23,6 @@ export async function askHost<T>(
   deadlineMs: number,
   onLate: () => void = () => {},
 ): Promise<T> {
-  const { promise: over, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new HostFailure(name, `did not answer within ${deadlineMs / 1000} s`)),
-    deadlineMs,
-  );
   let isLate = false;
   const settled = () => {
     if (isLate) onLate();
@@ -36,11 +32,10 @@ export async function askHost<T>(
   // Nobody waits for an answer after the deadline, so its rejection is taken here.
   answer.then(settled, settled);
   try {
-    return await Promise.race([answer, over]);
+    const late = () => new HostFailure(name, `did not answer within ${deadlineMs / 1000} s`);
+    return await inTime(answer, deadlineMs, late);
   } catch (cause) {
     isLate = true;
     throw cause instanceof HostFailure ? cause : new HostFailure(name, 'failed', { cause });
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,4 +1,5 @@
 import type { Settings } from '../contract/options.ts';
+import { inTime } from '../host/in-time.ts';
 import { type Asker, askerOf } from './asker.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { wantsEventStream } from './event-stream.ts';
@@ -36,7 +37,7 @@ export function createHandler(
   }
 
   async function whoAsks(request: Request): Promise<Asker> {
-    const asker = askerOf(await inTime(Promise.resolve(authorize(request))));
+    const asker = askerOf(await inTime(Promise.resolve(authorize(request)), authorizeMs, late));
     if (!asker) throw new Refusal(401, 'Log in first.');
     return asker;
   }
@@ -69,21 +70,10 @@ export function createHandler(
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
 
+const late = () => new Unavailable('authorize does not answer');
+
 const isStream = ({ method, headers }: Request): boolean =>
   method === 'GET' && wantsEventStream(headers.get('accept'));
-
-/** @throws Unavailable */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Unavailable('authorize does not answer')), authorizeMs);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 function tell(log: Settings['log'], level: 'warn' | 'error', cause: unknown): void {
   try {
