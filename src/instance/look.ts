@@ -43,12 +43,6 @@ export class Outlook {
     return last === null || age > staleMs ? this.#looking : last.look;
   }
 
-  /** Things have changed: whoever asks next waits for a look. */
-  forget(): void {
-    this.#last = null;
-    this.#looking = null;
-  }
-
   async #ask(): Promise<Look> {
     const nothing = { home: null, homeless: null, updater: null, storeless: null };
     try {

@@ -164,8 +164,6 @@ export class Updates implements UpdateService {
     } catch (error) {
       if (error instanceof HostFailure && error.asked.startsWith('store.')) return { reason: storeless };
       throw unavailable(error);
-    } finally {
-      this.#outlook.forget();
     }
   }
 
@@ -176,8 +174,6 @@ export class Updates implements UpdateService {
       return await this.#keeper.cancel(by);
     } catch (error) {
       throw unavailable(error);
-    } finally {
-      this.#outlook.forget();
     }
   }
 
