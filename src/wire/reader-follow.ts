@@ -64,9 +64,10 @@ export async function* followRun(
     let hasHeard = false;
     let isUnknown = false;
     let isHeld = false;
+    let hasEnded = false;
     if (!polls) {
       for await (const piece of streamed(reader, lastEventId, signal, silence)) {
-        if (signal.aborted) return;
+        if (signal.aborted || (hasEnded && 'refused' in piece)) return;
         if ('refused' in piece) {
           // A proxy that collects an answer until it is whole sends not even its head.
           isHeld = piece.refused.kind === 'none' && piece.refused.why.what === 'late' && !hasHeard;
@@ -80,10 +81,13 @@ export async function* followRun(
           hasHeard = true;
           lastEventId = piece.id ?? lastEventId;
           yield piece.news;
-          if (piece.kind === 'run' && piece.run.outcome !== null) return;
+          hasEnded ||= piece.kind === 'run' && piece.run.outcome !== null;
+          // Who comes back after the end is told of it first, then of the lines since: they are news, too.
+          if (hasEnded && (piece.id === null || piece.id.endsWith(':end'))) return;
         }
       }
     }
+    if (hasEnded) return;
     // Where a stream is held back; and where another run is the last one by now.
     if (polls || isHeld || isUnknown) {
       const found = await lookUp(reader, id, signal);
@@ -137,9 +141,12 @@ async function* streamed(
       hasSpoken = true;
       yield pieceOf(event);
     }
+    // It was there until it let go; since when it is away is reckoned from here.
+    if (hasSpoken) yield { kind: 'other', id: null, news: { kind: 'heard' } };
   } catch (cause) {
     if (signal.aborted) return;
     if (dead.signal.aborted && !hasSpoken) return yield { held: true };
+    if (!dead.signal.aborted && hasSpoken) yield { kind: 'other', id: null, news: { kind: 'heard' } };
     yield {
       refused: { kind: 'none', why: dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause } },
     };

@@ -184,6 +184,54 @@ describe('a run is followed', () => {
     await updates.close();
   });
 
+  it('to its last line, where it ended while nobody was connected', async () => {
+    const updates = createScriptedUpdates({ speed: 100 });
+    await updates.start();
+    const all: string[] = [];
+    updates.on('line', ({ line }) => void all.push(line.message));
+    const over = new Promise((resolve) => updates.on('end', resolve));
+    await updates.update();
+    let streams = 0;
+    const news = await follow(async (request) => {
+      streams++;
+      if (streams > 1) await over;
+      const answer = await updates.handle(request);
+      return streams === 1 && answer.body ? new Response(first(answer.body, 2), answer) : answer;
+    });
+    const lines = news.flatMap((one) =>
+      one.kind === 'line' ? [(one.line as { message: string }).message] : [],
+    );
+    expect(lines).toEqual(all.slice(all.length - lines.length));
+    expect([streams, lines.at(-1), lines.length > 3]).toEqual([2, all.at(-1), true]);
+    expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+    await updates.close();
+  });
+
+  it('until its stream ends or breaks: svc was there until then, however long it had said nothing', async () => {
+    for (const ending of ['ends', 'breaks', 'falls silent']) {
+      let streams = 0;
+      const news = await follow(async (request) => {
+        if (!isStream(request)) return typed('{"id":"run1","state":"updated","outcome":"updated"}', json);
+        streams++;
+        if (streams === 2) return Promise.reject(new TypeError('fetch failed'));
+        if (streams > 2) return new Response(null, { status: 204 });
+        const body = new ReadableStream<Uint8Array>({
+          async start(controller) {
+            request.signal.addEventListener('abort', () => controller.error(request.signal.reason));
+            controller.enqueue(new TextEncoder().encode(': still here\n\n'));
+            await new Promise((resolve) => setTimeout(resolve, 30));
+            if (ending === 'ends') controller.close();
+            if (ending === 'breaks') controller.error(new Error('reset'));
+          },
+        });
+        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+      });
+      const heard = ending === 'falls silent' ? ['heard'] : ['heard', 'heard'];
+      const broke = ending === 'ends' ? [] : ['unheard'];
+      expect(news.map(({ kind }) => kind)).toEqual([...heard, ...broke, 'unheard', 'run']);
+    }
+  });
+
   it('to its end in the history, where another run is the last one by now', async () => {
     const updates = createScriptedUpdates({ speed: 200, runs: [] });
     await updates.start();
