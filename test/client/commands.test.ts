@@ -266,6 +266,21 @@ describe.concurrent('svc instance update', () => {
     expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0"}');
   });
 
+  it('does not go back to the broken release where a newer one runs by now', async () => {
+    const bad = typicalRun({ outcome: 'broken', code: 'unhealthy' });
+    const first = await play({ speed: 100, runs: [bad] });
+    expect((await svc(first.url, 'instance update')).exitCode).toBe(5);
+    const upToDate = { code: 'newest', message: 'v1.6.0 is the newest release' } as const;
+    const { url, asked } = await play({
+      status: { version: 'v1.6.0', next: null, upToDate },
+      history: await first.updates.history(),
+    });
+    expect((await svc(url, 'instance status')).out).toContain('The update has left svc broken');
+    const { exitCode, out } = await svc(url, 'instance update');
+    expect([exitCode, out]).toEqual([0, expect.stringMatching(/^v1\.6\.0 is the newest release\./)]);
+    expect(asked.some((one) => one.startsWith('POST'))).toBe(false);
+  });
+
   it.each([
     ['--when-idle --force', /choose one/],
     ['--target latest', /--target needs a version like v1\.5\.0/],

@@ -1,3 +1,4 @@
+import { isAhead } from '../../release/channel.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
 import { offerLines } from '../offer-lines.ts';
@@ -37,7 +38,9 @@ export function decide(
   if (reason !== null && !isPassed && !isNothingNewer) return stayFor(reason, status);
   // After such an end the same release is accepted again: the updater looks whether it runs and is well.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  const goal = target ?? next?.version ?? (isInTrouble ? run.to : null);
+  // Not where somebody has mended it with a newer one by hand: there is no downgrade.
+  const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
+  const goal = target ?? next?.version ?? (isAgain ? run.to : null);
   if (goal !== null && (goal !== status.version || isInTrouble)) return { kind: 'go', target: goal };
   const lines = goal === null ? offerLines(shownAll(status)) : [`svc ${goal} runs already.`];
   return { kind: 'stay', lines, problem: reason && problemOf(reason), exitCode: 0 };
