@@ -1,7 +1,8 @@
 import { exitCodes } from '../progress/outcome.ts';
 import type { EndState } from '../wire/codes.ts';
+import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
-import { count, sentence, table } from './shown.ts';
+import { count, table } from './shown.ts';
 import { between, duration } from './times.ts';
 
 /** How a bad end begins; what follows is in the server's words. */
@@ -23,15 +24,18 @@ export function exitCodeOf(outcome: string | null): number {
 
 /** The end of a run for people. `status` is the server's that told it; null where it did not say. */
 export function endingLines(run: Run, status: Status | null): string[] {
-  const warnings = run.warnings.map((warning) => `! ${warning}`);
+  const servers = status?.buildServers ?? [];
+  const warnings = withoutLeftBehind(run.warnings, servers).map((warning) => `! ${warning}`);
   if (run.outcome === 'updated' || run.outcome === 'unchanged') {
-    return [goodLine(run, status), ...warnings, ...behindLines(status?.buildServers ?? [])];
+    return [goodLine(run, status), ...warnings, ...behindLines(servers)];
   }
   const word = run.outcome ?? run.state;
   const head = known(word) ? heads[word] : `The update ended “${word}”`;
   const code = run.code === null ? '' : ` (${run.code})`;
+  // Who has cancelled it is told in the server's words: `cancelled by anna: nothing was changed`.
+  const isTold = word === 'cancelled' && code === '' && run.message.startsWith('cancelled ');
   return [
-    `✗ ${head}${code}: ${endSentence(run.message)}`,
+    `✗ ${isTold ? 'The update was ' : `${head}${code}: `}${endSentence(run.message)}`,
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
     ...(run.log === null ? [] : [`  The whole log, on the machine: ${run.log}`]),
@@ -81,5 +85,5 @@ export function badEnd(run: Run): string | null {
   if (outcome === null || outcome === 'updated' || outcome === 'unchanged' || outcome === 'cancelled')
     return null;
   const code = run.code === null ? '' : ` (${run.code})`;
-  return `${known(outcome) ? heads[outcome] : `The update ended “${outcome}”`}${code}: ${sentence(run.message)}`;
+  return `${known(outcome) ? heads[outcome] : `The update ended “${outcome}”`}${code}: ${endSentence(run.message)}`;
 }

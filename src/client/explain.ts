@@ -61,6 +61,8 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   if (/^(?:EPROTO|ERR_SSL_)/.test(code)) {
     return `${url} does not speak TLS. ${urlSetting} should perhaps be http://${host}${behind}`;
   }
+  if (/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(code))
+    return `${url} closed the connection before it had answered. Is svc up? Else see ${urlSetting}.`;
   if (/^HPE_/.test(code)) return `Something that speaks no HTTP answers at ${url}. See ${urlSetting}.`;
   return `The connection to ${url} failed (${shown(code)}). Is svc up? Else see ${urlSetting}.`;
 }

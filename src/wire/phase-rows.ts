@@ -61,7 +61,7 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
     }
     const took = timeOf(steps, isOver ? endOf(run, now) : now);
     if (index === current && !(isOver && isGood)) {
-      const word = run.state === 'waiting' ? 'waiting' : row.doing;
+      const word = (isOver ? steps.at(-1)?.state : run.state) === 'waiting' ? 'waiting' : row.doing;
       const message = (isOver ? steps.at(-1)?.message : run.message) ?? '';
       return [{ mark: isOver ? 'failed' : 'now', word, message, percent: isOver ? null : run.percent, took }];
     }

@@ -92,11 +92,29 @@ describe.concurrent('an update ends', () => {
       command: `update ${name}`,
     });
     const buildServers = [server('build-1', true), server('build-2', false), server('build-30', true)];
-    const { url } = await play({ speed: 40, status: { buildServers }, runs: [{ steps: warned, end }] });
+    // The server warns of each, too, as it was at the end; what the status has is told once, as it is by now.
+    const stays = (name: string) => ({
+      message: `build server ${name} stays behind with v1.4.1: update ${name}`,
+      level: 'warn' as const,
+    });
+    const told = warned.map((step) =>
+      step.state === 'verify' ? { ...step, says: [stays('build-1'), stays('build-2')] } : step,
+    );
+    const { url } = await play({ speed: 40, status: { buildServers }, runs: [{ steps: told, end }] });
     const { out } = await svc(url, 'instance update');
     expect(out).toMatch(
       /\n! the label says v1\.4\.9\n2 build servers stay behind:\n {2}build-1 {3}update build-1\n {2}build-30 {2}update build-30\n$/,
     );
+  });
+
+  it('by whom it was cancelled, in one sentence', async () => {
+    const message = 'cancelled by anna: nothing was changed';
+    const run = { ...(await ended()), state: 'cancelled', outcome: 'cancelled', message, log: null };
+    const { url } = await play({
+      intercept: ({ url }) => (url.endsWith('/progress') ? Response.json(run) : undefined),
+    });
+    const { out } = await svc(url, 'instance follow');
+    expect(out).toBe('✗ The update was cancelled by anna: nothing was changed.\n');
   });
 
   it('where something else runs than was meant', async () => {
@@ -121,6 +139,17 @@ describe.concurrent('an update ends', () => {
 });
 
 describe.concurrent('Ctrl-C', () => {
+  it('does not offer to stop what can no longer be stopped', async () => {
+    const { url } = await play({ speed: 4 });
+    const said = await svc(url, 'instance update', {
+      onOutput: (text, interrupt) => text.includes('pulled') && setTimeout(interrupt, 400),
+    });
+    expect(said.exitCode).toBe(130);
+    expect(said.out).toMatch(
+      /\nThe update goes on\. Follow it: svc instance follow\. It can no longer be stopped\.\n$/,
+    );
+  });
+
   it('ends the following, not the update', async () => {
     const { url, updates } = await play({ speed: 4 });
     const said = await svc(url, 'instance update', {

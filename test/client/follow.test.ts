@@ -112,6 +112,7 @@ it.each<[string, View, number, string[]]>([
   [
     'jobs',
     viewOf('waiting', null, {
+      until: at(3600),
       jobs: [
         { kind: 'backup', title: 'nightly' },
         { kind: 'job', title: null },
@@ -119,8 +120,9 @@ it.each<[string, View, number, string[]]>([
     }),
     21,
     [
+      'waiting, 0 s: for 2 jobs, backup nightly, job',
+      `It waits for them, until ${clockTime(at(3600), at(0))} at most. New jobs stay queued.`,
       'waiting, 10 s: for 2 jobs, backup nightly, job',
-      'It waits for them. New jobs stay queued.',
       'waiting, 20 s: for 2 jobs, backup nightly, job',
     ],
   ],

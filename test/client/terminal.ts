@@ -17,6 +17,10 @@ export interface Session {
 export interface Sitting {
   columns: number;
   env?: Record<string, string>;
+  /** In place of the client made from the sources. */
+  command?: readonly string[];
+  /** Called with each screen. */
+  onScreen?: (screen: string) => unknown;
   /** What is typed once a screen is such, one after the other. */
   answers?: readonly (readonly [when: RegExp, keys: string])[];
 }
@@ -25,11 +29,11 @@ export interface Sitting {
 export async function sit(
   url: string,
   words: string,
-  { columns, env = {}, answers = [] }: Sitting,
+  { columns, env = {}, command = clientCommand, onScreen, answers = [] }: Sitting,
 ): Promise<Session> {
   const rows = 24;
   const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 1000, allowProposedApi: true });
-  const typed = [...clientCommand, ...words.split(' ')].map(shellWord).join(' ');
+  const typed = [...command, ...words.split(' ')].map(shellWord).join(' ');
   const child = spawn('script', ['-qefc', `stty cols ${columns} rows ${rows}; exec ${typed}`, '/dev/null'], {
     env: environment(url, { TERM: 'xterm-256color', SHELL: '/bin/sh', ...env }),
   });
@@ -44,6 +48,7 @@ export async function sit(
       const screen = screenOf(terminal, terminal.buffer.active.baseY);
       if (screens.at(-1) === screen) return;
       screens.push(screen);
+      onScreen?.(screen);
       const [when, keys] = waiting[0] ?? [];
       if (!when?.test(screen)) return;
       waiting.shift();

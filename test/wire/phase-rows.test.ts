@@ -83,6 +83,12 @@ describe('the phases of a run', () => {
       ['done prepared 1 s', 'done checked 1 s', 'failed pulling pull said 1 s'],
     ],
     [
+      ['waiting'],
+      60,
+      { state: 'cancelled', outcome: 'cancelled', endedAt: at(3) },
+      ['failed waiting waiting said 1 s'],
+    ],
+    [
       ['launching', ...phaseWords],
       60,
       { state: 'updated', outcome: 'updated', endedAt: at(7) },

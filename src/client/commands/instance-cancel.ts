@@ -41,7 +41,9 @@ async function run(context: Context): Promise<number> {
     json: false,
     tellEnd: (ended, status) => {
       if (ended.outcome === 'cancelled') {
-        return { lines: [`✓ Cancelled: ${sentence(ended.message)}`], exitCode: 0 };
+        const { message } = ended;
+        const line = message.startsWith('cancelled ') ? sentence(message) : `Cancelled: ${sentence(message)}`;
+        return { lines: [`✓ ${line}`], exitCode: 0 };
       }
       const { lines } = tellUsually(ended, status);
       return { lines: ['It was too late to stop it.', ...lines], exitCode: exitCodeOf(ended.outcome) || 3 };

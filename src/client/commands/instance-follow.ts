@@ -1,4 +1,6 @@
-import type { Command, Context } from '../command.ts';
+import type { Refused } from '../../wire/reader-answer.ts';
+import { type Command, type Context, Failure } from '../command.ts';
+import type { Config } from '../config.ts';
 import { connect, improper, interrupted } from '../connect.ts';
 import { followUpdate, tellPast } from '../follow/follow-update.ts';
 import { timeoutOf, timeoutOption } from '../follow/timeout.ts';
@@ -27,9 +29,16 @@ async function run(context: Context): Promise<number> {
     return 0;
   }
   if (answer.kind !== 'ok')
-    throw context.signal.aborted ? interrupted() : improper(answer, connection.config);
+    throw context.signal.aborted ? interrupted() : notFollowed(answer, connection.config);
   const { value: last } = answer;
   return last.outcome === null
     ? followUpdate(context, connection, { run: last, timeout, json })
     : tellPast(context, connection, last, json);
+}
+
+/** Who has left with Ctrl-C comes back with this at a moment when there is nobody. */
+function notFollowed(refused: Refused, config: Config): Failure {
+  const { exitCode, message } = improper(refused, config);
+  if (refused.kind !== 'none') return new Failure(exitCode, message);
+  return new Failure(exitCode, `${message}\nWhile an update replaces svc it is away: try again in a moment.`);
 }

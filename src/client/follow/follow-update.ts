@@ -154,9 +154,11 @@ export const tellUsually = (run: Run, status: Status | null): { lines: string[];
 });
 
 /** What goes on when nobody looks any more. */
-function farewell({ state, jobs }: Run): string {
-  if (state !== 'waiting')
-    return 'The update goes on. Follow it: svc instance follow. Stop it: svc instance cancel.';
+function farewell(run: Run): string {
+  const { state, jobs } = run;
+  const following = 'The update goes on. Follow it: svc instance follow.';
+  if (mayBeAway(run)) return `${following} It can no longer be stopped.`;
+  if (state !== 'waiting') return `${following} Stop it: svc instance cancel.`;
   return `It still waits for ${count(jobs.length, 'job')} and starts by itself. Stop it: svc instance cancel.`;
 }
 

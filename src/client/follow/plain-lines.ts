@@ -13,6 +13,7 @@ export class PlainLines implements Printer {
   readonly #out: Output;
   readonly #told = new Set<string>();
   #lastAt = 0;
+  #hasWaited = false;
   /** The notes that have been told, without their times. */
   #notes = '';
 
@@ -28,8 +29,15 @@ export class PlainLines implements Printer {
 
   show(view: View, now: number): void {
     for (const row of rowsAt(view, now)) {
-      if (row.mark === 'done' || row.mark === 'failed') this.#tellOnce(row, now);
-      if (row.mark === 'now' && now - this.#lastAt >= heartbeat) this.#tellNow(row, view, now);
+      if (row.mark === 'done') this.#tellOnce(row, now);
+      if (row.mark === 'failed') {
+        const ended = view.run.outcome === 'cancelled' ? 'was stopped' : 'did not succeed';
+        this.#tellOnce({ ...row, word: `${row.word} ${ended}` }, now);
+      }
+      // What it waits for, and how long at most, is worth a line as soon as that is known: it may be an hour.
+      const isNews = view.run.state === 'waiting' && view.run.until !== null && !this.#hasWaited;
+      if (row.mark === 'now' && (isNews || now - this.#lastAt >= heartbeat)) this.#tellNow(row, view, now);
+      this.#hasWaited ||= isNews;
     }
   }
 
@@ -42,8 +50,7 @@ export class PlainLines implements Printer {
   #tellOnce(row: RowOfRun, now: number): void {
     if (this.#told.has(row.word)) return;
     this.#told.add(row.word);
-    const word = row.mark === 'failed' ? `${row.word} did not succeed` : row.word;
-    this.#write(lineOf({ ...row, word }), now);
+    this.#write(lineOf(row), now);
   }
 
   #tellNow(row: RowOfRun, view: View, now: number): void {

@@ -1,6 +1,7 @@
 import type { EngineSocket } from '../../engine/socket.ts';
 import { createFeed, type Feed } from '../../feed/feed.ts';
 import type { Channel } from '../../release/channel.ts';
+import { leftBehind } from '../../wire/left-behind.ts';
 import type { BuildServer, FeedProblem, NextRelease, Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
@@ -104,9 +105,7 @@ export class OfferBook {
   async leftBehind({ outcome, to }: Run): Promise<string[]> {
     if (outcome !== 'updated') return [];
     const servers = await this.buildServers(to ?? this.#tools.settings.version);
-    return servers
-      .filter(({ behind }) => behind)
-      .map(({ name, version, command }) => `build server ${name} stays behind with ${version}: ${command}`);
+    return servers.filter(({ behind }) => behind).map(leftBehind);
   }
 
   async #afterCheck(): Promise<void> {
