@@ -25,6 +25,7 @@ const longest = [
   'way-back',
   'instance',
   'server-runs',
+  'client',
   'server-refusals',
   'replicas',
   'bad-answers',

@@ -28,6 +28,7 @@ if (settings.fault === 'exit' || settings.fault === 'crash') {
   console.error(settings.fault === 'exit' ? 'svc: cannot read the settings' : 'svc: lost the database');
   process.exit(1);
 }
+await sleep(settings.migratesForSeconds * 1000);
 
 const queue = new SharedQueue({
   file: join(data, 'queue.db'),
@@ -43,6 +44,7 @@ const options: InstanceOptions = {
   authorize: callerOf,
   queue,
   store: fileStore(join(data, 'updates')),
+  buildServers: () => known('build-servers.json'),
   onEnd,
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };
@@ -129,6 +131,12 @@ function dataFile(path: string): Response {
   const file = join(data, normalize(decodeURIComponent(path.slice('/data/'.length))));
   if (!file.startsWith(`${data}/`) || !existsSync(file)) return new Response(null, { status: 404 });
   return new Response(readFileSync(file));
+}
+
+/** What a test has left in a file; nothing where it has not. */
+function known<T>(file: string): T[] {
+  const path = join(data, file);
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T[]) : [];
 }
 
 /** One more line of a log that outlives the process. */

@@ -23,6 +23,8 @@ export interface ServerSettings {
   /** Made on purpose, as in `entry.sh`. */
   fault: string | null;
   readyAfterSeconds: number;
+  /** So long nobody listens after a start. */
+  migratesForSeconds: number;
 }
 
 export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
@@ -43,5 +45,6 @@ export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
     keepsHold: text('QUEUE_HOLD') !== 'memory',
     fault: text('FAULT_APP'),
     readyAfterSeconds: Number(text('READY_AFTER') ?? 0),
+    migratesForSeconds: Number(text('MIGRATES_FOR') ?? 0),
   };
 }

@@ -1,0 +1,352 @@
+import { execa } from 'execa';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { type ProgressEvent, phases } from '../../src/progress/event.ts';
+import type { Run } from '../../src/wire/status.ts';
+import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { look } from '../judge/look.ts';
+import { type BadRegistry, startBadRegistry } from '../rig/bad-registry.ts';
+import { watchOutage } from '../rig/outage.ts';
+import { type ServerInstance, startServerInstance } from '../rig/server/server-instance.ts';
+import { buildClient, Client, type Typed } from './support/client.ts';
+import { inspect, removeContainer, updaterOf, waitForStatus } from './support/server.ts';
+
+// The story of one instance as its operator types it: the client as it is shipped, the server in its container, an
+// engine that replaces it (docs/client.md). Each test goes on where the one before has stopped.
+
+/** Bytes of a release that the engine does not have already; more than all else of it. */
+const ballast = 4_000_000;
+/** Seconds in which nobody answers after a server has been replaced, beside what the engine takes. */
+const migrating = { env: { MIGRATES_FOR: '2' } };
+
+let registry: BadRegistry;
+let instance: ServerInstance;
+let client: Client;
+
+beforeAll(async () => {
+  registry = await startBadRegistry(inject('host').registry);
+  const starting = startServerInstance(inject('host'), {
+    registry: registry.host,
+    settings: { UPDATER_WAIT: '7' },
+    publish: ['v1.3.1', 'v1.4.0'],
+  });
+  const [file, started] = await Promise.all([buildClient(), starting]);
+  instance = started;
+  client = new Client(file, instance);
+  await instance.publish('v1.1.0', { ...migrating, ballast });
+  await instance.publish('v1.2.0', migrating);
+  // The app ends at once, again and again.
+  await instance.publish('v1.3.1', { env: { FAULT_APP: 'exit' } });
+  await instance.write(
+    'data/build-servers.json',
+    JSON.stringify([
+      { name: 'build-1', version: 'v1.0.0', command: 'ssh build-1 update-worker' },
+      { name: 'build-20', version: 'v0.9.0', command: 'ssh build-20 update-worker' },
+    ]),
+  );
+});
+
+afterAll(async () => {
+  await instance?.dispose();
+  await registry?.close();
+});
+
+/** Where the feed says that one can read of it. */
+const release = (version: string) => `https://example.org/releases/${version}`;
+const behind = [
+  '2 build servers stay behind:',
+  '  build-1   ssh build-1 update-worker',
+  '  build-20  ssh build-20 update-worker',
+];
+const logCommand = () => `docker logs ${updaterOf(instance)}`;
+/** What a command that the client has named shows on the machine. */
+const onMachine = async (command: string) => (await execa('sh', ['-c', command], { all: true })).all;
+/** All but the servers' own files. */
+const state = async () => {
+  await removeContainer(updaterOf(instance));
+  return look(instance);
+};
+const moved = (from: string, to: string) => ({
+  '.env': (text: string) => text.replace(`SVC_VERSION=${from}`, `SVC_VERSION=${to}`),
+});
+const good = (...lines: string[]) => ({
+  exitCode: 0,
+  out: lines.map((line) => `${line}\n`).join(''),
+  err: '',
+});
+/** Without what changes from one look to the next. */
+const ageless = (text: string) =>
+  text.replace(/\b\d+ (?:s|min|h|days)\b(?: \d+ s\b)?/g, 'N').replace(/\b\d{4}-\d\d-\d\d \d\d:\d\d/g, 'T');
+
+/** What comes to the engine from the registry does not come whole before the function that this gives is called. */
+function stallPulls(): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  registry.fail({ kind: 'late', after: ballast / 2, until: promise }, { on: 'blobs' });
+  return () => {
+    registry.fail(null);
+    resolve();
+  };
+}
+
+it('shows what runs and what there is to go to, and sets the channel', async () => {
+  await instance.offer('v1.1.0', 'v1.2.0-canary.1');
+  await instance.status({ refresh: true });
+  for (const command of ['history', 'follow']) {
+    expect(await client.run(command)).toEqual(good('There has been no update yet.'));
+  }
+  expect(await client.run('cancel')).toEqual({ ...good('No update is on.'), exitCode: 3 });
+  for (const [channel, offered] of [
+    ['canary', 'v1.2.0-canary.1'],
+    ['stable', 'v1.1.0'],
+  ] as const) {
+    const { out, ...rest } = await client.run(`channel ${channel}`);
+    expect({ ...rest, out: ageless(out) }).toEqual(
+      good(
+        `The channel is ${channel}. svc v1.0.0 runs.`,
+        `${offered} is available, published N ago: ${release(offered)}`,
+      ),
+    );
+  }
+  const { out, ...rest } = await client.run('status');
+  expect({ ...rest, out: ageless(out) }).toEqual(
+    good(
+      'svc v1.0.0, stable',
+      `v1.1.0 is available, published N ago: ${release('v1.1.0')}`,
+      'It can be updated now: svc instance update',
+      'Build servers: build-1 v1.0.0, build-20 v0.9.0 (behind)',
+    ),
+  );
+  const { now, ...told } = JSON.parse((await client.run('status --json')).out);
+  const { now: _, ...asked } = await instance.status();
+  expect([told, typeof now]).toEqual([asked, 'string']);
+});
+
+it('lists the job in the way, waits for it, and is cancelled from elsewhere', async () => {
+  const before = await state();
+  const backup = await instance.addJob({ kind: 'backup', milliseconds: 120_000, title: 'nightly' });
+  const refused = await client.run('update');
+  expect({ ...refused, out: ageless(refused.out) }).toEqual({
+    ...good(
+      'It cannot be updated now: 1 job is in the way',
+      '  backup  nightly  N',
+      'Wait for it: svc instance update --when-idle. Cut it short: --force.',
+    ),
+    exitCode: 3,
+  });
+  const problem = await client.run('update --json');
+  expect([problem.exitCode, JSON.parse(problem.out), ageless(problem.err)]).toMatchObject([
+    3,
+    { status: 409, reason: { code: 'backup-running', jobs: [{ title: 'nightly' }] } },
+    ageless(refused.out),
+  ]);
+
+  const waiting = client.start('update --when-idle');
+  await waiting.says(/New jobs stay queued/);
+  const again = await client.run('update');
+  expect([again.exitCode, ageless(again.out)]).toEqual([
+    3,
+    'An update to v1.1.0 is on already, started by anna, N ago.\nFollow it: svc instance follow\n',
+  ]);
+  waiting.interrupt();
+  const left = await waiting.done;
+  expect(left.out).toMatch(
+    /^Updating svc v1\.0\.0 → v1\.1\.0\nwaiting, \d s: for 1 job, backup nightly\nIt waits for them, until \d\d:\d\d at most\. New jobs stay queued\.\nIt still waits for 1 job and starts by itself\. Stop it: svc instance cancel\.\n$/,
+  );
+  expect([left.exitCode, left.err]).toEqual([130, '']);
+
+  const follower = client.start('follow');
+  await follower.says(/backup nightly/);
+  const cancelled = await client.run('cancel');
+  expect([cancelled.exitCode, cancelled.out]).toEqual([
+    0,
+    expect.stringMatching(/\nwaiting was stopped, \d+ s: .*\n✓ Cancelled by anna: nothing was changed\.\n$/),
+  ]);
+  const followed = await follower.done;
+  expect([followed.exitCode, followed.out]).toEqual([
+    143,
+    expect.stringMatching(/\n✗ The update was cancelled by anna: nothing was changed\.\n$/),
+  ]);
+  await instance.endJob(backup.id);
+  expect(judgeUntouched(before, await state())).toEqual([]);
+});
+
+it('shows an update on a terminal, in a pipe and to a program, while its server is replaced', async () => {
+  const before = await state();
+  const goOn = stallPulls();
+  const watch = watchOutage(`http://127.0.0.1:${instance.port}/data/kept.txt`);
+  let json: Typed | undefined;
+  let plain: Typed | undefined;
+  const { screens, all, exitCode } = await client.sit('update', {
+    columns: 80,
+    onScreen: (screen) => {
+      json ??= client.start('follow --json');
+      if (plain !== undefined || !/● pulling +\d+ % /.test(screen)) return;
+      plain = client.start('follow');
+      void Promise.all([plain.says(/checked/), json.says(/"pull"/)]).then(goOn);
+    },
+  });
+  const outage = await watch.stop();
+  const [piped, programs] = await Promise.all([plain?.done, json?.done]);
+  const log = await onMachine(logCommand());
+
+  // The list fills in, in its order, and each time it is written over itself.
+  expect(exitCode, all).toBe(0);
+  for (const screen of screens) {
+    expect(screen.match(/^Updating svc v1\.0\.0 → v1\.1\.0$/gm)).toHaveLength(1);
+    for (const line of screen.split('\n')) expect(line.length).toBeLessThan(80);
+  }
+  const states = screens.map((screen) => /^● (\w+)/m.exec(screen)?.[1] ?? '').filter(Boolean);
+  expect(states.filter((word, at) => word !== states[at - 1])).toEqual(
+    ['preparing', 'checking', 'pulling', 'replacing', 'verifying'].filter((word) => states.includes(word)),
+  );
+  expect(states).toEqual(expect.arrayContaining(['pulling', 'replacing']));
+  const percents = screens.flatMap((screen) => /^● pulling +(\d+) % /m.exec(screen)?.[1] ?? []).map(Number);
+  expect(percents).toEqual(percents.toSorted((a, b) => a - b));
+  expect(Math.min(...percents)).toBeLessThan(100);
+  // The absence is counted, as long as it lasts and no longer: the next try comes within about a second.
+  const counted = screens.flatMap((screen) => /svc is away +(\d+) s$/m.exec(screen)?.[1] ?? []).map(Number);
+  expect(new Set(counted).size, screens.join('\n---\n')).toBeGreaterThan(1);
+  expect(counted).toEqual(counted.toSorted((a, b) => a - b));
+  expect(Math.max(...counted)).toBeLessThan(outage.longestMs / 1_000 + 1.5);
+
+  const end = /^✓ svc v1\.1\.0 runs\. \d+ s, away for (\d+) s$/;
+  const lines = all.split('\n');
+  expect(lines.slice(1, 6).map((line) => line.replace(/^(✓ \w+).* (\d+ s)$/, '$1'))).toEqual(
+    ['prepared', 'checked', 'pulled', 'replaced', 'verified'].map((word) => `✓ ${word}`),
+  );
+  expect(lines[6]).toMatch(end);
+  expect(lines.slice(7)).toEqual(behind);
+  const away = Number(end.exec(lines[6] ?? '')?.[1]);
+  expect(Math.abs(away - outage.longestMs / 1_000)).toBeLessThan(1.5);
+
+  // Whoever came in the middle is told the same.
+  const closing = `${lines.slice(6).join('\n')}\n`;
+  const [title = '', ...rows] = piped?.out.split('\n') ?? [];
+  expect([piped?.exitCode, piped?.err, title]).toEqual([0, '', lines[0]]);
+  expect(rows.slice(0, 5).map((row) => row.replace(/, \d+ s.*/, ''))).toEqual([
+    'prepared',
+    'checked',
+    'pulled',
+    'replaced',
+    'verified',
+  ]);
+  expect(rows.slice(5).join('\n')).toBe(closing);
+  expect(piped?.out).not.toContain('\x1b');
+  expect([programs?.exitCode, programs?.err]).toEqual([0, closing]);
+  const told: { event: string; data: object }[] = (programs?.out ?? '')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const runs = told.flatMap(({ event, data }) => (event === 'run' ? [data as Run] : []));
+  const said = told.flatMap(({ event, data }) => (event === 'line' ? [data as ProgressEvent] : []));
+  expect(runs.length + said.length).toBe(told.length);
+  expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
+  expect(runs.at(-1)).toMatchObject({ outcome: 'updated', from: 'v1.0.0', to: 'v1.1.0', by: 'anna' });
+  // Each line once, in its order, across the two servers: the end of what the machine has.
+  const logged = log.split('\n').map((line) => line.slice(0, line.indexOf(' ')));
+  expect(new Set(said.map(({ phase }) => phase))).toEqual(new Set(phases));
+  expect(said.map(({ time }) => time)).toEqual(logged.slice(-said.length));
+
+  const changed = moved('v1.0.0', 'v1.1.0');
+  expect(judgeUpdated(before, await state(), { version: 'v1.1.0', changed })).toEqual([]);
+});
+
+it('has nothing newer then, and lists what was', async () => {
+  const again = await client.run('update');
+  expect({ ...again, out: ageless(again.out) }).toEqual(
+    good('v1.1.0 is the newest release of the channel stable. Checked N ago.'),
+  );
+  const { out, ...rest } = await client.run('history');
+  expect({ ...rest, out: ageless(out) }).toEqual(
+    good(
+      'T  v1.0.0 → v1.1.0  updated    N, away for N, by anna',
+      'T  v1.0.0 → v1.1.0  cancelled  N, by anna',
+    ),
+  );
+  expect(JSON.parse((await client.run('history --json')).out)).toEqual(await instance.history());
+});
+
+it('says why a release cannot be had, and how to see the whole log', async () => {
+  const before = await state();
+  const { out, err, exitCode } = await client.run('update --target v1.3.0');
+  const image = `${instance.image}:v1.3.0`;
+  const closing = [
+    '✗ The update failed (pull-unknown): nothing was changed, v1.1.0 runs on.',
+    `  ${image}: the registry has no such tag (manifest unknown)`,
+    expect.stringMatching(
+      /^ {2}Next: See that \S+:v1\.3\.0 is published for \S+, then run the update again\.$/,
+    ),
+    `  The whole log, on the machine: ${logCommand()}`,
+  ];
+  expect([exitCode, err]).toEqual([4, '']);
+  expect(out.trimEnd().split('\n').slice(-4)).toEqual(closing);
+  expect(await onMachine(/on the machine: (.*)$/m.exec(out)?.[1] ?? '')).toMatch(
+    / ERROR done failed \(pull-unknown\): nothing was changed, v1\.1\.0 runs on\./,
+  );
+  expect((await client.run('status')).out).toMatch(
+    /\nLast time, \d+ s ago: The update failed \(pull-unknown\): nothing was changed, v1\.1\.0 runs on\.\nMore of it: svc instance follow\n/,
+  );
+  const later = await client.run('follow');
+  expect([later.exitCode, later.out.trimEnd().split('\n')]).toEqual([4, closing]);
+  expect(judgeUntouched(before, await state())).toEqual([]);
+});
+
+it('goes on where somebody leaves while svc is away', async () => {
+  const before = await state();
+  // For the next server, which reads it when it begins.
+  await instance.offer('v1.2.0', 'v1.3.1');
+  const left = await client.sit('update --target v1.2.0', {
+    columns: 80,
+    answers: [[/● replacing +svc is away /, '\x03']],
+  });
+  expect(left.exitCode, left.all).toBe(130);
+  expect(left.all).toMatch(
+    /\n● replacing +svc is away +\d+ s\n {2}verifying\nThe update goes on\. Follow it: svc instance follow\. It can no longer be stopped\.$/,
+  );
+  const tooEarly = await client.run('follow');
+  expect([tooEarly.exitCode, tooEarly.out]).toEqual([2, '']);
+  expect(tooEarly.err).toMatch(/\nWhile an update replaces svc it is away: try again in a moment\.\n$/);
+  await waitForStatus(instance, ({ version }) => version === 'v1.2.0');
+  const followed = await client.run('follow');
+  expect([followed.exitCode, followed.out]).toEqual([
+    0,
+    expect.stringMatching(
+      /^(?:Updating[^✓]*)?✓ svc v1\.2\.0 runs\. \d+ s, away for \d+ s\n2 build servers stay/,
+    ),
+  ]);
+  const changed = moved('v1.1.0', 'v1.2.0');
+  expect(judgeUpdated(before, await state(), { version: 'v1.2.0', changed })).toEqual([]);
+});
+
+it('says that it does not know where svc never comes back, and how it ended once somebody has mended it', async () => {
+  const { out, err, exitCode } = await client.run('update --timeout 4');
+  expect([exitCode, err]).toEqual([1, '']);
+  expect(out).toMatch(/^Updating svc v1\.2\.0 → v1\.3\.1\nprepared, .*\nchecked, .*\npulled, .*\n/);
+  const [, command = ''] = /On the machine: (docker logs \S+)\. Once/.exec(out) ?? [];
+  expect(out.trimEnd().split('\n').slice(-2)).toEqual([
+    'svc has not answered for 4 s: it is not known what became of the update.',
+    `On the machine: ${logCommand()}. Once svc answers: svc instance follow`,
+  ]);
+  const status = async () => (await inspect(updaterOf(instance)))?.State.Status;
+  await expect.poll(status, { timeout: 20_000, interval: 100 }).toBe('exited');
+  const log = await onMachine(command);
+  expect(log).toMatch(/ ERROR done broken \(broken\): /);
+
+  await instance.write('.env', (await instance.read('.env')).replace('v1.3.1', 'v1.4.0'));
+  await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
+  await waitForStatus(instance, ({ version, run }) => version === 'v1.4.0' && run?.outcome === 'broken');
+  const followed = await client.run('follow');
+  const [message, advice] = /broken \(broken\): (.*) Next: (.*)$/m.exec(log)?.slice(1) ?? [];
+  expect([followed.exitCode, followed.err]).toEqual([5, '']);
+  expect(followed.out).toContain(`✗ The update has left svc broken (broken): ${message}`);
+  expect(followed.out).toContain(`\n  Next: ${advice}\n  The whole log, on the machine: ${command}\n`);
+  // There is no way back to the release that was broken.
+  expect((await client.run('update')).exitCode).toBe(0);
+  const ends = ageless((await client.run('history')).out)
+    .split('\n')
+    .slice(0, 3);
+  expect(ends.map((line) => line.replace(/ +/g, ' '))).toEqual([
+    'T v1.2.0 → v1.3.1 broken (broken) N, away for N, by anna',
+    'T v1.1.0 → v1.2.0 updated N, away for N, by anna',
+    'T v1.1.0 → v1.3.0 failed (pull-unknown) N, by anna',
+  ]);
+});
