@@ -8,6 +8,13 @@ import type { ScriptedStep } from '../../src/instance/testing/script.ts';
 import { selfSigned } from '../engine/self-signed.ts';
 import { afterTests, play, serve, svc } from './rig.ts';
 
+/** A client for which ten seconds go by in one: of its clock, and of all that it waits for. */
+const hurry = `
+const [now, wait] = [performance.now.bind(performance), globalThis.setTimeout];
+performance.now = () => now() * 10;
+globalThis.setTimeout = (work, time, ...more) => wait(work, time / 10, ...more);`;
+const hurried = { env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}` } };
+
 type Answering = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 const problem =
@@ -208,7 +215,7 @@ describe.concurrent('it is not known what became of an update', () => {
 
   it('where it comes back and knows nothing of the run', async () => {
     const { url } = await play(away('unknown', 900));
-    const { out, exitCode } = await svc(url, 'instance update');
+    const { out, exitCode } = await svc(url, 'instance update', hurried);
     expect(exitCode).toBe(1);
     expect(out).toMatch(
       /\nsvc v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d\. On the machine: docker logs svc-updater\n$/,
@@ -251,18 +258,22 @@ describe.concurrent('a POST whose answer is lost', () => {
 
   it('is not repeated where it was not: that is said', async () => {
     let posts = 0;
-    const { url } = await play({
+    const { url, asked } = await play({
       intercept: ({ method }) => {
         if (method === 'POST') posts++;
         return method === 'POST' ? Response.error() : undefined;
       },
     });
-    const { err, exitCode } = await svc(url, 'instance update');
+    const { err, exitCode } = await svc(url, 'instance update', hurried);
     expect([exitCode, posts]).toEqual([1, 1]);
     expect(err).toMatch(
       /\nsvc has not started the update; nothing was changed\. Try again: svc instance update\n$/,
     );
-  }, 40_000);
+    // It was looked for as long as the request may have been under way, and not without a pause.
+    const looks = asked.filter((one) => one === 'GET /progress').length;
+    expect(looks).toBeGreaterThan(5);
+    expect(looks).toBeLessThan(18);
+  });
 });
 
 describe.concurrent('what comes from the server', () => {

@@ -4,9 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { download, type Limits } from '../../../src/client/self-update/download.ts';
-import { endless, json, type Reply, silence, text } from '../../feed/forge.ts';
-import { clientOf, hurried, type Rig, sha256, startRig, workerAsset, workerOf } from './rig.ts';
+import { endless, json, type Reply, text } from '../../feed/forge.ts';
+import { clientOf, type Rig, sha256, startRig, workerAsset, workerOf } from './rig.ts';
 
 let old = '';
 let fresh = '';
@@ -138,42 +137,6 @@ describe('a bad release', () => {
     expect(stderr).toContain(`WORKER of v1.5.0 does not do its work here: ${why}.\nNext: `);
     expect(exitCode).toBe(4);
     await expectUntouched();
-  });
-
-  it.each<[string, string, string]>([
-    ['does not run here', '#!/no/such/program', 'cannot be started (spawn DIR/bin/NEW ENOENT).'],
-    ['fails', '#!/bin/sh\nexit 3', 'ended with exit code 3.'],
-    ['crashes', '#!/bin/sh\nkill -SEGV $$', 'was ended by SIGSEGV.'],
-    ['never ends', '#!/bin/sh\nsleep 1000', 'had not ended after 10 s.'],
-    [
-      'ignores that it should end',
-      "#!/bin/sh\ntrap '' TERM\nsleep 1000\nsleep 1000",
-      'had not ended after 10 s.',
-    ],
-    ['leaves something behind', '#!/bin/sh\nsleep 5 &', 'its --version prints no version.'],
-  ])('that %s is not put into place', async (_, program, why) => {
-    rig.publish('v1.5.0', { [workerAsset]: program });
-    const { exitCode, stderr } = await rig.runWorker(['true'], hurried);
-    expect(stderr.replace(/\.svc-update-\S+/, 'NEW')).toContain(why);
-    expect(exitCode).toBe(4);
-    await expectUntouched();
-  });
-});
-
-describe('a command', () => {
-  it('has a minute, and what it has started ends with it', async () => {
-    const pid = join(rig.directory, 'pid');
-    rig.publish('v1.5.0', { [workerAsset]: workerOf('v1.5.0', `sleep 600 & echo $! > '${pid}'; wait`) });
-    const began = performance.now();
-    const { stdout, exitCode } = await rig.runWorker([rig.worker], hurried);
-    expect(stdout).toContain('With v1.5.0, the command had not ended after 60 s. Putting the old file back.');
-    expect(performance.now() - began).toBeGreaterThan(60_000 / 20);
-    expect(exitCode).toBe(4);
-    expect(await rig.read(rig.worker)).toBe(workerOf('v1.4.2'));
-    const { stdout: state } = await execa('ps', ['-o', 'stat=', '-p', (await rig.read(pid)).trim()], {
-      reject: false,
-    });
-    expect(state.replace(/^Z.*/, '')).toBe('');
   });
 });
 
@@ -366,48 +329,6 @@ describe('a person who stops it', () => {
     expect(stderr).toContain('Cancelled. The old file is back, and its command ended with exit code 0.');
     expect(exitCode).toBe(130);
     expect(await rig.read(rig.worker)).toBe(before);
-  });
-});
-
-describe('a download', () => {
-  const limits: Limits = { silence: 300, whole: 1500, size: 1000 };
-  const get = async (reply: Reply, wanted: Partial<Limits> = {}) => {
-    rig.forge.host('/file', reply);
-    let bytes = 0;
-    await download({
-      asset: { name: 'file', url: '/file' },
-      feed: rig.forge.address('static'),
-      limits: { ...limits, ...wanted },
-      signal: new AbortController().signal,
-      take: (chunk) => {
-        bytes += chunk.byteLength;
-      },
-    });
-    return bytes;
-  };
-  /** A byte now and then. */
-  const drip: Reply = (_, response) => {
-    const timer = setInterval(() => response.write('x'), 100);
-    response.on('close', () => clearInterval(timer));
-  };
-
-  it('may be slow', async () => {
-    const slow: Reply = (_, response) => {
-      for (let at = 0; at < 4; at++) setTimeout(() => response.write('x'), at * 200);
-      setTimeout(() => response.end('x'), 800);
-    };
-    expect(await get(slow)).toBe(5);
-  });
-
-  it.each<[string, Reply, string]>([
-    ['nothing at all', silence, 'did not begin: nothing came for 0.3 s.'],
-    ['nothing more', (_, response) => response.write('x'), 'broke off after 0.0 MB: nothing came for 0.3 s.'],
-    ['a byte now and then', drip, 'broke off after 0.0 MB: it is not complete after 1.5 s.'],
-    ['more than is taken', endless(), 'file is larger than 0 MiB.'],
-  ])('of %s ends', async (_, reply, sentence) => {
-    await expect(get(reply)).rejects.toThrow(sentence);
-    // Its connection does not stay.
-    await expect.poll(() => rig.forge.seen.at(-1)?.dropped).toBe(true);
   });
 });
 

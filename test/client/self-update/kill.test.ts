@@ -115,7 +115,9 @@ describe('an update that is killed', () => {
 
   it('before its command had ended has the next one run it, though nothing is newer', async () => {
     const started = join(rig.directory, 'started');
-    rig.publish('v1.5.0', { [workerAsset]: workerOf('v1.5.0', `echo x >> '${started}'; sleep 1`) });
+    rig.publish('v1.5.0', {
+      [workerAsset]: workerOf('v1.5.0', `echo x >> '${started}'; [ $(wc -l < '${started}') = 2 ] || sleep 1`),
+    });
     const running = rig.start(args());
     await expect.poll(() => stat(started).catch(() => null), { timeout: 10_000 }).not.toBeNull();
     running.kill('SIGKILL');

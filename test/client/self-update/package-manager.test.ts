@@ -127,7 +127,8 @@ describe('svc update', () => {
     );
     await writeFile(join(admin, 'info/format'), '1\n');
     await writeFile(join(admin, 'info/svc-worker.list'), `/.\n${file}\n`);
-    const { exitCode, stderr } = await rig.run(['--program', file, '--', 'true'], { DPKG_ADMINDIR: admin });
+    const env = { DPKG_ADMINDIR: admin, PATH: process.env.PATH ?? '' };
+    const { exitCode, stderr } = await rig.run(['--program', file, '--', 'true'], env);
     expect(stderr).toContain('was installed by dpkg');
     expect(exitCode).toBe(3);
   });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { execa } from 'execa';
@@ -62,9 +62,15 @@ export async function startRig(client: string, tls?: { key: string; cert: string
   await chmod(worker, 0o750);
   let api: Api = 'gitHub';
 
+  // The machine's own reads long lists each time; those that are about it ask it: `env` names their PATH.
+  const tools = join(directory, 'no-package-manager');
+  await mkdir(tools);
+  await writeFile(join(tools, 'dpkg-query'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  const PATH = [tools, process.env.PATH].join(delimiter);
+
   const start = (args: readonly string[], env: Record<string, string> = {}, file = svc, uid?: number) =>
     execa(process.execPath, [file, 'update', ...args], {
-      env: { SVC_FEED: forge.address(api), ...env },
+      env: { SVC_FEED: forge.address(api), PATH, ...env },
       reject: false,
       ...(uid === undefined ? {} : { uid, gid: uid }),
       stdin: 'ignore',
