@@ -1,7 +1,8 @@
 // Builds what is published into dist/, or into the directory that is named: build.mjs [DIRECTORY]
 //   agent.mjs               the agent for the image, without any need of node_modules; beside it the licenses of the
 //                           packages that went into it
-//   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise
+//   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise. Where
+//                           `svc update` looks for releases is built in: SVC_UPDATER_BUILD_FEED in the environment
 //   instance/index.mjs      the library for a server, readable; what it depends on stays outside, and the licenses of what
 //                           went into it are beside it
 //   instance/testing.mjs    the same played from a script
@@ -16,6 +17,12 @@ import { writeTypes } from './lib/types.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const { version, dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+
+const feed = process.env.SVC_UPDATER_BUILD_FEED ?? '';
+const { protocol = '', username, password } = URL.parse(feed) ?? {};
+// What is built in is in everybody's hands.
+if (feed !== '' && (!/^https?:$/.test(protocol) || username || password))
+  throw new Error('SVC_UPDATER_BUILD_FEED has to be a web address without a login');
 
 /** For Node 22 and later. */
 const forNode = {
@@ -56,6 +63,11 @@ async function buildAgent() {
 async function buildClient() {
   const { metafile } = await build({
     ...forNode,
+    define: {
+      ...forNode.define,
+      // Also where there is none: what it is built with decides, not what it is run with.
+      'process.env.SVC_UPDATER_BUILD_FEED': feed === '' ? 'undefined' : JSON.stringify(feed),
+    },
     entryPoints: ['src/client/main.ts'],
     outfile: join(out, 'svc.mjs'),
     banner: {

@@ -83,6 +83,7 @@ export const commands = {
   'scripts/faults --short': { faults: ['--short'], in: 'test/e2e/faults.test.ts' },
   'scripts/bench': { bench: null },
   'scripts/bench update': { bench: 'update' },
+  'scripts/bench client': { bench: 'client' },
   'scripts/bench --help': e2e,
   'npm ci': { in: 'scripts/lib/env.sh', says: 'npm ci' },
   'npm run types': { in: 'scripts/test', says: 'step types npm run --silent types' },

@@ -1,4 +1,15 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,6 +27,8 @@ const isType = (file: string) => file.startsWith('dist/instance/types/') && file
 const installed = ['semver', '@types/node'];
 
 let directory = '';
+/** Where its client looks for its own releases. */
+const feed = 'http://127.0.0.1:1/acme/releases';
 /** The package as it is unpacked into a project's `node_modules`. */
 let unpacked = '';
 let packed: string[] = [];
@@ -28,7 +41,7 @@ beforeAll(async () => {
   for (const name of (await readdir(root)).filter((name) => !left.has(name))) {
     await cp(join(root, name), join(source, name), { recursive: true });
   }
-  await run('node', ['scripts/build.mjs', join(source, 'dist')], root);
+  await run('node', ['scripts/build.mjs', join(source, 'dist')], root, { SVC_UPDATER_BUILD_FEED: feed });
   const pack = ['pack', '--json', '--offline', '--ignore-scripts', '--pack-destination', directory];
   const [archive] = JSON.parse(await run('npm', pack, source)) as { filename: string }[];
 
@@ -64,6 +77,29 @@ describe('the package', () => {
       'svc instance status [--json]',
     );
   });
+
+  it('has a client that knows where its releases are, whatever it is run with', async () => {
+    const client = join(directory, 'svc.mjs');
+    await copyFile(join(unpacked, 'dist/svc.mjs'), client);
+    const env = { SVC_FEED: '', SVC_UPDATER_BUILD_FEED: 'http://127.0.0.1:2/releases' };
+    const { stderr, exitCode } = await execa(client, ['update'], { env, reject: false });
+    expect(stderr).toContain('the releases at 127.0.0.1:1 cannot be read');
+    expect(exitCode).toBe(4);
+  });
+
+  it.each(['https://robot:Zq7secret@example.org/releases', 'file:///releases', 'releases'])(
+    'is not built with %s as the address of releases',
+    async (address) => {
+      const { stderr, exitCode } = await execa('node', ['scripts/build.mjs', join(directory, 'bad')], {
+        cwd: root,
+        env: { SVC_UPDATER_BUILD_FEED: address },
+        reject: false,
+      });
+      expect(exitCode).toBe(1);
+      expect(stderr).toContain('SVC_UPDATER_BUILD_FEED has to be a web address without a login');
+      expect(stderr).not.toContain('Zq7secret');
+    },
+  );
 
   it('holds what is published, and nothing else', () => {
     expect(packed.filter((file) => !isType(file))).toEqual([
@@ -296,13 +332,18 @@ createScriptedUpdates({ speed: 'fast' });
 });
 
 /** What a program prints; it must end well. */
-async function run(file: string, args: string[], cwd = directory): Promise<string> {
+async function run(
+  file: string,
+  args: string[],
+  cwd = directory,
+  env: Record<string, string> = {},
+): Promise<string> {
   const { exitCode, stdout, stderr } = await execa(file, args, {
     cwd,
     reject: false,
     stdin: 'ignore',
     timeout: 60_000,
-    env: { npm_config_update_notifier: 'false' },
+    env: { npm_config_update_notifier: 'false', ...env },
   });
   expect(exitCode, `${file} ${args.join(' ')}\n${stdout}\n${stderr}`).toBe(0);
   return stdout;
