@@ -33,6 +33,8 @@ export interface Command {
   arguments?: readonly Argument[];
   /** Whether a command line may follow behind `--`. */
   takesCommandLine?: true;
+  /** It goes on where nobody reads what it says: it may have something to put back. */
+  outlivesOutput?: true;
   examples: readonly { line: string; does: string }[];
   /**
    * Resolves with the exit code.
@@ -70,7 +72,7 @@ export interface Context {
   canAsk: boolean;
   /** How wide the terminal is now. */
   columns(): number;
-  /** Given with Ctrl-C. */
+  /** Given with Ctrl-C, SIGTERM, or a terminal that is gone; the command then ends with `stoppedCode`. */
   signal: AbortSignal;
   /** The client's own version, `v1.0.0`. */
   version: string;
@@ -78,6 +80,9 @@ export interface Context {
   now(): number;
   fetch: typeof fetch;
 }
+
+/** Of a command that was stopped, by whatever signal: the process ends with that signal's own code. */
+export const stoppedCode = 130;
 
 /** What was typed makes no sense: exit code 2, and where to read more. */
 export class UsageError extends Error {

@@ -2,7 +2,7 @@ import { Reader } from '../wire/reader.ts';
 import type { Answer, Refused } from '../wire/reader-answer.ts';
 import { isForAdmins, type UserStatus } from '../wire/reader-shapes.ts';
 import type { Status } from '../wire/status.ts';
-import { type Context, Failure } from './command.ts';
+import { type Context, Failure, stoppedCode } from './command.ts';
 import { type Config, readConfig } from './config.ts';
 import { explain } from './explain.ts';
 
@@ -49,5 +49,5 @@ export async function statusForAdmins(
 export const improper = (refused: Refused, config: Config): Failure =>
   new Failure(2, explain(refused, config));
 
-/** Ctrl-C where nothing has been begun. */
-export const interrupted = (): Failure => new Failure(130, '');
+/** It was stopped where nothing had been begun. */
+export const interrupted = (): Failure => new Failure(stoppedCode, '');

@@ -1,4 +1,5 @@
-import { type Context, Failure, UsageError } from './command.ts';
+import { constants } from 'node:os';
+import { type Context, Failure, stoppedCode, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { helpOf, helpOfAll } from './help.ts';
 import { findCommand, parseTyped } from './parse.ts';
@@ -35,6 +36,7 @@ async function main(words: readonly string[], signal: AbortSignal): Promise<numb
       now: () => performance.now(),
       fetch,
     };
+    outlivesOutput = typed.command.outlivesOutput === true;
     return await typed.command.run(context);
   } catch (error) {
     if (error instanceof UsageError) {
@@ -51,15 +53,25 @@ async function main(words: readonly string[], signal: AbortSignal): Promise<numb
   }
 }
 
-const interrupted = new AbortController();
-process.on('SIGINT', () => {
-  // Who asks twice does not want to wait for anything.
-  if (interrupted.signal.aborted) process.exit(130);
-  interrupted.abort();
+const stopped = new AbortController();
+let stoppedBy: number = constants.signals.SIGINT;
+let outlivesOutput = false;
+const stop = (name: NodeJS.Signals, number: number) => {
+  // Who types Ctrl-C twice does not want to wait for anything. The others are often sent twice by themselves.
+  if (stopped.signal.aborted && name === 'SIGINT') process.exit(128 + number);
+  if (!stopped.signal.aborted) stoppedBy = number;
+  stopped.abort();
+};
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
+// Whoever reads the output may have seen enough of it: `svc instance history | head -1`. A terminal that is gone has sent
+// its signal, too, or will.
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+  if (!outlivesOutput && !stopped.signal.aborted && code !== 'EIO') process.exit(code === 'EPIPE' ? 0 : 1);
 });
-// Whoever reads the output may have seen enough of it: `svc instance history | head -1`.
-process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
+process.stderr.on('error', () => {});
 
-const exitCode = await main(process.argv.slice(2), interrupted.signal);
+const ended = await main(process.argv.slice(2), stopped.signal);
+// A command that was stopped does not know by what.
+const exitCode = ended === stoppedCode && stopped.signal.aborted ? 128 + stoppedBy : ended;
 // Connections that are kept for the next request would keep the process.
 process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)));

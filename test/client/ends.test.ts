@@ -163,6 +163,22 @@ describe.concurrent('Ctrl-C', () => {
     expect(await updates.history()).toMatchObject([{ outcome: 'updated' }]);
   });
 
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('is as good as %s, but for the exit code', async (signal, code) => {
+    const { url, updates } = await play({ speed: 4 });
+    const said = await svc(url, 'instance update', {
+      onOutput: (text, interrupt) => text.includes('checked') && interrupt(signal),
+    });
+    expect(said.exitCode).toBe(code);
+    expect(said.out).toMatch(
+      /\nThe update goes on\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
+    );
+    expect((await svc(url, 'instance follow')).exitCode).toBe(0);
+    expect(await updates.history()).toMatchObject([{ outcome: 'updated' }]);
+  });
+
   it('says of one that waits that it starts by itself', async () => {
     const job = { kind: 'backup', state: 'running', title: null, since: null, stuck: false } as const;
     const { url } = await play({ jobs: [job, job] });
@@ -175,17 +191,23 @@ describe.concurrent('Ctrl-C', () => {
     );
   });
 
-  it('says nothing where nothing was begun', async () => {
-    let hasAsked = () => {};
-    const asked = new Promise<void>((resolve) => (hasAsked = resolve));
-    const { url } = await play({
-      intercept: () => {
-        hasAsked();
-        return new Promise<never>(() => {});
-      },
-    });
-    const said = await svc(url, 'instance status', { interruptAfter: asked });
-    expect(said).toEqual({ exitCode: 130, out: '', err: '' });
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('says nothing where nothing was begun: %s', async (signal, exitCode) => {
+    for (const command of ['status', 'update', 'follow', 'cancel', 'history', 'channel stable']) {
+      let hasAsked = () => {};
+      const asked = new Promise<void>((resolve) => (hasAsked = resolve));
+      const { url } = await play({
+        intercept: () => {
+          hasAsked();
+          return new Promise<never>(() => {});
+        },
+      });
+      const said = await svc(url, `instance ${command}`, { interruptAfter: asked, signal });
+      expect(said, command).toEqual({ exitCode, out: '', err: '' });
+    }
   });
 });
 

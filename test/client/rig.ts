@@ -48,9 +48,11 @@ export interface Typing {
   env?: Record<string, string>;
   input?: string;
   /** Called with what it has said so far, at each piece. */
-  onOutput?: (said: string, interrupt: () => unknown) => unknown;
+  onOutput?: (said: string, interrupt: (signal?: NodeJS.Signals) => unknown) => unknown;
   /** Ctrl-C, once this is resolved. */
   interruptAfter?: Promise<unknown>;
+  /** Instead of Ctrl-C. */
+  signal?: NodeJS.Signals;
 }
 
 /** The environment of a client: nothing of the tests' own but where programs are. */
@@ -68,7 +70,7 @@ export const clientCommand: readonly [string, ...string[]] = [process.execPath, 
 export async function svc(
   url: string,
   words: string,
-  { env = {}, input, onOutput, interruptAfter }: Typing = {},
+  { env = {}, input, onOutput, interruptAfter, signal = 'SIGINT' }: Typing = {},
 ): Promise<Said> {
   const [node, ...args] = clientCommand;
   const child = execa(node, [...args, ...words.split(' ').filter(Boolean)], {
@@ -79,12 +81,12 @@ export async function svc(
     input: input ?? '',
     timeout: 60_000,
   });
-  void interruptAfter?.then(() => child.kill('SIGINT'));
+  void interruptAfter?.then(() => child.kill(signal));
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (piece) => {
       said += piece;
-      onOutput?.(said, () => child.kill('SIGINT'));
+      onOutput?.(said, (signal = 'SIGINT') => child.kill(signal));
     });
   }
   const { stdout, stderr, exitCode } = await child;

@@ -22,6 +22,7 @@ export const command: Command = {
     },
   ],
   takesCommandLine: true,
+  outlivesOutput: true,
   examples: [
     { line: 'svc update', does: 'replaces this svc by the newest stable release' },
     {

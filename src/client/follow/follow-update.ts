@@ -2,7 +2,7 @@ import { mayBeAway } from '../../wire/phase-rows.ts';
 import { followRun, type News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
-import type { Context } from '../command.ts';
+import { type Context, stoppedCode } from '../command.ts';
 import type { Connection } from '../connect.ts';
 import { endingLines, exitCodeOf, paintMark } from '../endings.ts';
 import { count, jsonLine, shownAll } from '../shown.ts';
@@ -49,7 +49,7 @@ export async function followUpdate(
     }
     case 'interrupted':
       tell([farewell(view.run)]);
-      return 130;
+      return stoppedCode;
     case 'unknown': {
       const answer = await reader.status();
       const version = answer.kind === 'ok' ? `svc ${shownAll(answer.value).version}` : 'svc';

@@ -1,6 +1,6 @@
 import { disk } from '../../files/file-system.ts';
 import { type Channel, isAhead, type Release } from '../../release/channel.ts';
-import { type Context, Failure } from '../command.ts';
+import { type Context, Failure, stoppedCode } from '../command.ts';
 import { programLimits } from './download.ts';
 import { failed, refused } from './failure.ts';
 import { fetchProgram } from './fetch-program.ts';
@@ -9,7 +9,6 @@ import { cleanUp, findPlace, identityAt, type Place } from './place.ts';
 import { programVersion } from './program-version.ts';
 import { assetOf, feedOf, newestRelease, sumOf } from './published.ts';
 import { Cancelled, settle } from './settle.ts';
-import { watchStopping } from './stopping.ts';
 import type { Subject } from './subject.ts';
 import { dropOld, keepOld, putInPlace } from './swap.ts';
 import { TransferLine } from './transfer-line.ts';
@@ -19,14 +18,11 @@ import { TransferLine } from './transfer-line.ts';
  * or the new one is in its place, whole.
  * @throws Failure, UsageError
  */
-export async function updateProgram(subject: Subject, channel: Channel, given: Context): Promise<void> {
-  const stopping = watchStopping(given);
+export async function updateProgram(subject: Subject, channel: Channel, context: Context): Promise<void> {
   try {
-    await updateFile(subject, channel, { ...given, signal: stopping.signal });
+    await updateFile(subject, channel, context);
   } catch (error) {
-    throw error instanceof Cancelled ? new Failure(stopping.exitCode(), error.message) : error;
-  } finally {
-    stopping.end();
+    throw error instanceof Cancelled ? new Failure(stoppedCode, error.message) : error;
   }
 }
 

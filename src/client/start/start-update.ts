@@ -1,6 +1,6 @@
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { Status, ToldRun } from '../../wire/status.ts';
-import { type Context, Failure } from '../command.ts';
+import { type Context, Failure, stoppedCode } from '../command.ts';
 import { type Connection, improper } from '../connect.ts';
 import { explain } from '../explain.ts';
 import { sentence, shown } from '../shown.ts';
@@ -35,7 +35,10 @@ export async function startUpdate(
   const answer = await connection.reader.start(order, { signal: context.signal });
   if (answer.kind === 'ok') return { kind: 'started', run: answer.value };
   if (context.signal.aborted) {
-    throw new Failure(130, 'It is not known whether the update was started. That tells: svc instance status');
+    throw new Failure(
+      stoppedCode,
+      'It is not known whether the update was started. That tells: svc instance status',
+    );
   }
   if (answer.kind === 'problem' && answer.problem.status < 500) return refusal(answer, connection, status);
   if (answer.kind === 'problem' && answer.problem.status === 503) {
@@ -74,7 +77,7 @@ async function findStarted(
       if (isKnown && !signal.aborted) return null;
       const why = isKnown || signal.aborted ? '' : `${explain(answer as Refused, config)} `;
       throw new Failure(
-        signal.aborted ? 130 : 1,
+        signal.aborted ? stoppedCode : 1,
         `${why}It is not known whether the update was started. That tells: svc instance status`,
       );
     }

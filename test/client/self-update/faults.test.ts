@@ -316,6 +316,32 @@ describe('a person who stops it', () => {
     await expectUntouched();
   });
 
+  it.each(['stdout', 'stderr'] as const)('by ending its %s does not stop it', async (stream) => {
+    const before = workerOf('v1.4.2', 'true');
+    await writeFile(rig.worker, before);
+    rig.publish('v1.5.0', { [workerAsset]: workerOf('v1.5.0', 'sleep 0.2; exit 7') });
+    const running = rig.start(['--program', rig.worker, '--', rig.worker, 'restart']);
+    running.stdout.once('data', () => running[stream].destroy());
+    expect(await running).toMatchObject({ exitCode: 4 });
+    expect(await rig.read(rig.worker)).toBe(before);
+    expect(await rig.names()).toEqual(['svc-worker', 'svc.mjs']);
+  });
+
+  it('by closing the terminal gets the old file back', async () => {
+    const before = workerOf('v1.4.2', 'true');
+    await writeFile(rig.worker, before);
+    rig.publish('v1.5.0', { [workerAsset]: workerOf('v1.5.0', 'sleep 50') });
+    const words = [process.execPath, rig.svc, 'update', '--program', rig.worker, '--', rig.worker, 'restart'];
+    const terminal = execa('script', ['-qfc', words.map((word) => `'${word}'`).join(' '), '/dev/null'], {
+      env: { SVC_FEED: rig.forge.address('gitHub'), SHELL: '/bin/sh' },
+      reject: false,
+    });
+    terminal.stdout.on('data', (text) => String(text).includes('Running:') && terminal.kill('SIGKILL'));
+    await terminal;
+    await expect.poll(() => rig.names(), { timeout: 10_000 }).toEqual(['svc-worker', 'svc.mjs']);
+    expect(await rig.read(rig.worker)).toBe(before);
+  });
+
   it('while the command runs gets the old file back', async () => {
     const mark = join(rig.directory, 'mark');
     const before = workerOf('v1.4.2', 'echo old');
