@@ -10,9 +10,18 @@ export interface StreamEvent {
 /** Characters of one event: far more than any of svc's has. */
 const eventLimit = 4 * 1024 * 1024;
 
+/** To open the stream again would bring the same event again. */
+export class EndlessEvent extends Error {
+  override readonly name = 'EndlessEvent';
+
+  constructor() {
+    super('an event of the stream has no end');
+  }
+}
+
 /**
  * Reads an event stream as the HTML standard has it, as far as svc uses it; gives null for a comment, so that who waits
- * sees that somebody is there. @throws what the stream throws, and for an event without end
+ * sees that somebody is there. @throws what the stream throws, and EndlessEvent
  */
 export async function* readEvents(
   stream: ReadableStream<Uint8Array>,
@@ -20,6 +29,7 @@ export async function* readEvents(
   const decoder = new TextDecoder();
   const reader = stream.getReader();
   let rest = '';
+  /** Of the whole lines of an event that is not whole itself. */
   let size = 0;
   let pending: { event: string; data: string[] } = { event: '', data: [] };
   let id: string | null = null;
@@ -32,14 +42,14 @@ export async function* readEvents(
       // A `\r` at the end may be half a line break.
       const lines = text.split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? '';
-      size = lines.reduce((sum, line) => sum + line.length, size + rest.length);
-      if (size > eventLimit) throw new Error('an event of the stream has no end');
       for (const line of lines) {
+        size += line.length;
+        if (size > eventLimit) throw new EndlessEvent();
         if (line === '') {
           if (pending.data.length > 0)
             yield { event: pending.event || 'message', data: pending.data.join('\n'), id };
           pending = { event: '', data: [] };
-          size = rest.length;
+          size = 0;
           continue;
         }
         const [, field = '', content = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
@@ -48,6 +58,7 @@ export async function* readEvents(
         else if (field === 'data') pending.data.push(content);
         else if (field === 'id' && !content.includes('\0')) id = content;
       }
+      if (size + rest.length > eventLimit) throw new EndlessEvent();
     }
   } finally {
     await reader.cancel().catch(() => {});

@@ -1,6 +1,6 @@
 import type { Reader } from './reader.ts';
 import type { Refused } from './reader-answer.ts';
-import { readEvents, type StreamEvent } from './reader-events.ts';
+import { EndlessEvent, readEvents, type StreamEvent } from './reader-events.ts';
 import { readToldRun } from './reader-shapes.ts';
 import type { ToldRun } from './status.ts';
 
@@ -116,7 +116,7 @@ type Piece =
   | { kind: 'run'; run: ToldRun; id: string | null; news: News }
   | { kind: 'other'; id: string | null; news: News }
   | { refused: Refused }
-  /** It was opened and has never said anything. */
+  /** It was opened and has never said anything, or says something that nobody can read. */
   | { held: true };
 
 /** What one stream says, until it ends, breaks or falls silent. */
@@ -145,7 +145,7 @@ async function* streamed(
     if (hasSpoken) yield { kind: 'other', id: null, news: { kind: 'heard' } };
   } catch (cause) {
     if (signal.aborted) return;
-    if (dead.signal.aborted && !hasSpoken) return yield { held: true };
+    if (cause instanceof EndlessEvent || (dead.signal.aborted && !hasSpoken)) return yield { held: true };
     if (!dead.signal.aborted && hasSpoken) yield { kind: 'other', id: null, news: { kind: 'heard' } };
     yield {
       refused: { kind: 'none', why: dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause } },

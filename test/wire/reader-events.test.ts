@@ -71,3 +71,12 @@ it('gives up on an event without an end', async () => {
   const piece = new TextEncoder().encode(`data: ${'x'.repeat(1024 * 1024)}\n`);
   await expect(read(Array.from({ length: 6 }, () => piece))).rejects.toThrow('no end');
 });
+
+it('takes a long event that comes in many pieces, and another one behind it', async () => {
+  const piece = new TextEncoder().encode('x'.repeat(16 * 1024));
+  const [begin, end] = ['data: ', '\n\n'].map((text) => new TextEncoder().encode(text));
+  if (!begin || !end) throw new Error('no bytes');
+  const one = [begin, ...Array.from({ length: 150 }, () => piece), end];
+  expect((await read([...one, ...one])).map(({ data }) => data.length)).toEqual([2_457_600, 2_457_600]);
+  await expect(read([begin, ...Array.from({ length: 300 }, () => piece)])).rejects.toThrow('no end');
+});

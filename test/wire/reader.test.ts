@@ -160,6 +160,20 @@ describe('a run is followed', () => {
     }
   });
 
+  it('by asking, where an event of the stream has no end: it would come with each stream', async () => {
+    const updates = createScriptedUpdates({ speed: 30 });
+    await updates.start();
+    await updates.update();
+    let streams = 0;
+    const news = await follow((request) => {
+      if (!isStream(request) || streams++ > 0) return updates.handle(request);
+      return typed(`: here\n\ndata: ${'x'.repeat(5_000_000)}`, 'text/event-stream');
+    });
+    expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+    expect(streams).toBe(1);
+    await updates.close();
+  });
+
   it('where the last event was, and gets each line once', async () => {
     const updates = createScriptedUpdates({ speed: 30 });
     await updates.start();
