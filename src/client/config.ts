@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { Failure } from './command.ts';
 
@@ -45,8 +45,14 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 function configPath(env: NodeJS.ProcessEnv): string {
   const given = env.XDG_CONFIG_HOME ?? '';
   // The standard has it that a relative path is to be ignored.
-  const base = isAbsolute(given) ? given : join(env.HOME || homedir(), '.config');
+  const base = isAbsolute(given) ? given : join(homeOf(env), '.config');
   return join(base, 'svc', 'config.json');
+}
+
+/** Never a file of the working directory, which may be anybody's. */
+function homeOf(env: NodeJS.ProcessEnv): string {
+  const home = env.HOME || homedir();
+  return isAbsolute(home) ? home : userInfo().homedir;
 }
 
 function readFile(path: string): { url: string; token: string } | null {
@@ -59,25 +65,34 @@ function readFile(path: string): { url: string; token: string } | null {
     throw new Failure(2, `${path} cannot be read (${code}).`);
   }
   try {
-    const { url, token } = Object(JSON.parse(text)) as Record<string, unknown>;
-    return { url: typeof url === 'string' ? url.trim() : '', token: typeof token === 'string' ? token : '' };
+    // Some editors put a mark before the first character.
+    const { url, token } = Object(JSON.parse(text.replace(/^\uFEFF/, ''))) as Record<string, unknown>;
+    return { url: trimmed(url), token: trimmed(token) };
   } catch {
     throw new Failure(2, `${path} is no JSON. Mend it, or log in again: svc login`);
   }
 }
 
+const trimmed = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
+
 function readUrl(text: string, setting: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Failure(2, `${setting} has to be an address like https://svc.example.org.`);
+    const should = `${setting} has to be an address like https://svc.example.org.`;
+    throw new Failure(2, isHostAlone(text) ? `${should} Is it https://${text}, or http:// ?` : should);
   }
   if (url.username !== '' || url.password !== '') {
     throw new Failure(2, `${setting} must not have a name and password in it: set SVC_TOKEN.`);
   }
-  if (url.search !== '' || url.hash !== '') {
+  // A mark with nothing behind it is in neither of the two that Node has for it.
+  if (/[?#]/.test(url.href)) {
     throw new Failure(2, `${setting} must not have anything behind its path.`);
   }
   return withoutSlash(text);
 }
+
+/** `localhost:3000`, `svc.example.org/svc`: only what is missing is worth saying. */
+const isHostAlone = (text: string): boolean =>
+  /^[\w.-]+(?::\d+)?(?:\/[\w./-]*)?$/.test(text) && URL.canParse(`https://${text}`);
 
 const withoutSlash = (url: string): string => URL.parse(url)?.href.replace(/\/+$/, '') ?? url;

@@ -2,17 +2,20 @@ import type { NoAnswer, Refused } from '../wire/reader-answer.ts';
 import type { Config } from './config.ts';
 import { sentence, shown } from './shown.ts';
 
+/** What a proxy says for a server that it does not reach. */
+const proxyErrors = new Set([502, 503, 504]);
 const endpoints = '/api/v1/instance/update';
 
 /** Why svc gave no proper answer: one sentence with the address, and what to change. */
 export function explain(refused: Refused, config: Config): string {
-  const { url, tokenSetting } = config;
+  const { url, urlSetting, tokenSetting } = config;
   switch (refused.kind) {
     case 'problem': {
       const { status, detail } = refused.problem;
       if (status === 403)
         return `${url} does not allow this (403): ${sentence(shown(detail))} See ${tokenSetting}.`;
-      return `${url} answered ${status}: ${sentence(shown(detail))}`;
+      const see = status === 404 ? ` See ${urlSetting}.` : '';
+      return `${url} answered ${status}: ${sentence(shown(detail))}${see}`;
     }
     case 'logged-out':
       return refused.status === 401 ? explainLogIn(config) : explainRedirect(refused.location, config);
@@ -32,20 +35,25 @@ function explainRedirect(location: string | null, { url, urlSetting }: Config): 
   if (target === null)
     return `${url} redirects, perhaps to a log-in. That is not followed; see ${urlSetting}.`;
   const at = target.pathname.indexOf(endpoints);
-  if (at < 0) {
+  const other = at < 0 ? null : target.origin + target.pathname.slice(0, at);
+  if (other === url) {
+    return `${url} redirects to itself: something in front of svc changes addresses. See ${urlSetting}.`;
+  }
+  if (other === null) {
     return `${url} redirects to ${shown(target.origin + target.pathname)}, perhaps a log-in. That is not followed; see ${urlSetting}.`;
   }
-  return `${url} redirects. ${urlSetting} should be ${shown(target.origin + target.pathname.slice(0, at))}`;
+  return `${url} redirects. ${urlSetting} should be ${shown(other)}`;
 }
 
 function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   if (why.what === 'late') return `${url} does not answer in time. Is svc well? Else see ${urlSetting}.`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${shown(why.type)}`}`;
-    return `Something else than svc answers at ${url} (${what}). See ${urlSetting}.`;
+    const see = proxyErrors.has(why.status) ? `Is svc up? Else see ${urlSetting}.` : `See ${urlSetting}.`;
+    return `Something else than svc answers at ${url} (${what}). ${see}`;
   }
   const code = codeOf(why.cause);
-  const { hostname, host, pathname } = new URL(url);
+  const { hostname, host, port, pathname } = new URL(url);
   const behind = pathname === '/' ? '' : pathname;
   if (code === 'ECONNREFUSED')
     return `Nothing answers at ${url}: connection refused. Is svc up? Else see ${urlSetting}.`;
@@ -63,7 +71,9 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   }
   if (/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(code))
     return `${url} closed the connection before it had answered. Is svc up? Else see ${urlSetting}.`;
-  if (/^HPE_/.test(code)) return `Something that speaks no HTTP answers at ${url}. See ${urlSetting}.`;
+  if (code === 'bad port') return `Node does not connect to port ${port} (${url}). See ${urlSetting}.`;
+  if (/^HPE_|HTTP\/1\.1 protocol/.test(code))
+    return `Something that speaks no HTTP answers at ${url}. See ${urlSetting}.`;
   return `The connection to ${url} failed (${shown(code)}). Is svc up? Else see ${urlSetting}.`;
 }
 
@@ -78,5 +88,5 @@ export function codeOf(error: unknown): string {
   if (typeof code === 'string') return code;
   if (cause !== undefined) return codeOf(cause);
   if (errors?.[0] !== undefined) return codeOf(errors[0]);
-  return typeof message === 'string' ? message : 'no reason is known';
+  return typeof message === 'string' && message !== '' ? message : 'no reason is known';
 }

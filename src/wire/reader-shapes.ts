@@ -39,7 +39,9 @@ export function readStatus(value: unknown): Status | UserStatus | null {
   const version = text(given?.version);
   if (given === null || version === null) return null;
   const channel = text(given.channel);
-  if (channel === null) return { version, updating: given.updating === true };
+  // Many a program has a version; only svc says whether it is being updated.
+  if (channel === null)
+    return typeof given.updating === 'boolean' ? { version, updating: given.updating } : null;
   const next = object(given.next);
   const reason = readReason(given.reason);
   return {
@@ -97,7 +99,7 @@ function readRun(value: unknown): Run | null {
     id,
     state,
     phase: text(given.phase),
-    percent: typeof given.percent === 'number' ? given.percent : null,
+    percent: readPercent(given.percent),
     from: text(given.from),
     to: text(given.to),
     startedAt: startedAt ?? '',
@@ -119,6 +121,9 @@ function readRun(value: unknown): Run | null {
   // Words of closed lists are not checked: who shows them has to have an answer for any.
   return run as unknown as Run;
 }
+
+const readPercent = (value: unknown): number | null =>
+  typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : null;
 
 function readStep(value: unknown): RunStep[] {
   const given = object(value);

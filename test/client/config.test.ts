@@ -1,0 +1,71 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { readConfig } from '../../src/client/config.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'svc-config-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+let homes = 0;
+
+/** What is read where the file says that. */
+function read(file: string | null, env: Record<string, string> = {}) {
+  const base = join(home, `${homes++}`);
+  mkdirSync(join(base, 'svc'), { recursive: true });
+  if (file !== null) writeFileSync(join(base, 'svc/config.json'), file);
+  return readConfig({ XDG_CONFIG_HOME: base, ...env });
+}
+const file = (url: string, token = 'of-the-file') => JSON.stringify({ url, token });
+
+it.each([
+  ['http://localhost:3000/', 'http://localhost:3000'],
+  ['https://svc.example.org/svc//', 'https://svc.example.org/svc'],
+  ['http://[::1]:3000', 'http://[::1]:3000'],
+  [' HTTPS://SVC.example.org:443 ', 'https://svc.example.org'],
+])('the address %s is %s', (given, url) => {
+  expect([read(null, { SVC_URL: given }).url, read(file(given)).url]).toEqual([url, url]);
+});
+
+it.each([
+  ['localhost:3000', 'Is it https://localhost:3000, or http:// ?'],
+  ['svc.example.org/svc', 'Is it https://svc.example.org/svc, or http:// ?'],
+  ['me:secret@svc', 'has to be an address like https://svc.example.org.'],
+  ['https://me:secret@svc', 'must not have a name and password'],
+  ['http://svc/?', 'must not have anything behind its path'],
+  ['http://svc/#', 'must not have anything behind its path'],
+  ['http://svc/?a=b', 'must not have anything behind its path'],
+])('the address %s is none, and no secret in it is said', (given, said) => {
+  const reading = () => read(null, { SVC_URL: given });
+  expect(reading).toThrow(said);
+  expect(reading).not.toThrow('secret');
+});
+
+it.each([
+  ['of the same address', 'https://svc.test/', 'https://svc.test', 'of-the-file'],
+  ['of another path', 'https://svc.test/a', 'https://svc.test/b', null],
+  ['of another port', 'https://svc.test', 'https://svc.test:8443', null],
+  ['of another scheme', 'https://svc.test', 'http://svc.test', null],
+  ['of another host', 'https://svc.test', 'https://svc.test.example.org', null],
+])("the file's token %s", (_, own, url, token) => {
+  expect(read(file(own), { SVC_URL: url }).token).toBe(token);
+});
+
+it('a file may begin with a mark, and its token end with a line', () => {
+  expect(read(`\uFEFF${file('http://svc', 'abc\n')}`)).toMatchObject({ url: 'http://svc', token: 'abc' });
+  expect(() => read(file('http://svc', 'a\nb'))).toThrow(/token in .* has characters that no token has/);
+});
+
+it.each(['null', '[]', '"x"', '{}', '{"token":"x"}', '{"url":5}'])(
+  'a file that says %s has no address',
+  (text) => {
+    expect(() => read(text)).toThrow('It is not known where svc is');
+  },
+);
+
+it.each([{ HOME: '' }, { HOME: '', XDG_CONFIG_HOME: 'here' }, { HOME: 'here' }])(
+  'with %j no file of the working directory is read',
+  (env) => {
+    const path = join(userInfo().homedir, '.config/svc/config.json');
+    expect(() => readConfig({ ...env, SVC_URL: '' })).toThrow(path);
+  },
+);
