@@ -63,15 +63,24 @@ const stop = (name: NodeJS.Signals, number: number) => {
   stopped.abort();
 };
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
-// Whoever reads the output may have seen enough of it: `svc instance history | head -1`. A terminal that is gone has sent
-// its signal, too, or will.
-process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  if (!outlivesOutput && !stopped.signal.aborted && code !== 'EIO') process.exit(code === 'EPIPE' ? 0 : 1);
-});
+// Whoever reads the output may have seen enough of it: `svc instance history | head -1`. What is followed is let go as
+// with Ctrl-C, as nobody learns how it ends. A terminal that is gone (EIO) has sent its signal, too, or will.
+let unwritable: string | null = null;
+const cannotWrite = ({ code = 'unknown' }: NodeJS.ErrnoException) => {
+  if (code === 'EIO') return;
+  unwritable ??= code;
+  if (!outlivesOutput) stopped.abort();
+};
+process.stdout.on('error', cannotWrite);
 process.stderr.on('error', () => {});
 
 const ended = await main(process.argv.slice(2), stopped.signal);
 // A command that was stopped does not know by what.
 const exitCode = ended === stoppedCode && stopped.signal.aborted ? 128 + stoppedBy : ended;
 // Connections that are kept for the next request would keep the process.
-process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)));
+process.stdout.write('', (error) => {
+  if (error) cannotWrite(error);
+  const isLost = unwritable !== null && unwritable !== 'EPIPE';
+  const lost = isLost ? `svc: what it says cannot be written (${unwritable})\n` : '';
+  process.stderr.write(lost, () => process.exit(isLost ? exitCode || 1 : exitCode));
+});
