@@ -93,9 +93,12 @@ export class UsageError extends Error {
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly exitCode: number;
+  /** What `--json` prints of it. */
+  readonly problem: object | null;
 
-  constructor(exitCode: number, message: string) {
+  constructor(exitCode: number, message: string, problem: object | null = null) {
     super(message);
     this.exitCode = exitCode;
+    this.problem = problem;
   }
 }

@@ -1,6 +1,6 @@
 import { Reader } from '../wire/reader.ts';
 import type { Answer, Refused } from '../wire/reader-answer.ts';
-import { isForAdmins, type UserStatus } from '../wire/reader-shapes.ts';
+import { isForAdmins, type Problem, type UserStatus } from '../wire/reader-shapes.ts';
 import type { Status } from '../wire/status.ts';
 import { type Context, Failure, stoppedCode } from './command.ts';
 import { type Config, readConfig } from './config.ts';
@@ -46,8 +46,8 @@ export async function statusForAdmins(
   throw new Failure(2, `${url} allows this to admins only. See ${tokenSetting}.`);
 }
 
-export const improper = (refused: Refused, config: Config): Failure =>
-  new Failure(2, explain(refused, config));
+export const improper = (refused: Refused, config: Config, problem: Problem | null = null): Failure =>
+  new Failure(2, explain(refused, config), problem);
 
 /** It was stopped where nothing had been begun. */
 export const interrupted = (): Failure => new Failure(stoppedCode, '');

@@ -3,6 +3,7 @@ import { type Context, Failure, stoppedCode, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { helpOf, helpOfAll } from './help.ts';
 import { findCommand, parseTyped } from './parse.ts';
+import { jsonLine } from './shown.ts';
 import { version } from './version.ts';
 
 /** Resolves with the exit code; what went wrong has been said. */
@@ -45,6 +46,7 @@ async function main(words: readonly string[], signal: AbortSignal): Promise<numb
       return 2;
     }
     if (error instanceof Failure) {
+      if (error.problem !== null && words.includes('--json')) stdout.write(jsonLine(error.problem));
       say(error.message);
       return error.exitCode;
     }

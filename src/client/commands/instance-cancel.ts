@@ -64,6 +64,7 @@ async function stop({ signal }: Context, { reader, config }: Connection): Promis
     const answer = await reader.cancel({ signal });
     if (answer.kind === 'ok') return answer.value;
     if (signal.aborted) throw interrupted();
+    if (answer.kind === 'logged-out') throw improper(answer, config);
     if (answer.kind === 'problem') {
       const { status, detail } = answer.problem;
       if (status === 409) return sentence(shown(detail));

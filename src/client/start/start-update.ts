@@ -1,4 +1,5 @@
 import type { Refused } from '../../wire/reader-answer.ts';
+import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Status, ToldRun } from '../../wire/status.ts';
 import { type Context, Failure, stoppedCode } from '../command.ts';
 import { type Connection, improper } from '../connect.ts';
@@ -40,11 +41,8 @@ export async function startUpdate(
       'It is not known whether the update was started. That tells: svc instance status',
     );
   }
-  if (answer.kind === 'problem' && answer.problem.status < 500) return refusal(answer, connection, status);
-  if (answer.kind === 'problem' && answer.problem.status === 503) {
-    const lines = [`It cannot be updated now: ${sentence(shown(answer.problem.detail))}`];
-    return { kind: 'stay', lines, problem: answer.problem, exitCode: 3 };
-  }
+  if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503))
+    return refusal(context, answer, connection, status);
   if (answer.kind === 'logged-out') throw improper(answer, connection.config);
   context.stderr.write(`${explain(answer, connection.config)} Looking whether the update was started…\n`);
   const run = await findStarted(context, connection, status.run?.id ?? null);
@@ -52,14 +50,28 @@ export async function startUpdate(
   throw new Failure(1, 'svc has not started the update; nothing was changed. Try again: svc instance update');
 }
 
-function refusal(refused: Refused & { kind: 'problem' }, { config }: Connection, status: Status): Stay {
+async function refusal(
+  { signal }: Context,
+  refused: Refused & { kind: 'problem' },
+  { reader, config }: Connection,
+  status: Status,
+): Promise<Stay> {
   const { problem } = refused;
   const { reason } = problem;
-  if (problem.status !== 409 || reason === undefined) throw improper(refused, config);
+  // What another request may get later; all else is a mistake in this one.
+  if (![409, 429, 503].includes(problem.status)) throw improper(refused, config, problem);
+  if (reason === undefined) {
+    const lines = [`It cannot be updated now: ${sentence(shown(problem.detail))}`];
+    return { kind: 'stay', lines, problem, exitCode: 3 };
+  }
   if (reason.code === 'up-to-date') {
     return { kind: 'stay', lines: [sentence(shown(reason.message))], problem, exitCode: 3 };
   }
-  return stayFor(reason, status, problem);
+  if (reason.code !== 'update-running') return stayFor(reason, status, problem);
+  // Somebody was faster: whose it is, and that it can be followed, only a new status tells.
+  const answer = await reader.status({ signal });
+  const current = answer.kind === 'ok' && isForAdmins(answer.value) ? answer.value : status;
+  return stayFor(reason, current, problem);
 }
 
 /** The run that there was not before; null where svc says long enough that there is none. */
