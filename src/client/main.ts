@@ -3,7 +3,7 @@ import { type Context, Failure, stoppedCode, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { helpOf, helpOfAll } from './help.ts';
 import { findCommand, parseTyped } from './parse.ts';
-import { jsonLine } from './shown.ts';
+import { jsonLine, shown } from './shown.ts';
 import { version } from './version.ts';
 
 /** Resolves with the exit code; what went wrong has been said. */
@@ -41,8 +41,10 @@ async function main(words: readonly string[], signal: AbortSignal): Promise<numb
     return await typed.command.run(context);
   } catch (error) {
     if (error instanceof UsageError) {
-      const name = findCommand(words, commands)?.name ?? '';
-      say(`svc: ${error.message}\nMore: ${['svc', name, '--help'].filter(Boolean).join(' ')}`);
+      const name = findCommand(words, commands)?.name ?? (words[0] === 'instance' ? words[0] : '');
+      // What was typed stands in it, and may be anything.
+      const mistakes = error.message.split('\n').map(shown).join('\n');
+      say(`svc: ${mistakes}\nMore: ${['svc', name, '--help'].filter(Boolean).join(' ')}`);
       return 2;
     }
     if (error instanceof Failure) {

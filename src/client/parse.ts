@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Args, type Command, UsageError } from './command.ts';
+import { nearest } from './nearest.ts';
 
 /** What somebody has typed. */
 export type Typed =
@@ -30,13 +31,28 @@ function withoutCommand(words: readonly string[], commands: readonly Command[]):
   const [first = ''] = words;
   const group = commands.some(({ name }) => name.startsWith(`${first} `)) ? first : '';
   const rest = group === '' ? words : words.slice(1);
-  if (rest.includes('--help') || rest.includes('-h')) return { kind: 'help', command: null, group };
+  if (rest.includes('--help') || rest.includes('-h') || rest[0] === 'help')
+    return { kind: 'help', command: null, group };
   if (group === '' && (first === '--version' || first === '-V')) return { kind: 'version' };
   const known = commands
     .map(({ name }) => name)
     .filter((name) => group === '' || name.startsWith(`${group} `));
   const unknown = rest[0] === undefined ? 'What should svc do?' : `There is no command "${words.join(' ')}".`;
-  throw new UsageError(`${unknown} There are: ${known.join(', ')}`);
+  const meant = rest[0] === undefined ? null : nearestCommand(words, known);
+  throw new UsageError(
+    `${unknown} ${meant === null ? '' : `Is it svc ${meant}? `}There are: ${known.join(', ')}`,
+  );
+}
+
+/** Each of its words has to be near; one without its group (`status`) is meant, too. */
+function nearestCommand(words: readonly string[], known: readonly string[]): string | null {
+  const isNear = (parts: readonly string[]) =>
+    parts.every((part, at) => nearest(words[at] ?? '', [part]) !== null);
+  return (
+    known.find((name) => isNear(name.split(' '))) ??
+    known.find((name) => name.includes(' ') && isNear(name.split(' ').slice(1))) ??
+    nearest(words[0] ?? '', ['--version', '--help'])
+  );
 }
 
 function readArgs(
@@ -71,7 +87,7 @@ function readArgs(
     }
     const option = command.options.find(({ name }) => `--${name}` === token.rawName);
     const value = token.value ?? '';
-    if (option === undefined) mistakes.push(`There is no option ${token.rawName}.`);
+    if (option === undefined) mistakes.push(noOption(token.rawName, command, words));
     else if (Object.hasOwn(options, option.name)) mistakes.push(`--${option.name} is given twice.`);
     else if (option.value === undefined) {
       if (token.value !== undefined) mistakes.push(`--${option.name} takes no value.`);
@@ -83,8 +99,17 @@ function readArgs(
     } else options[option.name] = value;
   }
   mistakes.push(...wordMistakes(given, command));
-  if (end >= 0 && !command.takesCommandLine) mistakes.push('Nothing may stand behind --.');
+  if (commandLine.length > 0 && !command.takesCommandLine) mistakes.push('Nothing may stand behind --.');
   return { args: { options, words: given, commandLine }, mistakes, wantsHelp };
+}
+
+function noOption(typed: string, { options }: Command, words: readonly string[]): string {
+  const others = options.map(({ name }) => `--${name}`);
+  const meant = nearest(
+    typed,
+    others.filter((other) => !words.some((word) => word.split('=')[0] === other)),
+  );
+  return `There is no option ${typed}.${meant === null ? '' : ` Is it ${meant}?`}`;
 }
 
 function wordMistakes(given: readonly string[], { arguments: wanted = [] }: Command): string[] {
@@ -101,6 +126,7 @@ export function secondsOf(args: Args, name: string, otherwise: number): number {
   const given = args.options[name];
   if (given === undefined) return otherwise;
   const seconds = typeof given === 'string' && /^\d{1,7}$/.test(given) ? Number(given) : 0;
-  if (seconds < 1) throw new UsageError(`--${name} needs a number of seconds, not "${given}".`);
+  if (seconds < 1)
+    throw new UsageError(`--${name} needs a number of seconds, not "${given}" (1 to 9999999).`);
   return seconds;
 }

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { commands } from '../../src/client/commands.ts';
+import { parseTyped } from '../../src/client/parse.ts';
+import { svc } from './rig.ts';
+
+const parse = (line: string) => parseTyped(line.split(' ').filter(Boolean), commands);
+
+describe('what was mistyped', () => {
+  it.each([
+    ['instance statu', 'Is it svc instance status?'],
+    ['instnace status', 'Is it svc instance status?'],
+    ['instnace status --json', 'Is it svc instance status?'],
+    ['status', 'Is it svc instance status?'],
+    ['Status', 'Is it svc instance status?'],
+    ['updtae', 'Is it svc update?'],
+    ['instance updat', 'Is it svc instance update?'],
+    ['instance chanel beta', 'Is it svc instance channel?'],
+    ['version', 'Is it svc --version?'],
+    ['instance status --jsno', 'There is no option --jsno. Is it --json?'],
+    ['instance update --whenidle', 'Is it --when-idle?'],
+    ['instance update --target=v1.5.0 --focre', 'Is it --force?'],
+  ])('%s: the nearest is offered', (line, said) => {
+    expect(() => parse(line)).toThrow(said);
+  });
+
+  it.each(['frobnicate', 'instance x', '-x', '', 'instance', 'instance status --colour'])(
+    '%s: where nothing is near, nothing is offered',
+    (line) => {
+      expect(() => parse(line)).toThrow();
+      expect(() => parse(line)).not.toThrow('Is it');
+    },
+  );
+
+  it('is written out where it would move the cursor', async () => {
+    const { err, exitCode } = await svc('', 'instance \x1b[2J\u202e --\x07');
+    expect([exitCode, err]).toEqual([
+      2,
+      expect.stringContaining('There is no command "instance \\u001b[2J\\u202e --\\u0007".'),
+    ]);
+    expect(err).toMatch(/\nMore: svc instance --help\n$/);
+  });
+});
+
+it('help is where it is looked for, and -- alone is nothing', () => {
+  for (const line of ['instance help', 'help instance', 'instance -h', 'instance help status'])
+    expect(parse(line)).toEqual({ kind: 'help', command: null, group: 'instance' });
+  expect(parse('instance status --')).toMatchObject({ kind: 'run', args: { commandLine: [] } });
+  expect(() => parse('instance status -- x')).toThrow('Nothing may stand behind --.');
+});
