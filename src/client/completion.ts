@@ -15,7 +15,10 @@ function tree(commands: readonly Command[]): Map<string, string[]> {
     next.set(before, [...new Set([...(next.get(before) ?? []), ...words])]);
   for (const { name, options, arguments: wanted = [] } of commands) {
     const parts = name.split(' ');
-    parts.forEach((part, at) => void add(parts.slice(0, at).join(' '), part));
+    parts.forEach((part, at) => {
+      add(parts.slice(0, at).join(' '), part);
+      add(['help', ...parts.slice(0, at)].join(' '), part);
+    });
     add(name, ...(wanted[0]?.choices ?? []), ...options.map((option) => `--${option.name}`), '--help');
   }
   add('', 'help', '--help', '--version');
@@ -39,6 +42,11 @@ function bash(commands: readonly Command[]): string {
   return `# svc completion for bash: eval "$(svc completion bash)"
 _svc() {
   local before='' words='' at word previous=\${COMP_WORDS[COMP_CWORD-1]}
+  # A file: what an option names, what is redirected, and all behind --.
+  case "$previous" in ${fileNames(commands)}|'>'|'>>'|'<'|'2>'|'&>') compopt -o default; return ;; esac
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -- ]] && { compopt -o default; return; }
+  done
   for ((at = 1; at < COMP_CWORD; at++)); do
     word=\${COMP_WORDS[at]}
     [[ $word == -* ]] && break
@@ -65,6 +73,9 @@ function zsh(commands: readonly Command[]): string {
 _svc() {
   local before='' word previous=\${words[CURRENT-1]}
   local -a next
+  # A file: what an option names, and all behind --.
+  case "$previous" in ${fileNames(commands)}) _files; return ;; esac
+  (( \${words[(I)--]} > 0 && \${words[(I)--]} < CURRENT )) && { _files; return }
   for word in \${words[2,CURRENT-1]}; do
     [[ $word == -* ]] && break
     case "$before" in ${quotedNames(commands)}) break ;; esac
@@ -86,8 +97,12 @@ function fish(commands: readonly Command[]): string {
     const parts = name.split(' ');
     const at = (words: readonly string[]) => `-n ${quote(`__svc_is ${words.join(' ')}`.trim())}`;
     const group = parts.length > 1 ? [`complete -c svc -f ${at([])} -a ${quote(parts[0] ?? '')}`] : [];
+    const helps = parts.map(
+      (part, index) => `complete -c svc -f ${at(['help', ...parts.slice(0, index)])} -a ${quote(part)}`,
+    );
     return [
       ...group,
+      ...helps,
       `complete -c svc -f ${at(parts.slice(0, -1))} -a ${quote(parts.at(-1) ?? '')} -d ${quote(summary)}`,
       ...(wanted[0]?.choices
         ? [`complete -c svc -f ${at(parts)} -a ${quote(wanted[0].choices.join(' '))}`]
@@ -96,8 +111,10 @@ function fish(commands: readonly Command[]): string {
         const value =
           option.value === undefined
             ? ''
-            : ` -x${option.choices ? ` -a ${quote(option.choices.join(' '))}` : ''}`;
-        return `complete -c svc -f ${at(parts)} -l ${option.name}${value} -d ${quote(option.help)}`;
+            : option.value === 'FILE'
+              ? ' -rF'
+              : ` -x${option.choices ? ` -a ${quote(option.choices.join(' '))}` : ''}`;
+        return `complete -c svc${option.value === 'FILE' ? '' : ' -f'} ${at(parts)} -l ${option.name}${value} -d ${quote(option.help)}`;
       }),
     ];
   });
@@ -112,12 +129,20 @@ function __svc_is
     test "$plain" = "$argv"
 end
 complete -c svc -f
+complete -c svc -F -n 'contains -- -- (commandline -opc)'
 ${[...new Set(lines)].join('\n')}
 `;
 }
 
 const quotedNames = (commands: readonly Command[]): string =>
   commands.map(({ name }) => `'${name}'`).join('|');
+
+const fileNames = (commands: readonly Command[]): string => {
+  const names = commands.flatMap(({ options }) =>
+    options.filter(({ value }) => value === 'FILE').map(({ name }) => `--${name}`),
+  );
+  return [...new Set(names)].join('|') || "''";
+};
 
 const valueNames = (commands: readonly Command[]): string => {
   const names = commands.flatMap(({ options }) =>

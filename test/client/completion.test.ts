@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { execa } from 'execa';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { commands } from '../../src/client/commands.ts';
 import { completionFor, shells } from '../../src/client/completion.ts';
 
@@ -14,6 +17,10 @@ async function offered(words: readonly string[]): Promise<string[]> {
   return stdout.split('\n').filter(Boolean);
 }
 
+const directory = mkdtempSync(join(tmpdir(), 'svc-completion-'));
+writeFileSync(join(directory, 'a-file'), '');
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
 describe('completion', () => {
   it.each([
     [['inst'], ['instance']],
@@ -26,12 +33,42 @@ describe('completion', () => {
     [['instance', 'update', '--w'], ['--when-idle']],
     [['instance', 'update', '--when-idle', '--y'], ['--yes']],
     [['instance', 'update', '--timeout', ''], []],
+    [['help', 'inst'], ['instance']],
+    [
+      ['help', 'instance', 'c'],
+      ['channel', 'cancel'],
+    ],
     [
       ['completion', ''],
       [...shells, '--help'],
     ],
   ])('in bash offers for %j', async (words, expected) => {
     expect(await offered(words)).toEqual(expected);
+  });
+
+  it.each([
+    ['svc inst', 'instance'],
+    ['svc instance up', 'update'],
+    ['svc instance update --wh', '--when-idle'],
+    ['svc help instance up', 'update'],
+    ['svc update --program ./a', './a-file'],
+    ['svc update --program x -- ./a', './a-file'],
+  ])('in fish makes of %s: %s', async (line, word) => {
+    if (!(await hasShell('fish'))) return;
+    const ask = `${completionFor('fish', commands)}\ncomplete -C '${line}'`;
+    const { stdout } = await execa('fish', ['--no-config', '-c', ask], { cwd: directory });
+    expect(stdout.split('\n').map((offer) => offer.split('\t')[0])).toEqual([word]);
+  });
+
+  it.each([
+    ['update', '--program', './a'],
+    ['update', '--program', 'x', '--', './a'],
+    ['instance', 'status', '>', './a'],
+  ])('in bash leaves files to bash: %s %s %s', async (...words) => {
+    const quoted = ['svc', ...words].map((word) => `'${word}'`).join(' ');
+    const ask = `compopt() { echo "compopt $*"; }; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length}; _svc; echo "\${#COMPREPLY[@]}"`;
+    const { stdout } = await execa('bash', ['-c', `${completionFor('bash', commands)}\n${ask}`]);
+    expect(stdout).toBe('compopt -o default\n0');
   });
 
   it.each(shells)('is a script that %s can read', async (shell) => {
@@ -41,6 +78,9 @@ describe('completion', () => {
       for (const word of words) expect(script).toContain(word);
     }
     if (!(await hasShell(shell))) return;
-    await execa(shell, ['-n'], { input: script });
+    // In a file: fish does not read a socket.
+    const file = join(directory, shell);
+    writeFileSync(file, script);
+    await execa(shell, ['-n', file]);
   });
 });
