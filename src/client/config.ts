@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { Failure } from './command.ts';
@@ -12,6 +12,8 @@ export interface Config {
   urlSetting: string;
   /** What to change where the token is. */
   tokenSetting: string;
+  /** The file that the token is from, and that is open to others than its owner; null where there is none. */
+  openFile: string | null;
 }
 
 /**
@@ -39,7 +41,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
     throw new Failure(2, `${tokenSetting} has characters that no token has.`);
   }
-  return { url, token, urlSetting, tokenSetting };
+  const isFromFile = token !== null && ownToken === null;
+  return { url, token, urlSetting, tokenSetting, openFile: isFromFile && isOpen(path) ? path : null };
 }
 
 function configPath(env: NodeJS.ProcessEnv): string {
@@ -74,6 +77,12 @@ function readFile(path: string): { url: string; token: string } | null {
 }
 
 const trimmed = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
+
+/** Windows has other rights, and shows these for all of them. */
+function isOpen(path: string): boolean {
+  const { mode = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  return process.platform !== 'win32' && (mode & 0o077) !== 0;
+}
 
 function readUrl(text: string, setting: string): string {
   const url = URL.parse(text);

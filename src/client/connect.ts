@@ -1,3 +1,4 @@
+import { shellWord } from '../progress/advice.ts';
 import { Reader } from '../wire/reader.ts';
 import type { Answer, Refused } from '../wire/reader-answer.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../wire/reader-shapes.ts';
@@ -15,6 +16,10 @@ export interface Connection {
 /** @throws Failure where it is not known where svc is */
 export function connect({ env, version, ...context }: Context): Connection {
   const config = readConfig(env);
+  if (config.openFile !== null)
+    context.stderr.write(
+      `! Others may read or change ${config.openFile}, which has the token: chmod 600 ${shellWord(config.openFile)}\n`,
+    );
   const headers = {
     'User-Agent': `svc/${version}`,
     ...(config.token === null ? {} : { Authorization: `Bearer ${config.token}` }),

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -348,6 +348,25 @@ describe.concurrent('where svc is', () => {
     }
     // The file's token is for the file's address alone.
     expect(seen).toEqual(['Bearer of-the-file', 'Bearer own', 'Bearer of-the-file', null]);
+  });
+
+  it('and a file that is open to others is told of, where its token is used', async () => {
+    const { url } = await play();
+    const env = home(JSON.stringify({ url, token: 'of-the-file' }));
+    const file = join(env.XDG_CONFIG_HOME, 'svc/config.json');
+    const said = async (mode: number, more: Record<string, string> = {}) => {
+      chmodSync(file, mode);
+      const { err, exitCode } = await svc('', 'instance status', { env: { ...env, ...more } });
+      expect(exitCode).toBe(0);
+      return err;
+    };
+    const warning = `! Others may read or change ${file}, which has the token: chmod 600 ${file}\n`;
+    expect(await said(0o600)).toBe('');
+    expect(await said(0o400)).toBe('');
+    expect(await said(0o640)).toBe(warning);
+    expect(await said(0o602)).toBe(warning);
+    expect(await said(0o644, { SVC_TOKEN: 'own' })).toBe('');
+    expect(await said(0o644, { SVC_URL: url.replace('127.0.0.1', 'localhost') })).toBe('');
   });
 
   it.each([

@@ -10,7 +10,7 @@ type Answering = (request: IncomingMessage, response: ServerResponse) => unknown
 async function said(url: string): Promise<string> {
   const answer = await new Reader({ address: `${url}/api/v1/instance/update` }).status();
   if (answer.kind === 'ok') return JSON.stringify(answer.value);
-  const config = { url, token: null, urlSetting: 'SVC_URL', tokenSetting: 'SVC_TOKEN' };
+  const config = { url, token: null, urlSetting: 'SVC_URL', tokenSetting: 'SVC_TOKEN', openFile: null };
   return explain(answer, config).replaceAll(url, 'URL');
 }
 

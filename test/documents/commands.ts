@@ -69,6 +69,9 @@ export const commands = {
     says: "['--program', worker, '--', ...command]",
   },
 
+  'node -e 0': { in: 'test/bench/client.ts', says: "node(['-e', '0'])" },
+  'svc --version': { in: 'test/bench/client.ts', says: "node([client, '--version'])" },
+
   // Scripts and npm scripts.
   'scripts/test': { in: '.ci/run', says: 'scripts/test' },
   'scripts/engine up': { in: 'scripts/test', says: 'must engine scripts/engine up' },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Asset } from '../../release/channel.ts';
+import { copyAttributes } from './attributes.ts';
 import { download, type Transfer } from './download.ts';
 import { diskTrouble, failed } from './failure.ts';
 import type { Place } from './place.ts';
@@ -13,7 +14,7 @@ export interface Wanted extends Omit<Transfer, 'take'> {
 }
 
 /**
- * Downloads a program to its temporary place, with owner and mode of the file that it is to replace, and has it on the
+ * Downloads a program to its temporary place, with owner, mode and attributes of the file that it is to replace, and has it on the
  * disk. Nobody can run it before its sum was found right.
  * @throws Failure, failed; the reason of the signal
  */
@@ -42,7 +43,9 @@ export async function fetchProgram(place: Place, wanted: Wanted): Promise<void> 
         `Nothing was changed: what came as ${asset.name} is not what SHA256SUMS of the release says.`,
         'run it again; where it happens again, somebody has tampered with it: tell its publisher.',
       );
-    await onDisk(() => finish(file, place));
+    await onDisk(() => give(file, place));
+    await copyAttributes(place);
+    await onDisk(() => file.sync());
   } finally {
     await file.close();
   }
@@ -54,9 +57,8 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
 }
 
 /** The mode comes after the owner, as a change of the owner clears the set-user-id bits. */
-async function finish(file: FileHandle, { owner }: Place): Promise<void> {
+async function give(file: FileHandle, { owner }: Place): Promise<void> {
   const { uid, gid } = await file.stat();
   if (uid !== owner.uid || gid !== owner.gid) await file.chown(owner.uid, owner.gid);
   await file.chmod(owner.mode);
-  await file.sync();
 }

@@ -1,4 +1,4 @@
-import { reasonOf } from '../../feed/feed-error.ts';
+import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/newest-release.ts';
 import type { Asset, Channel, Release } from '../../release/channel.ts';
 import { UsageError } from '../command.ts';
@@ -31,9 +31,19 @@ export async function newestRelease(
     signal.throwIfAborted();
     throw failed(
       `Nothing was changed: the releases at ${new URL(feed).host} cannot be read: ${reasonOf(error)}.`,
-      'see that this machine reaches that address (SVC_FEED names another), then run it again.',
+      nextAfter(error),
     );
   }
+}
+
+function nextAfter(error: unknown): string {
+  const { wait, status } = error instanceof FeedError ? error : { wait: null, status: null };
+  const login = 'SVC_FEED a login: https://NAME:TOKEN@….';
+  if (wait !== null)
+    return `it allows no more requests for now: run it again in ${Math.max(1, Math.ceil(wait / 60_000))} min, or give ${login}`;
+  if (status !== null && [401, 403, 404].includes(status))
+    return `see that everybody may read them there; else give ${login}`;
+  return 'see that this machine reaches that address (SVC_FEED names another), then run it again.';
 }
 
 /** @throws Failure, failed, where the release does not have it */

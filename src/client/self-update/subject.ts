@@ -1,4 +1,4 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
 import { UsageError } from '../command.ts';
 import { refused } from './failure.ts';
@@ -58,8 +58,8 @@ async function canRun(program: string, path: string): Promise<boolean> {
     : path.split(delimiter).map((directory) => join(directory || '.', program));
   const found = await Promise.all(
     places.map((place) =>
-      access(place, constants.X_OK).then(
-        () => true,
+      Promise.all([stat(place), access(place, constants.X_OK)]).then(
+        ([found]) => found.isFile(),
         () => false,
       ),
     ),

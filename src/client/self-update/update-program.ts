@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { disk } from '../../files/file-system.ts';
 import { type Channel, isAhead, type Release } from '../../release/channel.ts';
 import { type Context, Failure, stoppedCode } from '../command.ts';
@@ -5,6 +6,7 @@ import { programLimits } from './download.ts';
 import { failed, refused } from './failure.ts';
 import { fetchProgram } from './fetch-program.ts';
 import { takeLock } from './lock.ts';
+import { strangeness } from './machine.ts';
 import { cleanUp, findPlace, identityAt, type Place } from './place.ts';
 import { programVersion } from './program-version.ts';
 import { assetOf, feedOf, newestRelease, sumOf } from './published.ts';
@@ -68,6 +70,7 @@ class Update {
     const current = await this.#currentVersion();
     const release = await newestRelease(feed, channel, this.#context.signal);
     if (release && isAhead(release.version, current)) {
+      await this.#nameOthers(current);
       await this.#obtain(release, feed);
       await this.#tryOut(release);
       await this.#replace(release, current);
@@ -110,18 +113,39 @@ class Update {
     }
   }
 
+  /** One rename replaces one name. */
+  async #nameOthers(current: string): Promise<void> {
+    const { file } = this.#place;
+    // One that an earlier update has kept is not the same file any more.
+    const others = (await stat(file)).nlink - 1;
+    if (others === 0) return;
+    const names = others === 1 ? '1 other name (a hard link)' : `${others} other names (hard links)`;
+    this.#context.stderr.write(
+      `! ${file} has ${names}: what is run by ${others === 1 ? 'it' : 'them'} stays ${current}.\n`,
+    );
+  }
+
   /** The new file has to run here, and to be what it is published as, before it takes the old one's place. */
   async #tryOut({ version }: Release): Promise<void> {
-    const { asset, runner } = this.#subject;
-    const { signal } = this.#context;
-    const said = await programVersion([...runner, this.#place.temporary], signal);
-    signal.throwIfAborted();
-    if ('version' in said && said.version === version) return;
-    const trouble = 'version' in said ? `it says that it is ${said.version}` : said.trouble;
+    const trouble = await this.#troubleWithNew(version);
+    if (trouble === null) return;
+    const { asset } = this.#subject;
     throw failed(
       `Nothing was changed: ${asset} of ${version} does not do its work here: ${trouble}.`,
       'see that this machine is one that it is made for; else tell its publisher.',
     );
+  }
+
+  async #troubleWithNew(version: string): Promise<string | null> {
+    const { runner } = this.#subject;
+    const { temporary } = this.#place;
+    const { signal } = this.#context;
+    const strange = runner.length === 0 ? await strangeness(temporary) : null;
+    if (strange !== null) return strange;
+    const said = await programVersion([...runner, temporary], signal);
+    signal.throwIfAborted();
+    if (!('version' in said)) return said.trouble;
+    return said.version === version ? null : `it says that it is ${said.version}`;
   }
 
   async #replace({ version }: Release, before: string): Promise<void> {

@@ -34,9 +34,11 @@ export const arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
 export const workerAsset = `svc-worker-linux-${arch}`;
 export const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Has every timer of a process end twenty times sooner: minutes are waited for in seconds. */
-const hurry = `const wait = globalThis.setTimeout; globalThis.setTimeout = (work, time, ...more) => wait(work, time / 20, ...more);`;
-export const hurried = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}` };
+/** Has the timers of a process that are so long end so many times sooner: minutes are waited for in seconds. */
+export function hurried(times: number, from: number) {
+  const hurry = `const wait = globalThis.setTimeout; globalThis.setTimeout = (work, time, ...more) => wait(work, time >= ${from} ? time / ${times} : time, ...more);`;
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}` };
+}
 
 /** Files of a release by their names. */
 export type Files = Readonly<Record<string, string>>;

@@ -32,7 +32,7 @@ describe.concurrent('a new file', () => {
     ['leaves something behind', '#!/bin/sh\nsleep 5 &', 'its --version prints no version.'],
   ])('that %s is not put into place', async ([, program, why], { rig, expect }) => {
     rig.publish('v1.5.0', { [workerAsset]: program });
-    const { exitCode, stderr } = await rig.runWorker(['true'], hurried);
+    const { exitCode, stderr } = await rig.runWorker(['true'], hurried(5, 5000));
     expect(stderr.replace(/\.svc-update-\S+/, 'NEW')).toContain(why);
     expect(exitCode).toBe(4);
     expect(await rig.read(rig.worker)).toBe(workerOf('v1.4.2'));
@@ -45,7 +45,7 @@ describe.concurrent('a command', () => {
     const pid = join(rig.directory, 'pid');
     rig.publish('v1.5.0', { [workerAsset]: workerOf('v1.5.0', `sleep 600 & echo $! > '${pid}'; wait`) });
     const began = performance.now();
-    const { stdout, exitCode } = await rig.runWorker([rig.worker], hurried);
+    const { stdout, exitCode } = await rig.runWorker([rig.worker], hurried(20, 60_000));
     expect(stdout).toContain('With v1.5.0, the command had not ended after 60 s. Putting the old file back.');
     expect(performance.now() - began).toBeGreaterThan(60_000 / 20);
     expect(exitCode).toBe(4);
