@@ -101,6 +101,23 @@ describe.concurrent('the first question', () => {
     }
   });
 
+  it.each([301, 302, 307, 308])(
+    'that is sent on by a %s takes nothing there, its token least of all',
+    async (status) => {
+      const asked: (string | undefined)[] = [];
+      const elsewhere = await serve(({ headers, url }, response) => {
+        asked.push(`${url} ${headers.authorization}`);
+        response.end('{}');
+      });
+      const here = await serve(page(status, { Location: `${elsewhere}/api/v1/instance/update` }));
+      for (const command of ['status', 'update', 'follow', 'cancel', 'channel stable'])
+        expect(await svc(here, `instance ${command}`, { env: { SVC_TOKEN: 'Zq7secret' } })).toMatchObject({
+          exitCode: 2,
+        });
+      expect(asked).toEqual([]);
+    },
+  );
+
   it('that nobody answers says so', async () => {
     const url = await serve(() => {});
     const closed = createTcpServer().listen(0, '127.0.0.1');

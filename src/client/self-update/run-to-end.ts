@@ -19,6 +19,11 @@ export interface Ended {
   trouble: string | null;
 }
 
+/** A program that is only asked something needs none; whoever has named the command behind `--` may mean it to have them. */
+function withoutLogins({ SVC_TOKEN: _, SVC_FEED: __, ...rest }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return rest;
+}
+
 /** After it was told to end. */
 const grace = 5_000;
 const mostOutput = 64 * 1024;
@@ -35,6 +40,7 @@ export function runToEnd(
   const isGroup = !(show && process.stdin.isTTY);
   const child = spawn(program, args, {
     detached: isGroup,
+    env: show ? process.env : withoutLogins(process.env),
     stdio: show ? 'inherit' : ['ignore', 'pipe', 'ignore'],
   });
   let output = '';

@@ -237,6 +237,22 @@ describe.concurrent('a feed', () => {
     expect(new Set(asked)).toEqual(new Set([new URL(rig.forge.origin).host]));
   });
 
+  test('is no business of programs that are only asked for their version', async ({ rig, expect }) => {
+    const seen = join(rig.directory, 'seen');
+    const telling = (version: string) =>
+      workerOf(version).replace('then echo', `then env >> '${seen}'; echo`);
+    await writeFile(rig.worker, telling('v1.4.2'));
+    rig.publish('v1.5.0', { [workerAsset]: telling('v1.5.0') });
+    const feed = rig.forge.address('gitHub').replace('//', '//robot:Zq7secret@');
+    const env = { SVC_FEED: feed, SVC_TOKEN: 'Zq7secret' };
+    const { exitCode, stdout } = await rig.runWorker(['sh', '-c', 'echo "has $SVC_TOKEN"'], env);
+    expect(stdout).toContain('has Zq7secret');
+    expect(exitCode).toBe(0);
+    const told = await rig.read(seen);
+    expect(told.match(/^PATH=/gm)).toHaveLength(2);
+    expect(told).not.toContain('Zq7secret');
+  });
+
   test('gets no token of svc, nor does anybody else', async ({ rig, expect }) => {
     rig.publish('v1.5.0', { 'svc.mjs': fresh });
     const elsewhere = await startRig(client);
