@@ -197,20 +197,24 @@ describe.concurrent('Ctrl-C', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)('says nothing where nothing was begun: %s', async (signal, exitCode) => {
-    for (const command of ['status', 'update', 'follow', 'cancel', 'history', 'channel stable']) {
-      let hasAsked = () => {};
-      const asked = new Promise<void>((resolve) => (hasAsked = resolve));
-      const { url } = await play({
-        intercept: () => {
-          hasAsked();
-          return new Promise<never>(() => {});
-        },
-      });
-      const said = await svc(url, `instance ${command}`, { interruptAfter: asked, signal });
-      expect(said, command).toEqual({ exitCode, out: '', err: '' });
-    }
-  });
+  ] as const)(
+    'says nothing where nothing was begun: %s',
+    async (signal, exitCode) => {
+      for (const command of ['status', 'update', 'follow', 'cancel', 'history', 'channel stable']) {
+        let hasAsked = () => {};
+        const asked = new Promise<void>((resolve) => (hasAsked = resolve));
+        const { url } = await play({
+          intercept: () => {
+            hasAsked();
+            return new Promise<never>(() => {});
+          },
+        });
+        const said = await svc(url, `instance ${command}`, { interruptAfter: asked, signal });
+        expect(said, command).toEqual({ exitCode, out: '', err: '' });
+      }
+    },
+    60_000,
+  );
 });
 
 /** A run that has ended, as a server has it. */

@@ -58,7 +58,7 @@ describe.concurrent('a command', () => {
 });
 
 describe.concurrent('a download', () => {
-  const limits: Limits = { silence: 300, whole: 1500, size: 1000 };
+  const limits: Limits = { silence: 1000, whole: 3000, size: 1000 };
   const get = async (rig: Rig, reply: Reply, wanted: Partial<Limits> = {}) => {
     rig.forge.host('/file', reply);
     let bytes = 0;
@@ -81,16 +81,16 @@ describe.concurrent('a download', () => {
 
   test('may be slow', async ({ rig, expect }) => {
     const slow: Reply = (_, response) => {
-      for (let at = 0; at < 4; at++) setTimeout(() => response.write('x'), at * 200);
-      setTimeout(() => response.end('x'), 800);
+      for (let at = 0; at < 4; at++) setTimeout(() => response.write('x'), at * 300);
+      setTimeout(() => response.end('x'), 1200);
     };
     expect(await get(rig, slow)).toBe(5);
   });
 
   test.for<[string, Reply, string]>([
-    ['nothing at all', silence, 'did not begin: nothing came for 0.3 s.'],
-    ['nothing more', (_, response) => response.write('x'), 'broke off after 0.0 MB: nothing came for 0.3 s.'],
-    ['a byte now and then', drip, 'broke off after 0.0 MB: it is not complete after 1.5 s.'],
+    ['nothing at all', silence, 'did not begin: nothing came for 1 s.'],
+    ['nothing more', (_, response) => response.write('x'), 'broke off after 0.0 MB: nothing came for 1 s.'],
+    ['a byte now and then', drip, 'broke off after 0.0 MB: it is not complete after 3 s.'],
     ['more than is taken', endless(), 'file is larger than 0 MiB.'],
   ])('of %s ends', async ([, reply, sentence], { rig, expect }) => {
     await expect(get(rig, reply)).rejects.toThrow(sentence);
