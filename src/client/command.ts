@@ -72,6 +72,8 @@ export interface Context {
   canAsk: boolean;
   /** How wide the terminal is now. */
   columns(): number;
+  /** How high it is now. */
+  rows(): number;
   /** Given with Ctrl-C, SIGTERM, or a terminal that is gone; the command then ends with `stoppedCode`. */
   signal: AbortSignal;
   /** The client's own version, `v1.0.0`. */

@@ -32,6 +32,7 @@ async function main(words: readonly string[], signal: AbortSignal): Promise<numb
       colour: isTerminal,
       canAsk: stdin.isTTY === true && stderr.isTTY === true,
       columns: () => stdout.columns || 80,
+      rows: () => stdout.rows || 24,
       signal,
       version,
       now: () => performance.now(),

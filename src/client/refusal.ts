@@ -1,5 +1,5 @@
 import type { JobInTheWay, Reason, Status } from '../wire/status.ts';
-import { count, cut, sentence, table } from './shown.ts';
+import { count, cut, sentence, table, widthOf } from './shown.ts';
 import { age, ago, between } from './times.ts';
 
 /** Why an update does not start, and what to do about it. What comes from the server has been made fit to be shown. */
@@ -44,14 +44,19 @@ function runningLines(reason: Reason, { now, run }: Pick<Status, 'now' | 'run'>)
   ];
 }
 
-/** One line a job: what it is, how long it has been running, whether it will ever end. */
-export function jobLines(jobs: readonly JobInTheWay[], now: string): string[] {
+/**
+ * One line a job: what it is, how long it has been running, whether it will ever end. A title takes no more than the
+ * columns leave for it, as the rest is what somebody decides by.
+ */
+export function jobLines(jobs: readonly JobInTheWay[], now: string, columns = Infinity): string[] {
   const rows = jobs.map(({ kind, title, since, state, stuck }) => {
     const passed = between(since, now);
     const facts = [...(passed === null ? [] : [age(passed)]), ...(state === 'queued' ? ['queued'] : [])];
-    return [kind, cut(title ?? '', 60), [...facts, ...(stuck ? ['stuck'] : [])].join(', ')];
+    return [kind, title ?? '', [...facts, ...(stuck ? ['stuck'] : [])].join(', ')];
   });
-  return table(rows);
+  const widest = (at: number) => Math.max(0, ...rows.map((row) => widthOf(row[at] ?? '')));
+  const room = Math.min(60, Math.max(8, columns - widest(0) - widest(2) - 6));
+  return table(rows.map(([kind = '', title = '', facts = '']) => [kind, cut(title, room), facts]));
 }
 
 function jobAdvice(jobs: readonly JobInTheWay[]): string {

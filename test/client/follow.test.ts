@@ -1,3 +1,4 @@
+import xterm from '@xterm/headless';
 import { expect, it } from 'vitest';
 import { JsonEvents } from '../../src/client/follow/json-events.ts';
 import { LiveList } from '../../src/client/follow/live-list.ts';
@@ -149,6 +150,7 @@ it('a list is written only where something has changed, and over all of what a n
   const list = new LiveList({
     stdout: { write: (text) => written.push(text) },
     columns: () => columns,
+    rows: () => 24,
     colour: false,
   });
   const view = viewOf('pull', null, { message: 'a sentence as long as half of a line is' });
@@ -160,7 +162,57 @@ it('a list is written only where something has changed, and over all of what a n
   list.show(view, 1000);
   // Three lines, the first of which is two by now.
   const [first] = written.at(-1)?.split('\n') ?? [];
-  expect(first).toBe('\x1b[4A\r\x1b[J● pulling      a sentence as l…     1 s');
+  expect(first).toBe('\x1b[4A\r● pulling      a sentence as l…     1 s\x1b[K');
+  // Never from where it begins: tmux would keep the whole screen.
+  expect(written.at(-1)?.endsWith('\n\x1b[J')).toBe(true);
+});
+
+/** What is on a terminal of that size. */
+async function drawn(cols: number, rows: number, views: readonly [View, number][]): Promise<string[]> {
+  const terminal = new xterm.Terminal({ cols, rows, convertEol: true, allowProposedApi: true });
+  const write = (text: string) => new Promise<void>((resolve) => terminal.write(text, resolve));
+  const texts: string[] = [];
+  const stdout = { write: (text: string) => texts.push(text) };
+  const list = new LiveList({ stdout, columns: () => cols, rows: () => rows, colour: false });
+  for (const [at, [view, seconds]] of views.entries()) {
+    if (at === 0) list.begin(view, seconds * 1000);
+    else list.show(view, seconds * 1000);
+  }
+  for (const text of texts) await write(text);
+  const { active } = terminal.buffer;
+  return Array.from(
+    { length: active.length },
+    (_, at) => active.getLine(at)?.translateToString(true) ?? '',
+  ).filter(Boolean);
+}
+
+it('a terminal that is low shows what is on, in its place', async () => {
+  const view = viewOf('pull', null, { percent: 42 });
+  expect(
+    await drawn(
+      40,
+      3,
+      [1, 2, 3].map((second) => [view, second]),
+    ),
+  ).toEqual(['Updating svc v1 → v2', '● pulling      42 % m               3 s', '  replacing']);
+});
+
+it.each([
+  [20, 12, '● pulling      12 s'],
+  [40, 754, '● pulling      a sentence…  12 min 34 s'],
+  [80, 754, '● pulling      a sentence that is long 12 min 34 s'],
+])('a row of %d columns is one line, with its time', async (columns, seconds, row) => {
+  const lines = await drawn(columns, 24, [
+    [viewOf('pull', null, { message: 'a sentence that is long' }), seconds],
+  ]);
+  expect(lines).toContain(row);
+  expect(lines.slice(-2)).toEqual(['  replacing', '  verifying']);
+});
+
+it('of a job that is waited for a narrow terminal shows how long it runs', async () => {
+  const job = { kind: 'backup', title: 'x'.repeat(50), since: at(-120), stuck: true };
+  const lines = await drawn(40, 24, [[viewOf('waiting', null, { jobs: [job] }), 1]]);
+  expect(lines).toContain(`  backup  ${'x'.repeat(14)}…  2 min, stuck`);
 });
 
 it.each([

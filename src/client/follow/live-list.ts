@@ -21,12 +21,12 @@ interface Line {
 
 /** The list of phases on a terminal, written anew in its place whenever it changes. */
 export class LiveList implements Printer {
-  readonly #context: Pick<Context, 'stdout' | 'columns' | 'colour'>;
+  readonly #context: Pick<Context, 'stdout' | 'columns' | 'rows' | 'colour'>;
   #drawn: readonly Line[] = [];
   /** Only ever wider, or the times would wander with each sentence. */
   #textColumns = leastText;
 
-  constructor(context: Pick<Context, 'stdout' | 'columns' | 'colour'>) {
+  constructor(context: Pick<Context, 'stdout' | 'columns' | 'rows' | 'colour'>) {
     this.#context = context;
   }
 
@@ -40,12 +40,22 @@ export class LiveList implements Printer {
     const width = this.#width;
     const { run } = view;
     const notes = notesAt(view, now).flatMap((note) => wrap(note, width));
-    const jobs = run.state === 'waiting' ? jobLines(run.jobs, run.now).map((line) => cut(line, width)) : [];
+    const jobs =
+      run.state === 'waiting' ? jobLines(run.jobs, run.now, width).map((line) => cut(line, width)) : [];
     const lines = [
       ...this.#rowLines(rowsAt(view, now), width),
       ...[...jobs, ...notes].map((text) => ({ text })),
     ];
-    this.#draw(lines);
+    this.#draw(run.outcome === null ? this.#fitting(lines) : lines);
+  }
+
+  /** What has scrolled out of the terminal cannot be written anew: of a low one the list shows what is on, and behind it. */
+  #fitting(lines: readonly Line[]): readonly Line[] {
+    const room = Math.max(1, this.#context.rows() - 1);
+    if (lines.length <= room) return lines;
+    const now = lines.findIndex(({ colour }) => colour?.code === colours.now);
+    const from = Math.max(0, Math.min(now, lines.length - room));
+    return lines.slice(from, from + room);
   }
 
   news(): void {}
@@ -59,7 +69,7 @@ export class LiveList implements Printer {
 
   /** The last column stays empty: a terminal that is written to its edge may break the line, or not yet. */
   get #width(): number {
-    return Math.max(20, this.#context.columns() - 1);
+    return Math.max(1, this.#context.columns() - 1);
   }
 
   /** `✓ pulled       120 MB                   8 s`; all rows as wide as the widest so far, as far as the terminal is. */
@@ -68,11 +78,16 @@ export class LiveList implements Printer {
       [...(percent === null ? [] : [`${percent} %`]), message].join(' ').trim(),
     );
     this.#textColumns = Math.max(this.#textColumns, ...texts.map(widthOf));
-    const columns = Math.max(0, Math.min(this.#textColumns, width - 2 - wordColumns - timeColumns));
-    return rows.map(({ mark, word, took }, at) => {
+    const times = rows.map(({ took }) => (took === null ? '' : duration(took)));
+    const room = Math.max(0, width - 2 - wordColumns);
+    // `12 min 34 s` is longer than most; where there is room for nothing else, the time comes right behind the word.
+    const timeWidth = Math.min(room, Math.max(timeColumns, ...times.map((time) => time.length + 1)));
+    const columns = Math.min(this.#textColumns, room - timeWidth);
+    return rows.map(({ mark, word }, at) => {
       const head = `${marks[mark]} ${inColumns(word, wordColumns)}`;
-      const time = took === null ? '' : duration(took);
-      const text = `${head}${inColumns(texts[at] ?? '', columns)}${time.padStart(timeColumns)}`.trimEnd();
+      const time = times[at] ?? '';
+      const line = `${head}${inColumns(texts[at] ?? '', columns)}${time.padStart(timeWidth)}`.trimEnd();
+      const text = cut(line, width);
       return { text, colour: { code: colours[mark], length: mark === 'ahead' ? text.length : 1 } };
     });
   }
@@ -86,8 +101,9 @@ export class LiveList implements Printer {
       0,
     );
     const up = height === 0 ? '' : `\x1b[${height}A`;
-    const text = lines.map((line) => `${this.#paint(line)}\n`).join('');
-    this.#context.stdout.write(`${up}\r\x1b[J${text}`);
+    // Each line is cleared behind what is new: some terminals (tmux) keep a screen that is cleared from its top.
+    const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
+    this.#context.stdout.write(`${up}\r${text}\x1b[J`);
     this.#drawn = lines;
   }
 
