@@ -1,0 +1,73 @@
+import { Readable } from 'node:stream';
+import { afterEach, expect, it, vi } from 'vitest';
+import type { Context } from '../../src/client/command.ts';
+import { followUpdate } from '../../src/client/follow/follow-update.ts';
+import { Reader } from '../../src/wire/reader.ts';
+import { readToldRun } from '../../src/wire/reader-shapes.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+/** Follows an update with a server that says no word, by a clock that the test sets. */
+function follow(timeout: number) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+  const now = '2026-11-21T10:42:00Z';
+  const run = readToldRun({ id: 'a', state: 'recreate', startedAt: now, now });
+  if (run === null) throw new Error('no run');
+  let out = '';
+  const output = { write: (text: string) => (out += text) };
+  const fetch = async () => Promise.reject(new TypeError('fetch failed'));
+  const context: Context = {
+    args: { options: {}, words: [], commandLine: [] },
+    env: {},
+    stdout: output,
+    stderr: output,
+    stdin: Readable.from([]),
+    isTerminal: false,
+    colour: false,
+    canAsk: false,
+    columns: () => 80,
+    rows: () => 24,
+    signal: new AbortController().signal,
+    version: 'v1.0.0',
+    now: () => performance.now(),
+    fetch,
+  };
+  const config = {
+    url: 'http://svc',
+    token: null,
+    urlSetting: 'SVC_URL',
+    tokenSetting: 'SVC_TOKEN',
+    openFile: null,
+  };
+  let exitCode: number | null = null;
+  const reader = new Reader({ address: 'http://svc', fetch });
+  void followUpdate(context, { reader, config }, { run, timeout, json: false }).then((code) => {
+    exitCode = code;
+  });
+  return { said: () => out, exitCode: () => exitCode };
+}
+
+it.each([
+  [900, '15 min'],
+  [90, '1 min 30 s'],
+  [9_999_999, '2777 h 46 min'],
+])('svc is given up after %d s without an answer, and not a moment before', async (timeout, time) => {
+  const { said, exitCode } = follow(timeout);
+  await vi.advanceTimersByTimeAsync(Math.min(timeout, 1_800) * 1000 - 2_000);
+  expect([exitCode(), said()]).toEqual([null, expect.not.stringContaining('not known')]);
+  if (timeout > 1_800) return;
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(exitCode()).toBe(1);
+  expect(said()).toContain(
+    `\nsvc has not answered for ${time}: it is not known what became of the update.\n`,
+  );
+});
+
+it('where svc stays away for minutes, it is said where to look, once', async () => {
+  const { said } = follow(900);
+  await vi.advanceTimersByTimeAsync(200_000);
+  expect(said().match(/svc has not come back for .*/g)).toEqual([
+    'svc has not come back for 1 min. On the machine: docker logs svc-updater',
+  ]);
+  expect(said().match(/^replacing, .*: svc is away$/gm)).toHaveLength(20);
+});
