@@ -58,6 +58,7 @@ export async function* followRun(
   let lastEventId: string | null = null;
   let pause = firstPause;
   let polls = false;
+  let streamsCome = false;
   let unknownSince: number | null = null;
 
   while (!signal.aborted) {
@@ -73,12 +74,15 @@ export async function* followRun(
           isHeld = piece.refused.kind === 'none' && piece.refused.why.what === 'late' && !hasHeard;
           isUnknown = isNoRun(piece.refused);
           if (!isUnknown && !isHeld) yield { kind: 'unheard', refused: piece.refused };
-        } else if ('held' in piece) isHeld = true;
-        else if (piece.kind === 'run' && piece.run.id !== id) {
+        } else if ('held' in piece) {
+          isHeld = true;
+          polls ||= piece.held === 'endless';
+        } else if (piece.kind === 'run' && piece.run.id !== id) {
           isUnknown = true;
           break;
         } else {
           hasHeard = true;
+          streamsCome = true;
           lastEventId = piece.id ?? lastEventId;
           yield piece.news;
           hasEnded ||= piece.kind === 'run' && piece.run.outcome !== null;
@@ -98,7 +102,8 @@ export async function* followRun(
       } else {
         isUnknown = found.run === null;
         hasHeard = true;
-        polls ||= isHeld;
+        // Where streams have come before, this one met the moment in which svc was away.
+        polls ||= isHeld && !streamsCome;
         yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
         if (found.run !== null && found.run.outcome !== null) return;
       }
@@ -117,7 +122,7 @@ type Piece =
   | { kind: 'other'; id: string | null; news: News }
   | { refused: Refused }
   /** It was opened and has never said anything, or says something that nobody can read. */
-  | { held: true };
+  | { held: 'silent' | 'endless' };
 
 /** What one stream says, until it ends, breaks or falls silent. */
 async function* streamed(
@@ -131,7 +136,7 @@ async function* streamed(
   if (signal.aborted) return;
   if (opened.kind !== 'ok') return yield { refused: opened };
   // It has no more: the run has ended, and its end is asked for.
-  if (opened.value === null) return yield { held: true };
+  if (opened.value === null) return yield { held: 'silent' };
   let hasSpoken = false;
   let timer = setTimeout(() => dead.abort(), silence);
   try {
@@ -145,7 +150,8 @@ async function* streamed(
     if (hasSpoken) yield { kind: 'other', id: null, news: { kind: 'heard' } };
   } catch (cause) {
     if (signal.aborted) return;
-    if (cause instanceof EndlessEvent || (dead.signal.aborted && !hasSpoken)) return yield { held: true };
+    if (cause instanceof EndlessEvent) return yield { held: 'endless' };
+    if (dead.signal.aborted && !hasSpoken) return yield { held: 'silent' };
     if (!dead.signal.aborted && hasSpoken) yield { kind: 'other', id: null, news: { kind: 'heard' } };
     yield {
       refused: { kind: 'none', why: dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause } },

@@ -174,6 +174,24 @@ describe('a run is followed', () => {
     await updates.close();
   });
 
+  it('by streams again, where one of them met the moment in which svc is away', async () => {
+    const updates = createScriptedUpdates({ speed: 10 });
+    await updates.start();
+    await updates.update();
+    let streams = 0;
+    const news = await follow(async (request) => {
+      if (!isStream(request)) return updates.handle(request);
+      streams++;
+      if (streams === 2) return streamOf(request.signal);
+      const answer = await updates.handle(request);
+      return streams === 1 && answer.body ? new Response(first(answer.body, 2), answer) : answer;
+    });
+    expect(streams).toBeGreaterThan(2);
+    expect(news.findLast(({ kind }) => kind === 'line')).toMatchObject({ line: { phase: 'done' } });
+    expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+    await updates.close();
+  });
+
   it('where the last event was, and gets each line once', async () => {
     const updates = createScriptedUpdates({ speed: 30 });
     await updates.start();
