@@ -1,6 +1,6 @@
 import type { JobInTheWay, Reason, Status } from '../wire/status.ts';
 import { count, cut, sentence, table, widthOf } from './shown.ts';
-import { age, ago, between } from './times.ts';
+import { age, between } from './times.ts';
 
 /** Why an update does not start, and what to do about it. What comes from the server has been made fit to be shown. */
 export function refusalLines(
@@ -30,16 +30,18 @@ export function refusalLines(
 
 /** One that is on already: whose it is and since when. */
 function runningLines(reason: Reason, { now, run }: Pick<Status, 'now' | 'run'>): string[] {
-  const since = ago(reason.since ?? run?.startedAt, now);
+  const passed = between(reason.since ?? run?.startedAt, now);
+  const time = passed === null ? '' : age(passed);
   if (run === null || run.outcome !== null) {
     // Another instance's, or one that is just being started: there is nothing to follow.
     return [
-      `It cannot be updated now: ${reason.message.replace(/\.$/, '')}${since === '' ? '' : `, since ${since}`}.`,
+      `It cannot be updated now: ${reason.message.replace(/\.$/, '')}${time === '' ? '' : `, for ${time}`}.`,
     ];
   }
-  const by = run.by === null ? '' : `, started by ${run.by}`;
+  const facts = [...(run.by === null ? [] : [`by ${run.by}`]), ...(time === '' ? [] : [`${time} ago`])];
+  const started = facts.length === 0 ? '' : `, started ${facts.join(', ')}`;
   return [
-    `An update to ${run.to ?? 'the newest release'} is on already${by}${since === '' ? '' : `, ${since}`}.`,
+    `An update to ${run.to ?? 'the newest release'} is on already${started}.`,
     'Follow it: svc instance follow',
   ];
 }

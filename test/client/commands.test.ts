@@ -67,7 +67,7 @@ describe.concurrent('svc instance status', () => {
     [
       'an update that is on',
       { open },
-      [/^An update to v1\.5\.0 is on already, \d s ago\.\nFollow it: svc instance follow\n$/m],
+      [/^An update to v1\.5\.0 is on already, started \d s ago\.\nFollow it: svc instance follow\n$/m],
     ],
     [
       'a feed that fails',
@@ -248,7 +248,7 @@ describe.concurrent('svc instance update', () => {
     const { out, exitCode } = await svc(url, 'instance update');
     expect([exitCode, out]).toEqual([
       3,
-      'It cannot be updated now: an update of the project shop is running, since 3 min ago.\n',
+      'It cannot be updated now: an update of the project shop is running, for 3 min.\n',
     ]);
   });
 
