@@ -8,9 +8,12 @@
 //   instance/testing.mjs    the same played from a script
 //   instance/types          its declarations
 //   instance/openapi.json   its endpoints
+//   web/index.mjs           the elements for a page, in one file
+//   web/types               their declarations
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { writeTypes } from './lib/types.mjs';
 
@@ -41,6 +44,7 @@ await mkdir(out, { recursive: true });
 await buildAgent();
 await buildClient();
 await buildLibrary();
+await buildElements();
 
 async function buildAgent() {
   const { metafile } = await build({
@@ -101,6 +105,24 @@ async function buildLibrary() {
   await weigh('instance/testing.mjs', 250_000);
 }
 
+async function buildElements() {
+  await rm(join(out, 'web'), { recursive: true, force: true });
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['src/web/index.ts'],
+    outfile: join(out, 'web/index.mjs'),
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  await writeTypes(['web/index'], join(out, 'web/types'), []);
+  const { length } = gzipSync(await readFile(join(out, 'web/index.mjs')));
+  judge('web/index.mjs, compressed', length, 30_000);
+}
+
 async function openApi() {
   const { outputFiles } = await build({
     ...forNode,
@@ -114,6 +136,10 @@ async function openApi() {
 
 async function weigh(file, limit) {
   const { size } = await stat(join(out, file));
+  judge(file, size, limit);
+}
+
+function judge(file, size, limit) {
   console.log(`${file}  ${(size / 1000).toFixed(0)} KB of at most ${limit / 1000} KB`);
   if (size <= limit) return;
   console.error(`build: ${file} is ${size} bytes, which is more than ${limit}`);

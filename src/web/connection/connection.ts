@@ -1,0 +1,260 @@
+import { type Order, Reader } from '../../wire/reader.ts';
+import type { Answer } from '../../wire/reader-answer.ts';
+import { followRun } from '../../wire/reader-follow.ts';
+import type { UserStatus } from '../../wire/reader-shapes.ts';
+import type { Run, Status } from '../../wire/status.ts';
+import { ClosedEnds } from '../model/closed-ends.ts';
+import { openRun } from '../model/dialog-view.ts';
+import { lineText, reportedLines } from '../model/report.ts';
+import { closePause, plan } from '../model/schedule.ts';
+import { freshSession, hear, type Session, type Told } from '../model/session.ts';
+import { readLines } from './read-lines.ts';
+
+/** Milliseconds after which a run that svc does not tell of is not known to it: a new server may still look for it. */
+const unknownAfter = 5_000;
+
+/** What every element of a page shares that asks the same address. */
+export class Connection {
+  readonly base: string;
+  readonly closedEnds = new ClosedEnds(() => localStorage);
+  readonly #reader: Reader;
+  readonly #listeners = new Set<() => void>();
+  #session: Session = freshSession;
+  #openDialogs = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isAsking = false;
+  #isDue = false;
+  #askedAt: number | null = null;
+  /** Is being followed: its id, and what ends that. */
+  #following: { id: string; end: AbortController } | null = null;
+  #missingSince: number | null = null;
+  /** Of which run, and its log's last lines. */
+  #lines: { id: string; lines: string[] } = { id: '', lines: [] };
+  #isChecking = false;
+
+  constructor(base: string) {
+    this.base = base;
+    this.#reader = new Reader({ address: base });
+    addEventListener('online', () => this.look());
+    // Out of the browser's memory of pages: whatever it shows is as old as that.
+    addEventListener('pageshow', ({ persisted }) => persisted && this.look());
+    document.addEventListener('visibilitychange', () => this.look());
+    // What is closed in one tab is closed in all of them.
+    addEventListener('storage', () => this.#changed());
+  }
+
+  get session(): Session {
+    return this.#session;
+  }
+
+  get isDialogOpen(): boolean {
+    return this.#openDialogs > 0;
+  }
+
+  /** The releases are read again because somebody has asked for it. */
+  get isChecking(): boolean {
+    return this.#isChecking;
+  }
+
+  /** Asks as long as somebody listens. Gives what ends that. */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    this.#go();
+    return () => {
+      this.#listeners.delete(listener);
+      this.#go();
+    };
+  }
+
+  /** To be called with `true` when a dialog opens and with `false` when it closes. */
+  showDialog(isOpen: boolean): void {
+    this.#openDialogs += isOpen ? 1 : -1;
+    if (isOpen) {
+      this.look();
+      void this.#readHistory();
+    } else this.#hear({ kind: 'act-read' });
+    this.#changed();
+  }
+
+  /** The next look is now: whatever was known may be long past. */
+  look(): void {
+    this.#isDue = true;
+    this.#go();
+  }
+
+  async check(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    this.#hear({ kind: 'act-read' });
+    await this.#readStatus(true);
+    this.#isChecking = false;
+    this.#changed();
+  }
+
+  /** Asks once, however often it is called, until that is answered. */
+  async start(order: Order): Promise<void> {
+    if (this.#session.act?.kind === 'pressed') return;
+    this.#hear({ kind: 'pressed', to: order.target });
+    const answer = await this.#reader.start(order);
+    if (answer.kind === 'ok') this.#hear({ kind: 'run', run: answer.value });
+    if (answer.kind === 'ok') this.#hear({ kind: 'act-read' });
+    else if (answer.kind === 'logged-out') {
+      this.#hear({ kind: 'act-read' });
+      this.#hear({ kind: 'refused', refused: answer });
+    } else if (answer.kind === 'problem') {
+      const { reason } = answer.problem;
+      if (answer.problem.status === 409 && reason) {
+        this.#hear({ kind: 'in-the-way', reason });
+        // Whose run it is, the status tells.
+        if (reason.code === 'update-running') this.look();
+      } else this.#hear({ kind: 'not-started', problem: answer.problem });
+    } else await this.#findOut();
+  }
+
+  async cancel(): Promise<void> {
+    const answer = await this.#reader.cancel();
+    if (answer.kind === 'ok') this.#hear({ kind: 'run', run: answer.value });
+    else if (answer.kind === 'problem') this.#hear({ kind: 'cancel-refused', problem: answer.problem });
+    else this.#hear({ kind: 'refused', refused: answer });
+  }
+
+  async setChannel(channel: string): Promise<Answer<Status | UserStatus>> {
+    const answer = await this.#reader.setChannel(channel);
+    if (answer.kind === 'ok') this.#hear({ kind: 'status', status: answer.value });
+    return answer;
+  }
+
+  closeEnd(id: string): void {
+    this.closedEnds.close(id);
+    this.#changed();
+  }
+
+  /** The last lines of a run's log, as far as svc has them. */
+  async linesOf(run: Run): Promise<readonly string[]> {
+    if (this.#lines.id !== run.id || this.#lines.lines.length < reportedLines) {
+      const lines = await readLines(this.#reader, run.id);
+      if (lines.length > 0) this.#lines = { id: run.id, lines };
+    }
+    return this.#lines.id === run.id ? this.#lines.lines : [];
+  }
+
+  /** The answer of a start was lost: whether it did start is asked for, never started twice. */
+  async #findOut(): Promise<void> {
+    const before = this.#session.watched?.id;
+    const answer = await this.#readStatus(false);
+    const { watched } = this.#session;
+    const hasStarted = watched !== null && watched.id !== before;
+    if (hasStarted || answer.kind !== 'ok') this.#hear({ kind: 'act-read' });
+    else this.#hear({ kind: 'not-started', problem: null });
+  }
+
+  #hear(told: Told): void {
+    this.#session = hear(this.#session, told, performance.now());
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+    this.#go();
+  }
+
+  /** Does what the plan says, now or later. */
+  #go(): void {
+    clearTimeout(this.#timer);
+    const run = openRun(this.#session);
+    const { askAt, follow } = plan({
+      isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
+      isDialogOpen: this.isDialogOpen,
+      openRun: run?.id ?? (this.#session.isUpdating ? '' : null),
+      isAsking: this.#isAsking,
+      askedAt: this.#askedAt,
+      isDue: this.#isDue,
+    });
+    if (this.#following?.id !== follow) {
+      this.#following?.end.abort();
+      this.#following = null;
+      if (follow !== null) void this.#follow(follow);
+    }
+    if (askAt === null) return;
+    const pause = askAt - performance.now();
+    if (pause <= 0) void this.#readStatus(false);
+    else this.#timer = setTimeout(() => this.#go(), pause);
+  }
+
+  async #readStatus(refresh: boolean): Promise<Answer<Status | UserStatus>> {
+    this.#isAsking = true;
+    this.#isDue = false;
+    this.#askedAt = performance.now();
+    const { status } = this.#session;
+    // Notes are long: they are asked for once for each release that is offered, and shown by a dialog alone.
+    const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
+    const notes = this.isDialogOpen && !hasNotes;
+    const answer = await this.#reader.status({ refresh, notes });
+    this.#isAsking = false;
+    if (answer.kind === 'ok') {
+      this.#hear({ kind: 'status', status: answer.value });
+      await this.#findWatched();
+    } else this.#hear({ kind: 'refused', refused: answer });
+    return answer;
+  }
+
+  /** The run that was seen open may no longer be the last one: then the history has its end, or svc does not know it. */
+  async #findWatched(): Promise<void> {
+    const { watched, status } = this.#session;
+    const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
+    // Who follows it learns of it by the stream.
+    if (!isMissing || status === null || this.#following !== null) {
+      this.#missingSince = null;
+      return;
+    }
+    await this.#readHistory();
+    if (this.#session.watched?.outcome !== null) return;
+    this.#missingSince ??= performance.now();
+    if (performance.now() - this.#missingSince >= unknownAfter - closePause / 2)
+      this.#hear({ kind: 'run-unknown' });
+  }
+
+  async #readHistory(): Promise<void> {
+    const answer = await this.#reader.history();
+    if (answer.kind === 'ok') this.#hear({ kind: 'history', runs: answer.value });
+  }
+
+  async #follow(id: string): Promise<void> {
+    const end = new AbortController();
+    this.#following = { id, end };
+    for await (const news of followRun(this.#reader, {
+      run: id,
+      signal: end.signal,
+      timing: { poll: closePause },
+    })) {
+      if (end.signal.aborted) return;
+      if (news.kind === 'run') this.#hear(news);
+      else if (news.kind === 'line') this.#addLine(id, news.line);
+      else if (news.kind === 'heard') this.#hear(news);
+      else if (news.kind === 'unheard') this.#hear({ kind: 'refused', refused: news.refused });
+      else this.#hear({ kind: 'run-unknown' });
+    }
+    if (end.signal.aborted) return;
+    this.#following = null;
+    // What runs now, and how often svc was away, the server that knows the end tells.
+    this.look();
+    if (openRun(this.#session) === null) void this.#readHistory();
+  }
+
+  #addLine(id: string, line: unknown): void {
+    const text = lineText(line);
+    if (text === null) return;
+    const lines = this.#lines.id === id ? this.#lines.lines : [];
+    this.#lines = { id, lines: [...lines, text].slice(-reportedLines) };
+  }
+}
+
+const connections = new Map<string, Connection>();
+
+/** The one connection of this page to an address. */
+export function connectionTo(base: string): Connection {
+  const address = base.replace(/\/+$/, '');
+  const connection = connections.get(address) ?? new Connection(address);
+  connections.set(address, connection);
+  return connection;
+}

@@ -1,0 +1,25 @@
+import type { Reader } from '../../wire/reader.ts';
+import { readEvents } from '../../wire/reader-events.ts';
+import { lineText, reportedLines } from '../model/report.ts';
+
+/** Milliseconds that are spent on lines: a person waits for them who has pressed a button. */
+const patience = 3_000;
+
+/** The last lines of a run's log: its stream from the first line on, as far as svc still has them; else none. */
+export async function readLines(reader: Reader, run: string): Promise<string[]> {
+  const late = AbortSignal.timeout(patience);
+  const opened = await reader.events(`${run}:0`, late);
+  if (opened.kind !== 'ok' || opened.value === null) return [];
+  let lines: string[] = [];
+  try {
+    for await (const event of readEvents(opened.value.body)) {
+      if (event?.event === 'run' && (JSON.parse(event.data) as { id?: unknown }).id !== run) return [];
+      if (event?.event !== 'line') continue;
+      const text = lineText(JSON.parse(event.data));
+      if (text !== null) lines = [...lines, text].slice(-reportedLines);
+    }
+  } catch {
+    // What came so far is better than nothing.
+  }
+  return lines;
+}

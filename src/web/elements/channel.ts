@@ -1,0 +1,99 @@
+import type { Channel } from '../../release/channel.ts';
+import { texts } from '../texts.ts';
+import { sentence } from '../views/words.ts';
+import { h, patch, sheet } from './dom.ts';
+import { channelCss } from './style-notice.ts';
+import { UpdateElement } from './update-element.ts';
+
+const css = sheet(channelCss);
+
+/** `<svc-update-channel>`: the choice of the releases that are offered, for a page of settings. */
+export class SvcUpdateChannel extends UpdateElement {
+  readonly #form = document.createElement('form');
+  /** What the person has chosen and not saved yet. */
+  #chosen: string | null = null;
+  #isSaving = false;
+  #said: { text: string; look: 'ok' | 'bad' } | null = null;
+
+  constructor() {
+    super(css);
+    this.#form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.#save();
+    });
+    this.shadow.append(this.#form);
+  }
+
+  protected draw(): void {
+    const t = texts();
+    const channel = this.connection.session.status?.channel ?? null;
+    const chosen = this.#chosen ?? channel;
+    const isBusy = this.#isSaving || channel === null;
+    patch(this.#form, [
+      h(
+        'fieldset',
+        {},
+        h('legend', {}, t.channel),
+        ...(Object.keys(t.channels) as Channel[]).map((name) =>
+          h(
+            'label',
+            { key: name },
+            h('input', {
+              type: 'radio',
+              name: 'channel',
+              value: name,
+              onchange: () => this.#choose(name),
+            }),
+            h('b', {}, t.channels[name].name),
+            h('span', {}, t.channels[name].about),
+          ),
+        ),
+      ),
+      h(
+        'div',
+        { class: 'row' },
+        h(
+          'button',
+          { type: 'submit', class: 'b primary', 'aria-disabled': isBusy ? 'true' : null },
+          this.#isSaving ? t.saving : t.save,
+        ),
+        h('span', { role: 'status', class: this.#said?.look ?? '' }, this.#said?.text ?? ''),
+      ),
+    ]);
+    for (const input of this.#form.querySelectorAll('input')) input.checked = input.value === chosen;
+  }
+
+  #choose(name: Channel): void {
+    this.#chosen = name;
+    this.#said = null;
+    this.draw();
+  }
+
+  async #save(): Promise<void> {
+    const { connection } = this;
+    const { status } = connection.session;
+    const chosen = this.#chosen ?? status?.channel;
+    if (this.#isSaving || !status || chosen === undefined) return;
+    this.#isSaving = true;
+    this.#said = null;
+    this.draw();
+    const answer = await connection.setChannel(chosen);
+    this.#isSaving = false;
+    const t = texts();
+    const nameOf = (channel: string) =>
+      (t.channels as Record<string, { name: string }>)[channel]?.name ?? channel;
+    if (answer.kind === 'ok') {
+      this.#chosen = null;
+      this.#said = { look: 'ok', text: t.saved(nameOf(connection.session.status?.channel ?? chosen)) };
+    } else {
+      const why =
+        answer.kind === 'problem'
+          ? sentence(answer.problem.detail)
+          : answer.kind === 'logged-out'
+            ? `${t.loggedOut}.`
+            : t.noAnswerShort(t.product);
+      this.#said = { look: 'bad', text: `${t.notSaved(why)} ${t.stands(nameOf(status.channel))}` };
+    }
+    this.draw();
+  }
+}

@@ -1,0 +1,104 @@
+import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
+import { type Farewell, takeFarewell } from '../model/reload.ts';
+import { texts } from '../texts.ts';
+import { openUpdateDialog } from './dialog.ts';
+import { h, patch, sheet, type Wanted } from './dom.ts';
+import { noticeCss } from './style-notice.ts';
+import { Toast } from './toast.ts';
+import { UpdateElement } from './update-element.ts';
+
+const css = sheet(noticeCss);
+
+/** What the page before has left for this one; the first notice that can tell it does. */
+let farewell: Farewell | null | undefined;
+
+/** `<svc-update-notice>`: the version that runs, and for admins what there is to do about it. */
+export class SvcUpdateNotice extends UpdateElement {
+  readonly #bar = document.createElement('span');
+  readonly #toast = new Toast(() => this.#closeToast());
+  /** Of a page that does not say which version it was made by: that of the first answer. */
+  #firstVersion: string | null = null;
+  #told: Farewell | null = null;
+
+  constructor() {
+    super(css);
+    this.#bar.setAttribute('part', 'bar');
+    this.shadow.append(this.#bar, this.#toast.element);
+  }
+
+  /** Opens the page's dialog; without `admin` there is nothing in it for whoever looks. */
+  openDialog(): void {
+    openUpdateDialog(this.getAttribute('base'), this);
+  }
+
+  protected draw(): void {
+    const { connection } = this;
+    const { session } = connection;
+    this.#firstVersion ??= session.version;
+    const isAdmin = this.hasAttribute('admin');
+    const view = noticeView(session, {
+      isAdmin,
+      pageVersion: this.getAttribute('version') || this.#firstVersion,
+      closedEnds: connection.closedEnds.all(),
+      isDialogOpen: connection.isDialogOpen,
+    });
+    patch(this.#bar, [versionNode(view, () => this.openDialog()), view.pill && this.#pill(view.pill)]);
+    if (isAdmin) this.#tellFarewell();
+  }
+
+  #pill(pill: Pill): Wanted {
+    const t = texts();
+    const open = () => this.openDialog();
+    const button = (label: string, press: () => void, look = 'pill') =>
+      h('button', { key: pill.kind, type: 'button', class: look, onclick: press }, label);
+    switch (pill.kind) {
+      case 'updating': {
+        const label = pill.percent === null ? t.updating : t.updatingPercent(pill.percent);
+        return pill.isButton ? button(label, open) : h('span', { key: pill.kind, class: 'pill' }, label);
+      }
+      case 'failed':
+        return button(t.updateFailed, open, 'pill bad');
+      case 'reload':
+        return button(t.reloadFor(pill.version), () => location.reload());
+      case 'available':
+        return button(t.updateTo(pill.to), open);
+    }
+  }
+
+  #tellFarewell(): void {
+    const { status } = this.connection.session;
+    if (farewell === undefined) farewell = takeFarewell(() => sessionStorage);
+    if (farewell && status?.run?.id === farewell.run && status.run.outcome === 'updated') {
+      this.#told = farewell;
+      farewell = null;
+      this.herald.arrived = status.version;
+    }
+    if (this.#told && status) this.#toast.show(status, this.#told.queued);
+  }
+
+  #closeToast(): void {
+    this.#told = null;
+    this.herald.arrived = null;
+    this.herald.hear();
+    this.focus();
+  }
+}
+
+function versionNode({ version, isButton }: NoticeView, open: () => void): Wanted | null {
+  const { openDialog, product } = texts();
+  if (version === null) return null;
+  if (!isButton) return h('span', { key: 'text', class: 'version' }, version);
+  const label = openDialog(product, version);
+  return h(
+    'button',
+    {
+      key: 'button',
+      type: 'button',
+      class: 'version',
+      'aria-label': label,
+      'aria-haspopup': 'dialog',
+      onclick: open,
+    },
+    version,
+  );
+}

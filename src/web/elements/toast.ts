@@ -1,0 +1,60 @@
+import type { Status } from '../../wire/status.ts';
+import { texts } from '../texts.ts';
+import { externalLink, warningBox } from '../views/pieces.ts';
+import { joined, seconds } from '../views/words.ts';
+import { h, patch } from './dom.ts';
+
+/** What is told once after the page has loaded itself anew: above everything, wherever the notice is. */
+export class Toast {
+  readonly element = document.createElement('div');
+  readonly #close: () => void;
+
+  constructor(close: () => void) {
+    this.#close = close;
+    this.element.className = 'toast';
+    this.element.setAttribute('popover', 'manual');
+    this.element.setAttribute('role', 'status');
+    this.element.hidden = true;
+  }
+
+  show(status: Status, queued: number): void {
+    const t = texts();
+    const { run, version, reason, buildServers, latest } = status;
+    const behind = buildServers.filter((server) => server.behind);
+    const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(queued) : t.jobsHaveRun(queued);
+    const about = joined(run && run.away !== null && t.awayFor(seconds(run.away)), queued > 0 && waiting);
+    patch(this.element, [
+      h(
+        'div',
+        { class: 'inner' },
+        h('div', { class: 'top' }, h('b', {}, t.versionRuns(version))),
+        about !== '' && h('span', { class: 'muted' }, about),
+        warningBox(run?.warnings ?? []),
+        behind.length > 0 &&
+          h(
+            'div',
+            {},
+            h('b', {}, t.serversBehind(behind.length)),
+            ...behind.map((server) =>
+              h('div', { class: 'muted' }, t.serverRuns(server.name, server.version)),
+            ),
+          ),
+        h(
+          'div',
+          { class: 'row' },
+          h('button', { type: 'button', class: 'b', onclick: () => this.hide() }, t.close),
+          externalLink(latest?.version === version ? latest.url : null, t.whatIsNew),
+        ),
+      ),
+    ]);
+    if (!this.element.hidden) return;
+    this.element.hidden = false;
+    this.element.showPopover?.();
+  }
+
+  hide(): void {
+    this.element.hidePopover?.();
+    this.element.hidden = true;
+    this.#close();
+  }
+}

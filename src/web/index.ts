@@ -1,0 +1,17 @@
+import { SvcUpdateChannel } from './elements/channel.ts';
+import { openUpdateDialog, SvcUpdateDialog } from './elements/dialog.ts';
+import { SvcUpdateNotice } from './elements/notice.ts';
+
+export { setTexts, type TextOverrides, type Texts } from './texts.ts';
+export { openUpdateDialog, SvcUpdateChannel, SvcUpdateDialog, SvcUpdateNotice };
+
+const elements = {
+  'svc-update-notice': SvcUpdateNotice,
+  'svc-update-dialog': SvcUpdateDialog,
+  'svc-update-channel': SvcUpdateChannel,
+};
+
+// A page may have loaded it twice.
+for (const [name, element] of Object.entries(elements)) {
+  if (!customElements.get(name)) customElements.define(name, element);
+}

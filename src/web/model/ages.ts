@@ -1,0 +1,54 @@
+/**
+ * The server's clock as a page has it: what the server said, and when by the page's own counter of milliseconds, which
+ * nobody sets. The wall clock of a browser may be days off, so it is never asked.
+ */
+export interface ServerClock {
+  /** Milliseconds since 1970, as the server said. */
+  server: number;
+  /** Of `performance.now()`, when it said so. */
+  counter: number;
+}
+
+/** What an answer says of the time; what was known before where it says nothing that can be read. */
+export function readClock(now: string, counter: number, known: ServerClock | null): ServerClock | null {
+  const server = Date.parse(now);
+  return Number.isFinite(server) ? { server, counter } : known;
+}
+
+/** The server's time at a moment of the page's counter; null where no answer has told it. */
+export const serverTime = (clock: ServerClock | null, counter: number): number | null =>
+  clock === null ? null : clock.server + (counter - clock.counter);
+
+/** Milliseconds since a moment that the server has named; null where that cannot be told, never below 0. */
+export function ageOf(time: string | null | undefined, now: number | null): number | null {
+  const age = now === null ? Number.NaN : now - Date.parse(time ?? '');
+  return Number.isFinite(age) ? Math.max(0, age) : null;
+}
+
+export type Unit = 'second' | 'minute' | 'hour' | 'day';
+
+/** A length of time as a person says it: in its largest unit, minutes with seconds up to ten of them. */
+export function inUnits(milliseconds: number): [unit: Unit, count: number][] {
+  const seconds = Math.floor(milliseconds / 1000);
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  if (minutes < 1) return [['second', seconds]];
+  const rest = seconds % 60;
+  if (minutes < 10 && rest > 0) {
+    return [
+      ['minute', minutes],
+      ['second', rest],
+    ];
+  }
+  if (hours < 1) return [['minute', minutes]];
+  return hours < 48 ? [['hour', hours]] : [['day', Math.floor(hours / 24)]];
+}
+
+/** `0:07`, `12:34`, `1:02:03`. */
+export function clockText(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  const two = (count: number) => String(count).padStart(2, '0');
+  const minutes = Math.floor(seconds / 60);
+  const end = two(seconds % 60);
+  return minutes < 60 ? `${minutes}:${end}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${end}`;
+}

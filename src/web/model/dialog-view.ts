@@ -1,0 +1,258 @@
+import { type EndState, launchStates, phaseWords, type ReasonCode } from '../../wire/codes.ts';
+import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
+import type { Problem } from '../../wire/reader-shapes.ts';
+import type { JobInTheWay, PublishedRelease, Reason, Run, Status } from '../../wire/status.ts';
+import { ageOf, serverTime } from './ages.ts';
+import type { Session } from './session.ts';
+
+/** What a dialog shows: one of these, and nothing else. Lengths of time are milliseconds. */
+export type DialogView =
+  | { kind: 'asking' }
+  | { kind: 'users-only'; version: string }
+  | { kind: 'logged-out'; isOn: boolean }
+  /** A page has answered for a while that is none of svc's. */
+  | { kind: 'other-page'; isOn: boolean }
+  /** svc is replaced, as it should be. `log`: once it takes long. */
+  | { kind: 'restarting'; run: Run; absent: number; log: string | null }
+  /** There is no reason for it to be away. */
+  | { kind: 'no-answer'; absent: number; isOn: boolean }
+  | { kind: 'starting'; to: string | null }
+  | { kind: 'not-started'; problem: Problem | null }
+  | { kind: 'run-unknown'; run: Run; version: string | null }
+  | RunView
+  | EndView
+  | { kind: 'nothing'; status: Status; checked: number | null; nextCheck: number | null }
+  | { kind: 'not-possible'; status: Status; reason: Reason }
+  | { kind: 'other-update'; reason: Reason; since: number | null }
+  | { kind: 'jobs'; status: Status; to: string; jobs: JobAge[]; isStuck: boolean }
+  /** A newer server has a reason that this page does not know. */
+  | { kind: 'other-reason'; reason: Reason }
+  | OfferView;
+
+/** An open run. `waiting` to `updating` can be cancelled, `late` cannot any more, nor can what a newer server calls otherwise. */
+export interface RunView {
+  kind: 'waiting' | 'preparing' | 'updating' | 'cancelling' | 'late' | 'other-state';
+  run: Run;
+  rows: RowOfRun[];
+  /** Since its begin. */
+  elapsed: number | null;
+  /** What `waiting` waits for. */
+  jobs: JobAge[];
+  cancelProblem: Problem | null;
+}
+
+export interface EndView {
+  kind: 'updated' | 'unchanged' | 'failed' | 'cancelled' | 'broken' | 'other-end';
+  run: Run;
+  rows: RowOfRun[];
+  /** What answers now. */
+  version: string | null;
+  /** `updated`: what runs is another version than was gone to, and no later run is the cause. */
+  lags: boolean;
+  /** It may be tried again: the version to go to. */
+  again: string | null;
+  behind: Status['buildServers'];
+}
+
+export interface OfferView {
+  kind: 'available';
+  status: Status;
+  to: string;
+  /** The release that it comes before, where it is a stepping release. */
+  before: string | null;
+  major: boolean;
+  /** Its own page. */
+  url: string | null;
+  published: number | null;
+  publishedAt: string | null;
+  releases: readonly PublishedRelease[];
+  /** Seconds that svc was away the last time. */
+  lastAway: number | null;
+}
+
+export interface JobAge extends JobInTheWay {
+  age: number | null;
+}
+
+export interface Surroundings {
+  /** Of the page's counter. */
+  now: number;
+  closedEnds: ReadonlySet<string>;
+}
+
+/** A blip is no news, where svc has no reason to be away. */
+const blip = 2_000;
+/** After which it is said where to look. */
+const long = 60_000;
+/** For so long another page may be that of a proxy that is being told of the new svc. */
+const pageGrace = 10_000;
+
+/** What a dialog shows of what the page knows: the first of these that holds. */
+export function dialogView(session: Session, { now, closedEnds }: Surroundings): DialogView {
+  const server = serverTime(session.clock, now);
+  const { status, act } = session;
+  const open = openRun(session);
+
+  if (session.loggedOut) return { kind: 'logged-out', isOn: open !== null };
+  const away = absenceView(session, open, now);
+  if (away) return away;
+  if (session.isWatchedUnknown && session.watched && !closedEnds.has(session.watched.id))
+    return { kind: 'run-unknown', run: session.watched, version: session.version };
+  if (open) return runView(open, session, server);
+  if (act?.kind === 'pressed') return { kind: 'starting', to: act.to };
+  if (act?.kind === 'not-started') return { kind: 'not-started', problem: act.problem };
+  if (status === null)
+    return session.version === null ? { kind: 'asking' } : { kind: 'users-only', version: session.version };
+  const ended = openEnd(session, closedEnds);
+  if (ended) return endView(ended, session, server);
+  return standView(status, session, server);
+}
+
+/** The run that is on, as far as the page knows. */
+export function openRun({ watched, status, isWatchedUnknown }: Session): Run | null {
+  const isOpen = (run: Run | null | undefined) => run !== null && run !== undefined && run.outcome === null;
+  if (isOpen(watched) && !isWatchedUnknown) return watched;
+  const last = status?.run ?? null;
+  return isOpen(last) && last?.id !== watched?.id ? last : null;
+}
+
+/** The end that the person has not closed yet. A good one only where this page has seen the run. */
+export function openEnd({ watched, status }: Session, closedEnds: ReadonlySet<string>): Run | null {
+  const found = [watched, status?.run ?? null].find(
+    (run) =>
+      run !== null &&
+      run.outcome !== null &&
+      !closedEnds.has(run.id) &&
+      (run.outcome !== 'updated' || run.id === watched?.id),
+  );
+  return found ?? null;
+}
+
+function absenceView(session: Session, open: Run | null, now: number): DialogView | null {
+  const { absence } = session;
+  if (absence === null) return null;
+  const absent = Math.max(0, now - absence.since);
+  const isOn = open !== null || session.isUpdating;
+  if (absence.pageSince !== null && now - absence.pageSince >= pageGrace) return { kind: 'other-page', isOn };
+  if (open && mayBeAway(open))
+    return { kind: 'restarting', run: open, absent, log: absent >= long ? open.log : null };
+  const isFirst = session.answeredAt === null;
+  return absent >= blip || isFirst ? { kind: 'no-answer', absent, isOn } : null;
+}
+
+function runView(run: Run, session: Session, server: number | null): RunView {
+  const now = server ?? Date.parse(run.startedAt);
+  return {
+    kind: runKind(run),
+    run,
+    rows: rowsOf(run, now),
+    elapsed: ageOf(run.startedAt, server),
+    jobs: run.jobs.map((job) => ({ ...job, age: ageOf(job.since, server) })),
+    cancelProblem: session.cancelProblem,
+  };
+}
+
+function runKind(run: Run): RunView['kind'] {
+  if (mayBeAway(run)) return 'late';
+  const isKnown = ([...launchStates, ...phaseWords] as string[]).includes(run.state);
+  if (run.cancelAskedBy !== null) return 'cancelling';
+  if (!isKnown) return 'other-state';
+  if (run.state === 'waiting') return 'waiting';
+  return run.state === 'preparing' || run.state === 'launching' ? 'preparing' : 'updating';
+}
+
+const endKinds: Record<EndState, EndView['kind']> = {
+  updated: 'updated',
+  unchanged: 'unchanged',
+  refused: 'failed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  broken: 'broken',
+  crashed: 'broken',
+};
+
+function endView(run: Run, session: Session, server: number | null): EndView {
+  const { status, version } = session;
+  const kind = run.outcome === null ? 'other-end' : (endKinds[run.outcome] ?? 'other-end');
+  const isLast = status?.run?.id === run.id;
+  return {
+    kind,
+    run,
+    rows: rowsOf(run, server ?? Date.parse(run.endedAt ?? run.startedAt)),
+    version,
+    lags: kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
+    // Of what may be half done the same version is asked for again: it is looked at, and finished.
+    again:
+      kind === 'broken'
+        ? (run.to ?? version)
+        : run.to !== null && status?.next?.version === run.to
+          ? run.to
+          : null,
+    behind: status?.buildServers.filter(({ behind }) => behind) ?? [],
+  };
+}
+
+/** Whether two versions are the same, however they are written: hosts write them with a `v` and without. */
+export const isSame = (one: string, other: string): boolean =>
+  one.replace(/^v/, '') === other.replace(/^v/, '');
+
+type Blocking = 'place' | 'jobs' | 'run' | 'none';
+const blocking: Record<ReasonCode, Blocking> = {
+  'not-compose': 'place',
+  swarm: 'place',
+  'no-engine': 'place',
+  'no-directory': 'place',
+  'store-unavailable': 'place',
+  'update-running': 'run',
+  'deployment-queued': 'jobs',
+  'deployment-running': 'jobs',
+  'backup-running': 'jobs',
+  'cron-running': 'jobs',
+  'cleanup-running': 'jobs',
+  'job-running': 'jobs',
+  'up-to-date': 'none',
+};
+
+/** How things stand, where nothing has happened. */
+function standView(status: Status, session: Session, server: number | null): DialogView {
+  const { next, reason } = status;
+  if (next === null) {
+    const nextCheck = status.feedError === null ? null : Date.parse(status.feedError.nextCheckAt);
+    return {
+      kind: 'nothing',
+      status,
+      checked: ageOf(status.checkedAt, server),
+      nextCheck: nextCheck !== null && server !== null && nextCheck > server ? nextCheck - server : null,
+    };
+  }
+  if (reason !== null) {
+    const what: Blocking | undefined = blocking[reason.code];
+    if (what === undefined) return { kind: 'other-reason', reason };
+    if (what === 'place') return { kind: 'not-possible', status, reason };
+    if (what === 'run') return { kind: 'other-update', reason, since: ageOf(reason.since, server) };
+    if (what === 'jobs') {
+      const jobs = (reason.jobs ?? []).map((job) => ({ ...job, age: ageOf(job.since, server) }));
+      return { kind: 'jobs', status, to: next.version, jobs, isStuck: jobs.some(({ stuck }) => stuck) };
+    }
+  }
+  return offerView(status, session, server);
+}
+
+function offerView(status: Status, { history }: Session, server: number | null): OfferView {
+  const { next, latest, releases = [] } = status;
+  const to = next?.version ?? '';
+  const release = [...releases, ...(latest ? [latest] : [])].find(({ version }) => version === to);
+  const last = history?.find(({ outcome, away }) => outcome === 'updated' && away !== null);
+  return {
+    kind: 'available',
+    status,
+    to,
+    before: latest !== null && latest.version !== to ? latest.version : null,
+    major: next?.major ?? false,
+    url: release?.url ?? null,
+    published: ageOf(release?.publishedAt, server),
+    publishedAt: release?.publishedAt ?? null,
+    releases: releases.filter(({ notes }) => notes !== null && notes.trim() !== ''),
+    lastAway: last?.away ?? null,
+  };
+}

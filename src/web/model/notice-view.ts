@@ -1,0 +1,68 @@
+import type { EndState } from '../../wire/codes.ts';
+import { isSame, openRun } from './dialog-view.ts';
+import type { Session } from './session.ts';
+
+/** What a notice shows. */
+export interface NoticeView {
+  /** What runs; null before anything is known. */
+  version: string | null;
+  /** The version is a button that opens the dialog. */
+  isButton: boolean;
+  pill: Pill | null;
+}
+
+export type Pill =
+  | { kind: 'updating'; percent: number | null; isButton: boolean }
+  | { kind: 'failed' }
+  | { kind: 'reload'; version: string }
+  | { kind: 'available'; to: string };
+
+export interface NoticeSurroundings {
+  /** The element has the attribute `admin`. */
+  isAdmin: boolean;
+  /** The version that the page was made by, where it says so. */
+  pageVersion: string | null;
+  closedEnds: ReadonlySet<string>;
+  isDialogOpen: boolean;
+}
+
+const isBad: Record<EndState, boolean> = {
+  updated: false,
+  unchanged: false,
+  cancelled: false,
+  refused: true,
+  failed: true,
+  broken: true,
+  crashed: true,
+};
+
+export function noticeView(
+  session: Session,
+  { isAdmin, pageVersion, closedEnds, isDialogOpen }: NoticeSurroundings,
+): NoticeView {
+  const { status, version, versionBefore } = session;
+  // Whoever is told what users are told is none, whatever the page says.
+  const asAdmin = isAdmin && (status !== null || version === null);
+  const run = openRun(session);
+  const common = { version: version ?? pageVersion, isButton: asAdmin };
+  if (run !== null || session.isUpdating)
+    return {
+      ...common,
+      pill: { kind: 'updating', percent: asAdmin ? (run?.percent ?? null) : null, isButton: asAdmin },
+    };
+  const isOld =
+    pageVersion !== null &&
+    version !== null &&
+    versionBefore !== null &&
+    isSame(version, versionBefore) &&
+    !isSame(version, pageVersion);
+  // Not under a dialog: somebody may be typing here.
+  if (isOld && !isDialogOpen) return { ...common, pill: { kind: 'reload', version } };
+  if (!asAdmin || status === null) return { ...common, pill: null };
+  const last = status.run;
+  const outcome = last?.outcome ?? null;
+  // An outcome of a newer server's own is shown in the dialog, in its words.
+  if (last && outcome !== null && isBad[outcome] === true && !closedEnds.has(last.id))
+    return { ...common, pill: { kind: 'failed' } };
+  return { ...common, pill: status.next ? { kind: 'available', to: status.next.version } : null };
+}

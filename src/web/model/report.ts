@@ -1,0 +1,39 @@
+import type { Run } from '../../wire/status.ts';
+
+/** Lines of the log that a report has. */
+export const reportedLines = 20;
+
+/** A line of the updater's log as the stream has it; null where it is none. */
+export function lineText(line: unknown): string | null {
+  const { time, level, phase, message } = (line ?? {}) as Record<string, unknown>;
+  if (typeof message !== 'string') return null;
+  return [time, typeof level === 'string' ? level.toUpperCase() : level, phase, message]
+    .filter((piece) => typeof piece === 'string' && piece !== '')
+    .join(' ');
+}
+
+/** What a person may put into an issue: facts, in Markdown, in English whatever the language of the page. */
+export function reportText(run: Run, version: string | null, lines: readonly string[]): string {
+  const facts: [string, string | null][] = [
+    ['Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
+    ['Runs now', version],
+    ['Outcome', run.outcome],
+    ['Code', run.code],
+    ['Phase', run.phase],
+    ['Message', run.message],
+    ['Cause', run.cause],
+    ['Advice', run.advice],
+    ['Started', run.startedAt],
+    ['Ended', run.endedAt],
+    ['Away', run.away === null ? null : `${run.away} s`],
+    ['Run', run.id],
+  ];
+  const told = facts.filter(([, fact]) => fact !== null && fact !== '');
+  const warnings = run.warnings.map((warning) => `- Warning: ${warning}`);
+  const last = lines.slice(-reportedLines);
+  // A fence that nothing in the lines can close.
+  const longest = Math.max(2, ...last.flatMap((line) => line.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = '`'.repeat(longest + 1);
+  const log = last.length === 0 ? [] : ['', `${fence}text`, ...last, fence];
+  return [...told.map(([name, fact]) => `- ${name}: ${fact}`), ...warnings, ...log, ''].join('\n');
+}

@@ -1,0 +1,40 @@
+/** Milliseconds between two looks where nobody waits for anything. */
+export const calmPause = 60_000;
+/** During a run, and while a dialog is open. */
+export const closePause = 5_000;
+
+/** What decides when the server is asked. */
+export interface Situation {
+  /** The tab is shown, and an element is in it. */
+  isLookedAt: boolean;
+  isDialogOpen: boolean;
+  /** The id of the run that is open as far as the page knows, `''` where only that there is one. */
+  openRun: string | null;
+  /** A request for the status is under way. */
+  isAsking: boolean;
+  /** When the last one was begun, in milliseconds of the page's counter; null where none was. */
+  askedAt: number | null;
+  /** Something has happened that makes the last answer worth nothing: the tab is shown again, a run has ended. */
+  isDue: boolean;
+}
+
+export interface Plan {
+  /** When the status is asked for; null: not at all. */
+  askAt: number | null;
+  /** The run whose event stream is held open. */
+  follow: string | null;
+}
+
+/**
+ * What is asked of the server, and when. A browser has six connections to a plain-HTTP host, which all of its tabs
+ * share: so a stream is held by a tab that is looked at and shows a dialog. Who has a stream asks for nothing else.
+ */
+export function plan({ isLookedAt, isDialogOpen, openRun, isAsking, askedAt, isDue }: Situation): Plan {
+  if (!isLookedAt) return { askAt: null, follow: null };
+  const follow = isDialogOpen && openRun ? openRun : null;
+  if (isAsking) return { askAt: null, follow };
+  if (isDue || askedAt === null) return { askAt: 0, follow };
+  if (follow !== null) return { askAt: null, follow };
+  const isClose = isDialogOpen || openRun !== null;
+  return { askAt: askedAt + (isClose ? closePause : calmPause), follow };
+}

@@ -1,0 +1,148 @@
+import { type Child, h } from '../elements/dom.ts';
+import type { DialogView, EndView } from '../model/dialog-view.ts';
+import { texts } from '../texts.ts';
+import { box, button, command, externalLink, lead, type Scene, type Stage, warningBox } from './pieces.ts';
+import { phaseList } from './run.ts';
+import { joined, seconds, sentence, timeOfDay } from './words.ts';
+
+/** How a run has ended. */
+export function endScene(view: EndView, stage: Stage, news: string | null): Scene {
+  const t = texts();
+  const { kind, run } = view;
+  const heading = headingOf(view);
+  const look = kind === 'updated' ? 'ok' : kind === 'broken' ? 'bad' : null;
+  const isGood = kind === 'updated' || kind === 'unchanged' || kind === 'cancelled';
+  return {
+    title: t.heading(t.product),
+    key: `end ${run.id} ${kind}`,
+    told: joined(heading, kind === 'updated' ? null : sentence(run.cause ?? run.message)),
+    isUrgent: !isGood,
+    body: [lead(heading, aboutOf(view), look), ...bodyOf(view, stage)],
+    actions: actionsOf(view, stage, news),
+  };
+}
+
+function headingOf({ kind, run, version }: EndView): string {
+  const t = texts();
+  switch (kind) {
+    case 'updated':
+      return t.versionRuns(version ?? run.to ?? '');
+    case 'unchanged':
+      return t.unchanged;
+    case 'cancelled':
+      return t.cancelled;
+    case 'failed':
+      return run.outcome === 'refused' ? t.refused : t.failed;
+    case 'broken':
+      if (run.outcome === 'crashed') return t.crashed;
+      return run.code === 'not-well' && run.to !== null ? t.broken(run.to) : t.brokenUnknown;
+    case 'other-end':
+      return sentence(run.message || (run.outcome ?? ''));
+  }
+}
+
+function aboutOf({ kind, run, version }: EndView): string {
+  const t = texts();
+  switch (kind) {
+    case 'updated':
+      return run.away === null
+        ? ''
+        : t.awayFor(seconds(run.away)).replace(/^./, (first) => first.toUpperCase());
+    case 'cancelled':
+      return t.cancelledAbout(version ?? run.from ?? '');
+    case 'other-end':
+      return version === null ? '' : t.runsNow(version);
+    default:
+      return sentence(run.message);
+  }
+}
+
+function bodyOf(view: EndView, stage: Stage): Child[] {
+  const t = texts();
+  const { kind, run, version, lags, behind } = view;
+  const isBad = kind === 'failed' || kind === 'broken' || kind === 'other-end';
+  const isDeep = run.steps.some(({ state }) => ['write', 'recreate', 'verify'].includes(state));
+  return [
+    kind === 'updated' && lags && box('warn', t.lagsBehind(run.to ?? '')),
+    isBad && isDeep && phaseList(view.rows),
+    isBad &&
+      (run.cause !== null || run.code !== null) &&
+      box(
+        'bad',
+        sentence(run.cause ?? run.code ?? ''),
+        run.cause !== null && run.code !== null && h('span', { class: 'mono' }, run.code),
+      ),
+    warningBox(run.warnings),
+    isBad && run.advice !== null && h('p', {}, h('b', {}, t.next), ' ', run.advice),
+    isBad && run.log !== null && command(run.log, stage),
+    (kind === 'broken' || kind === 'unchanged') &&
+      version !== null &&
+      h('p', { class: 'muted' }, t.runsNow(version)),
+    ...(kind === 'updated' && behind.length > 0 ? behindNodes(behind, stage) : []),
+    kind === 'updated' && h('p', { class: 'muted' }, t.reloads),
+    stage.whims.report !== null &&
+      h('textarea', { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 }, stage.whims.report),
+  ];
+}
+
+export function behindNodes(behind: EndView['behind'], stage: Stage): Child[] {
+  const t = texts();
+  const commands = [...new Set(behind.map((server) => server.command))];
+  return [
+    box(
+      '',
+      t.serversBehind(behind.length),
+      ...behind.map(({ name, version }) => h('span', {}, t.serverRuns(name, version))),
+    ),
+    h('div', { class: 'cmds' }, ...commands.map((line) => command(line, stage))),
+  ];
+}
+
+function actionsOf({ kind, run, again }: EndView, stage: Stage, news: string | null): Child[] {
+  const t = texts();
+  const { copied } = stage.whims;
+  const close = () => stage.close(run.id);
+  const label = copied?.id === 'report' ? (copied.isCopied ? t.copied : t.selected) : t.copyReport;
+  const report = button('report', label, () => stage.copyReport());
+  switch (kind) {
+    case 'updated':
+      return [
+        button('reload', t.reloadNow, () => stage.reload(), { look: 'primary' }),
+        externalLink(news, t.whatIsNew, 'end'),
+      ];
+    case 'unchanged':
+    case 'cancelled':
+      return [button('close', t.close, close, { look: 'primary' })];
+    case 'failed':
+    case 'broken':
+      return [
+        button(
+          'again',
+          kind === 'failed' ? t.tryAgain : t.checkItAgain,
+          () => stage.tryAgain(run.id, again),
+          {
+            look: 'primary',
+          },
+        ),
+        report,
+        button('close', t.close, close, { look: 'quiet', isLast: true }),
+      ];
+    case 'other-end':
+      return [button('close', t.close, close, { look: 'primary' }), report];
+  }
+}
+
+type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
+
+export function runUnknownScene({ run, version }: ViewOf<'run-unknown'>, stage: Stage): Scene {
+  const t = texts();
+  const heading = t.runUnknown(version ?? t.product, timeOfDay(run.startedAt));
+  return {
+    title: t.heading(t.product),
+    key: 'run-unknown',
+    told: heading,
+    isUrgent: true,
+    body: [lead(heading, t.runUnknownAbout), run.log !== null && command(run.log, stage)],
+    actions: [button('close', t.close, () => stage.close(run.id), { look: 'primary' })],
+  };
+}

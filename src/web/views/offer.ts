@@ -1,0 +1,200 @@
+import { type Child, h } from '../elements/dom.ts';
+import type { DialogView, JobAge, OfferView } from '../model/dialog-view.ts';
+import { saidOf, texts } from '../texts.ts';
+import { notesNodes } from './notes-nodes.ts';
+import {
+  box,
+  button,
+  checkAgain,
+  command,
+  externalLink,
+  lead,
+  muted,
+  pointedOut,
+  type Scene,
+  type Stage,
+} from './pieces.ts';
+import { between, joined, seconds, sentence, span } from './words.ts';
+
+type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
+
+export function offerScene(view: OfferView, stage: Stage): Scene {
+  const t = texts();
+  const { status, to, before, major } = view;
+  const heading = t.available(before ?? to);
+  const about = joined(
+    t.youRun(status.version),
+    major ? t.newMajor : saidOf(names(t.channels), status.channel, status.channel),
+    view.published !== null && t.publishedAgo(span(view.published)),
+  );
+  const away =
+    view.lastAway === null ? t.awayFew(t.product) : t.awayAsLast(t.product, seconds(view.lastAway));
+  const preparation = status.preparation === null ? null : sentence(status.preparation);
+  const label = before === null ? t.updateNow : t.updateTo(to);
+  return {
+    title: t.heading(t.product),
+    key: 'available',
+    told: heading,
+    body: [
+      lead(pointedOut(heading, before ?? to), about),
+      before !== null && box('warn', t.needsFirst(before, to), h('span', {}, t.needsFirstAbout)),
+      major && box('warn', t.onlyForward, dumpNode(preparation, stage)),
+      notesNodes(view.releases, stage),
+      muted(joinedSentences(major ? null : preparation, away, t.jobsWait)),
+    ],
+    actions: [
+      button('start', label, () => stage.start(to), { look: 'primary' }),
+      externalLink(view.url, t.releaseNotes, 'end'),
+    ],
+  };
+}
+
+const names = (channels: Record<string, { name: string }>): Record<string, string> =>
+  Object.fromEntries(Object.entries(channels).map(([key, { name }]) => [key, name]));
+
+function dumpNode(preparation: string | null, stage: Stage): Child {
+  const t = texts();
+  if (preparation !== null) return h('span', {}, preparation);
+  const { dumpUrl } = stage;
+  return h('span', {}, t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
+}
+
+export function jobsScene(view: ViewOf<'jobs'>, stage: Stage): Scene {
+  const t = texts();
+  const { jobs, isStuck, status, to } = view;
+  const heading = t.inTheWay(jobs.length);
+  const { isConfirming } = stage.whims;
+  const anyway = button('anyway', t.updateAnyway, () => stage.set({ isConfirming: true }), {
+    look: 'danger',
+    isLast: true,
+  });
+  return {
+    title: t.heading(t.product),
+    key: 'jobs',
+    told: isConfirming ? `${t.willCut} ${jobs.filter(isRunning).map(jobName).join(', ')}` : heading,
+    ticks: true,
+    body: [
+      lead(heading, between(status.version, to)),
+      jobList(jobs),
+      isConfirming
+        ? box(
+            'bad',
+            t.willCut,
+            h('ul', {}, ...jobs.filter(isRunning).map((job) => h('li', {}, jobName(job)))),
+          )
+        : muted(isStuck ? t.isStuck : t.canWait(t.product)),
+    ],
+    actions: isConfirming
+      ? [
+          button('back', t.back, () => stage.set({ isConfirming: false })),
+          button('force', t.cutShort, () => stage.start(to, { force: true }), {
+            look: 'danger',
+            isLast: true,
+          }),
+        ]
+      : isStuck
+        ? [checkAgain(stage, { look: 'primary' }), anyway]
+        : [
+            button('idle', t.updateWhenIdle, () => stage.start(to, { when: 'idle' }), { look: 'primary' }),
+            checkAgain(stage),
+            anyway,
+          ],
+  };
+}
+
+// What is queued is not cut short: it runs afterwards. A state that nobody knows counts as running.
+const isRunning = ({ state }: JobAge): boolean => state !== 'queued';
+
+const jobName = ({ kind, title }: JobAge): string => {
+  const name = saidOf(texts().jobKinds, kind, kind);
+  return title === null ? name : `${name} ${title}`;
+};
+
+export function jobList(jobs: readonly JobAge[]): Child {
+  const t = texts();
+  if (jobs.length === 0) return null;
+  return h(
+    'ul',
+    { key: 'jobs', class: 'jobs' },
+    ...jobs.map(({ kind, title, state, stuck, age }) => {
+      const time = age === null ? null : span(age);
+      const said = stuck
+        ? time === null
+          ? t.stuck
+          : t.stuckFor(time)
+        : state === 'queued'
+          ? t.queued
+          : time;
+      return h(
+        'li',
+        {},
+        h('span', { class: 'kind' }, saidOf(t.jobKinds, kind, kind)),
+        h('span', {}, title ?? ''),
+        h('span', { class: stuck ? 't stuck' : 't' }, said),
+      );
+    }),
+  );
+}
+
+export function nothingScene({ status, checked, nextCheck }: ViewOf<'nothing'>, stage: Stage): Scene {
+  const t = texts();
+  const { upToDate, feedError, version, channel } = status;
+  const said = upToDate ? saidOf(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
+  const when = checked === null ? null : t.checkedAgo(span(checked));
+  return {
+    title: t.heading(t.product),
+    key: 'nothing',
+    told: said,
+    body: [
+      lead(t.versionRuns(version), saidOf(names(t.channels), channel, channel)),
+      h('p', {}, joinedSentences(sentence(said), when)),
+      feedError !== null &&
+        box(
+          'warn',
+          t.lastCheckFailed,
+          h(
+            'span',
+            {},
+            joinedSentences(sentence(feedError.message), nextCheck !== null && t.nextTry(span(nextCheck))),
+          ),
+        ),
+    ],
+    actions: [checkAgain(stage, { look: 'primary' })],
+  };
+}
+
+export function notPossibleScene({ status, reason }: ViewOf<'not-possible'>, stage: Stage): Scene {
+  const t = texts();
+  const said = sentence(saidOf(t.reasons, reason.code, reason.message));
+  return {
+    title: t.heading(t.product),
+    key: 'not-possible',
+    told: `${t.notPossible}. ${said}`,
+    body: [
+      lead(t.notPossible, said),
+      status.manual.length > 0 && h('p', {}, t.byHand),
+      status.manual.length > 0 &&
+        h('div', { class: 'cmds' }, ...status.manual.map((line) => command(line, stage))),
+    ],
+    actions: [checkAgain(stage)],
+  };
+}
+
+/** A reason that is another's update, or a newer server's own. */
+export function reasonScene(view: ViewOf<'other-update' | 'other-reason'>, stage: Stage): Scene {
+  const t = texts();
+  const said = sentence(saidOf(t.reasons, view.reason.code, view.reason.message));
+  const heading = view.kind === 'other-update' ? t.otherUpdate : t.notPossible;
+  const since = view.kind === 'other-update' && view.since !== null ? t.ago(span(view.since)) : null;
+  return {
+    title: t.heading(t.product),
+    key: view.kind,
+    told: `${heading}. ${said}`,
+    ticks: since !== null,
+    body: [lead(heading, since), h('p', {}, said)],
+    actions: [checkAgain(stage, { look: 'primary' })],
+  };
+}
+
+export const joinedSentences = (...sentences: (string | null | false)[]): string =>
+  sentences.filter(Boolean).join(' ');

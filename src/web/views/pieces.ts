@@ -1,0 +1,148 @@
+import type { Order } from '../../wire/reader.ts';
+import { type Child, h, type Wanted } from '../elements/dom.ts';
+import { texts } from '../texts.ts';
+
+/** What one state of the dialog is made of. */
+export interface Scene {
+  /** Of the dialog. */
+  title: string;
+  /** Another one is made of other nodes. */
+  key: string;
+  body: Child[];
+  actions: Child[];
+  /** What somebody who does not see it is told. */
+  told: string;
+  /** At once, whatever is being said. */
+  isUrgent?: boolean;
+  /** It shows how long something takes. */
+  ticks?: boolean;
+}
+
+/** What a person can do in a dialog, and what the dialog keeps of it. */
+export interface Stage {
+  start(target: string, how?: Pick<Order, 'when' | 'force'>): void;
+  cancel(): void;
+  check(): void;
+  /** Closes the dialog, and the end of a run for good. */
+  close(end?: string): void;
+  tryAgain(run: string, target: string | null): void;
+  reload(): void;
+  copyReport(): void;
+  /** Copies the text of the element beside the pressed button. */
+  copy(event: Event, id: string): void;
+  set(change: Partial<Whims>): void;
+  readonly whims: Whims;
+  /** The server's time. */
+  readonly now: number | null;
+  readonly isChecking: boolean;
+  readonly dumpUrl: string | null;
+}
+
+/** What of a dialog is nobody's but the person's. */
+export interface Whims {
+  /** Asked once more. */
+  isConfirming: boolean;
+  isUnfolded: boolean;
+  hasCancelled: boolean;
+  /** The last copy button that was pressed, and what came of it. */
+  copied: { id: string; isCopied: boolean } | null;
+  /** The text of a report that could not be copied. */
+  report: string | null;
+}
+
+export interface ButtonLook {
+  look?: 'primary' | 'quiet' | 'danger';
+  /** At the end of the line. */
+  isLast?: boolean;
+  isBusy?: boolean;
+}
+
+/** A button keeps its node as long as it means the same: nobody presses Enter on what has just become another one. */
+export function button(
+  key: string,
+  label: string,
+  press: () => void,
+  { look, isLast, isBusy }: ButtonLook = {},
+): Wanted {
+  const looks = { primary: 'b primary', quiet: 'b quiet', danger: 'b quiet danger' };
+  return h(
+    'button',
+    {
+      key,
+      type: 'button',
+      class: `${look ? looks[look] : 'b'}${isLast ? ' end' : ''}`,
+      'aria-disabled': isBusy ? 'true' : null,
+      onclick: () => {
+        if (!isBusy) press();
+      },
+    },
+    label,
+  );
+}
+
+export const checkAgain = (stage: Stage, look: ButtonLook = {}): Wanted =>
+  button('check', stage.isChecking ? texts().checking : texts().checkAgain, () => stage.check(), {
+    ...look,
+    isBusy: stage.isChecking,
+  });
+
+export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | null = null): Wanted =>
+  h(
+    'div',
+    { key: 'lead', class: look === null ? 'lead' : `lead ${look}` },
+    h('h3', {}, heading),
+    about ? h('p', {}, about) : null,
+  );
+
+/** A text with one piece of it told apart, wherever a translation puts it. */
+export function pointedOut(text: string, piece: string): Child {
+  const at = text.indexOf(piece);
+  if (at < 0) return text;
+  const [before, after] = [text.slice(0, at), text.slice(at + piece.length)];
+  return [before && h('span', {}, before), piece, after && h('span', {}, after)];
+}
+
+export const muted = (...text: Child[]): Wanted => h('p', { class: 'muted' }, ...text);
+
+export const box = (look: 'bad' | 'warn' | '', heading: string, ...rest: Child[]): Wanted =>
+  h('div', { class: look ? `box ${look}` : 'box' }, h('b', {}, heading), ...rest);
+
+/** A command to be typed, with a button that copies it. */
+export function command(text: string, stage: Stage): Wanted {
+  const id = `cmd ${text}`;
+  const { copied } = stage.whims;
+  const { copy, copied: done, selected } = texts();
+  const label = copied?.id === id ? (copied.isCopied ? done : selected) : copy;
+  return h(
+    'div',
+    { key: id, class: 'cmd' },
+    h('code', { tabindex: 0, role: 'textbox', 'aria-readonly': 'true', 'aria-label': texts().command }, text),
+    h(
+      'button',
+      {
+        type: 'button',
+        class: 'b',
+        'aria-label': `${label}: ${text}`,
+        onclick: (event) => stage.copy(event, id),
+      },
+      label,
+    ),
+  );
+}
+
+export const externalLink = (url: string | null, label: string, place = ''): Child =>
+  url !== null && /^https?:\/\//.test(url)
+    ? h('a', { key: 'link', class: place, href: url, target: '_blank', rel: 'noopener noreferrer' }, label)
+    : null;
+
+export const warningBox = (warnings: readonly string[]): Child =>
+  warnings.length === 0
+    ? null
+    : h(
+        'div',
+        { class: 'box warn' },
+        h('b', {}, texts().warnings(warnings.length)),
+        warnings.length === 1
+          ? h('span', {}, warnings[0] ?? '')
+          : h('ul', {}, ...warnings.map((warning) => h('li', {}, warning))),
+      );

@@ -1,0 +1,47 @@
+import { inUnits } from '../model/ages.ts';
+import { type Texts, texts } from '../texts.ts';
+
+/** `3 s`, `1 min 4 s`, `3 days`. */
+export const span = (milliseconds: number, { units }: Texts = texts()): string =>
+  inUnits(milliseconds)
+    .map(([unit, count]) => units[unit](count))
+    .join(' ');
+
+/** A number of seconds that a server has told. */
+export const seconds = (count: number): string => span(Math.round(count) * 1000);
+
+/** `10:42`, where the reader is. */
+export const timeOfDay = (time: string | null): string =>
+  formatted(time, { hour: '2-digit', minute: '2-digit' });
+
+/** `today 10:42` or `12 Oct`, by the server's time. */
+export function dateText(time: string | null, now: number | null): string {
+  const day = (at: number) =>
+    formatted(new Date(at).toISOString(), { year: 'numeric', month: 'numeric', day: 'numeric' });
+  const at = Date.parse(time ?? '');
+  if (!Number.isFinite(at)) return '–';
+  if (now !== null && day(at) === day(now)) return texts().today(timeOfDay(time));
+  const isOld = now !== null && Math.abs(now - at) > 300 * 86_400_000;
+  return formatted(time, { day: 'numeric', month: 'short', ...(isOld ? { year: 'numeric' } : {}) });
+}
+
+function formatted(time: string | null, form: Intl.DateTimeFormatOptions): string {
+  const at = Date.parse(time ?? '');
+  if (!Number.isFinite(at)) return '–';
+  const { locale } = texts();
+  return new Intl.DateTimeFormat(locale, form).format(at);
+}
+
+/** What a server says, as a sentence: updaters begin in lower case, and end without a full stop. */
+export function sentence(said: string): string {
+  const text = said.trim();
+  // A version, a path and the like are written as they are.
+  const first = /^[a-z]+(?=[\s,;:']|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return first === '' || /[.!?…:]$/.test(first) ? first : `${first}.`;
+}
+
+export const between = (from: string | null, to: string | null): string => `${from ?? '?'} → ${to ?? '?'}`;
+
+/** Facts in one line. */
+export const joined = (...facts: (string | null | undefined | false)[]): string =>
+  facts.filter(Boolean).join(' · ');
