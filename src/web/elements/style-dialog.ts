@@ -1,4 +1,5 @@
 export const dialogCss = `
+:host { display: contents }
 dialog { width: min(34.3em, 100% - 24px); max-width: none; max-height: min(52em, 100dvh - 24px); padding: 0; margin: auto; overflow: hidden; color: var(--text); background: var(--surface); border: 1px solid var(--line); border-radius: calc(var(--radius) * 2); box-shadow: 0 1px 2px #0001, 0 16px 48px -12px #0005 }
 dialog[open] { display: flex; flex-direction: column }
 dialog::backdrop { background: #0006 }

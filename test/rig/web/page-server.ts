@@ -1,0 +1,110 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { toNodeHandler } from 'svc-updater/instance';
+import { createScriptedUpdates, type Script } from 'svc-updater/testing';
+
+/** What a page of the strictest kind allows; nothing of the elements may need more. */
+export const strictPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+export interface Asked {
+  method: string;
+  /** With its query. */
+  path: string;
+  isStream: boolean;
+}
+
+export interface PageServer {
+  port: number;
+  /** Requests for the endpoints, in their order. */
+  asked: Asked[];
+  /** Ends the play and begins another one, as another server in the same place. */
+  play(script: Script): Promise<void>;
+  /** Whoever asks for the page gets it with these attributes of the notice. */
+  attributes: string;
+  body: string;
+  close(): Promise<void>;
+}
+
+let bundle: Promise<string> | undefined;
+
+/** The elements as they are published, made of the sources. */
+const elements = (): Promise<string> => {
+  bundle ??= build({
+    entryPoints: [fileURLToPath(new URL('../../../src/web/index.ts', import.meta.url))],
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+    write: false,
+    logLevel: 'warning',
+  }).then(({ outputFiles }) => outputFiles[0]?.text ?? '');
+  return bundle;
+};
+
+const css = `
+html { color-scheme: light dark; background: light-dark(#f6f6f4, #121316); color: light-dark(#1a1b1e, #ececef) }
+body { margin: 0; font: 14px/1.5 system-ui, sans-serif; min-height: 100vh; display: grid; grid-template-columns: minmax(140px, 220px) 1fr }
+nav { background: light-dark(#f1f1ee, #141619); padding: 16px 12px; display: flex; flex-direction: column; justify-content: space-between }
+main { padding: 24px }
+a { color: inherit }
+`;
+
+const pageText = (attributes: string, body: string) => `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>svc</title><link rel="stylesheet" href="/page.css"><script type="module" src="/elements.mjs"></script></head>
+<body><nav aria-label="Places"><a href="/">Jobs</a><svc-update-notice ${attributes}></svc-update-notice></nav>
+<main><h1>Jobs</h1>${body}</main></body></html>`;
+
+/** A page with the elements, and the endpoints played from a script, on a free port of every address. */
+export async function servePage(script: Script = {}): Promise<PageServer> {
+  let updates = createScriptedUpdates(script);
+  await updates.start();
+  const text = await elements();
+  const asked: Asked[] = [];
+  const server = createServer((request, response) => {
+    const send = (type: string, content: string) => {
+      response.writeHead(200, { 'Content-Type': type, 'Content-Security-Policy': strictPolicy });
+      response.end(content);
+    };
+    const path = request.url ?? '/';
+    if (path === '/elements.mjs') return send('text/javascript', text);
+    if (path === '/page.css') return send('text/css', css);
+    if (path.startsWith('/api/')) {
+      asked.push({ method: request.method ?? '', path, isStream: isStream(request) });
+      return toNodeHandler(updates)(request, response);
+    }
+    if (path === '/favicon.ico') return response.writeHead(404).end();
+    send('text/html; charset=utf-8', pageText(page.attributes, page.body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const page: PageServer = {
+    port: (server.address() as AddressInfo).port,
+    asked,
+    attributes: 'admin version="v1.4.2" settings-url="/settings"',
+    body: '<p>The queue runs one at a time.</p>',
+    play: async (next) => {
+      const last = updates;
+      updates = createScriptedUpdates(next);
+      await updates.start();
+      await last.close();
+    },
+    close: async () => {
+      await updates.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return page;
+}
+
+const isStream = ({ headers }: IncomingMessage): boolean =>
+  headers.accept?.includes('text/event-stream') ?? false;
