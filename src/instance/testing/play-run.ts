@@ -23,7 +23,7 @@ export async function playRun(
 ): Promise<void> {
   let away = 0;
   for (const step of steps) {
-    stage.disturb(step.disturbed ?? null);
+    if (step.disturbed === undefined) stage.disturb(null);
     await playStep(step, record, stage, signal);
     if (record.hasEnded) break;
     if (absent.includes(step.disturbed)) away += step.seconds;
@@ -49,7 +49,7 @@ async function playStep(
   stage: Stage,
   signal: AbortSignal,
 ): Promise<void> {
-  const { state, seconds, says = [state], jobs = [], until = null } = step;
+  const { state, seconds, says = [state], jobs = [], until = null, disturbed } = step;
   for (const said of says) {
     const { message, percent, level = 'info' } = typeof said === 'string' ? { message: said } : said;
     if (isLaunchState(state)) {
@@ -58,6 +58,8 @@ async function playStep(
       if (record.run.log === null) record.note({ log: 'docker logs svc-updater' });
       say({ level, phase: state, message, ...(percent === undefined ? {} : { percent }) }, record, stage);
     }
+    // Who follows is told what begins before it is cut off: an updater says what it does, then does it.
+    if (disturbed !== undefined) stage.disturb(disturbed);
     await sleep((seconds * 1000) / says.length / stage.speed, undefined, { signal });
     if (record.hasEnded) return;
   }

@@ -5,10 +5,9 @@ import type { UserStatus } from '../../wire/reader-shapes.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import { ClosedEnds } from '../model/closed-ends.ts';
 import { openRun } from '../model/dialog-view.ts';
-import { lineText, reportedLines } from '../model/report.ts';
 import { closePause, plan } from '../model/schedule.ts';
 import { freshSession, hear, type Session, type Told } from '../model/session.ts';
-import { readLines } from './read-lines.ts';
+import { LogLines } from './log-lines.ts';
 
 /** Milliseconds after which a run that svc does not tell of is not known to it: a new server may still look for it. */
 const unknownAfter = 5_000;
@@ -28,13 +27,13 @@ export class Connection {
   /** Is being followed: its id, and what ends that. */
   #following: { id: string; end: AbortController } | null = null;
   #missingSince: number | null = null;
-  /** Of which run, and its log's last lines. */
-  #lines: { id: string; lines: string[] } = { id: '', lines: [] };
+  readonly #lines: LogLines;
   #isChecking = false;
 
   constructor(base: string) {
     this.base = base;
     this.#reader = new Reader({ address: base });
+    this.#lines = new LogLines(this.#reader);
     addEventListener('online', () => this.look());
     // Out of the browser's memory of pages: whatever it shows is as old as that.
     addEventListener('pageshow', ({ persisted }) => persisted && this.look());
@@ -130,12 +129,8 @@ export class Connection {
   }
 
   /** The last lines of a run's log, as far as svc has them. */
-  async linesOf(run: Run): Promise<readonly string[]> {
-    if (this.#lines.id !== run.id || this.#lines.lines.length < reportedLines) {
-      const lines = await readLines(this.#reader, run.id);
-      if (lines.length > 0) this.#lines = { id: run.id, lines };
-    }
-    return this.#lines.id === run.id ? this.#lines.lines : [];
+  linesOf({ id }: Run): Promise<readonly string[]> {
+    return this.#lines.of(id);
   }
 
   /** The answer of a start was lost: whether it did start is asked for, never started twice. */
@@ -229,7 +224,7 @@ export class Connection {
     })) {
       if (end.signal.aborted) return;
       if (news.kind === 'run') this.#hear(news);
-      else if (news.kind === 'line') this.#addLine(id, news.line);
+      else if (news.kind === 'line') this.#lines.add(id, news.line);
       else if (news.kind === 'heard') this.#hear(news);
       else if (news.kind === 'unheard') this.#hear({ kind: 'refused', refused: news.refused });
       else this.#hear({ kind: 'run-unknown' });
@@ -239,13 +234,6 @@ export class Connection {
     // What runs now, and how often svc was away, the server that knows the end tells.
     this.look();
     if (openRun(this.#session) === null) void this.#readHistory();
-  }
-
-  #addLine(id: string, line: unknown): void {
-    const text = lineText(line);
-    if (text === null) return;
-    const lines = this.#lines.id === id ? this.#lines.lines : [];
-    this.#lines = { id, lines: [...lines, text].slice(-reportedLines) };
   }
 }
 

@@ -1,14 +1,15 @@
 import { serverTime } from '../model/ages.ts';
-import { type DialogView, dialogView } from '../model/dialog-view.ts';
+import type { DialogView } from '../model/dialog-states.ts';
+import { dialogView } from '../model/dialog-view.ts';
 import { leave, reloadFor } from '../model/reload.ts';
 import { reportText } from '../model/report.ts';
-import { texts } from '../texts.ts';
+import { frame } from '../views/frame.ts';
 import { pastNode } from '../views/past.ts';
 import type { Scene, Stage, Whims } from '../views/pieces.ts';
 import { sceneOf } from '../views/scene.ts';
 import { Announcer } from './announcer.ts';
 import { copyText } from './copy.ts';
-import { h, patch, sheet } from './dom.ts';
+import { patch, sheet } from './dom.ts';
 import { dialogCss } from './style-dialog.ts';
 import { UpdateElement } from './update-element.ts';
 
@@ -48,7 +49,7 @@ export class SvcUpdateDialog extends UpdateElement {
     super(css);
     this.#content.className = 'content';
     this.#dialog.setAttribute('aria-labelledby', 'title');
-    this.#dialog.append(this.#announcer.polite, this.#announcer.urgent);
+    this.#dialog.append(this.#announcer.polite, this.#announcer.urgent, this.#content);
     this.#dialog.addEventListener('close', () => this.#closed());
     this.shadow.append(this.#dialog);
   }
@@ -117,49 +118,17 @@ export class SvcUpdateDialog extends UpdateElement {
     if (this.#key !== scene.key && !isFirst)
       this.#whims = { ...this.#whims, isConfirming: false, report: null, copied: null };
     const isOn = this.connection.session.isUpdating;
-    const t = texts();
-    patch(this.#root(), [
-      h(
-        'header',
-        {},
-        h('h2', { id: 'title', tabindex: -1 }, scene.title),
-        h(
-          'button',
-          {
-            type: 'button',
-            class: 'x',
-            'aria-label': isOn ? t.closeOn : t.close,
-            onclick: () => this.close(),
-          },
-          h(
-            'svg',
-            {
-              viewBox: '0 0 14 14',
-              'aria-hidden': 'true',
-              fill: 'none',
-              stroke: 'currentColor',
-              'stroke-width': 1.6,
-              'stroke-linecap': 'round',
-            },
-            h('path', { d: 'M2.5 2.5 11.5 11.5M11.5 2.5 2.5 11.5' }),
-          ),
-        ),
-      ),
-      h('div', { key: `body ${scene.key}`, class: 'body' }, ...scene.body),
-      scene.actions.some(Boolean) ? h('div', { key: 'actions', class: 'actions' }, ...scene.actions) : null,
-      pastNode(this.connection.session, stage, this.getAttribute('settings-url')),
-    ]);
+    const past = pastNode(this.connection.session, stage, this.getAttribute('settings-url'));
+    patch(
+      this.#content,
+      frame(scene, isOn, () => this.close(), past),
+    );
     this.#key = scene.key;
     this.#letScroll();
     if (isFirst) this.#announcer.begin(scene.told);
     else this.#announcer.say(scene.told, scene.isUrgent ?? false);
     // What had the focus is gone: the heading is what nobody presses by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
-  }
-
-  #root(): Element {
-    if (this.#content.parentNode === null) this.#dialog.append(this.#content);
-    return this.#content;
   }
 
   /** What can be scrolled has to be reached by keyboard. */

@@ -2,14 +2,15 @@ export const dialogCss = `
 :host { display: contents }
 dialog { width: min(34.3em, 100% - 24px); max-width: none; max-height: min(52em, 100dvh - 24px); padding: 0; margin: auto; overflow: hidden; color: var(--text); background: var(--surface); border: 1px solid var(--line); border-radius: calc(var(--radius) * 2); box-shadow: 0 1px 2px #0001, 0 16px 48px -12px #0005 }
 dialog[open] { display: flex; flex-direction: column }
+.content { display: contents }
 dialog::backdrop { background: #0006 }
 header { display: flex; align-items: center; justify-content: space-between; gap: 8px; padding: 16px 12px 12px var(--space) }
 header { padding-inline: var(--space) 12px }
 header h2 { font-size: 1.07em; font-weight: 600 }
 .x { flex: none; width: 2.3em; height: 2.3em; display: grid; place-items: center; border: 0; background: none; border-radius: var(--radius); color: var(--muted); cursor: pointer }
 .x:hover { background: var(--sunken) }
-.x svg { width: 1em; height: 1em }
-.body { flex: 1 1 auto; min-height: 5em; overflow: auto; overscroll-behavior: contain; padding: 4px var(--space) 20px; display: grid; gap: 16px; align-content: start }
+.x svg { width: 1em; height: 1em; fill: none; stroke: currentColor; stroke-width: 1.6; stroke-linecap: round }
+.body { flex: 1 1 auto; min-height: 5em; overflow: auto; overscroll-behavior: contain; padding: 4px var(--space) 20px; display: grid; grid-template-columns: minmax(0, 1fr); gap: 16px; align-content: start }
 .body > * { min-width: 0 }
 .body, .past { overflow-wrap: anywhere }
 .lead h3 { font-size: 1.57em; line-height: 1.25; font-weight: 600; letter-spacing: -.01em }
@@ -27,7 +28,7 @@ header h2 { font-size: 1.07em; font-weight: 600 }
 .notes p { color: var(--muted) }
 .notes pre { overflow: auto; white-space: pre-wrap; color: var(--muted) }
 .more { justify-self: start; border: 0; padding: 2px 0; background: none; color: var(--accent); text-decoration: underline; text-underline-offset: 2px; cursor: pointer }
-.box { border-radius: var(--radius); padding: 10px 12px; font-size: .93em; background: var(--sunken); display: grid; gap: 4px }
+.box { border-radius: var(--radius); padding: 10px 12px; font-size: .93em; background: var(--sunken); display: grid; grid-template-columns: minmax(0, 1fr); gap: 4px }
 .box.bad { background: var(--bad-tint) }
 .box.bad b { color: var(--bad) }
 .box.warn b { color: var(--warn) }
@@ -35,7 +36,7 @@ header h2 { font-size: 1.07em; font-weight: 600 }
 .cmd { display: flex; align-items: center; gap: 8px; background: var(--sunken); border-radius: var(--radius); padding: 4px; padding-inline-start: 12px }
 .cmd code { flex: 1; min-width: 0; overflow: auto; white-space: nowrap; padding: 4px 0; unicode-bidi: isolate; direction: ltr; text-align: start }
 .cmd .b { flex: none; min-height: 2.1em; padding: 0 .8em; font-size: .9em }
-.cmds { display: grid; gap: 8px }
+.cmds { display: grid; grid-template-columns: minmax(0, 1fr); gap: 8px }
 .jobs { border: 1px solid var(--line); border-radius: var(--radius); list-style: none }
 .jobs li { display: grid; grid-template-columns: 6.3em 1fr auto; gap: 8px; padding: 8px 12px }
 .jobs li + li { border-top: 1px solid var(--line) }
@@ -62,7 +63,7 @@ textarea { width: 100%; min-height: 10em; padding: 10px 12px; color: inherit; ba
 .past { flex: 0 1 auto; min-height: 3.2em; overflow: auto; border-top: 1px solid var(--line); font-size: .93em; color: var(--muted) }
 .past summary { padding: 12px var(--space); cursor: pointer }
 .past summary:focus-visible { outline-offset: -4px; border-radius: calc(var(--radius) * 2) }
-.past .inner { display: grid; gap: 12px; padding: 0 var(--space) 16px }
+.past .inner { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px; padding: 0 var(--space) 16px }
 .past table { width: 100%; border-collapse: collapse }
 .past td { padding: 4px 0; padding-inline-end: 10px; vertical-align: baseline }
 .past td:last-child { padding-inline-end: 0 }

@@ -1,5 +1,5 @@
 import { type Child, h } from '../elements/dom.ts';
-import type { DialogView, EndView } from '../model/dialog-view.ts';
+import type { DialogView, EndView } from '../model/dialog-states.ts';
 import { texts } from '../texts.ts';
 import { box, button, command, externalLink, lead, type Scene, type Stage, warningBox } from './pieces.ts';
 import { phaseList } from './run.ts';

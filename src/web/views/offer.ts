@@ -1,5 +1,5 @@
 import { type Child, h } from '../elements/dom.ts';
-import type { DialogView, JobAge, OfferView } from '../model/dialog-view.ts';
+import type { DialogView, JobAge, OfferView } from '../model/dialog-states.ts';
 import { saidOf, texts } from '../texts.ts';
 import { notesNodes } from './notes-nodes.ts';
 import {
@@ -14,7 +14,7 @@ import {
   type Scene,
   type Stage,
 } from './pieces.ts';
-import { between, joined, seconds, sentence, span } from './words.ts';
+import { age, between, joined, seconds, sentence } from './words.ts';
 
 type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
 
@@ -25,7 +25,7 @@ export function offerScene(view: OfferView, stage: Stage): Scene {
   const about = joined(
     t.youRun(status.version),
     major ? t.newMajor : saidOf(names(t.channels), status.channel, status.channel),
-    view.published !== null && t.publishedAgo(span(view.published)),
+    view.published !== null && t.publishedAgo(age(view.published)),
   );
   const away =
     view.lastAway === null ? t.awayFew(t.product) : t.awayAsLast(t.product, seconds(view.lastAway));
@@ -116,8 +116,8 @@ export function jobList(jobs: readonly JobAge[]): Child {
   return h(
     'ul',
     { key: 'jobs', class: 'jobs' },
-    ...jobs.map(({ kind, title, state, stuck, age }) => {
-      const time = age === null ? null : span(age);
+    ...jobs.map(({ kind, title, state, stuck, age: since }) => {
+      const time = since === null ? null : age(since);
       const said = stuck
         ? time === null
           ? t.stuck
@@ -140,7 +140,7 @@ export function nothingScene({ status, checked, nextCheck }: ViewOf<'nothing'>, 
   const t = texts();
   const { upToDate, feedError, version, channel } = status;
   const said = upToDate ? saidOf(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
-  const when = checked === null ? null : t.checkedAgo(span(checked));
+  const when = checked === null ? null : t.checkedAgo(age(checked));
   return {
     title: t.heading(t.product),
     key: 'nothing',
@@ -155,7 +155,7 @@ export function nothingScene({ status, checked, nextCheck }: ViewOf<'nothing'>, 
           h(
             'span',
             {},
-            joinedSentences(sentence(feedError.message), nextCheck !== null && t.nextTry(span(nextCheck))),
+            joinedSentences(sentence(feedError.message), nextCheck !== null && t.nextTry(age(nextCheck))),
           ),
         ),
     ],
@@ -185,7 +185,7 @@ export function reasonScene(view: ViewOf<'other-update' | 'other-reason'>, stage
   const t = texts();
   const said = sentence(saidOf(t.reasons, view.reason.code, view.reason.message));
   const heading = view.kind === 'other-update' ? t.otherUpdate : t.notPossible;
-  const since = view.kind === 'other-update' && view.since !== null ? t.ago(span(view.since)) : null;
+  const since = view.kind === 'other-update' && view.since !== null ? t.ago(age(view.since)) : null;
   return {
     title: t.heading(t.product),
     key: view.kind,

@@ -1,7 +1,7 @@
 import type { RowOfRun } from '../../wire/phase-rows.ts';
 import { type Child, h } from '../elements/dom.ts';
 import { clockText } from '../model/ages.ts';
-import type { DialogView, RunView } from '../model/dialog-view.ts';
+import type { DialogView, RunView } from '../model/dialog-states.ts';
 import { saidOf, texts } from '../texts.ts';
 import { jobList } from './offer.ts';
 import { box, button, checkAgain, command, lead, muted, type Scene, type Stage } from './pieces.ts';

@@ -1,5 +1,5 @@
 import { h } from '../elements/dom.ts';
-import type { DialogView } from '../model/dialog-view.ts';
+import type { DialogView } from '../model/dialog-states.ts';
 import { texts } from '../texts.ts';
 import { endScene, runUnknownScene } from './end.ts';
 import { jobsScene, nothingScene, notPossibleScene, offerScene, reasonScene } from './offer.ts';

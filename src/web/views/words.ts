@@ -7,6 +7,12 @@ export const span = (milliseconds: number, { units }: Texts = texts()): string =
     .map(([unit, count]) => units[unit](count))
     .join(' ');
 
+/** How long ago something was, in the largest unit alone: nobody reads seconds of it. */
+export const age = (milliseconds: number): string => {
+  const [first] = inUnits(milliseconds);
+  return first ? texts().units[first[0]](first[1]) : '';
+};
+
 /** A number of seconds that a server has told. */
 export const seconds = (count: number): string => span(Math.round(count) * 1000);
 
@@ -35,8 +41,10 @@ function formatted(time: string | null, form: Intl.DateTimeFormatOptions): strin
 /** What a server says, as a sentence: updaters begin in lower case, and end without a full stop. */
 export function sentence(said: string): string {
   const text = said.trim();
-  // A version, a path and the like are written as they are.
-  const first = /^[a-z]+(?=[\s,;:']|$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  // A version, a path and the like are written as they are, and so is a name.
+  const word = /^[a-z]+(?=[\s,;:']|$)/.exec(text)?.[0];
+  const first =
+    word !== undefined && word !== texts().product ? text.charAt(0).toUpperCase() + text.slice(1) : text;
   return first === '' || /[.!?…:]$/.test(first) ? first : `${first}.`;
 }
 

@@ -5,8 +5,34 @@ import { lineText, reportedLines } from '../model/report.ts';
 /** Milliseconds that are spent on lines: a person waits for them who has pressed a button. */
 const patience = 3_000;
 
+/** The last lines of the log of one run: those that were streamed, else what svc still has. */
+export class LogLines {
+  readonly #reader: Reader;
+  #run = '';
+  #lines: readonly string[] = [];
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  add(run: string, line: unknown): void {
+    const text = lineText(line);
+    if (text === null) return;
+    this.#lines = [...(this.#run === run ? this.#lines : []), text].slice(-reportedLines);
+    this.#run = run;
+  }
+
+  async of(run: string): Promise<readonly string[]> {
+    if (this.#run !== run || this.#lines.length < reportedLines) {
+      const lines = await readLines(this.#reader, run);
+      if (lines.length > 0) [this.#run, this.#lines] = [run, lines];
+    }
+    return this.#run === run ? this.#lines : [];
+  }
+}
+
 /** The last lines of a run's log: its stream from the first line on, as far as svc still has them; else none. */
-export async function readLines(reader: Reader, run: string): Promise<string[]> {
+async function readLines(reader: Reader, run: string): Promise<string[]> {
   const late = AbortSignal.timeout(patience);
   const opened = await reader.events(`${run}:0`, late);
   if (opened.kind !== 'ok' || opened.value === null) return [];

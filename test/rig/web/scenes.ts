@@ -1,0 +1,627 @@
+import type { Page } from 'playwright-core';
+import { type Script, type ScriptedRun, type ScriptedStep, typicalRun } from 'svc-updater/testing';
+import type { Run } from '../../../src/wire/status.ts';
+import type { VisitOptions } from './browser.ts';
+
+/** A state that a dialog can be in, how to come there, and what it shows. */
+export interface DialogScene {
+  name: string;
+  script: () => Script;
+  visit?: VisitOptions;
+  /** With the dialog open. */
+  act?(page: Page): Promise<void>;
+  heading: string | RegExp;
+  says?: (string | RegExp)[];
+  buttons: string[];
+}
+
+const minute = 60_000;
+const ago = (milliseconds: number): string => new Date(Date.now() - milliseconds).toISOString();
+const day = 24 * 60 * minute;
+
+export const anna = { role: 'admin', name: 'anna' } as const;
+
+const notes = [
+  '- Deployments show their **queue position**',
+  '- Backups resume after a lost connection',
+  '- Fixes: cron jobs at midnight ran twice',
+].join('\n');
+
+export const latest = {
+  version: 'v1.5.0',
+  url: 'https://example.org/releases/v1.5.0',
+  notes,
+  publishedAt: ago(3 * day),
+};
+
+export const releases = [
+  latest,
+  {
+    version: 'v1.4.3',
+    url: null,
+    notes: '- Security: sessions end when a password changes',
+    publishedAt: ago(9 * day),
+  },
+];
+
+/** A run that has ended. */
+export const pastRun = (change: Partial<Run> = {}): Run => ({
+  id: 'past1',
+  state: 'updated',
+  phase: 'verify',
+  percent: null,
+  from: 'v1.4.1',
+  to: 'v1.4.2',
+  startedAt: ago(41 * day),
+  endedAt: ago(41 * day - 20_000),
+  outcome: 'updated',
+  message: 'updated v1.4.1 → v1.4.2',
+  cause: null,
+  code: null,
+  advice: null,
+  warnings: [],
+  steps: [],
+  jobs: [],
+  until: null,
+  cancelAskedBy: null,
+  away: 2,
+  log: 'docker logs svc-updater',
+  by: 'anna',
+  ...change,
+});
+
+export const history = [
+  pastRun(),
+  pastRun({
+    id: 'past2',
+    outcome: 'failed',
+    state: 'failed',
+    away: null,
+    by: 'ben',
+    startedAt: ago(42 * day),
+  }),
+  pastRun({ id: 'past3', from: 'v1.4.0', to: 'v1.4.1', by: null, startedAt: ago(90 * day) }),
+];
+
+/** A run that comes to a state at once and stays there. */
+export function staysIn(state: ScriptedStep['state'], step: Partial<ScriptedStep> = {}): ScriptedRun {
+  const { steps } = typicalRun();
+  const before = steps.findIndex((one) => one.state === state);
+  const quick = steps.slice(0, Math.max(0, before)).map((one) => ({ ...one, seconds: 0.02 }));
+  const own = steps.find((one) => one.state === state) ?? { state, seconds: 1, says: [state] };
+  const { disturbed: _, ...calm } = own;
+  return { steps: [...quick, { ...calm, ...step, seconds: 600 }], end: { outcome: 'updated' } };
+}
+
+const standing: Script = { status: { latest }, releases, history, authorize: () => anna };
+const scene = (script: Script): Script => ({
+  ...standing,
+  ...script,
+  status: { ...standing.status, ...script.status },
+});
+
+const open = (run: ScriptedRun, script: Script = {}) => scene({ ...script, open: run });
+/** For what a page only sees that has seen the run before. */
+const started = (run: ScriptedRun, script: Script = {}) => scene({ ...script, runs: [run] });
+
+const jobs = [
+  {
+    kind: 'deployment',
+    state: 'running',
+    title: 'web to production',
+    since: ago(2 * minute + 5_000),
+    stuck: false,
+  },
+  { kind: 'deployment', state: 'queued', title: 'web to staging', since: ago(minute), stuck: false },
+] as const;
+const stuck = {
+  kind: 'backup',
+  state: 'running',
+  title: 'nightly',
+  since: ago(41 * minute + 5_000),
+  stuck: true,
+} as const;
+
+/** The last run, as it ended. */
+const ended = (change: Partial<Run>): Script =>
+  scene({
+    history: [
+      pastRun({
+        id: 'last',
+        from: 'v1.4.2',
+        to: 'v1.5.0',
+        startedAt: ago(5 * minute),
+        away: null,
+        ...change,
+      }),
+      ...history,
+    ],
+  });
+
+const passes = async (page: Page, milliseconds: number): Promise<void> => {
+  await page.clock.fastForward(milliseconds);
+};
+const withClock: VisitOptions = { prepare: (page) => page.clock.install() };
+
+const problem = (status: number, title: string, detail: string): Response =>
+  new Response(JSON.stringify({ type: 'about:blank', title, status, detail }), {
+    status,
+    headers: { 'Content-Type': 'application/problem+json' },
+  });
+
+/** Starts the update, and lets time pass. */
+const start =
+  (milliseconds = 0) =>
+  async (page: Page): Promise<void> => {
+    await press('Update now')(page);
+    if (milliseconds === 0) return;
+    // What breaks off has to be seen before time goes on.
+    await page.waitForTimeout(1_200);
+    await passes(page, milliseconds);
+  };
+
+const press = (name: string) => (page: Page) => page.getByRole('button', { name, exact: true }).click();
+const behind = [
+  { name: 'build-1', version: 'v1.5.0', behind: false, command: 'svc update' },
+  {
+    name: 'build-2',
+    version: 'v1.4.0',
+    behind: true,
+    command: 'svc update --program /usr/local/bin/svc-worker -- systemctl --user restart svc-worker',
+  },
+];
+
+const quickEnd = (end: ScriptedRun['end'], step: Partial<ScriptedStep> = {}): ScriptedRun => ({
+  steps: [{ state: 'recreate', seconds: 1, ...step }],
+  end,
+});
+
+export const scenes: DialogScene[] = [
+  {
+    name: 'nothing-to-do',
+    script: () =>
+      scene({
+        status: {
+          next: null,
+          checkedAt: ago(3 * minute),
+          upToDate: { code: 'newest', message: 'v1.4.2 is the newest on stable.' },
+        },
+      }),
+    heading: 'v1.4.2 runs',
+    says: [
+      'v1.4.2 is the newest on stable. Checked 3 min ago.',
+      /Channel stable · last update .*, v1.4.1 → v1.4.2, away 2 s/,
+    ],
+    buttons: ['Check again'],
+  },
+  {
+    name: 'feed-error',
+    script: () =>
+      scene({
+        status: {
+          next: null,
+          checkedAt: ago(20 * minute),
+          upToDate: { code: 'newest', message: 'v1.4.2 is the newest on stable.' },
+          feedError: { message: 'the feed answered 503', nextCheckAt: ago(-7 * minute - 30_000) },
+        },
+      }),
+    heading: 'v1.4.2 runs',
+    says: [
+      'Checked 20 min ago.',
+      'The last check failed',
+      /The feed answered 503\. Next try in 7 min( \d+ s)?\./,
+    ],
+    buttons: ['Check again'],
+  },
+  {
+    name: 'available',
+    script: () => scene({}),
+    heading: 'v1.5.0 is available',
+    says: [
+      'You run v1.4.2 · stable · published 3 days ago',
+      'queue position',
+      'v1.4.3',
+      'svc will be away for about 2 s, as the last time. Jobs that come meanwhile wait and run afterwards.',
+    ],
+    buttons: ['Update now'],
+  },
+  {
+    name: 'available-long-notes',
+    script: () =>
+      scene({
+        history: [],
+        releases: [
+          { ...latest, notes: Array.from({ length: 40 }, (_, at) => `- Change number ${at + 1}`).join('\n') },
+        ],
+      }),
+    heading: 'v1.5.0 is available',
+    says: ['Change number 11', 'Show all', 'svc will be away for a few seconds.'],
+    buttons: ['Update now'],
+  },
+  {
+    name: 'available-major',
+    visit: { attributes: 'admin version="v1.4.2" dump-url="/backups"' },
+    script: () =>
+      scene({
+        status: { latest: { ...latest, version: 'v2.0.0' }, next: { version: 'v2.0.0', major: true } },
+        releases: [],
+      }),
+    heading: 'v2.0.0 is available',
+    says: [
+      'A new major version; migrations only run forward',
+      'Take a database dump first.',
+      'How to take one',
+    ],
+    buttons: ['Update now'],
+  },
+  {
+    name: 'available-major-prepared',
+    script: () =>
+      scene({
+        status: {
+          latest: { ...latest, version: 'v2.0.0' },
+          next: { version: 'v2.0.0', major: true },
+          preparation: 'A dump is taken first: pg_dump to backups/',
+        },
+        releases: [],
+      }),
+    heading: 'v2.0.0 is available',
+    says: ['migrations only run forward', 'A dump is taken first: pg_dump to backups/.'],
+    buttons: ['Update now'],
+  },
+  {
+    name: 'stepping',
+    script: () =>
+      scene({
+        status: { latest: { ...latest, version: 'v3.0.0' }, next: { version: 'v2.8.0', major: true } },
+        releases: [],
+      }),
+    heading: 'v3.0.0 is available',
+    says: ['v3.0.0 needs v2.8.0 first'],
+    buttons: ['Update to v2.8.0'],
+  },
+  {
+    name: 'pressed',
+    script: () =>
+      scene({
+        intercept: async ({ method }) => {
+          if (method === 'POST') await new Promise((resolve) => setTimeout(resolve, 8_000).unref());
+          return undefined;
+        },
+      }),
+    act: press('Update now'),
+    heading: 'Asking svc to start…',
+    says: ['v1.5.0'],
+    buttons: [],
+  },
+  {
+    name: 'not-started',
+    script: () =>
+      scene({
+        intercept: ({ method }) =>
+          method === 'POST'
+            ? problem(503, 'Service Unavailable', 'The job queue does not answer')
+            : undefined,
+      }),
+    act: press('Update now'),
+    heading: 'The update was not started',
+    says: ['The job queue does not answer.', 'status 503'],
+    buttons: ['Check again'],
+  },
+  {
+    name: 'not-started-lost',
+    script: () => scene({ intercept: ({ method }) => (method === 'POST' ? Response.error() : undefined) }),
+    act: press('Update now'),
+    heading: 'The update was not started',
+    says: ['The answer was lost on the way, and no update is on.'],
+    buttons: ['Check again'],
+  },
+  {
+    name: 'jobs',
+    script: () => scene({ jobs }),
+    heading: '2 jobs are in the way',
+    says: ['web to production', '2 min', 'queued', 'svc can wait for them'],
+    buttons: ['Update when idle', 'Check again', 'Update anyway…'],
+  },
+  {
+    name: 'jobs-stuck',
+    script: () => scene({ jobs: [jobs[0], stuck] }),
+    heading: '2 jobs are in the way',
+    says: ['41 min, stuck', 'What is stuck does not end by itself'],
+    buttons: ['Check again', 'Update anyway…'],
+  },
+  {
+    name: 'jobs-anyway',
+    script: () => scene({ jobs }),
+    act: press('Update anyway…'),
+    heading: '2 jobs are in the way',
+    says: ['This cuts short:', 'deployment web to production'],
+    buttons: ['Back', 'Cut short and update'],
+  },
+  {
+    name: 'another-instance',
+    script: () =>
+      scene({
+        status: {
+          reason: {
+            code: 'update-running',
+            message: 'an update of the project acme-staging is running',
+            since: ago(4 * minute + 1000),
+          },
+        },
+      }),
+    heading: 'Another update is on',
+    says: ['An update of the project acme-staging is running.', /4 min( \d+ s)? ago/],
+    buttons: ['Check again'],
+  },
+  {
+    name: 'not-possible',
+    script: () =>
+      scene({
+        status: {
+          reason: { code: 'no-engine', message: "svc runs without the engine's socket" },
+          manual: [
+            'docker compose -p svc -f /opt/svc/compose.yaml pull',
+            'docker compose -p svc -f /opt/svc/compose.yaml up -d',
+          ],
+        },
+      }),
+    heading: 'Not possible from here',
+    says: ["svc runs without the engine's socket.", 'docker compose -p svc -f /opt/svc/compose.yaml up -d'],
+    buttons: ['Check again'],
+  },
+  {
+    name: 'waiting',
+    script: () =>
+      open({
+        steps: [{ state: 'waiting', seconds: 600, jobs: [...jobs], until: ago(-40 * minute) }],
+        end: { outcome: 'updated' },
+      }),
+    heading: 'Waits for 2 jobs',
+    says: [/Until \d\d:\d\d at most; new jobs stay queued/, 'web to production', /Waiting 0:0\d/],
+    buttons: ['Cancel'],
+  },
+  {
+    name: 'preparing',
+    script: () =>
+      open({
+        steps: [{ state: 'preparing', seconds: 600, says: ['pg_dump, 41 MB'] }],
+        end: { outcome: 'updated' },
+      }),
+    heading: 'v1.4.2 → v1.5.0',
+    says: ['Preparing', 'pg_dump, 41 MB', 'Pull', 'Nothing has changed yet'],
+    buttons: ['Cancel'],
+  },
+  {
+    name: 'pulling',
+    script: () => open(staysIn('pull', { says: [{ message: 'pulling, 51 of 120 MB', percent: 42 }] })),
+    heading: 'v1.4.2 → v1.5.0',
+    says: [
+      'Checked',
+      'Pulling',
+      '51 of 120 MB',
+      'Verify',
+      /Started at \d\d:\d\d · closing this does not stop it/,
+    ],
+    buttons: ['Cancel'],
+  },
+  {
+    name: 'cancelling',
+    script: () => open(staysIn('pull', { says: [{ message: 'pulling, 51 of 120 MB', percent: 42 }] })),
+    act: press('Cancel'),
+    heading: 'v1.4.2 → v1.5.0',
+    says: ['Asked to stop by anna; it may be too late.'],
+    buttons: [],
+  },
+  {
+    name: 'replacing',
+    script: () => open(staysIn('recreate')),
+    heading: 'v1.4.2 → v1.5.0',
+    says: ['Replacing', 'Can no longer be cancelled'],
+    buttons: [],
+  },
+  {
+    name: 'restarting',
+    script: () => started(staysIn('recreate', { disturbed: 'closed' })),
+    visit: withClock,
+    act: start(),
+    heading: 'svc is restarting',
+    says: ['Waiting for svc', /0:0\d/, 'This page comes back by itself.'],
+    buttons: [],
+  },
+];
+
+const late: DialogScene[] = [
+  {
+    name: 'restarting-long',
+    script: () => started(staysIn('verify', { disturbed: 'bad-gateway' })),
+    visit: withClock,
+    act: start(75_000),
+    heading: 'svc is restarting',
+    says: ['On the machine:', 'docker logs svc-updater', /1:1\d/],
+    buttons: [],
+  },
+  {
+    name: 'no-answer',
+    script: () => started(staysIn('pull', { disturbed: 'closed' })),
+    visit: withClock,
+    act: start(12_000),
+    heading: 'svc does not answer',
+    says: [/For 1\d s\. It may be your connection\. An update goes on by itself\./],
+    buttons: [],
+  },
+  {
+    name: 'logged-out',
+    script: () => started(staysIn('pull', { disturbed: 'logged-out' })),
+    act: start(),
+    heading: 'You are logged out',
+    says: ['The update goes on; log in to see it.'],
+    buttons: ['Reload'],
+  },
+  {
+    name: 'other-page',
+    script: () => started(staysIn('pull', { disturbed: 'html' })),
+    visit: withClock,
+    act: start(12_000),
+    heading: 'Another page answers at this address, perhaps a log-in',
+    buttons: ['Reload'],
+  },
+  {
+    name: 'run-not-known',
+    script: () => started(staysIn('recreate', { disturbed: 'unknown' })),
+    visit: withClock,
+    act: start(15_000),
+    heading: /^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/,
+    says: ['docker logs svc-updater'],
+    buttons: ['Close'],
+  },
+  {
+    name: 'updated',
+    visit: { attributes: 'admin version="v1.4.2"', prepare: stays },
+    script: () =>
+      started(
+        quickEnd(
+          { outcome: 'updated' },
+          { says: [{ message: 'the worker has no health check', level: 'warn' }] },
+        ),
+        {
+          status: { buildServers: behind },
+        },
+      ),
+    act: start(),
+    heading: 'v1.5.0 runs',
+    says: ['build-2 runs v1.4.0', 'the worker has no health check', 'What is new'],
+    buttons: ['Reload now'],
+  },
+  {
+    name: 'updated-lags',
+    visit: { prepare: stays },
+    script: () => started(quickEnd({ outcome: 'updated', version: 'v1.4.9' })),
+    act: start(),
+    heading: 'v1.4.9 runs',
+    says: ['“latest” does not lead to v1.5.0 yet.'],
+    buttons: ['Reload now'],
+  },
+  {
+    name: 'unchanged',
+    script: () =>
+      ended({ outcome: 'unchanged', state: 'unchanged', message: 'app and worker run v1.5.0 already' }),
+    heading: 'Nothing had to change',
+    says: ['App and worker run v1.5.0 already.', 'v1.4.2 answers now.'],
+    buttons: ['Close'],
+  },
+  {
+    name: 'failed',
+    script: () =>
+      ended({
+        outcome: 'failed',
+        state: 'failed',
+        phase: 'pull',
+        message: 'nothing was changed, v1.4.2 runs on',
+        cause: 'ghcr.io/acme/svc:v1.5.0: the registry has no such tag',
+        code: 'pull-unknown',
+        advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
+      }),
+    heading: 'The update failed',
+    says: [
+      'Nothing was changed, v1.4.2 runs on.',
+      'ghcr.io/acme/svc:v1.5.0: the registry has no such tag.',
+      'pull-unknown',
+      'Next: See that v1.5.0 is published',
+      'docker logs svc-updater',
+    ],
+    buttons: ['Try again', 'Copy report', 'Close'],
+  },
+  {
+    name: 'failed-late',
+    script: () =>
+      open(
+        {
+          ...typicalRun({
+            outcome: 'failed',
+            in: 'recreate',
+            message: 'nothing of v1.5.0 has started; v1.4.2 runs again',
+            cause: 'Port 8080 is taken',
+            code: 'recreate-failed',
+            advice: 'See the lines above for the cause, then run the update again.',
+          }),
+        },
+        { speed: 40 },
+      ),
+    heading: 'The update failed',
+    says: ['Replace', 'Port 8080 is taken', 'v1.4.2 runs again'],
+    buttons: ['Try again', 'Copy report', 'Close'],
+  },
+  {
+    name: 'refused',
+    script: () =>
+      ended({
+        outcome: 'refused',
+        state: 'refused',
+        log: null,
+        message: 'pg_dump: no space left on device',
+        code: null,
+        warnings: ['the worker has no health check', 'a container of the project was stopped'],
+      }),
+    heading: 'The update was refused',
+    says: ['2 warnings', 'a container of the project was stopped'],
+    buttons: ['Try again', 'Copy report', 'Close'],
+  },
+  {
+    name: 'cancelled',
+    script: () =>
+      ended({ outcome: 'cancelled', state: 'cancelled', message: 'nothing was changed, v1.4.2 runs on' }),
+    heading: 'Cancelled',
+    says: ['v1.4.2 runs on; everything is as it was.'],
+    buttons: ['Close'],
+  },
+  {
+    name: 'broken',
+    script: () =>
+      ended({
+        outcome: 'broken',
+        state: 'broken',
+        phase: 'verify',
+        message: 'v1.5.0 was not put back: its migrations may have run',
+        cause: 'worker exited with code 1, restarted 5 times: fatal: cannot reach queue at redis:6379',
+        code: 'not-well',
+        advice: 'See docker compose -p svc logs worker, mend the cause, then check it again.',
+      }),
+    heading: 'v1.5.0 has started and is not well',
+    says: ['its migrations may have run', 'cannot reach queue at redis:6379', 'v1.4.2 answers now.'],
+    buttons: ['Check it again', 'Copy report', 'Close'],
+  },
+  {
+    name: 'crashed',
+    script: () =>
+      ended({ outcome: 'crashed', state: 'crashed', message: 'the updater was removed before it had ended' }),
+    heading: 'The update was cut off',
+    says: ['The updater was removed before it had ended.'],
+    buttons: ['Check it again', 'Copy report', 'Close'],
+  },
+  {
+    name: 'invented-outcome',
+    script: () =>
+      ended({
+        outcome: 'parked' as never,
+        state: 'parked' as never,
+        message: 'the update was parked until midnight',
+      }),
+    heading: 'The update was parked until midnight.',
+    buttons: ['Close', 'Copy report'],
+  },
+  {
+    name: 'invented-reason',
+    script: () =>
+      scene({ status: { reason: { code: 'moon-phase' as never, message: 'the moon is not full' } } }),
+    heading: 'Not possible from here',
+    says: ['The moon is not full.'],
+    buttons: ['Check again'],
+  },
+];
+scenes.push(...late);
+
+/** The page does not want to be loaded anew. */
+async function stays(page: Page): Promise<void> {
+  await page.addInitScript("addEventListener('svc-update-reload', (event) => event.preventDefault())");
+}
