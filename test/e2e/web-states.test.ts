@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import { axeFindings, openBrowser, stickingOut, visit } from '../rig/web/browser.ts';
 import { scenes } from '../rig/web/scenes.ts';
 

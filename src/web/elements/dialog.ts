@@ -21,6 +21,7 @@ const freshWhims: Whims = {
   isUnfolded: false,
   hasCancelled: false,
   copied: null,
+  stays: false,
   report: null,
 };
 
@@ -162,7 +163,10 @@ export class SvcUpdateDialog extends UpdateElement {
   #reload(run: string): void {
     const { session } = this.connection;
     const isWanted = this.herald.tell('reload', { run: session.watched, version: session.version });
-    if (!isWanted) return;
+    if (!isWanted) {
+      this.#set({ stays: true });
+      return;
+    }
     leave(() => sessionStorage, { run, queued: session.queued });
     location.reload();
   }

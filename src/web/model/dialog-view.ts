@@ -104,7 +104,7 @@ const endKinds: Record<EndState, EndView['kind']> = {
 
 function endView(run: Run, session: Session, server: number | null): EndView {
   const { status, version } = session;
-  const kind = run.outcome === null ? 'other-end' : (endKinds[run.outcome] ?? 'other-end');
+  const kind = run.outcome === null ? 'other-end' : (known(endKinds, run.outcome) ?? 'other-end');
   const isLast = status?.run?.id === run.id;
   return {
     kind,
@@ -126,6 +126,10 @@ function endView(run: Run, session: Session, server: number | null): EndView {
 /** Whether two versions are the same, however they are written: hosts write them with a `v` and without. */
 export const isSame = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
+
+/** What a table has for a code. A newer server may have another one, and it may be called `constructor`. */
+export const known = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
+  Object.hasOwn(table, code) ? table[code] : undefined;
 
 type Blocking = 'place' | 'jobs' | 'run' | 'none';
 const blocking: Record<ReasonCode, Blocking> = {
@@ -157,7 +161,7 @@ function standView(status: Status, session: Session, server: number | null): Dia
     };
   }
   if (reason !== null) {
-    const what: Blocking | undefined = blocking[reason.code];
+    const what = known(blocking, reason.code);
     if (what === undefined) return { kind: 'other-reason', reason };
     if (what === 'place') return { kind: 'not-possible', status, reason };
     if (what === 'run') return { kind: 'other-update', reason, since: ageOf(reason.since, server) };

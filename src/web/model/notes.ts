@@ -76,7 +76,7 @@ function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
 
 // Each way in begins at a mark and looks at a bounded piece, so that no text takes long.
 const marks =
-  /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
+  /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
 /** The pieces of a line. */
 export function readInline(line: string, depth = 0): Inline[] {

@@ -1,5 +1,5 @@
 import type { EndState } from '../../wire/codes.ts';
-import { isSame, openRun } from './dialog-view.ts';
+import { isSame, known, openRun } from './dialog-view.ts';
 import type { Session } from './session.ts';
 
 /** What a notice shows. */
@@ -62,7 +62,7 @@ export function noticeView(
   const last = status.run;
   const outcome = last?.outcome ?? null;
   // An outcome of a newer server's own is shown in the dialog, in its words.
-  if (last && outcome !== null && isBad[outcome] === true && !closedEnds.has(last.id))
+  if (last && outcome !== null && known(isBad, outcome) === true && !closedEnds.has(last.id))
     return { ...common, pill: { kind: 'failed' } };
   return { ...common, pill: status.next ? { kind: 'available', to: status.next.version } : null };
 }

@@ -131,7 +131,11 @@ function withStatus(session: Session, status: Status | UserStatus, at: Moment): 
     clock: readClock(status.now, at, session.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: status.run !== null && status.run.outcome === null,
-    queued: isOpen(status.run) ? session.queued : queuedIn(status.reason?.jobs),
+    // After an update it is still told how many there were.
+    queued:
+      isOpen(status.run) || session.watched?.outcome === 'updated'
+        ? session.queued
+        : queuedIn(status.reason?.jobs),
   };
   return status.run === null ? next : withRun(next, status.run, at);
 }

@@ -37,7 +37,7 @@ function headingOf({ kind, run, version }: EndView): string {
       if (run.outcome === 'crashed') return t.crashed;
       return run.code === 'not-well' && run.to !== null ? t.broken(run.to) : t.brokenUnknown;
     case 'other-end':
-      return sentence(run.message || (run.outcome ?? ''));
+      return sentence(run.message || (run.outcome ?? '')).replace(/\.$/, '');
   }
 }
 
@@ -79,7 +79,7 @@ function bodyOf(view: EndView, stage: Stage): Child[] {
       version !== null &&
       h('p', { class: 'muted' }, t.runsNow(version)),
     ...(kind === 'updated' && behind.length > 0 ? behindNodes(behind, stage) : []),
-    kind === 'updated' && h('p', { class: 'muted' }, t.reloads),
+    kind === 'updated' && !stage.whims.stays && h('p', { class: 'muted' }, t.reloads),
     stage.whims.report !== null &&
       h('textarea', { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 }, stage.whims.report),
   ];

@@ -15,7 +15,7 @@ export function pastNode({ status, history }: Session, stage: Stage, settingsUrl
   const t = texts();
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
-  const [last] = runs;
+  const last = history?.find(({ outcome }) => outcome === 'updated');
   const { [status.channel]: channel } = t.channels as Partial<Texts['channels']>;
   const behind = status.buildServers.filter((server) => server.behind);
   const way =

@@ -46,6 +46,8 @@ export interface Whims {
   hasCancelled: boolean;
   /** The last copy button that was pressed, and what came of it. */
   copied: { id: string; isCopied: boolean } | null;
+  /** The page does not want to be loaded anew. */
+  stays: boolean;
   /** The text of a report that could not be copied. */
   report: string | null;
 }

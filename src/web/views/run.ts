@@ -82,7 +82,7 @@ export function phaseList(rows: readonly RowOfRun[]): Child {
           {},
           row.mark === 'now' ? h('b', {}, word) : word,
           ' ',
-          h('span', { class: 'muted' }, messageOf(row)),
+          h('span', { class: 'muted' }, row.mark === 'failed' ? '' : messageOf(row)),
         ),
         h('span', { class: 't' }, row.took === null || row.mark === 'ahead' ? '' : span(row.took)),
         hasBar && h('progress', { value: row.percent, max: 100, 'aria-label': word }),
@@ -92,8 +92,8 @@ export function phaseList(rows: readonly RowOfRun[]): Child {
 }
 
 /** Updaters begin their sentences with what they do, which stands before them here already. */
-const messageOf = ({ word, message }: RowOfRun): string =>
-  message.toLowerCase().startsWith(word) ? message.slice(word.length).replace(/^[\s,:]+/, '') : message;
+const messageOf = ({ message }: RowOfRun): string =>
+  message.replace(/^(?:preparing|checking|pulling|pulled|replacing|verifying)\b[\s,:]*/i, '');
 
 function dot(mark: RowOfRun['mark']): Child {
   const inside: Record<RowOfRun['mark'], Child> = {

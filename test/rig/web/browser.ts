@@ -31,7 +31,7 @@ export interface VisitOptions extends BrowserContextOptions {
   /** Of the address. Default `localhost`. */
   host?: string;
   /** Before the page is opened. */
-  prepare?(page: Page): Promise<void>;
+  prepare?(page: Page): Promise<unknown>;
 }
 
 /** Opens a page with the elements, played from a script; closed when the visit is over. */

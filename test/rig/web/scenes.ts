@@ -607,7 +607,7 @@ const late: DialogScene[] = [
         state: 'parked' as never,
         message: 'the update was parked until midnight',
       }),
-    heading: 'The update was parked until midnight.',
+    heading: 'The update was parked until midnight',
     buttons: ['Close', 'Copy report'],
   },
   {

@@ -1,0 +1,462 @@
+import { networkInterfaces } from 'node:os';
+import type { Browser, Page } from 'playwright-core';
+import { typicalRun } from 'svc-updater/testing';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { openBrowser, visit } from '../rig/web/browser.ts';
+import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser?.close());
+
+const dialog = (page: Page) => page.locator('svc-update-dialog dialog');
+const notice = (page: Page) => page.locator('svc-update-notice');
+const button = (page: Page, name: string | RegExp) =>
+  page.getByRole('button', { name, exact: typeof name === 'string' });
+const heading = (page: Page, name: string | RegExp) =>
+  dialog(page).getByRole('heading', { level: 3, name, exact: typeof name === 'string' });
+const focused = (page: Page): Promise<string> =>
+  page.evaluate(`(() => {
+    let one = document.activeElement;
+    while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+    return one.localName + ' ' + one.textContent;
+  })()`);
+const standing = { status: { latest }, releases, history, authorize: () => anna };
+
+describe.concurrent('an update', () => {
+  it('goes from the button to the page of the new version', async ({ expect }) => {
+    const buildServers = [{ name: 'build-2', version: 'v1.4.0', behind: true, command: 'svc update' }];
+    const script = {
+      ...standing,
+      speed: 2,
+      status: { latest, buildServers },
+      jobs: [{ kind: 'job', state: 'queued', title: 'mail', since: null, stuck: false, seconds: 8 }] as const,
+    };
+    await visit(browser, script, {}, async ({ page, server, complaints }) => {
+      await page.evaluate(`(() => {
+        window.told = JSON.parse(sessionStorage.told ?? '[]');
+        for (const name of ['start', 'end', 'reload'])
+          document.addEventListener('svc-update-' + name, ({ detail }) => { told.push(name + ' ' + detail.run.id); sessionStorage.told = JSON.stringify(told); });
+        window.titles = [];
+        setInterval(() => { if (titles.at(-1) !== document.title) titles.push(document.title); }, 50);
+      })()`);
+      await button(page, 'Update to v1.5.0').click();
+      await button(page, 'Update anyway…').click();
+      await button(page, 'Cut short and update').dblclick();
+      await heading(page, 'v1.4.2 → v1.5.0').waitFor();
+      await button(page, 'Cancel').waitFor();
+      await heading(page, 'svc is restarting').waitFor();
+      await heading(page, 'v1.5.0 runs').waitFor();
+      const titles = await page.evaluate<string[]>('titles');
+      server.attributes = 'admin version="v1.5.0"';
+      await page.waitForEvent('load');
+      expect(titles[0]).toBe('svc');
+      expect(titles).toContain('40 % – svc');
+      expect(titles.some((title) => /^away \d s – svc$/.test(title))).toBe(true);
+      expect(titles.at(-1)).toBe('✓ v1.5.0 – svc');
+      await notice(page).getByText('v1.5.0 runs').waitFor();
+      const told = await notice(page).locator('.toast').innerText();
+      expect(told).toMatch(/away for 1 s · 1 waiting job has run|away for 2 s · 1 waiting job has run/);
+      expect(told).toContain('build-2 runs v1.4.0');
+      expect(await page.title()).toBe('✓ v1.5.0 – svc');
+      await notice(page).getByRole('button', { name: 'Close' }).click();
+      expect(await page.title()).toBe('svc');
+      await page.reload();
+      await notice(page).getByText('v1.5.0').waitFor();
+      expect(await notice(page).locator('.toast').isVisible()).toBe(false);
+      expect(await page.evaluate('JSON.parse(sessionStorage.told)')).toEqual([
+        'start run1',
+        'end run1',
+        'reload run1',
+      ]);
+      expect(server.asked.filter(({ method }) => method === 'POST')).toHaveLength(1);
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  it('is the same in two tabs, and after a reload in the middle', async ({ expect }) => {
+    const run = staysIn('pull', { says: [{ message: 'pulling, 51 of 120 MB', percent: 42 }] });
+    await visit(browser, { ...standing, runs: [run] }, {}, async ({ page, context }) => {
+      await button(page, 'Update to v1.5.0').click();
+      await button(page, 'Update now').click();
+      const other = await context.newPage();
+      await other.goto(page.url());
+      await button(other, 'Updating… 42 %').click();
+      await page.getByText('51 of 120 MB').waitFor();
+      await page.reload();
+      await button(page, 'Updating… 42 %').click();
+      for (const one of [page, other]) {
+        await one.getByText('51 of 120 MB').waitFor();
+        expect(await dialog(one).locator('.lead').innerText()).toMatch(/Started by anna at \d\d:\d\d/);
+      }
+      const times = (one: Page) => dialog(one).locator('.phases .done .t').allInnerTexts();
+      expect(await times(page)).toEqual(await times(other));
+      await button(other, 'Cancel').click();
+      await page.getByText('Asked to stop by anna; it may be too late.').waitFor();
+    });
+  });
+
+  it('is told to users without its details, and an old page offers to load itself anew', async ({
+    expect,
+  }) => {
+    const user = { ...standing, authorize: () => 'user' as const };
+    const options = { attributes: 'admin version="1.4.2"', prepare: (page: Page) => page.clock.install() };
+    await visit(browser, { ...user, open: staysIn('pull') }, options, async ({ page, server }) => {
+      await notice(page).getByText('Updating…').waitFor();
+      expect(await notice(page).getByRole('button').count()).toBe(0);
+      await server.play({ ...user, status: { version: 'v1.5.0', next: null } });
+      await page.clock.runFor(5_000);
+      await notice(page).getByText('v1.5.0').waitFor();
+      // Once may be a server that is on its way out.
+      expect(await button(page, 'Reload for v1.5.0').count()).toBe(0);
+      await page.clock.runFor(60_000);
+      await button(page, 'Reload for v1.5.0').waitFor();
+    });
+  });
+
+  it('of which the answer got lost is not asked for twice', async ({ expect }) => {
+    const script = {
+      ...standing,
+      runs: [staysIn('pull')],
+    };
+    await visit(browser, script, {}, async ({ page, server }) => {
+      await page.route('**/api/v1/instance/update', async (route) => {
+        if (route.request().method() !== 'POST') return route.continue();
+        await route.fetch();
+        await route.abort();
+      });
+      await button(page, 'Update to v1.5.0').click();
+      await button(page, 'Update now').click();
+      await heading(page, 'v1.4.2 → v1.5.0').waitFor();
+      expect(server.asked.filter(({ method }) => method === 'POST')).toHaveLength(1);
+    });
+  });
+
+  it('is said at once to be asked for', async ({ expect }) => {
+    const script = {
+      ...standing,
+      intercept: async ({ method }: Request) => {
+        if (method === 'POST') await new Promise((resolve) => setTimeout(resolve, 3_000).unref());
+        return undefined;
+      },
+    };
+    await visit(browser, script, {}, async ({ page }) => {
+      await button(page, 'Update to v1.5.0').click();
+      await button(page, 'Update now').waitFor();
+      const took = await page.evaluate(`(async () => {
+        const root = document.querySelector('svc-update-dialog').shadowRoot;
+        const began = performance.now();
+        [...root.querySelectorAll('button')].find((one) => one.textContent === 'Update now').click();
+        while (!root.textContent.includes('Asking svc to start…')) await new Promise(requestAnimationFrame);
+        return performance.now() - began;
+      })()`);
+      expect(took).toBeLessThan(100);
+    });
+  });
+
+  it('that another page has ended twice over comes right in a tab that was frozen', async ({ expect }) => {
+    const first = { ...typicalRun(), steps: [{ state: 'pull' as const, seconds: 2 }] };
+    const second = {
+      ...typicalRun(),
+      steps: [{ state: 'pull' as const, seconds: 0.1 }],
+      end: { outcome: 'updated' as const, version: 'v1.6.0' },
+    };
+    const options = {
+      prepare: (page: Page) =>
+        page.addInitScript("addEventListener('svc-update-reload', (event) => event.preventDefault())"),
+    };
+    const status = { latest: { ...latest, version: 'v1.6.0' }, next: { version: 'v1.5.0', major: false } };
+    await visit(
+      browser,
+      { ...standing, status, runs: [first, second] },
+      options,
+      async ({ page, server }) => {
+        await button(page, 'Update to v1.5.0').click();
+        await dialog(page).getByRole('button', { name: 'Update to v1.5.0' }).click();
+        await heading(page, 'v1.4.2 → v1.5.0').waitFor();
+        await setVisible(page, false);
+        const base = `http://localhost:${server.port}/api/v1/instance/update`;
+        const progress = async () =>
+          (await (await fetch(`${base}/progress`)).json()) as { id: string; outcome: string | null };
+        await expect.poll(async () => (await progress()).outcome, { timeout: 8_000 }).toBe('updated');
+        await fetch(base, {
+          method: 'POST',
+          body: '{"target":"v1.6.0"}',
+          headers: { 'Content-Type': 'application/json' },
+        });
+        await expect
+          .poll(async () => (await progress()).id + (await progress()).outcome, { timeout: 8_000 })
+          .toBe('run2updated');
+        await setVisible(page, true);
+        await heading(page, 'v1.6.0 runs').waitFor();
+      },
+    );
+  });
+});
+
+const setVisible = (page: Page, isVisible: boolean) =>
+  page.evaluate(`(() => {
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => ${isVisible ? "'visible'" : "'hidden'"} });
+    document.dispatchEvent(new Event('visibilitychange'));
+  })()`);
+
+describe.concurrent('requests', () => {
+  const visits = { prepare: (page: Page) => page.clock.install() };
+
+  it('are one a minute for a notice, and none in a hidden tab', async ({ expect }) => {
+    await visit(browser, standing, visits, async ({ page, server }) => {
+      await button(page, 'Update to v1.5.0').waitFor();
+      expect(server.asked.map(({ path }) => path)).toEqual(['/api/v1/instance/update']);
+      for (let minute = 0; minute < 10; minute += 1) {
+        await page.clock.runFor(60_000);
+        await expect.poll(() => server.asked.length).toBe(minute + 2);
+        // The answer has to have come before the next minute begins.
+        await page.waitForTimeout(100);
+      }
+      await setVisible(page, false);
+      await page.clock.runFor(300_000);
+      expect(server.asked).toHaveLength(11);
+      await setVisible(page, true);
+      await expect.poll(() => server.asked.length).toBe(12);
+      await page.evaluate("dispatchEvent(new Event('online'))");
+      await expect.poll(() => server.asked.length).toBe(13);
+    });
+  });
+
+  it('are one every five seconds for an open dialog, and a stream alone during a run', async ({ expect }) => {
+    const script = { ...standing, runs: [staysIn('pull')] };
+    await visit(browser, script, visits, async ({ page, server }) => {
+      await button(page, 'Update to v1.5.0').click();
+      await page.getByText('queue position').waitFor();
+      const count = () => server.asked.filter(({ path }) => !path.includes('/history')).length;
+      const before = count();
+      for (let times = 1; times <= 4; times += 1) {
+        await page.clock.runFor(5_000);
+        await expect.poll(count).toBe(before + times);
+        await page.waitForTimeout(100);
+      }
+      // The notes are asked for once.
+      expect(server.asked.filter(({ path }) => path.includes('notes=1'))).toHaveLength(1);
+      await button(page, 'Update now').click();
+      await heading(page, 'v1.4.2 → v1.5.0').waitFor();
+      await expect.poll(() => server.asked.filter(({ isStream }) => isStream).length).toBe(1);
+      const during = server.asked.length;
+      await page.clock.runFor(14_000);
+      expect(server.asked).toHaveLength(during);
+      await page.keyboard.press('Escape');
+      for (let times = 1; times <= 3; times += 1) {
+        await page.clock.runFor(5_000);
+        await page.waitForTimeout(100);
+      }
+      expect(server.asked.length - during).toBeLessThanOrEqual(4);
+      expect(server.asked.length - during).toBeGreaterThanOrEqual(2);
+      expect(server.asked.filter(({ isStream }) => isStream)).toHaveLength(1);
+    });
+  });
+});
+
+describe.concurrent('a person', () => {
+  it('does everything by keyboard, and never presses what has just changed', async ({ expect }) => {
+    await visit(browser, { ...standing, runs: [staysIn('pull')] }, {}, async ({ page }) => {
+      await button(page, 'Update to v1.5.0').waitFor();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Tab');
+      expect(await focused(page)).toBe('button v1.4.2');
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await expect.poll(() => focused(page)).toBe('h2 Update svc');
+      await button(page, 'Update now').waitFor();
+      await page.keyboard.press('Tab');
+      expect(await focused(page)).toBe('button ');
+      await page.keyboard.press('Tab');
+      expect(await focused(page)).toBe('button Update now');
+      await page.keyboard.press('Enter');
+      await heading(page, 'v1.4.2 → v1.5.0').waitFor();
+      await expect.poll(() => focused(page)).toBe('h2 Updating svc');
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Escape');
+      expect(await dialog(page).isVisible()).toBe(false);
+      await expect.poll(() => focused(page)).toMatch(/^button (v1\.4\.2|Updating…)/);
+      expect(await button(page, /^Updating…/).count()).toBe(1);
+    });
+  });
+
+  it('is told of phases politely, once, and of a bad end at once', async ({ expect }) => {
+    const quick = (['launching', 'inspect', 'plan'] as const).map((state) => ({ state, seconds: 0.3 }));
+    const run = {
+      steps: [
+        ...quick,
+        { state: 'pull' as const, seconds: 3.5, says: ['pulling, 1 of 2 MB', 'pulling, 2 of 2 MB'] },
+      ],
+      end: { outcome: 'failed', cause: 'no such tag', code: 'pull-unknown' } as const,
+    };
+    await visit(browser, { ...standing, runs: [run] }, {}, async ({ page }) => {
+      await button(page, 'Update to v1.5.0').click();
+      await button(page, 'Update now').waitFor();
+      await page.evaluate(`(() => {
+        window.said = [];
+        for (const region of document.querySelector('svc-update-dialog').shadowRoot.querySelectorAll('[aria-live]'))
+          new MutationObserver(() => region.textContent && said.push(region.getAttribute('aria-live') + ' ' + region.textContent))
+            .observe(region, { childList: true, characterData: true, subtree: true });
+      })()`);
+      await button(page, 'Update now').click();
+      await heading(page, 'The update failed').waitFor({ timeout: 15_000 });
+      expect(await page.evaluate('said')).toEqual([
+        'polite Pulling',
+        'assertive The update failed · No such tag.',
+      ]);
+    });
+  });
+
+  it('copies on plain HTTP of a network by selecting', async ({ expect }) => {
+    const host = Object.values(networkInterfaces())
+      .flat()
+      .find((one) => one?.family === 'IPv4' && !one.internal)?.address;
+    const broken = pastRun({
+      id: 'last',
+      outcome: 'broken',
+      state: 'broken',
+      from: 'v1.4.2',
+      to: 'v1.5.0',
+      code: 'not-well',
+      cause: 'it is not well',
+    });
+    await visit(
+      browser,
+      { ...standing, history: [broken] },
+      { host: host ?? '127.0.0.1' },
+      async ({ page }) => {
+        expect(host).toBeDefined();
+        expect(await page.evaluate('isSecureContext')).toBe(false);
+        await button(page, 'Update failed').click();
+        await button(page, 'Copy: docker logs svc-updater').click();
+        await button(page, /^Selected: press Ctrl\+C: docker logs/).waitFor();
+        expect(await page.evaluate('getSelection().toString()')).toBe('docker logs svc-updater');
+        await button(page, 'Copy report').click();
+        await button(page, 'Selected: press Ctrl+C').waitFor();
+        expect(await dialog(page).locator('textarea').inputValue()).toContain('- Cause: it is not well');
+        expect(await focused(page)).toMatch(/^textarea/);
+        await button(page, 'Close').last().click();
+        await button(page, 'Update to v1.5.0').waitFor();
+      },
+    );
+  });
+
+  it('copies a report with the last lines of the log', async ({ expect }) => {
+    const end = { outcome: 'failed', in: 'pull', cause: 'no such tag', code: 'pull-unknown' } as const;
+    const options = { permissions: ['clipboard-read', 'clipboard-write'] };
+    await visit(browser, { ...standing, speed: 20, open: typicalRun(end) }, options, async ({ page }) => {
+      await expect
+        .poll(() => page.title(), { timeout: 8_000 })
+        .toBe('Update failed – svc')
+        .catch(() => {});
+      await page.reload();
+      await button(page, 'Update failed').click();
+      await button(page, 'Copy report').click();
+      await button(page, 'Copied').waitFor();
+      const text = await page.evaluate('navigator.clipboard.readText()');
+      expect(text).toContain('- Code: pull-unknown');
+      expect(text).toMatch(
+        /```text\n(.*\n)*.* INFO pull pulling, 120 of 120 MB\n(.*\n)*.* ERROR pull no such tag\n/,
+      );
+    });
+  });
+
+  it('whose clock is a day off sees the right ages', async ({ expect }) => {
+    const clock =
+      'Date = class extends Date { constructor(...given) { if (given.length) super(...given); else super(super_now() + 86400000); } static now() { return super_now() + 86400000; } };';
+    const options = {
+      prepare: (page: Page) =>
+        page.addInitScript(`const real = Date.now.bind(Date); const super_now = () => real(); ${clock}`),
+    };
+    const jobs = [
+      {
+        kind: 'deployment',
+        state: 'running',
+        title: 'web',
+        since: new Date(Date.now() - 125_000).toISOString(),
+        stuck: false,
+      },
+    ] as const;
+    await visit(browser, { ...standing, jobs }, options, async ({ page }) => {
+      await button(page, 'Update to v1.5.0').click();
+      expect(await dialog(page).locator('.jobs .t').innerText()).toBe('2 min');
+    });
+  });
+});
+
+describe.concurrent('a newer server', () => {
+  it('is shown in its own words, whatever it has invented', async ({ expect }) => {
+    const status = {
+      version: 'v1.4.2',
+      channel: 'nightly',
+      next: { version: 'v1.5.0', major: false, colour: 'blue' },
+      latest: { version: 'v1.5.0' },
+      run: {
+        id: 'r',
+        state: 'reticulate',
+        message: 'reticulating splines',
+        startedAt: new Date().toISOString(),
+        from: 'v1.4.2',
+        to: 'v1.5.0',
+        outcome: null,
+        tea: 1,
+      },
+      now: new Date().toISOString(),
+    };
+    const intercept = ({ url, headers }: Request) =>
+      headers.get('accept')?.includes('event-stream')
+        ? new Response(
+            `event: tea\ndata: {}\n\nevent: run\nid: r:1\ndata: ${JSON.stringify({ ...status.run, now: status.now })}\n\n`,
+            { headers: { 'Content-Type': 'text/event-stream' } },
+          )
+        : url.endsWith('/history')
+          ? Response.json([])
+          : Response.json(status);
+    await visit(browser, { intercept }, {}, async ({ page, complaints }) => {
+      await button(page, 'Updating…').click();
+      await page.getByText('Reticulating splines.').waitFor();
+      await page.getByText('Channel nightly').waitFor();
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  it.for([
+    ['a proxy that answers 404', 404],
+    ['a proxy that answers 502', 502],
+  ] as const)('is not taken for gone by %s', async ([, code], { expect }) => {
+    let isAway = false;
+    const intercept = () =>
+      isAway
+        ? new Response('<h1>404 page not found</h1>', {
+            status: code,
+            headers: { 'Content-Type': 'text/html' },
+          })
+        : undefined;
+    await visit(
+      browser,
+      { ...standing, intercept, runs: [staysIn('recreate')] },
+      {},
+      async ({ page, server }) => {
+        await button(page, 'Update to v1.5.0').click();
+        await button(page, 'Update now').click();
+        await page.getByText('Can no longer be cancelled').waitFor();
+        isAway = true;
+        const last = {
+          ...standing,
+          status: { latest, version: 'v1.5.0', next: null },
+          history: [
+            pastRun({ id: 'run1', from: 'v1.4.2', to: 'v1.5.0', startedAt: new Date().toISOString() }),
+          ],
+        };
+        await server.play({ ...last, intercept });
+        await heading(page, 'svc is restarting').waitFor();
+        isAway = false;
+        await heading(page, 'v1.5.0 runs').waitFor();
+        expect(await dialog(page).isVisible()).toBe(true);
+      },
+    );
+  });
+});

@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import type { DialogView } from '../../src/web/model/dialog-states.ts';
+import { dialogView } from '../../src/web/model/dialog-view.ts';
+import type { Told } from '../../src/web/model/session.ts';
+import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
+import type { JobInTheWay, Reason } from '../../src/wire/status.ts';
+import { begin, endedRun, loggedOut, nothing, page, run, runOf, sessionAfter, status } from './session.ts';
+
+const viewAfter = (told: Told[], now = told.length * 1000, closed: string[] = []): DialogView =>
+  dialogView(sessionAfter(...told), { now, closedEnds: new Set(closed) });
+
+const jobs = [
+  { kind: 'backup', state: 'running', title: null, since: begin, stuck: false },
+] satisfies JobInTheWay[];
+const jobReason: Reason = { code: 'backup-running', message: 'a backup', jobs };
+const place = { code: 'no-engine', message: 'no engine' } as const;
+const open = run(runOf());
+const replacing = run(runOf({ state: 'recreate' }));
+const user: Told = { kind: 'status', status: { version: 'v1.4.2', updating: false } };
+const problem = { status: 503, detail: 'closed' };
+
+describe('what a dialog shows first', () => {
+  it.each<[DialogView['kind'], Told[], number?]>([
+    ['asking', []],
+    ['users-only', [user]],
+    ['available', [status()]],
+    ['nothing', [status({ next: null })]],
+    ['nothing', [status({ next: null, reason: place })]],
+    ['not-possible', [status({ reason: place })]],
+    ['jobs', [status({ reason: jobReason })]],
+    ['other-update', [status({ reason: { code: 'update-running', message: 'x' } })]],
+    ['other-reason', [status({ reason: { code: 'moon' as never, message: 'x' } })]],
+    ['other-reason', [status({ reason: { code: 'constructor' as never, message: 'x' } })]],
+    // Logged out before all else; then no answer, then an open run.
+    ['logged-out', [status(), open, nothing, loggedOut], 99_000],
+    ['no-answer', [status(), open, nothing], 6_000],
+    ['updating', [status(), open]],
+    ['updating', [status({ reason: place }), open, { kind: 'not-started', problem }]],
+    // A blip is none, nor is what was heard since.
+    ['updating', [status(), open, nothing], 3_500],
+    ['updating', [status(), open, nothing, { kind: 'heard' }], 60_000],
+    ['no-answer', [nothing]],
+    // From `recreate` on it is as it should be, whatever answers in its place.
+    ['restarting', [status(), replacing, nothing]],
+    ['restarting', [status(), replacing, page(404)], 900_000],
+    ['restarting', [status(), replacing, page(502)]],
+    ['restarting', [status(), replacing, page(200)], 12_900],
+    ['other-page', [status(), replacing, page(200)], 13_000],
+    ['other-page', [status(), page(200), page(200)], 12_000],
+    ['no-answer', [status(), page(200), page(502)], 12_000],
+    // The person's own acts.
+    ['starting', [status(), { kind: 'pressed', to: 'v1.5.0' }]],
+    ['not-started', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'not-started', problem }]],
+    ['jobs', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'in-the-way', reason: { ...jobReason } }]],
+    ['available', [status(), { kind: 'not-started', problem }, { kind: 'act-read' }]],
+    // Ends.
+    ['failed', [status({ run: endedRun('failed') })]],
+    ['available', [status({ run: endedRun('updated') })]],
+    ['updated', [status(), open, run(endedRun('updated'))]],
+    ['run-unknown', [status(), open, { kind: 'run-unknown' }]],
+    ['updating', [status(), open, { kind: 'run-unknown' }, open]],
+  ])('is %s (%#)', (kind, told, now) => {
+    expect(viewAfter(told, now).kind).toBe(kind);
+  });
+
+  it('is an end until that is closed in this browser', () => {
+    const told = [status({ run: endedRun('broken') })];
+    expect(viewAfter(told).kind).toBe('broken');
+    expect(viewAfter(told, 1000, ['run1']).kind).toBe('available');
+    expect(viewAfter([...told, open, { kind: 'run-unknown' }], 3000, ['run1']).kind).toBe('available');
+  });
+
+  it('has a view for each state, outcome and reason', () => {
+    const kinds = runStates.map((state) => viewAfter([status(), run(runOf({ state, outcome: null }))]).kind);
+    expect(kinds.slice(0, 9)).toEqual([
+      'waiting',
+      'preparing',
+      'preparing',
+      'updating',
+      'updating',
+      'updating',
+      'updating',
+      'late',
+      'late',
+    ]);
+    expect(viewAfter([status(), run(runOf({ state: 'tea' as never }))]).kind).toBe('other-state');
+    expect(viewAfter([status(), run(runOf({ cancelAskedBy: 'ben' }))]).kind).toBe('cancelling');
+    expect(viewAfter([status(), run(runOf({ state: 'verify', cancelAskedBy: 'ben' }))]).kind).toBe('late');
+    const ends = [...endStates, 'tea' as never].map(
+      (end) => viewAfter([status(), open, run(endedRun(end))]).kind,
+    );
+    expect(ends).toEqual([
+      'updated',
+      'unchanged',
+      'failed',
+      'failed',
+      'broken',
+      'cancelled',
+      'broken',
+      'other-end',
+    ]);
+    const reasons = reasonCodes.map((code) => viewAfter([status({ reason: { code, message: 'x' } })]).kind);
+    expect(reasons).not.toContain('other-reason');
+  });
+
+  it('says where to look after a minute', () => {
+    const told = [status(), replacing, nothing];
+    expect(viewAfter(told, 62_000)).toMatchObject({ absent: 59_000, log: null });
+    expect(viewAfter(told, 63_000)).toMatchObject({ absent: 60_000, log: 'docker logs svc-updater' });
+  });
+
+  it('reckons ages by the clock of the server', () => {
+    const reason = { ...jobReason, jobs: jobs.map((job) => ({ ...job, since: '2026-11-20T09:58:00.000Z' })) };
+    expect(viewAfter([status({ reason })], 31_000)).toMatchObject({ jobs: [{ age: 150_000 }] });
+    expect(viewAfter([status({ reason, now: 'tea time' })], 31_000)).toMatchObject({ jobs: [{ age: null }] });
+  });
+
+  it.each([
+    [{ version: 'v1.5.0' }, false],
+    [{ version: '1.5.0' }, false],
+    [{ version: 'v1.4.9' }, true],
+    // A later run is the cause.
+    [{ version: 'v1.6.0', run: endedRun('updated', { id: 'run2' }) }, false],
+  ])('knows whether the tag lags behind: %j', (change, lags) => {
+    const after = endedRun('updated');
+    expect(viewAfter([status(), open, run(after), status({ run: after, ...change })])).toMatchObject({
+      kind: 'updated',
+      lags,
+    });
+  });
+
+  it('offers the release that has to come first', () => {
+    const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
+    expect(viewAfter([status({ latest, next: { version: 'v2.8.0', major: true } })])).toMatchObject({
+      to: 'v2.8.0',
+      before: 'v3.0.0',
+      major: true,
+    });
+    expect(viewAfter([status({})])).toMatchObject({ to: 'v1.5.0', before: null });
+  });
+
+  it('asks for the same again after a bad end, and for what is offered after a failed one', () => {
+    const again = (...told: Told[]) => viewAfter(told);
+    expect(again(status({ next: null, run: endedRun('broken') }))).toMatchObject({ again: 'v1.5.0' });
+    expect(again(status({ next: null, run: endedRun('crashed', { to: null }) }))).toMatchObject({
+      again: 'v1.4.2',
+    });
+    expect(again(status({ run: endedRun('failed') }))).toMatchObject({ again: 'v1.5.0' });
+    expect(again(status({ run: endedRun('failed', { to: 'v1.4.9' }) }))).toMatchObject({ again: null });
+  });
+});

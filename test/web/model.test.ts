@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest';
+import { ageOf, clockText, inUnits, readClock, serverTime } from '../../src/web/model/ages.ts';
+import { ClosedEnds } from '../../src/web/model/closed-ends.ts';
+import { leave, takeFarewell } from '../../src/web/model/reload.ts';
+import { lineText, reportText } from '../../src/web/model/report.ts';
+import { plan, type Situation } from '../../src/web/model/schedule.ts';
+import { plainTexts } from '../../src/web/plain-texts.ts';
+import { saidOf, setTexts, texts } from '../../src/web/texts.ts';
+import { phaseRows } from '../../src/wire/phase-rows.ts';
+import { endedRun } from './session.ts';
+
+describe('requests', () => {
+  const calm: Situation = {
+    isLookedAt: true,
+    isDialogOpen: false,
+    openRun: null,
+    isAsking: false,
+    askedAt: 1000,
+    isDue: false,
+  };
+  it.each<[Partial<Situation>, number | null, string | null]>([
+    [{}, 61_000, null],
+    [{ isLookedAt: false }, null, null],
+    [{ isLookedAt: false, isDue: true, isDialogOpen: true, openRun: 'a' }, null, null],
+    [{ askedAt: null }, 0, null],
+    [{ isDue: true }, 0, null],
+    [{ isAsking: true, isDue: true }, null, null],
+    [{ isDialogOpen: true }, 6_000, null],
+    [{ openRun: 'a' }, 6_000, null],
+    [{ openRun: '' }, 6_000, null],
+    [{ openRun: '', isDialogOpen: true }, 6_000, null],
+    [{ openRun: 'a', isDialogOpen: true }, null, 'a'],
+    [{ openRun: 'a', isDialogOpen: true, isDue: true }, 0, 'a'],
+  ])('are planned: %j', (change, askAt, follow) => {
+    expect(plan({ ...calm, ...change })).toEqual({ askAt, follow });
+  });
+});
+
+describe('time', () => {
+  it('is the server’s', () => {
+    const clock = readClock('2026-11-20T10:00:00.000Z', 500, null);
+    expect(serverTime(clock, 2_500)).toBe(Date.parse('2026-11-20T10:00:02.000Z'));
+    expect(readClock('soon', 900, clock)).toBe(clock);
+    expect(serverTime(null, 1)).toBeNull();
+    expect(ageOf('2026-11-20T09:00:00.000Z', serverTime(clock, 500))).toBe(3_600_000);
+    expect(ageOf('2026-11-20T11:00:00.000Z', serverTime(clock, 500))).toBe(0);
+    expect([ageOf(null, 1), ageOf('soon', 1), ageOf('2026-11-20T09:00:00.000Z', null)]).toEqual([
+      null,
+      null,
+      null,
+    ]);
+  });
+
+  it.each<[number, [string, number][], string]>([
+    [0, [['second', 0]], '0:00'],
+    [59_999, [['second', 59]], '0:59'],
+    [60_000, [['minute', 1]], '1:00'],
+    [
+      64_000,
+      [
+        ['minute', 1],
+        ['second', 4],
+      ],
+      '1:04',
+    ],
+    [605_000, [['minute', 10]], '10:05'],
+    [3_600_000, [['hour', 1]], '1:00:00'],
+    [47 * 3_600_000, [['hour', 47]], '47:00:00'],
+    [48 * 3_600_000, [['day', 2]], '48:00:00'],
+  ])('%d ms', (time, units, clock) => {
+    expect(inUnits(time)).toEqual(units);
+    expect(clockText(time)).toBe(clock);
+  });
+});
+
+const shelf = (kept: Map<string, string> = new Map()) => ({
+  getItem: (key: string) => kept.get(key) ?? null,
+  setItem: (key: string, text: string) => void kept.set(key, text),
+  removeItem: (key: string) => void kept.delete(key),
+});
+const noShelf = () => {
+  throw new Error('SecurityError');
+};
+
+describe('what a browser keeps', () => {
+  it('is which ends were closed, in all of its pages', () => {
+    const kept = shelf();
+    const ends = new ClosedEnds(() => kept);
+    ends.close('a');
+    ends.close('b');
+    expect([...new ClosedEnds(() => kept).all()]).toEqual(['a', 'b']);
+    for (let count = 0; count < 80; count += 1) ends.close(`run${count}`);
+    expect(new ClosedEnds(() => kept).all().size).toBe(50);
+  });
+
+  it.each([['{'], ['{}'], ['[1,null]']])('is nothing where something else is in its place: %s', (text) => {
+    const kept = shelf(new Map([['svc-update-closed', text]]));
+    expect([...new ClosedEnds(() => kept).all()]).toEqual([]);
+  });
+
+  it('is known to the page alone where it keeps nothing', () => {
+    const ends = new ClosedEnds(noShelf);
+    ends.close('a');
+    expect([...ends.all()]).toEqual(['a']);
+    expect(() => leave(noShelf, { run: 'a', queued: 1 })).not.toThrow();
+    expect(takeFarewell(noShelf)).toBeNull();
+  });
+
+  it('is told once to the page that comes after', () => {
+    const kept = shelf();
+    leave(() => kept, { run: 'a', queued: 3 });
+    expect(takeFarewell(() => kept)).toEqual({ run: 'a', queued: 3 });
+    expect(takeFarewell(() => kept)).toBeNull();
+  });
+});
+
+describe('a report', () => {
+  it('has the facts and the last lines, in a fence that they cannot close', () => {
+    const run = endedRun('failed', {
+      code: 'pull-unknown',
+      cause: 'no such tag',
+      warnings: ['odd'],
+      message: '',
+    });
+    const lines = Array.from({ length: 30 }, (_, at) => `line ${at}`);
+    const text = reportText(run, 'v1.4.2', [...lines, '````']);
+    expect(text).toContain(
+      '- Update: v1.4.2 → v1.5.0\n- Runs now: v1.4.2\n- Outcome: failed\n- Code: pull-unknown\n',
+    );
+    expect(text).toContain('- Warning: odd');
+    expect(text).not.toContain('Message');
+    expect(text).toContain('`````text\nline 11\n');
+    expect(text.endsWith('\n````\n`````\n')).toBe(true);
+    expect(reportText(run, null, [])).not.toContain('```');
+  });
+
+  it.each([
+    [{ time: 't', level: 'warn', phase: 'pull', message: 'slow' }, 't WARN pull slow'],
+    [{ message: 'bare' }, 'bare'],
+    [{ level: 3 }, null],
+    [null, null],
+    ['text', null],
+  ])('has a line of %j', (line, text) => {
+    expect(lineText(line)).toBe(text);
+  });
+});
+
+describe('texts', () => {
+  it('have a word for each phase', () => {
+    const { phases, toDo } = texts();
+    for (const word of phaseRows.flatMap(({ doing, done }) => [doing, done])) {
+      expect(Object.keys(phases)).toContain(word);
+      expect(Object.keys(toDo)).toContain(word);
+    }
+  });
+
+  it('of a code that nobody knows are the server’s', () => {
+    expect(saidOf({ a: 'A' }, 'a', 'said')).toBe('A');
+    expect(saidOf({ a: (said) => `A: ${said}` }, 'a', 'said')).toBe('A: said');
+    expect(saidOf({ a: 'A' }, 'b', 'said')).toBe('said');
+    expect(saidOf({}, 'constructor', 'said')).toBe('said');
+  });
+
+  it('are replaced one by one, in lists, too', () => {
+    setTexts({ product: 'Acme', outcomes: { failed: 'misslungen' }, updateNow: 'Jetzt' });
+    expect(texts()).toMatchObject({ product: 'Acme', updateNow: 'Jetzt', cancel: 'Cancel' });
+    expect(texts().outcomes).toMatchObject({ failed: 'misslungen', updated: 'updated' });
+    setTexts({
+      product: plainTexts.product,
+      outcomes: { failed: 'failed' },
+      updateNow: plainTexts.updateNow,
+    });
+  });
+});

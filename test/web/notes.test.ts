@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Block, folded, type Inline, readInline, readNotes, textOf } from '../../src/web/model/notes.ts';
+
+/** What pieces look like in a test: `<b>`, `<i>`, `<c>` and links. */
+const shown = (pieces: readonly Inline[]): string =>
+  pieces
+    .map((piece) => {
+      if (!('inside' in piece)) return piece.kind === 'text' ? piece.text : `<c>${piece.text}</c>`;
+      if (piece.kind === 'link') return `<a ${piece.href}>${shown(piece.inside)}</a>`;
+      const tag = piece.kind === 'strong' ? 'b' : 'i';
+      return `<${tag}>${shown(piece.inside)}</${tag}>`;
+    })
+    .join('');
+
+const outline = (blocks: readonly Block[]): string[] =>
+  blocks.map((block) => {
+    if (block.kind === 'code') return `code ${block.text}`;
+    if (block.kind === 'list')
+      return `${block.ordered ? `ol ${block.start}` : 'ul'} ${block.items.map(shown).join(' | ')}`;
+    return `${block.kind} ${shown(block.inside)}`;
+  });
+
+describe('notes of a release', () => {
+  it.each([
+    ['## New\n\n- one\n- two\n\ntext\nmore', ['heading New', 'ul one | two', 'paragraph text more']],
+    ['# A #\n### B', ['heading A', 'heading B']],
+    ['3. c\n4. d', ['ol 3 c | d']],
+    ['- one\n  goes on\n- two', ['ul one goes on | two']],
+    ['* a\n\n* b', ['ul a | b']],
+    ['```js\n<b> - # `x`\n```\nafter', ['code <b> - # `x`', 'paragraph after']],
+    ['~~~\nopen', ['code open']],
+    ['---\n\n***', []],
+    ['<img src=x onerror=alert(1)>', ['paragraph <img src=x onerror=alert(1)>']],
+    ['#hash', ['paragraph #hash']],
+    ['a\r\nb', ['paragraph a b']],
+    ['', []],
+  ])('%j', (markdown, blocks) => {
+    expect(outline(readNotes(markdown))).toEqual(blocks);
+  });
+
+  it.each([
+    ['**bold** and *slanted* and _so_ `code`', '<b>bold</b> and <i>slanted</i> and <i>so</i> <c>code</c>'],
+    ['**a *b* c**', '<b>a <i>b</i> c</b>'],
+    ['snake_case_name 2 * 3 * 4 **open', 'snake_case_name 2 * 3 * 4 **open'],
+    ['`a ** b` ``c ` d``', '<c>a ** b</c> <c>c ` d</c>'],
+    ['[svc](https://x.org/a_b)', '<a https://x.org/a_b>svc</a>'],
+    ['[a [b](https://x.org)', '[a <a https://x.org/>b</a>'],
+    [
+      'see https://x.org/a, or (https://y.org).',
+      'see <a https://x.org/a>https://x.org/a</a>, or (<a https://y.org/>https://y.org</a>).',
+    ],
+    [
+      '[x](http://x.org) [x](javascript:alert) [x](//x.org)',
+      '[x](http://x.org) [x](javascript:alert) [x](//x.org)',
+    ],
+    ['![image](https://x.org/a.png)', '![image](https://x.org/a.png)'],
+    ['[https://x.org](https://y.org)', '<a https://y.org/>https://x.org</a>'],
+    ['\\*not\\* \\`code\\`', '*not* `code`'],
+    ['<b>html</b>', '<b>html</b>'],
+  ])('%j', (line, text) => {
+    expect(shown(readInline(line))).toBe(text);
+  });
+
+  it('lead nowhere but to https, and lose no word', () => {
+    const piece = fc.oneof(
+      fc.constantFrom(
+        '*',
+        '**',
+        '_',
+        '`',
+        '[',
+        ']',
+        '(',
+        ')',
+        '!',
+        '#',
+        '- ',
+        '\n',
+        '\n\n',
+        '```',
+        '\\',
+        '1. ',
+        ' ',
+        '<b>',
+      ),
+      fc.constantFrom('https://x.org/', 'http://x.org', 'javascript:alert(1)', 'data:text/html,x', '//x'),
+      fc.stringMatching(/^[a-z]{1,6}$/),
+    );
+    const links = (pieces: readonly Inline[]): string[] =>
+      pieces.flatMap((one) =>
+        'inside' in one ? [...(one.kind === 'link' ? [one.href] : []), ...links(one.inside)] : [],
+      );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+        const blocks = readNotes(pieces.join(''));
+        const lines = blocks.flatMap((block) =>
+          block.kind === 'code' ? [] : block.kind === 'list' ? block.items : [block.inside],
+        );
+        for (const href of lines.flatMap(links)) expect(href).toMatch(/^https:\/\//);
+        // Every character that is shown was there.
+        for (const inside of lines) {
+          const text = textOf(inside).replace(/\s/g, '');
+          let at = 0;
+          const source = pieces.join('');
+          for (const char of text) {
+            at = source.indexOf(char, at) + 1;
+            expect(at).toBeGreaterThan(0);
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it.each([
+    ['stars', '*a '.repeat(20_000)],
+    ['brackets', '['.repeat(60_000)],
+    ['images', '![a]('.repeat(12_000)],
+    ['ticks', '`a``b'.repeat(12_000)],
+    ['addresses', 'https://'.repeat(8_000)],
+    ['links', '[a](https://x.org '.repeat(3_000)],
+    ['nested', '**_'.repeat(20_000)],
+    ['hashes', `# ${'#'.repeat(60_000)} x`],
+    ['rules', `${'- '.repeat(30_000)}x`],
+  ])('of nothing but %s take no time', (_, text) => {
+    const began = performance.now();
+    readNotes(text);
+    expect(performance.now() - began).toBeLessThan(1_500);
+  });
+
+  it('are folded after so many lines', () => {
+    const list = readNotes(Array.from({ length: 20 }, (_, at) => `- ${at}`).join('\n'));
+    expect(outline(folded(list, 3) ?? [])).toEqual(['ul 0 | 1 | 2']);
+    expect(folded(list, 20)).toBeNull();
+    expect(outline(folded(readNotes('# a\nb\n\nc'), 2) ?? [])).toEqual(['heading a', 'paragraph b']);
+    expect(outline(folded(readNotes('```\n1\n2\n3\n```'), 2) ?? [])).toEqual(['code 1\n2']);
+    expect(folded(readNotes('word '.repeat(60)), 2)).toBeNull();
+  });
+});

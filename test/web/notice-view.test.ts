@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { type NoticeSurroundings, noticeView } from '../../src/web/model/notice-view.ts';
+import type { Told } from '../../src/web/model/session.ts';
+import { endedRun, run, runOf, sessionAfter, status } from './session.ts';
+
+const admin: NoticeSurroundings = {
+  isAdmin: true,
+  pageVersion: 'v1.4.2',
+  closedEnds: new Set(),
+  isDialogOpen: false,
+};
+const anybody = { ...admin, isAdmin: false };
+const user = (updating = false, version = 'v1.4.2'): Told => ({
+  kind: 'status',
+  status: { version, updating },
+});
+const calm = { next: null };
+
+describe('a notice', () => {
+  it.each<[string, Told[], NoticeSurroundings, object]>([
+    ['the page’s own version before an answer', [], admin, { version: 'v1.4.2', isButton: true, pill: null }],
+    ['to anybody the version', [user()], anybody, { version: 'v1.4.2', isButton: false, pill: null }],
+    [
+      'to somebody whom the page takes for an admin the same',
+      [user()],
+      admin,
+      { isButton: false, pill: null },
+    ],
+    ['to nobody else what an admin gets', [status()], anybody, { isButton: false, pill: null }],
+    ['to admins a button', [status(calm)], admin, { isButton: true, pill: null }],
+    ['what is newer', [status()], admin, { pill: { kind: 'available', to: 'v1.5.0' } }],
+    ['a bad end', [status({ run: endedRun('failed') })], admin, { pill: { kind: 'failed' } }],
+    [
+      'no bad end that was closed',
+      [status({ run: endedRun('failed') })],
+      { ...admin, closedEnds: new Set(['run1']) },
+      { pill: { kind: 'available', to: 'v1.5.0' } },
+    ],
+    ['no end that is not bad', [status({ ...calm, run: endedRun('cancelled') })], admin, { pill: null }],
+    [
+      'an update to users',
+      [user(true)],
+      anybody,
+      { pill: { kind: 'updating', percent: null, isButton: false } },
+    ],
+    [
+      'an update to admins',
+      [status(), run(runOf())],
+      admin,
+      { pill: { kind: 'updating', percent: 42, isButton: true } },
+    ],
+    [
+      'an old page',
+      [user(), user(false, 'v1.5.0'), user(false, 'v1.5.0')],
+      anybody,
+      { version: 'v1.5.0', pill: { kind: 'reload', version: 'v1.5.0' } },
+    ],
+    ['no old page after one answer', [user(), user(false, 'v1.5.0')], anybody, { pill: null }],
+    [
+      'no old page under a dialog',
+      [user(false, 'v1.5.0'), user(false, 'v1.5.0')],
+      { ...anybody, isDialogOpen: true },
+      { pill: null },
+    ],
+    [
+      'no old page by another spelling',
+      [user(), user()],
+      { ...anybody, pageVersion: '1.4.2' },
+      { pill: null },
+    ],
+  ])('shows %s', (_, told, surroundings, view) => {
+    expect(noticeView(sessionAfter(...told), surroundings)).toMatchObject(view);
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { reloadFor } from '../../src/web/model/reload.ts';
+import { titleView } from '../../src/web/model/title.ts';
+import { endedRun, loggedOut, nothing, page, run, runOf, sessionAfter, status } from './session.ts';
+
+describe('what a page knows', () => {
+  it('has no run go back, but for one that was taken for crashed', () => {
+    expect(sessionAfter(run(runOf()), run(endedRun('failed')), run(runOf())).watched?.outcome).toBe('failed');
+    expect(sessionAfter(run(runOf()), run(endedRun('crashed')), run(runOf())).watched?.outcome).toBeNull();
+  });
+
+  it('finds the end of its run in the history', () => {
+    const later = status({ run: endedRun('failed', { id: 'run2' }) });
+    const told = [status({ run: runOf() }), later];
+    expect(sessionAfter(...told).watched).toMatchObject({ id: 'run1', outcome: null });
+    const history = { kind: 'history', runs: [endedRun('updated')] } as const;
+    expect(sessionAfter(...told, history).watched).toMatchObject({ id: 'run1', outcome: 'updated' });
+  });
+
+  it('counts an absence from its first try, and a page from when it came', () => {
+    expect(sessionAfter(status(), nothing, page(502)).absence).toEqual({ since: 2000, pageSince: null });
+    expect(sessionAfter(status(), nothing, page(200), page(200)).absence).toEqual({
+      since: 2000,
+      pageSince: 3000,
+    });
+    expect(sessionAfter(status(), page(200), nothing, page(200)).absence).toEqual({
+      since: 2000,
+      pageSince: 4000,
+    });
+    expect(sessionAfter(nothing, loggedOut).absence).toBeNull();
+    expect(sessionAfter(loggedOut, nothing).loggedOut).toBe(false);
+  });
+
+  it('keeps the notes of the release that is offered, and no others', () => {
+    const releases = [{ version: 'v1.5.0', url: null, notes: 'x', publishedAt: null }];
+    expect(sessionAfter(status({ releases }), status()).status?.releases).toEqual(releases);
+    expect(
+      sessionAfter(status({ releases }), status({ next: { version: 'v1.6.0', major: false } })).status
+        ?.releases,
+    ).toEqual([]);
+  });
+
+  it('writes out characters that would hide something', () => {
+    const cause = 'web \u202egnp.exe\nnext';
+    const told = sessionAfter(status({ run: endedRun('failed', { cause }) })).status?.run?.cause;
+    expect(told).toBe('web \\u202egnp.exe\nnext');
+  });
+
+  it('remembers how many jobs were queued when the update began', () => {
+    const queued = { kind: 'job', state: 'queued', title: null, since: null, stuck: false } as const;
+    const reason = { code: 'job-running', message: 'x', jobs: [queued, queued] } as const;
+    const before = status({ reason: { ...reason, jobs: [...reason.jobs] } });
+    const after = endedRun('updated');
+    expect(sessionAfter(before, run(runOf()), run(after), status({ run: after })).queued).toBe(2);
+    expect(sessionAfter(before, status()).queued).toBe(0);
+  });
+});
+
+describe('the page is loaded anew', () => {
+  const after = endedRun('updated');
+  const new_ = status({ version: 'v1.5.0', run: after });
+  it.each([
+    ['once a server that knows the end has answered', [status(), run(runOf()), run(after), new_], 'run1'],
+    ['not before', [status(), run(runOf()), run(after)], null],
+    [
+      'not by one that does not know it',
+      [status(), run(runOf()), run(after), status({ run: runOf() })],
+      null,
+    ],
+    ['not for a run that it has not seen', [status(), new_, new_], null],
+    [
+      'not for another end',
+      [status(), run(runOf()), run(endedRun('unchanged')), status({ run: endedRun('unchanged') })],
+      null,
+    ],
+    [
+      'also after a later run',
+      [status(), run(runOf()), run(after), status({ run: endedRun('failed', { id: 'run2' }) })],
+      'run1',
+    ],
+  ] as const)('%s', (_, told, id) => {
+    expect(reloadFor(sessionAfter(...told))).toBe(id);
+  });
+});
+
+describe('the title of the tab', () => {
+  const closed = new Set<string>();
+  it.each([
+    [[status()], null],
+    [[status(), run(runOf())], { kind: 'percent', percent: 42 }],
+    [[status(), run(runOf({ percent: null }))], { kind: 'updating' }],
+    [[status(), run(runOf()), nothing], { kind: 'percent', percent: 42 }],
+    [[status(), run(runOf({ state: 'verify', percent: null })), nothing], { kind: 'away', absent: 3_000 }],
+    [
+      [status(), run(runOf()), run(endedRun('updated')), status({ version: 'v1.5.0' })],
+      { kind: 'updated', version: 'v1.5.0' },
+    ],
+    [[status(), run(runOf()), run(endedRun('broken'))], { kind: 'ended' }],
+    [[status(), run(runOf()), run(endedRun('cancelled'))], null],
+    [[status({ run: endedRun('failed') })], null],
+  ] as const)('is %#', (told, view) => {
+    expect(titleView(sessionAfter(...told), (told.length + 3) * 1000, closed)).toEqual(view);
+  });
+
+  it('is the page’s own once the end is closed', () => {
+    const session = sessionAfter(status(), run(runOf()), run(endedRun('broken')));
+    expect(titleView(session, 9000, new Set(['run1']))).toBeNull();
+  });
+});

@@ -1,0 +1,70 @@
+import { freshSession, hear, type Session, type Told } from '../../src/web/model/session.ts';
+import type { Run, Status } from '../../src/wire/status.ts';
+
+export const begin = '2026-11-20T10:00:00.000Z';
+
+export const runOf = (change: Partial<Run> = {}): Run => ({
+  id: 'run1',
+  state: 'pull',
+  phase: 'pull',
+  percent: 42,
+  from: 'v1.4.2',
+  to: 'v1.5.0',
+  startedAt: begin,
+  endedAt: null,
+  outcome: null,
+  message: 'pulling',
+  cause: null,
+  code: null,
+  advice: null,
+  warnings: [],
+  steps: [],
+  jobs: [],
+  until: null,
+  cancelAskedBy: null,
+  away: null,
+  log: 'docker logs svc-updater',
+  by: 'anna',
+  ...change,
+});
+
+export const endedRun = (outcome: Run['outcome'], change: Partial<Run> = {}): Run =>
+  runOf({ outcome, state: outcome ?? 'pull', percent: null, endedAt: begin, ...change });
+
+export const statusOf = (change: Partial<Status> = {}): Status => ({
+  version: 'v1.4.2',
+  channel: 'stable',
+  latest: { version: 'v1.5.0', url: null, notes: null, publishedAt: null },
+  next: { version: 'v1.5.0', major: false },
+  upToDate: null,
+  updateAvailable: true,
+  canUpdate: true,
+  reason: null,
+  checkedAt: begin,
+  feedError: null,
+  preparation: null,
+  buildServers: [],
+  manual: [],
+  run: null,
+  now: begin,
+  ...change,
+});
+
+export const status = (change: Partial<Status> = {}): Told => ({ kind: 'status', status: statusOf(change) });
+export const run = (told: Run): Told => ({ kind: 'run', run: { ...told, now: begin } });
+export const nothing: Told = {
+  kind: 'refused',
+  refused: { kind: 'none', why: { what: 'nothing', cause: null } },
+};
+export const page = (code: number): Told => ({
+  kind: 'refused',
+  refused: { kind: 'none', why: { what: 'other', status: code, type: 'text/html' } },
+});
+export const loggedOut: Told = {
+  kind: 'refused',
+  refused: { kind: 'logged-out', status: 401, location: null },
+};
+
+/** What a page knows that was told these things, a second after each other: the first at 1000. */
+export const sessionAfter = (...told: Told[]): Session =>
+  told.reduce((session, one, index) => hear(session, one, (index + 1) * 1000), freshSession);
