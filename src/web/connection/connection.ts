@@ -239,9 +239,8 @@ export class Connection {
 
 const connections = new Map<string, Connection>();
 
-/** The one connection of this page to an address. */
-export function connectionTo(base: string): Connection {
-  const address = base.replace(/\/+$/, '');
+/** The one connection of this page to an address, which has no slash at its end. */
+export function connectionTo(address: string): Connection {
   const connection = connections.get(address) ?? new Connection(address);
   connections.set(address, connection);
   return connection;

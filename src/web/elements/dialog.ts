@@ -45,6 +45,7 @@ export class SvcUpdateDialog extends UpdateElement {
   /** The runs whose last lines were asked for. */
   readonly #linesAsked = new Set<string>();
   #isShown = false;
+  readonly #sizes = new ResizeObserver(() => this.#letScroll());
 
   constructor() {
     super(css);
@@ -125,7 +126,9 @@ export class SvcUpdateDialog extends UpdateElement {
       frame(scene, isOn, () => this.close(), past),
     );
     this.#key = scene.key;
-    this.#letScroll();
+    const body = this.#content.querySelector('.body');
+    this.#sizes.disconnect();
+    if (body) this.#sizes.observe(body);
     if (isFirst) this.#announcer.begin(scene.told);
     else this.#announcer.say(scene.told, scene.isUrgent ?? false);
     // What had the focus is gone: the heading is what nobody presses by mistake.
@@ -229,22 +232,4 @@ export class SvcUpdateDialog extends UpdateElement {
     });
     this.#set({ copied: { id: 'report', isCopied } });
   }
-}
-
-/** Opens the dialog of an address: the one that the page has, else one that is made. */
-export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
-  const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
-    (dialog) => dialog.getAttribute('base') === base,
-  );
-  const dialog = found ?? (document.createElement('svc-update-dialog') as SvcUpdateDialog);
-  if (!found) {
-    for (const name of ['base', 'settings-url', 'dump-url', 'keep-title']) {
-      const value = opener?.getAttribute(name);
-      if (value !== null && value !== undefined) dialog.setAttribute(name, value);
-    }
-    if (base !== null) dialog.setAttribute('base', base);
-    document.body.append(dialog);
-  }
-  dialog.open(opener);
-  return dialog;
 }

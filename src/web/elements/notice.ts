@@ -1,8 +1,8 @@
 import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
 import { type Farewell, takeFarewell } from '../model/reload.ts';
 import { texts } from '../texts.ts';
-import { openUpdateDialog } from './dialog.ts';
 import { h, patch, sheet, type Wanted } from './dom.ts';
+import { openUpdateDialog } from './open-dialog.ts';
 import { noticeCss } from './style-notice.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';

@@ -7,6 +7,8 @@ import { baseCss } from './style-base.ts';
 const usualBase = '/api/v1/instance/update';
 const base = sheet(baseCss);
 
+export const addressOf = (base: string | null): string => (base || usualBase).replace(/\/+$/, '');
+
 /** What the elements have in common: an address, a shadow, and that they are drawn anew when something has changed. */
 export abstract class UpdateElement extends HTMLElement {
   static readonly observedAttributes: readonly string[] = [
@@ -30,8 +32,13 @@ export abstract class UpdateElement extends HTMLElement {
   protected abstract draw(): void;
 
   protected get connection(): Connection {
-    this.#connection ??= connectionTo(this.getAttribute('base') || usualBase);
+    this.#connection ??= connectionTo(this.address);
     return this.#connection;
+  }
+
+  /** Where the endpoints are, however the attribute spells it. */
+  get address(): string {
+    return addressOf(this.getAttribute('base'));
   }
 
   protected get herald(): Herald {
