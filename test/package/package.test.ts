@@ -15,13 +15,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 const bin = (name: string) => join(root, 'node_modules/.bin', name);
 
-const isType = (file: string) => file.startsWith('dist/instance/types/') && file.endsWith('.d.ts');
+const isType = (file: string) => /^dist\/(?:instance|web)\/types\/.*\.d\.ts$/.test(file);
 
 /** All that somebody has who uses the library: what it depends on, and the types of Node. */
 const installed = ['semver', '@types/node'];
@@ -115,6 +116,7 @@ describe('the package', () => {
       'dist/instance/testing.mjs',
       'dist/svc.licenses.txt',
       'dist/svc.mjs',
+      'dist/web/index.mjs',
       'docs/client.md',
       'docs/contract.md',
       'docs/design.md',
@@ -122,6 +124,7 @@ describe('the package', () => {
       'docs/figures.md',
       'docs/pins.md',
       'docs/server-library.md',
+      'docs/web.md',
       'package.json',
     ]);
   });
@@ -244,6 +247,42 @@ describe('the examples of docs/server-library.md', () => {
   });
 });
 
+describe('the elements', () => {
+  it('are one file, small, that needs no other', async () => {
+    const code = await readFile(join(unpacked, 'dist/web/index.mjs'));
+    expect(gzipSync(code).length).toBeLessThan(30_000);
+    expect(code.toString()).not.toMatch(/\bimport\s*[({'"]|\bfrom\s*['"]|innerHTML|\beval\b/);
+  });
+
+  it('are served by the example of a page', async () => {
+    const consumer = join(directory, 'consumer');
+    await cp(join(root, 'test/examples/elements.ts'), join(consumer, 'elements.ts'));
+    const server = execa('node', ['elements.ts'], {
+      cwd: consumer,
+      env: { PORT: '0' },
+      reject: false,
+      timeout: 30_000,
+    });
+    try {
+      const base = await new Promise<string>((resolve, reject) => {
+        server.stdout.on('data', (text: Buffer) =>
+          resolve(`http://127.0.0.1:${/port: (\d+)/.exec(String(text))?.[1]}`),
+        );
+        server.then(({ stderr }) => reject(new Error(stderr)));
+      });
+      expect(await (await fetch(base)).text()).toContain('<svc-update-notice admin version="v1.4.2"');
+      const script = await fetch(`${base}/elements.mjs`);
+      expect(script.headers.get('content-type')).toBe('text/javascript');
+      expect(await script.text()).toContain('svc-update-channel');
+      expect(await (await fetch(`${base}/api/v1/instance/update`)).json()).toMatchObject({
+        version: 'v1.4.2',
+      });
+    } finally {
+      server.kill('SIGTERM');
+    }
+  });
+});
+
 describe('a project that has it installed', () => {
   const program = `import { createServer } from 'node:http';
 import {
@@ -325,9 +364,40 @@ createScriptedUpdates({ speed: 'fast' });
     const read = (await run(bin('tsc'), ['-p', '.', '--listFiles'], consumer)).split('\n');
     const types = read.filter((file) => file.startsWith(unpacked) && file.endsWith('.d.ts'));
     // Every declaration that is packed, and none that is not.
-    expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(packed.filter(isType));
+    expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(
+      packed.filter((file) => isType(file) && file.startsWith('dist/instance')),
+    );
     const out = await run('node', ['out/main.js'], consumer);
     expect(out.split('\n')).toEqual(['[true,401,"3"]', 'broken', 'true']);
+  }, 60_000);
+
+  it('compiles a page against the types of the elements', async () => {
+    const consumer = join(directory, 'consumer');
+    const page = `import { openUpdateDialog, setTexts, SvcUpdateNotice } from 'svc-updater/web';
+setTexts({ product: 'Acme', updateTo: (version) => 'Auf ' + version, outcomes: { failed: 'nein' } });
+openUpdateDialog(null).close();
+const notice: HTMLElement = new SvcUpdateNotice();
+// @ts-expect-error: there is no such text
+setTexts({ nonsense: '' });
+console.log(notice);
+`;
+    await writeFile(join(consumer, 'page.ts'), page);
+    const options = [
+      '--module',
+      'nodenext',
+      '--target',
+      'es2024',
+      '--lib',
+      'es2024,dom',
+      '--strict',
+      '--noEmit',
+      '--ignoreConfig',
+    ];
+    const read = (await run(bin('tsc'), [...options, '--listFiles', 'page.ts'], consumer)).split('\n');
+    const types = read.filter((file) => file.startsWith(unpacked) && file.endsWith('.d.ts'));
+    expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(
+      packed.filter((file) => isType(file) && file.startsWith('dist/web')),
+    );
   }, 60_000);
 });
 
