@@ -58,6 +58,7 @@ export interface BadRegistry {
 export async function startBadRegistry(
   upstream: string,
   credentials?: { user: string; password: string },
+  ownPort = 0,
 ): Promise<BadRegistry> {
   let current: { fault: RegistryFault; scope: FaultScope; left: number } | undefined;
   const requests: string[] = [];
@@ -98,7 +99,7 @@ export async function startBadRegistry(
     for (const socket of sockets) socket.destroy();
     await closed;
   };
-  await listen(0);
+  await listen(ownPort);
   const { port } = server.address() as AddressInfo;
   return {
     host: `127.0.0.1:${port}`,

@@ -22,7 +22,7 @@ export interface Image {
   platforms: string[] | undefined;
 }
 
-interface Layer extends Blob {
+export interface Layer extends Blob {
   diffId: string;
 }
 
@@ -150,13 +150,13 @@ function baseLayer(): Promise<Layer> {
   return base;
 }
 
-function layer(entries: TarEntry[]): Layer {
+export function layer(entries: TarEntry[]): Layer {
   const plain = tar(entries);
   // The fastest level: these bytes travel over loopback only.
   return { ...blob(gzipSync(plain, { level: 1 })), diffId: sha256(plain) };
 }
 
-function assemble(layers: Layer[], config: object, platforms?: string[]): Image {
+export function assemble(layers: Layer[], config: object, platforms?: string[]): Image {
   const [os, architecture] = (platforms?.[0] ?? `linux/${machine[arch] ?? arch}`).split('/');
   const settings = blob(
     json({

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { startBadRegistry } from '../../rig/bad-registry.ts';
+import { type PlatformRelease, platformReleases } from '../releases.ts';
+import { forgePage } from './page.ts';
+
+/** What stands for GitHub and its registry: releases by its protocol, and images that come as slowly as from far away. */
+export interface Forge {
+  /** Of its page and of the releases, as the machine reaches it. */
+  url: string;
+  /** The releases, as an app in a container reaches them. */
+  feed: string;
+  /** `127.0.0.1:port` for image references. */
+  registry: string;
+  publish(version: string): void;
+  /** From now on; null for as fast as they come. */
+  slow(bytesPerSecond: number | null): void;
+  close(): Promise<void>;
+}
+
+export interface ForgeOptions {
+  /** The registry that has the images. */
+  upstream: string;
+  /** The machine's address in the engine's own network, which containers reach and nobody outside does. */
+  address: string;
+  ports?: { feed: number; registry: number };
+}
+
+const list = '/repos/acme/svc/releases';
+
+/** About 4 MB in five seconds. */
+export const slowPace = 800_000;
+
+export async function startForge({ upstream, address, ports }: ForgeOptions): Promise<Forge> {
+  const published = new Map<string, string>();
+  const publish = (version: string) => {
+    if (!published.has(version)) published.set(version, new Date().toISOString());
+  };
+  const registry = await startBadRegistry(upstream, undefined, ports?.registry);
+  const slow = (pace: number | null) =>
+    registry.fail(pace === null ? null : { kind: 'slow', bytesPerSecond: pace }, { on: 'blobs' });
+
+  const server = createServer((asked, answer) => {
+    const { pathname, searchParams } = new URL(asked.url ?? '/', 'http://forge');
+    const told = platformReleases.filter(({ version }) => published.has(version)).reverse();
+    const shape = (release: PlatformRelease) => asGitHub(release, published.get(release.version) ?? '');
+    if (asked.method === 'POST' && pathname === '/publish') {
+      publish(searchParams.get('version') ?? '');
+      answer.writeHead(303, { location: '/' }).end();
+    } else if (pathname === list) {
+      const page = Number(searchParams.get('page') ?? 1);
+      send(asked, answer, page === 1 ? told.map(shape) : []);
+    } else if (pathname === `${list}/latest`) {
+      const newest = told.find(({ version }) => !version.includes('-'));
+      if (newest === undefined) answer.writeHead(404).end('{"message":"Not Found"}');
+      else send(asked, answer, shape(newest));
+    } else if (pathname === '/') {
+      answer
+        .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
+        .end(forgePage(new Set(published.keys())));
+    } else {
+      answer.writeHead(404).end();
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(ports?.feed ?? 0, address, resolve);
+  });
+  const url = `http://${address}:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    feed: `${url}${list}`,
+    registry: registry.host,
+    publish,
+    slow,
+    async close() {
+      server.closeAllConnections();
+      await Promise.all([new Promise((resolve) => server.close(resolve)), registry.close()]);
+    },
+  };
+}
+
+/** https://docs.github.com/en/rest/releases/releases */
+function asGitHub({ version, notes }: PlatformRelease, publishedAt: string): object {
+  return {
+    tag_name: version,
+    name: `svc ${version}`,
+    html_url: `https://example.org/acme/svc/releases/tag/${version}`,
+    body: notes,
+    draft: false,
+    prerelease: version.includes('-'),
+    published_at: publishedAt,
+    assets: [],
+  };
+}
+
+/** With the validator that GitHub sends, by which an app that has it already gets nothing again. */
+function send(asked: IncomingMessage, answer: ServerResponse, content: object): void {
+  const body = JSON.stringify(content);
+  const etag = `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`;
+  if (asked.headers['if-none-match'] === etag) answer.writeHead(304, { etag }).end();
+  else answer.writeHead(200, { 'content-type': 'application/json; charset=utf-8', etag }).end(body);
+}

@@ -1,0 +1,10 @@
+import { askEngine } from '../../rig/engine-api.ts';
+
+/** The machine's address in the engine's default network: containers reach it, nobody outside does. */
+export async function bridgeAddress(): Promise<string> {
+  const { status, body } = await askEngine('GET', '/networks/bridge');
+  const [first] = status === 200 ? (JSON.parse(body).IPAM?.Config ?? []) : [];
+  if (typeof first?.Gateway !== 'string')
+    throw new Error('the engine has no default network with an address of its own');
+  return first.Gateway;
+}

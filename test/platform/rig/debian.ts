@@ -1,0 +1,171 @@
+import { existsSync } from 'node:fs';
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { execa } from 'execa';
+import { sha256 } from '../../rig/image.ts';
+import type { ReadyLayer } from '../../rig/server/node-layer.ts';
+import { type TarEntry, tar } from '../../rig/tar.ts';
+
+const cache = fileURLToPath(new URL('../../../.cache/', import.meta.url));
+
+/** Programs out of Debian packages, as one layer that needs nothing below it. */
+export interface DebianPrograms {
+  /** Part of the file's name in the cache: another recipe needs another one. */
+  name: string;
+  /** The package that brings them; what it depends on comes too, libraries alone. */
+  package: string;
+  /** Below the root of the unpacked packages: a folder or a file, which may hold a `*` for one name. */
+  paths: readonly string[];
+}
+
+const layers = new Map<string, Promise<ReadyLayer>>();
+
+/** Fetched by the machine's own apt, unpacked without being installed, and kept in the cache. */
+export function debianLayer(programs: DebianPrograms): Promise<ReadyLayer> {
+  const made = layers.get(programs.name) ?? readLayer(programs);
+  layers.set(programs.name, made);
+  made.catch(() => layers.delete(programs.name));
+  return made;
+}
+
+async function readLayer(programs: DebianPrograms): Promise<ReadyLayer> {
+  const file = join(cache, `${programs.name}-${process.arch}.tar.gz`);
+  if (!existsSync(file)) await makeLayer(programs, file);
+  const bytes = await readFile(file);
+  return { bytes, digest: sha256(bytes), diffId: sha256(gunzipSync(bytes)) };
+}
+
+async function makeLayer(programs: DebianPrograms, file: string): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'debian-'));
+  try {
+    const root = join(directory, 'root');
+    await download(programs.package, directory);
+    for (const name of await readdir(directory)) {
+      if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', name, root], directory);
+    }
+    const bytes = gzipSync(tar(await entriesOf(root, programs)), { level: 1 });
+    await mkdir(cache, { recursive: true });
+    // Two test runs may get here at once: each moves a whole file into place.
+    await writeFile(`${file}.${process.pid}`, bytes);
+    await rename(`${file}.${process.pid}`, file);
+  } catch (cause) {
+    throw new Error(`the demo platform needs the Debian package ${programs.package}`, { cause });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function download(name: string, directory: string): Promise<void> {
+  const fetched = async () => {
+    const names = await packagesFor(name, directory);
+    await run('apt-get', ['download', '-q', '-o', 'APT::Sandbox::User=root', ...names], directory);
+  };
+  try {
+    await fetched();
+  } catch {
+    // A fresh machine has no package lists yet, or has those of another day.
+    await run('apt-get', ['update', '-q'], directory);
+    await fetched();
+  }
+}
+
+/** A metapackage's own, such as `postgresql-15` for `postgresql`, its client, and all libraries; of what they ask else, nothing. */
+async function packagesFor(name: string, directory: string): Promise<string[]> {
+  const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'];
+  const flags = ['--recurse', ...kinds.map((kind) => `--no-${kind}`)];
+  const { stdout } = await run('apt-cache', ['depends', ...flags, name], directory);
+  const all = stdout.split('\n').filter((line) => /^[a-z]/.test(line));
+  const wanted = new RegExp(`^(lib|zlib|${name}$|${name}-(client-)?\\d+$)`);
+  // A compiler for large queries, and what belongs to programs that are left out.
+  const unwanted = /llvm|^libz3|perl|-modules|elogind|newt|slang|semanage|-bin|l10n|-data$|debian/;
+  return all.filter((each) => wanted.test(each) && !unwanted.test(each));
+}
+
+async function entriesOf(root: string, { paths }: DebianPrograms): Promise<TarEntry[]> {
+  const entries = new Map<string, TarEntry>();
+  const loader = await loaderOf(root);
+  for (const file of (await Promise.all(paths.map((path) => filesAt(root, path)))).flat()) {
+    const content = await readFile(join(root, file));
+    const isProgram = content.subarray(0, 4).equals(Buffer.from('\x7fELF'));
+    entries.set(file, { name: file, kind: 'file', mode: isProgram ? 0o755 : 0o644, content });
+    if (!isProgram || loader === null) continue;
+    for (const library of await librariesOf(root, loader, file)) {
+      entries.set(library.name, library);
+    }
+  }
+  // As on a machine that has the package: found on the PATH, in whatever folder they lie.
+  for (const file of [...entries.keys()].filter((name) => /^usr\/lib\/.*\/bin\//.test(name))) {
+    const name = `usr/bin/${basename(file)}`;
+    entries.set(name, { name, kind: 'link', target: `/${file}` });
+  }
+  return [...entries.values()].sort((a, b) => a.name.localeCompare(b.name));
+}
+
+async function filesAt(root: string, path: string): Promise<string[]> {
+  const [before, after] = path.split('*');
+  if (after !== undefined) {
+    const found = await readdir(join(root, before ?? ''));
+    const each = found.filter((name) => existsSync(join(root, `${before}${name}${after}`)));
+    return (await Promise.all(each.map((name) => filesAt(root, `${before}${name}${after}`)))).flat();
+  }
+  const found = await readdir(join(root, path), { withFileTypes: true, recursive: true }).catch(() => null);
+  if (found === null) return [path];
+  return found
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
+
+/** The packages' own loader, which finds their libraries whatever the machine has; null for programs without any. */
+async function loaderOf(root: string): Promise<string | null> {
+  for (const folder of ['lib64', 'lib', 'usr/lib64', 'usr/lib']) {
+    const names = await readdir(join(root, folder)).catch(() => []);
+    const name = names.find((each) => /^ld-linux.*\.so\.\d+$/.test(each));
+    if (name !== undefined) return join(folder, name);
+  }
+  return null;
+}
+
+async function librariesOf(root: string, loader: string, program: string): Promise<TarEntry[]> {
+  const folders = (await readdir(join(root, 'usr/lib'))).filter((name) => name.endsWith('-linux-gnu'));
+  const places = folders.flatMap((name) => [join(root, 'lib', name), join(root, 'usr/lib', name)]);
+  const at = join(root, loader);
+  // A link to an absolute path leads out of the unpacked tree.
+  const target = await readlink(at).catch(() => at);
+  const real = target.startsWith(root)
+    ? target
+    : await realpath(join(target.startsWith('/') ? root : dirname(at), target));
+  const listed = await execa(real, ['--library-path', places.join(':'), '--list', join(root, program)], {
+    timeout: 20_000,
+    reject: false,
+  });
+  const found = [...listed.stdout.matchAll(/^\s*([^/\s]+) => (\S+) \(0x/gm)];
+  const [folder = ''] = folders;
+  const libraries = await Promise.all(
+    found
+      .filter(([, , path = '']) => path.startsWith(root))
+      .map(async ([, name = '', path = '']): Promise<TarEntry> => {
+        return { name: `lib/${folder}/${name}`, kind: 'file', mode: 0o755, content: await readFile(path) };
+      }),
+  );
+  if (/not a dynamic executable|statically linked/.test(listed.stdout + listed.stderr)) return [];
+  if (libraries.length === 0)
+    throw new Error(`${program} has no libraries: ${listed.stdout}${listed.stderr}`);
+  return [...libraries, { name: loader, kind: 'file', mode: 0o755, content: await readFile(real) }];
+}
+
+function run(program: string, args: readonly string[], cwd: string) {
+  return execa(program, args, { cwd, stdin: 'ignore', timeout: 300_000 });
+}

@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { busybox } from '../../rig/busybox.ts';
+import { assemble, type Image, layer } from '../../rig/image.ts';
+import { nodeLayer } from '../../rig/server/node-layer.ts';
+import type { TarEntry } from '../../rig/tar.ts';
+import { composeOf, type PlatformRelease } from '../releases.ts';
+import { debianLayer } from './debian.ts';
+import { caddy, postgres } from './stand-ins.ts';
+
+/** What CommonJS dependencies expect of their module, which ESM does not have. */
+const banner = `import { createRequire } from 'node:module';
+const require = createRequire(import.meta.url);
+const { filename: __filename, dirname: __dirname } = import.meta;`;
+const path = '/usr/bin:/bin';
+const here = new URL('../', import.meta.url);
+
+/** The image of a release: svc, Node, `pg_dump`, and the release's own compose file. */
+export async function buildRelease(release: PlatformRelease): Promise<Image> {
+  const { version, requires, needs = '', bootSeconds = 2, ballast = 0 } = release;
+  const own: TarEntry[] = [
+    { name: 'etc/svc-version', kind: 'file', content: `${version}\n` },
+    { name: 'usr/share/svc/release/compose.yaml', kind: 'file', content: await composeOf(release) },
+    { name: 'srv/ballast', kind: 'file', content: randomBytes(ballast) },
+  ];
+  return assemble([...(await svcLayers()), layer(own)], {
+    Env: [`PATH=${path}`, `NEEDS=${needs}`, `BOOT_SECONDS=${bootSeconds}`, 'NODE_ENV=production'],
+    Entrypoint: ['/bin/node', '/srv/svc.mjs'],
+    Cmd: ['app'],
+    Labels: {
+      'org.opencontainers.image.version': version.replace(/^v/, ''),
+      ...(requires === undefined ? {} : { 'svc.release-requires': requires }),
+    },
+  });
+}
+
+/** Nothing but what all releases share: an engine that has it does not unpack Node and `pg_dump` again for each. */
+export async function buildBase(): Promise<Image> {
+  return assemble(await svcLayers(), { Cmd: ['app'] });
+}
+
+let svc: Promise<Parameters<typeof assemble>[0]> | undefined;
+
+function svcLayers(): NonNullable<typeof svc> {
+  svc ??= Promise.all([
+    toolsLayer(['sh', 'wget', 'test', 'cat', 'ls']),
+    nodeLayer(),
+    debianLayer(postgres),
+    svcFiles().then(layer),
+  ]);
+  return svc;
+}
+
+/** The platform as one file, and what browsers get of it; the update elements as they are published. */
+async function svcFiles(): Promise<TarEntry[]> {
+  const [program, elements] = await Promise.all([bundle('svc/main.ts'), readElements()]);
+  const assets = fileURLToPath(new URL('svc/assets/', here));
+  const files = (await readdir(assets)).map(async (name): Promise<TarEntry> => {
+    return { name: `srv/assets/${name}`, kind: 'file', content: await readFile(`${assets}${name}`) };
+  });
+  return [
+    { name: 'srv/svc.mjs', kind: 'file', content: program },
+    { name: 'srv/assets/svc-updater.mjs', kind: 'file', content: elements },
+    ...(await Promise.all(files)),
+  ];
+}
+
+/** As `npm run build` leaves them; before there are any, tags that show nothing but the version. */
+function readElements(): Promise<Buffer> {
+  return readFile(new URL('../../dist/web/index.mjs', here)).catch(() => Buffer.from(placeholder));
+}
+
+const placeholder = `for (const part of ['notice', 'dialog', 'channel']) {
+  customElements.define('svc-update-' + part, class extends HTMLElement {
+    connectedCallback() {
+      if (part === 'notice') this.textContent = this.getAttribute('version');
+    }
+  });
+}
+`;
+
+/** A program of TypeScript in one file that needs Node alone. */
+export async function bundle(entry: string): Promise<Buffer> {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL(entry, here))],
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    banner: { js: banner },
+    // The pool takes the native driver only where somebody asks for it.
+    external: ['pg-native'],
+    legalComments: 'none',
+    write: false,
+    logLevel: 'warning',
+  });
+  const [file] = outputFiles;
+  if (file === undefined) throw new Error('esbuild wrote nothing');
+  return Buffer.from(file.contents);
+}
+
+/** In place of the public image of PostgreSQL. */
+export async function buildDatabase(): Promise<Image> {
+  const entry = await readFile(new URL('deploy/postgres-entry.sh', here));
+  const files: TarEntry[] = [
+    { name: 'bin/postgres-entry.sh', kind: 'file', mode: 0o755, content: entry },
+    { name: 'etc/passwd', kind: 'file', content: 'root:x:0:0::/:/bin/sh\npostgres:x:999:999::/:/bin/sh\n' },
+    { name: 'etc/group', kind: 'file', content: 'root:x:0:\npostgres:x:999:\n' },
+  ];
+  const tools = ['sh', 'mkdir', 'chown', 'chmod', 'rm', 'start-stop-daemon'];
+  return assemble([await toolsLayer(tools), await debianLayer(postgres), layer(files)], {
+    Env: [`PATH=${path}`],
+    Entrypoint: ['/bin/postgres-entry.sh'],
+    StopSignal: 'SIGINT',
+    Volumes: { '/var/lib/postgresql/data': {} },
+  });
+}
+
+/** In place of the public image of Caddy. */
+export async function buildProxy(): Promise<Image> {
+  return assemble([await toolsLayer(['sh']), await debianLayer(caddy)], {
+    Env: [`PATH=${path}`, 'XDG_CONFIG_HOME=/config', 'XDG_DATA_HOME=/data'],
+    Cmd: ['caddy', 'run', '--config', '/etc/caddy/Caddyfile', '--adapter', 'caddyfile'],
+  });
+}
+
+async function toolsLayer(names: readonly string[]): Promise<ReturnType<typeof layer>> {
+  return layer([
+    { name: 'bin/busybox', kind: 'file', mode: 0o755, content: await busybox() },
+    ...names.map((name): TarEntry => ({ name: `bin/${name}`, kind: 'link', target: 'busybox' })),
+    { name: 'tmp', kind: 'directory', mode: 0o1777 },
+  ]);
+}

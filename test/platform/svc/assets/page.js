@@ -1,0 +1,47 @@
+// The rows of the page Jobs, asked for every second while somebody can see them.
+const body = document.getElementById('jobs');
+const queue = document.getElementById('queue');
+
+if (body) {
+  setInterval(() => {
+    if (!document.hidden) show();
+  }, 1000);
+  show();
+}
+
+async function show() {
+  // No answer while svc is away: the rows stay as they are.
+  const answer = await fetch('/api/v1/jobs').catch(() => null);
+  if (!answer?.ok) return;
+  const { jobs, held, now } = await answer.json();
+  queue.textContent = held
+    ? 'The queue is held for an update: what waits runs afterwards.'
+    : 'One job runs at a time.';
+  body.replaceChildren(...jobs.map((job) => row(job, Date.parse(now))));
+}
+
+function row({ id, title, kind, state, stuck, started_at: from, ended_at: to }, now) {
+  const hangs = stuck && state === 'running';
+  const took =
+    from === null ? '–' : `${Math.round(((to === null ? now : Date.parse(to)) - Date.parse(from)) / 1000)} s`;
+  const pill = element('span', hangs ? 'stuck' : state, `state ${hangs ? 'stuck' : state}`);
+  const end = element('button', 'End it', 'quiet');
+  end.name = 'end';
+  end.value = id;
+  const cells = [title, kind, pill, took, state === 'done' ? '' : end].map((content) => {
+    const cell = document.createElement('td');
+    cell.append(content);
+    return cell;
+  });
+  const line = document.createElement('tr');
+  line.dataset.job = id;
+  line.append(...cells);
+  return line;
+}
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  made.className = className;
+  return made;
+}

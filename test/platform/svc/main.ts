@@ -1,0 +1,19 @@
+// svc, a small self-hosted platform, in one program: the app (dashboard and updates), the worker, and the worker as the agent
+// of a build server elsewhere. The first argument says which.
+import { runAgent } from './agent.ts';
+import { runApp } from './app.ts';
+import { checkNeeds, readSettings } from './settings.ts';
+import { runWorker } from './worker.ts';
+
+const roles = { app: runApp, worker: runWorker, agent: runAgent };
+const role = process.argv[2] ?? 'app';
+
+try {
+  if (!(role in roles)) throw new Error(`svc app | worker | agent, and not ${role}`);
+  const settings = readSettings();
+  checkNeeds(settings, role);
+  await roles[role as keyof typeof roles](settings);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
+}

@@ -1,0 +1,21 @@
+import { html } from 'hono/html';
+import type { BuildServers } from '../build-servers.ts';
+import type { Html } from './layout.ts';
+
+type Known = Awaited<ReturnType<BuildServers['list']>>;
+
+export function buildServersPage(servers: Known, version: string): Html {
+  if (servers.length === 0) return html`<p>No build server has said that it is there yet.</p>`;
+  const rows = servers.map(
+    (server) => html`<tr>
+        <td>${server.name}<td>${server.version}
+        <td>${server.version === version ? html`<span class="good">as svc</span>` : html`<span class="odd">svc runs ${version}</span>`}
+        <td>${Math.round((Date.now() - server.seenAt.getTime()) / 1000)} s ago
+      </tr>`,
+  );
+  return html`<p>Machines elsewhere that run <code>svc-worker</code> in agent mode. An update of svc does not reach them.</p>
+    <table>
+      <thead><tr><th>Name<th>Version<th><th>Seen</tr></thead>
+      <tbody>${rows}</tbody>
+    </table>`;
+}

@@ -1,0 +1,30 @@
+import { createInstanceUpdates, type InstanceUpdates } from 'svc-updater/instance';
+import { BuildServers } from './build-servers.ts';
+import type { Database } from './database.ts';
+import { dumpDatabase } from './dump.ts';
+import { Jobs } from './jobs.ts';
+import { keptTexts } from './kept-texts.ts';
+import { Sessions } from './sessions.ts';
+import type { Settings } from './settings.ts';
+
+/** All that svc does to update itself. */
+export function createUpdates(settings: Settings, db: Database): InstanceUpdates {
+  const sessions = new Sessions(db, settings.apiToken);
+  const buildServers = new BuildServers(db);
+  return createInstanceUpdates({
+    version: settings.version,
+    updaterImage: settings.updaterImage,
+    updaterPull: settings.updaterPull,
+    containerName: settings.updaterName,
+    feed: settings.feedUrl === null ? null : { url: settings.feedUrl },
+    authorize: ({ headers }) => sessions.of(headers),
+    queue: new Jobs(db),
+    store: keptTexts(db),
+    beforeUpdate: (preparation) => dumpDatabase(settings, preparation),
+    preparation: 'A dump of the database is made first, with pg_dump, into backups/.',
+    buildServers: async () => {
+      const list = await buildServers.list();
+      return list.map(({ name, version, command }) => ({ name, version, command }));
+    },
+  });
+}
