@@ -112,13 +112,15 @@ const demoState = join(inject('host').directory, 'demo');
 async function demo(mode: 'run' | 'keep'): Promise<void> {
   const script = read('scripts/demo');
   expect(script).toMatch(
-    /exec "\$ROOT\/node_modules\/node\/bin\/node" "\$ROOT\/test\/rig\/demo\.ts" "\$mode"\n$/,
+    /exec "\$ROOT\/node_modules\/node\/bin\/node" "\$ROOT\/test\/platform\/demo\/main\.ts" "\$mode"\n$/,
   );
   for (const step of ['need_node_modules', '/scripts/engine" up', 'choose_docker', '/scripts/image"']) {
     expect(script).toContain(step);
   }
-  const story = await typed(`${process.execPath} test/rig/demo.ts ${mode}`, { env: { STATE: demoState } });
-  expect(story).toContain('app answers v1.1.0, worker runs v1.1.0');
+  const story = await typed(`${process.execPath} test/platform/demo/main.ts ${mode}`, {
+    env: { STATE: demoState },
+  });
+  expect(story).toContain('app answers v1.1.0, and app and worker run its image');
   expect(story).not.toContain('NOT SO');
 }
 
@@ -179,7 +181,7 @@ const run: Record<RunCommand, (command: string) => Promise<unknown>> = {
   'scripts/demo --keep': () => demo('keep'),
   'scripts/demo --remove': async (command) =>
     expect(await typed(command, { env: { SVC_UPDATER_DEV_STATE: demoState } })).toContain(
-      'removed the instance of the demo',
+      'removed the platform of the demo',
     ),
   'scripts/bench --help': async (command) => expect(await typed(command)).toContain('usage: scripts/bench'),
 };

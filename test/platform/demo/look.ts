@@ -1,0 +1,111 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Outage } from '../../rig/outage.ts';
+import { type ContainerState, containerStates, type FileState, fileStates } from '../../rig/snapshot.ts';
+import type { Platform } from '../rig/platform.ts';
+import { bold, say, table } from './print.ts';
+
+/** The platform at one moment. */
+export interface Look {
+  version: string | null;
+  containers: Record<string, ContainerState>;
+  files: Record<string, FileState>;
+  rows: string[];
+  columns: string[];
+  /** Whether the login that was made at the start is one still. */
+  isLoggedIn: boolean;
+  dumps: string[];
+}
+
+export async function lookAt(platform: Platform, cookie: string): Promise<Look> {
+  const { containers } = await containerStates(platform.project, platform.name);
+  const page = await fetch(`${platform.url}/data`, { headers: { cookie }, redirect: 'manual' }).catch(
+    () => null,
+  );
+  const health = await fetch(`${platform.url}/healthz`).catch(() => null);
+  const lines = async (query: string) => (await platform.sql(query)).split('\n');
+  const backups = await readdir(join(platform.directory, 'backups'));
+  const files = Object.entries(await fileStates(platform.directory));
+  return {
+    version: health?.ok ? (await health.text()).trim() : null,
+    containers,
+    files: Object.fromEntries(files.filter(([path]) => !path.startsWith('backups'))),
+    rows: await lines('SELECT id, name, made_at FROM item ORDER BY id'),
+    columns: await lines("SELECT column_name FROM information_schema.columns WHERE table_name = 'item'"),
+    isLoggedIn: page?.status === 200,
+    dumps: backups.filter((name) => name.endsWith('.sql')),
+  };
+}
+
+/** The services of an update first. */
+export function compareContainers(before: Look, after: Look): void {
+  table([
+    ['service', 'image', '', 'container', '', ''],
+    ...inOrder(before).map(([key, was]) => row(was, after.containers[key])),
+  ]);
+}
+
+function inOrder({ containers }: Look): [string, ContainerState][] {
+  const place = ({ service }: ContainerState) => -['worker', 'app'].indexOf(service);
+  return Object.entries(containers).sort(
+    ([, a], [, b]) => place(a) - place(b) || a.service.localeCompare(b.service),
+  );
+}
+
+function row(was: ContainerState, now: ContainerState | undefined): string[] {
+  const moved = was.reference !== now?.reference;
+  const replaced = was.id !== now?.id;
+  return [
+    was.service,
+    short(was.reference),
+    moved ? `→ ${short(now?.reference ?? 'gone')}` : '',
+    was.id.slice(0, 12),
+    replaced ? `→ ${now?.id.slice(0, 12) ?? 'gone'}` : '',
+    replaced ? bold('replaced') : now?.startedAt === was.startedAt ? 'untouched' : bold('restarted'),
+  ];
+}
+
+function short(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}
+
+/** Says what the update came to; false where it is not what it should be. */
+export function judge(before: Look, after: Look, { to, outage }: { to: string; outage: Outage }): boolean {
+  const moved = (service: string) => service === 'app' || service === 'worker';
+  const others = inOrder(before).filter(([, { service }]) => !moved(service));
+  const replaced = Object.values(after.containers).filter(({ service }) => moved(service));
+  const changed = Object.keys({ ...before.files, ...after.files }).filter(
+    (path) => before.files[path]?.text !== after.files[path]?.text,
+  );
+  const facts: [string, boolean][] = [
+    [
+      `app answers ${after.version ?? 'nothing'}, and app and worker run its image`,
+      after.version === to && replaced.every(({ reference }) => reference.endsWith(`:${to}`)),
+    ],
+    [
+      outage.back
+        ? `svc was away for ${(outage.awayMs / 1000).toFixed(1)} s, two of which this release takes to start; browsers saw the proxy's page`
+        : 'svc does not answer any more',
+      outage.back,
+    ],
+    [
+      `${others.map(([, { service }]) => service).join(' and ')} are the very same containers`,
+      others.every(([key, was]) => {
+        const now = after.containers[key];
+        return now?.id === was.id && now.startedAt === was.startedAt;
+      }),
+    ],
+    [
+      `the database has its ${before.rows.length} rows, and a new column: ${after.columns.filter((name) => !before.columns.includes(name)).join() || 'none'}`,
+      after.rows.join('\n') === before.rows.join('\n') && after.columns.includes('made_by'),
+    ],
+    ['whoever was logged in still is', before.isLoggedIn && after.isLoggedIn],
+    [`before it began, pg_dump wrote backups/${after.dumps[0] ?? 'nothing'}`, after.dumps.length === 1],
+    [
+      `changed on disk: ${changed.join(', ') || 'nothing'}, with the old texts in .svc-updater/backup`,
+      changed.sort().join() === '.env,compose.yaml',
+    ],
+  ];
+  say('', ...facts.map(([sentence, holds]) => (holds ? `  ${sentence}` : bold(`NOT SO: ${sentence}`))));
+  return facts.every(([, holds]) => holds);
+}
