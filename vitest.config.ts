@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Of the end-to-end tests, by how long they take: a long one that starts last leaves one worker idle. */
 const longest = [
+  'platform',
   'rows',
   'paths',
   'faults',

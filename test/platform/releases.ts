@@ -61,15 +61,15 @@ export function releaseOf(version: string): PlatformRelease {
   return found;
 }
 
-/** The compose file that a release carries. A setting that is new is handed to the parts from then on. */
-export async function composeOf({ version, needs }: PlatformRelease): Promise<string> {
-  const text = await readFile(new URL('deploy/compose.yaml', import.meta.url), 'utf8');
-  const since = platformReleases.slice(0, platformReleases.findIndex((each) => each.version === version) + 1);
-  const names = [...since.map((release) => release.needs), needs].flatMap(
-    (need) => need?.split(':')[1] ?? [],
-  );
-  const lines = [...new Set(names)].map((name) => `      ${name}: \${${name}:-}\n`);
-  return text
-    .replace('v0.0.0', version)
-    .replace(/^ {6}API_TOKEN: .*\n/m, `$&${lines.join('').replaceAll('$', '$$$$')}`);
+/** The compose file that a release carries. A setting that is new is handed to the part that needs it from then on. */
+export async function composeOf({ version }: PlatformRelease): Promise<string> {
+  let text = await readFile(new URL('deploy/compose.yaml', import.meta.url), 'utf8');
+  const at = platformReleases.findIndex((release) => release.version === version);
+  for (const { needs } of platformReleases.slice(0, at + 1)) {
+    const [role, name] = needs?.split(':') ?? [];
+    // The last line of what both have, and the first of what is the worker's own.
+    const place = role === 'app' ? /^ {6}API_TOKEN: .*\n/m : /^ {6}<<: .*\n/m;
+    if (name !== undefined) text = text.replace(place, (line) => `${line}      ${name}: \${${name}:-}\n`);
+  }
+  return text.replace('v0.0.0', version);
 }

@@ -135,7 +135,8 @@ function labels(version: string, options: ReleaseOptions): Record<string, string
 
 let base: Promise<Layer> | undefined;
 
-function baseLayer(): Promise<Layer> {
+/** Busybox, which all images begin with: an engine unpacks it once. */
+export function baseLayer(): Promise<Layer> {
   base ??= (async () => {
     const entry = await readFile(new URL('entry.sh', import.meta.url));
     return layer([

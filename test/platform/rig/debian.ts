@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { execa } from 'execa';
 import { sha256 } from '../../rig/image.ts';
 import type { ReadyLayer } from '../../rig/server/node-layer.ts';
@@ -43,9 +43,9 @@ export function debianLayer(programs: DebianPrograms): Promise<ReadyLayer> {
 
 async function readLayer(programs: DebianPrograms): Promise<ReadyLayer> {
   const file = join(cache, `${programs.name}-${process.arch}.tar.gz`);
-  if (!existsSync(file)) await makeLayer(programs, file);
-  const bytes = await readFile(file);
-  return { bytes, digest: sha256(bytes), diffId: sha256(gunzipSync(bytes)) };
+  if (!existsSync(`${file}.json`)) await makeLayer(programs, file);
+  const [bytes, digests] = await Promise.all([readFile(file), readFile(`${file}.json`, 'utf8')]);
+  return { bytes, ...JSON.parse(digests) };
 }
 
 async function makeLayer(programs: DebianPrograms, file: string): Promise<void> {
@@ -56,16 +56,22 @@ async function makeLayer(programs: DebianPrograms, file: string): Promise<void> 
     for (const name of await readdir(directory)) {
       if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', name, root], directory);
     }
-    const bytes = gzipSync(tar(await entriesOf(root, programs)), { level: 1 });
+    const plain = tar(await entriesOf(root, programs));
+    const bytes = gzipSync(plain, { level: 1 });
     await mkdir(cache, { recursive: true });
-    // Two test runs may get here at once: each moves a whole file into place.
-    await writeFile(`${file}.${process.pid}`, bytes);
-    await rename(`${file}.${process.pid}`, file);
+    await place(file, bytes);
+    await place(`${file}.json`, JSON.stringify({ digest: sha256(bytes), diffId: sha256(plain) }));
   } catch (cause) {
     throw new Error(`the demo platform needs the Debian package ${programs.package}`, { cause });
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** Two test runs may get here at once: each moves a whole file into place, and both make the same bytes. */
+async function place(file: string, content: Buffer | string): Promise<void> {
+  await writeFile(`${file}.${process.pid}`, content);
+  await rename(`${file}.${process.pid}`, file);
 }
 
 async function download(name: string, directory: string): Promise<void> {

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { busybox } from '../../rig/busybox.ts';
-import { assemble, type Image, layer } from '../../rig/image.ts';
+import { assemble, baseLayer, type Image, type Layer, layer } from '../../rig/image.ts';
 import { nodeLayer } from '../../rig/server/node-layer.ts';
 import type { TarEntry } from '../../rig/tar.ts';
 import { composeOf, type PlatformRelease } from '../releases.ts';
@@ -41,17 +40,15 @@ export async function buildBase(): Promise<Image> {
   return assemble(await svcLayers(), { Cmd: ['app'] });
 }
 
-let svc: Promise<Parameters<typeof assemble>[0]> | undefined;
+let svc: Promise<Layer[]> | undefined;
 
-function svcLayers(): NonNullable<typeof svc> {
-  svc ??= Promise.all([
-    toolsLayer(['sh', 'wget', 'test', 'cat', 'ls']),
-    nodeLayer(),
-    debianLayer(postgres),
-    svcFiles().then(layer),
-  ]);
+function svcLayers(): Promise<Layer[]> {
+  svc ??= Promise.all([...programLayers(), svcFiles().then(layer)]);
   return svc;
 }
+
+/** The same ones in the same order in every image that has them, and first those of the other tests' images: unpacked once. */
+const programLayers = () => [baseLayer(), nodeLayer(), debianLayer(postgres)];
 
 /** The platform as one file, and what browsers get of it; the update elements as they are published. */
 async function svcFiles(): Promise<TarEntry[]> {
@@ -109,8 +106,9 @@ export async function buildDatabase(): Promise<Image> {
     { name: 'etc/passwd', kind: 'file', content: 'root:x:0:0::/:/bin/sh\npostgres:x:999:999::/:/bin/sh\n' },
     { name: 'etc/group', kind: 'file', content: 'root:x:0:\npostgres:x:999:\n' },
   ];
-  const tools = ['sh', 'mkdir', 'chown', 'chmod', 'rm', 'start-stop-daemon'];
-  return assemble([await toolsLayer(tools), await debianLayer(postgres), layer(files)], {
+  const tools = ['mkdir', 'chown', 'chmod', 'rm', 'start-stop-daemon'];
+  const links = tools.map((name): TarEntry => ({ name: `bin/${name}`, kind: 'link', target: 'busybox' }));
+  return assemble([...(await Promise.all(programLayers())), layer([...links, ...files])], {
     Env: [`PATH=${path}`],
     Entrypoint: ['/bin/postgres-entry.sh'],
     StopSignal: 'SIGINT',
@@ -120,16 +118,8 @@ export async function buildDatabase(): Promise<Image> {
 
 /** In place of the public image of Caddy. */
 export async function buildProxy(): Promise<Image> {
-  return assemble([await toolsLayer(['sh']), await debianLayer(caddy)], {
+  return assemble([await baseLayer(), await debianLayer(caddy)], {
     Env: [`PATH=${path}`, 'XDG_CONFIG_HOME=/config', 'XDG_DATA_HOME=/data'],
     Cmd: ['caddy', 'run', '--config', '/etc/caddy/Caddyfile', '--adapter', 'caddyfile'],
   });
-}
-
-async function toolsLayer(names: readonly string[]): Promise<ReturnType<typeof layer>> {
-  return layer([
-    { name: 'bin/busybox', kind: 'file', mode: 0o755, content: await busybox() },
-    ...names.map((name): TarEntry => ({ name: `bin/${name}`, kind: 'link', target: 'busybox' })),
-    { name: 'tmp', kind: 'directory', mode: 0o1777 },
-  ]);
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { execa } from 'execa';
 import { askEngine, engineSocket } from '../../rig/engine-api.ts';
 import { freePort } from '../../rig/free-port.ts';
@@ -128,6 +129,11 @@ export class Platform extends Instance {
   /** Rows of the database, in the words of `psql`. */
   async sql(query: string): Promise<string> {
     return (await this.compose('exec', '-T', 'db', 'psql', '-U', 'svc', '-Atc', query)).trim();
+  }
+
+  /** Files that `pg_dump` has written. */
+  async dumps(): Promise<string[]> {
+    return (await readdir(join(this.directory, 'backups'))).filter((name) => name.endsWith('.sql'));
   }
 
   /** What a person does by hand: another line in `.env`. */

@@ -9,7 +9,7 @@ export async function dumpDatabase(
   { databaseUrl, backups }: { databaseUrl: string; backups: string },
   { run, from, say, signal }: Preparation,
 ): Promise<void> {
-  const name = `${from}-${run}.sql`;
+  const name = `${from}-${run.slice(0, 8)}.sql`;
   const file = join(backups, name);
   say(`pg_dump to backups/${name}`);
   await promisify(execFile)('pg_dump', ['--file', file, '--dbname', databaseUrl], { signal });

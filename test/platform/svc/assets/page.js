@@ -18,6 +18,7 @@ async function show() {
     ? 'The queue is held for an update: what waits runs afterwards.'
     : 'One job runs at a time.';
   body.replaceChildren(...jobs.map((job) => row(job, Date.parse(now))));
+  if (jobs.length === 0) body.append(element('tr', 'Nothing has run yet.', 'quiet'));
 }
 
 function row({ id, title, kind, state, stuck, started_at: from, ended_at: to }, now) {

@@ -34,7 +34,7 @@ export function layout({ view, version, person, content }: Layout): Html {
       <h1>${view}</h1>
       ${content}
     </main>
-    <svc-update-dialog version="${version}" ${isAdmin ? html`admin` : ''}></svc-update-dialog>`,
+    <svc-update-dialog version="${version}" settings-url="/settings" ${isAdmin ? html`admin` : ''}></svc-update-dialog>`,
   );
 }
 

@@ -1,0 +1,104 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+
+/** Where a person can look at what was on the screen; git ignores it. */
+const pictures = fileURLToPath(new URL('../../../.cache/screenshots/', import.meta.url));
+
+/** Debian's Chromium, without a window. */
+export async function startBrowser(): Promise<Browser> {
+  // Its sandbox asks for rights that root in a container does not have; it opens nothing but our own pages.
+  const args = ['--no-sandbox'];
+  return chromium.launch({ executablePath: '/usr/bin/chromium', args }).catch((cause) => {
+    throw new Error('Chromium is needed: scripts/test installs it', { cause });
+  });
+}
+
+export interface Sight {
+  /** How long it may take. Default 15. */
+  seconds?: number;
+  /** What the picture is called. */
+  picture?: string;
+}
+
+/** Somebody at a browser of their own. */
+export class Visitor {
+  readonly page: Page;
+  readonly #name: string;
+  /** What the browser complained of: a script that fails, or something that the page's policy forbids. */
+  readonly complaints: string[] = [];
+
+  private constructor(name: string, page: Page) {
+    this.#name = name;
+    this.page = page;
+    page.on('pageerror', ({ message }) => this.complaints.push(message));
+    page.on('console', (line) => {
+      // While svc is away its answers are errors, which is what they should be.
+      const isAnswer = /^Failed to load resource/.test(line.text());
+      if (line.type() === 'error' && !isAnswer) this.complaints.push(line.text());
+    });
+  }
+
+  static async arrive(browser: Browser, name: string): Promise<Visitor> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' });
+    context.setDefaultTimeout(15_000);
+    return new Visitor(name, await context.newPage());
+  }
+
+  /** Another page of the same person: the same login. */
+  async another(): Promise<Page> {
+    return this.page.context().newPage();
+  }
+
+  /** Waits until it can be seen, and keeps a picture of it where one is named. */
+  async sees(text: string | RegExp, { seconds, picture }: Sight = {}): Promise<void> {
+    await this.#shown(this.page.getByText(text), `${text}`, seconds);
+    if (picture !== undefined) await this.picture(picture);
+  }
+
+  /** A button, by what it is called for those who do not see it. */
+  async seesButton(name: string | RegExp, { seconds, picture }: Sight = {}): Promise<void> {
+    await this.#shown(this.button(name), `a button ${name}`, seconds);
+    if (picture !== undefined) await this.picture(picture);
+  }
+
+  async press(name: string | RegExp): Promise<void> {
+    const button = await this.#shown(this.button(name), `a button ${name}`);
+    await button.click();
+  }
+
+  button(name: string | RegExp): Locator {
+    return this.page.getByRole('button', { name, exact: typeof name === 'string' });
+  }
+
+  /** By the button with that word, in the dialog or in what the notice tells once. */
+  async close(what: 'dialog' | 'notice' = 'dialog'): Promise<void> {
+    const place = what === 'dialog' ? 'dialog[open]' : 'svc-update-notice';
+    const button = this.page.locator(place).getByText('Close', { exact: true });
+    await (await this.#shown(button, `Close in the ${what}`)).click();
+  }
+
+  async #shown(locator: Locator, what: string, seconds = 15): Promise<Locator> {
+    const found = locator.filter({ visible: true }).first();
+    await found.waitFor({ timeout: seconds * 1000 }).catch(async (cause) => {
+      await this.picture('missing');
+      // The elements' text is in their shadows, which the page's own text does not have.
+      const said = await Promise.all([
+        this.page.locator('body').allInnerTexts(),
+        this.page
+          .locator('svc-update-notice > *, svc-update-notice button, svc-update-notice span')
+          .allInnerTexts(),
+        this.page.locator('dialog[open]').allInnerTexts(),
+      ]);
+      const seen = said.map((texts) => texts.join(' | ')).join('\n--\n');
+      throw new Error(`${this.#name} does not see ${what} after ${seconds} s, but\n${seen}`, { cause });
+    });
+    return found;
+  }
+
+  async picture(name: string): Promise<void> {
+    await mkdir(join(pictures, 'platform'), { recursive: true });
+    await this.page.screenshot({ path: join(pictures, 'platform', `${name}.png`), animations: 'disabled' });
+  }
+}
