@@ -225,7 +225,7 @@ it('has kept what people had, through every restart, and complained of nothing',
 
 /** Navigates again and again, as somebody does who clicks about, until the proxy's page is there. */
 async function awayPage(): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 200; tries++) {
     const answer = await ben.page.goto(`${platform.url}/data`).catch(() => null);
     if (answer?.status() === 503) {
       await ben.sees('svc is being updated', { picture: '10-away' });

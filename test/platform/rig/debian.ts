@@ -169,7 +169,9 @@ async function librariesOf(root: string, loader: string, program: string): Promi
   if (/not a dynamic executable|statically linked/.test(listed.stdout + listed.stderr)) return [];
   if (libraries.length === 0)
     throw new Error(`${program} has no libraries: ${listed.stdout}${listed.stderr}`);
-  return [...libraries, { name: loader, kind: 'file', mode: 0o755, content: await readFile(real) }];
+  // Programs ask for it without the `usr/` that newer releases have before it.
+  const name = loader.replace(/^usr\//, '');
+  return [...libraries, { name, kind: 'file', mode: 0o755, content: await readFile(real) }];
 }
 
 function run(program: string, args: readonly string[], cwd: string) {
