@@ -5,8 +5,9 @@ import type { Run, Status } from '../../src/wire/status.ts';
 import { type Forge, slowPace, startForge } from '../platform/forge/forge.ts';
 import { bridgeAddress } from '../platform/rig/bridge-address.ts';
 import { type Platform, startPlatform } from '../platform/rig/platform.ts';
-import { startBrowser, Visitor } from './support/browser.ts';
+import { openBrowser } from '../rig/web/browser.ts';
 import { inspect } from './support/server.ts';
+import { Visitor } from './support/visitor.ts';
 
 // One platform and one story: what people see of its updates, from v1.0.0 to v1.3.1, good and bad (docs/platform.md). Each
 // state is waited for on the screen, and fails the test where it was not seen there.
@@ -24,7 +25,7 @@ beforeAll(async () => {
   forge.publish('v1.1.0');
   [platform, browser] = await Promise.all([
     startPlatform(host, { feed: forge.feed, registry: forge.registry }),
-    startBrowser(),
+    openBrowser(),
   ]);
   [anna, annaElsewhere, ben] = await Promise.all([
     logIn('anna', /^Log in as admin/),
@@ -176,7 +177,7 @@ it('fails where the image is nowhere, and changes nothing', async () => {
   await anna.sees('pull-unknown');
   await anna.sees('Next:');
   await anna.sees(`docker logs ${platform.name}-svc-updater`);
-  await expect.poll(isHeld).toBe(false);
+  await expect.poll(isHeld, { timeout: 10_000 }).toBe(false);
   await anna.close();
   await anna.seesButton('Update to v1.2.0');
 });

@@ -64,19 +64,12 @@ async function svcFiles(): Promise<TarEntry[]> {
   ];
 }
 
-/** As `npm run build` leaves them; before there are any, tags that show nothing but the version. */
+/** As `npm run build` leaves them. */
 function readElements(): Promise<Buffer> {
-  return readFile(new URL('../../dist/web/index.mjs', here)).catch(() => Buffer.from(placeholder));
-}
-
-const placeholder = `for (const part of ['notice', 'dialog', 'channel']) {
-  customElements.define('svc-update-' + part, class extends HTMLElement {
-    connectedCallback() {
-      if (part === 'notice') this.textContent = this.getAttribute('version');
-    }
+  return readFile(new URL('../../dist/web/index.mjs', here)).catch((cause) => {
+    throw new Error('the platform shows what npm run build makes', { cause });
   });
 }
-`;
 
 /** A program of TypeScript in one file that needs Node alone. */
 export async function bundle(entry: string): Promise<Buffer> {

@@ -1,19 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 
 /** Where a person can look at what was on the screen; git ignores it. */
-const pictures = fileURLToPath(new URL('../../../.cache/screenshots/', import.meta.url));
-
-/** Debian's Chromium, without a window. */
-export async function startBrowser(): Promise<Browser> {
-  // Its sandbox asks for rights that root in a container does not have; it opens nothing but our own pages.
-  const args = ['--no-sandbox'];
-  return chromium.launch({ executablePath: '/usr/bin/chromium', args }).catch((cause) => {
-    throw new Error('Chromium is needed: scripts/test installs it', { cause });
-  });
-}
+const pictures = fileURLToPath(new URL('../../../.cache/screens/', import.meta.url));
 
 export interface Sight {
   /** How long it may take. Default 15. */
