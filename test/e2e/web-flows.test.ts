@@ -5,6 +5,9 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openBrowser, visit } from '../rig/web/browser.ts';
 import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
 
+/** The machine may have more to do than this. */
+const patient = { timeout: 30_000 };
+
 let browser: Browser;
 beforeAll(async () => {
   browser = await openBrowser();
@@ -180,14 +183,14 @@ describe.concurrent('an update', () => {
         const base = `http://localhost:${server.port}/api/v1/instance/update`;
         const progress = async () =>
           (await (await fetch(`${base}/progress`)).json()) as { id: string; outcome: string | null };
-        await expect.poll(async () => (await progress()).outcome, { timeout: 8_000 }).toBe('updated');
+        await expect.poll(async () => (await progress()).outcome, { timeout: 30_000 }).toBe('updated');
         await fetch(base, {
           method: 'POST',
           body: '{"target":"v1.6.0"}',
           headers: { 'Content-Type': 'application/json' },
         });
         await expect
-          .poll(async () => (await progress()).id + (await progress()).outcome, { timeout: 8_000 })
+          .poll(async () => (await progress()).id + (await progress()).outcome, { timeout: 30_000 })
           .toBe('run2updated');
         await setVisible(page, true);
         await heading(page, 'v1.6.0 runs').waitFor();
@@ -211,7 +214,7 @@ describe.concurrent('requests', () => {
       expect(server.asked.map(({ path }) => path)).toEqual(['/api/v1/instance/update']);
       for (let minute = 0; minute < 10; minute += 1) {
         await page.clock.runFor(60_000);
-        await expect.poll(() => server.asked.length).toBe(minute + 2);
+        await expect.poll(() => server.asked.length, patient).toBe(minute + 2);
         // The answer has to have come before the next minute begins.
         await page.waitForTimeout(100);
       }
@@ -219,9 +222,9 @@ describe.concurrent('requests', () => {
       await page.clock.runFor(300_000);
       expect(server.asked).toHaveLength(11);
       await setVisible(page, true);
-      await expect.poll(() => server.asked.length).toBe(12);
+      await expect.poll(() => server.asked.length, patient).toBe(12);
       await page.evaluate("dispatchEvent(new Event('online'))");
-      await expect.poll(() => server.asked.length).toBe(13);
+      await expect.poll(() => server.asked.length, patient).toBe(13);
     });
   });
 
@@ -234,14 +237,14 @@ describe.concurrent('requests', () => {
       const before = count();
       for (let times = 1; times <= 4; times += 1) {
         await page.clock.runFor(5_000);
-        await expect.poll(count).toBe(before + times);
+        await expect.poll(count, patient).toBe(before + times);
         await page.waitForTimeout(100);
       }
       // The notes are asked for once.
       expect(server.asked.filter(({ path }) => path.includes('notes=1'))).toHaveLength(1);
       await button(page, 'Update now').click();
       await heading(page, 'v1.4.2 → v1.5.0').waitFor();
-      await expect.poll(() => server.asked.filter(({ isStream }) => isStream).length).toBe(1);
+      await expect.poll(() => server.asked.filter(({ isStream }) => isStream).length, patient).toBe(1);
       const during = server.asked.length;
       await page.clock.runFor(14_000);
       expect(server.asked).toHaveLength(during);
@@ -266,7 +269,7 @@ describe.concurrent('a person', () => {
       expect(await focused(page)).toBe('button v1.4.2');
       await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');
-      await expect.poll(() => focused(page)).toBe('h2 Update svc');
+      await expect.poll(() => focused(page), patient).toBe('h2 Update svc');
       await button(page, 'Update now').waitFor();
       await page.keyboard.press('Tab');
       expect(await focused(page)).toBe('button ');
@@ -274,11 +277,11 @@ describe.concurrent('a person', () => {
       expect(await focused(page)).toBe('button Update now');
       await page.keyboard.press('Enter');
       await heading(page, 'v1.4.2 → v1.5.0').waitFor();
-      await expect.poll(() => focused(page)).toBe('h2 Updating svc');
+      await expect.poll(() => focused(page), patient).toBe('h2 Updating svc');
       await page.keyboard.press('Enter');
       await page.keyboard.press('Escape');
       expect(await dialog(page).isVisible()).toBe(false);
-      await expect.poll(() => focused(page)).toMatch(/^button (v1\.4\.2|Updating…)/);
+      await expect.poll(() => focused(page), patient).toMatch(/^button (v1\.4\.2|Updating…)/);
       expect(await button(page, /^Updating…/).count()).toBe(1);
     });
   });
@@ -302,7 +305,7 @@ describe.concurrent('a person', () => {
             .observe(region, { childList: true, characterData: true, subtree: true });
       })()`);
       await button(page, 'Update now').click();
-      await heading(page, 'The update failed').waitFor({ timeout: 15_000 });
+      await heading(page, 'The update failed').waitFor({ timeout: 60_000 });
       expect(await page.evaluate('said')).toEqual([
         'polite Pulling',
         'assertive The update failed · No such tag.',
@@ -348,10 +351,8 @@ describe.concurrent('a person', () => {
     const end = { outcome: 'failed', in: 'pull', cause: 'no such tag', code: 'pull-unknown' } as const;
     const options = { permissions: ['clipboard-read', 'clipboard-write'] };
     await visit(browser, { ...standing, speed: 20, open: typicalRun(end) }, options, async ({ page }) => {
-      await expect
-        .poll(() => page.title(), { timeout: 8_000 })
-        .toBe('Update failed – svc')
-        .catch(() => {});
+      await button(page, 'Update failed').waitFor();
+      // A page that has seen none of them asks for the lines.
       await page.reload();
       await button(page, 'Update failed').click();
       await button(page, 'Copy report').click();

@@ -37,9 +37,9 @@ describe.concurrent('a dialog', () => {
         await act?.(page);
         await dialog(page)
           .getByRole('heading', { level: 3, name: heading, exact: typeof heading === 'string' })
-          .waitFor({ timeout: 8_000 });
+          .waitFor({ timeout: 60_000 });
         for (const said of says)
-          await expect.poll(() => textOf(page), { timeout: 5_000 }).toMatch(pattern(said));
+          await expect.poll(() => textOf(page), { timeout: 30_000 }).toMatch(pattern(said));
         expect(await dialog(page).locator('.actions button').allInnerTexts()).toEqual(buttons);
         expect(await page.locator('svc-update-dialog .primary:visible').count()).toBeLessThanOrEqual(1);
         for (const { width, scheme } of looks) {

@@ -31,6 +31,11 @@ export class SvcUpdateNotice extends UpdateElement {
     openUpdateDialog(this.getAttribute('base'), this);
   }
 
+  /** What gives the focus back to a notice means its first button. */
+  override focus(): void {
+    this.#bar.querySelector('button')?.focus();
+  }
+
   protected draw(): void {
     const { connection } = this;
     const { session } = connection;

@@ -25,7 +25,7 @@ export abstract class UpdateElement extends HTMLElement {
 
   constructor(css: CSSStyleSheet) {
     super();
-    this.shadow = this.attachShadow({ mode: 'open', delegatesFocus: true });
+    this.shadow = this.attachShadow({ mode: 'open' });
     this.shadow.adoptedStyleSheets = [base, css];
   }
 

@@ -47,6 +47,8 @@ export async function visit(
   if (body !== undefined) server.body = body;
   const context = await browser.newContext({ viewport: { width: 768, height: 720 }, ...contextOptions });
   try {
+    // The machine may have more to do than this.
+    context.setDefaultTimeout(90_000);
     const page = await context.newPage();
     const complaints = listen(page);
     await prepare?.(page);
@@ -75,7 +77,7 @@ export async function axeFindings(page: Page, rules?: readonly string[]): Promis
   // The rule about landmarks is the page's, not the elements'.
   const asked = rules ? { runOnly: rules } : { rules: { region: { enabled: false } } };
   const found = (await page.evaluate(
-    `axe.run(document, ${JSON.stringify({ ...asked, resultTypes: ['violations'] })})`,
+    `axe.run(document, ${JSON.stringify({ ...asked, preload: false, resultTypes: ['violations'] })})`,
   )) as { violations: { id: string; help: string; nodes: { html: string; failureSummary?: string }[] }[] };
   return found.violations.map(
     ({ id, help, nodes }) =>

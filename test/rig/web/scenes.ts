@@ -149,14 +149,13 @@ const problem = (status: number, title: string, detail: string): Response =>
     headers: { 'Content-Type': 'application/problem+json' },
   });
 
-/** Starts the update, and lets time pass. */
+/** Starts the update, and lets time pass once something is seen. */
 const start =
-  (milliseconds = 0) =>
+  (seen = '', milliseconds = 0) =>
   async (page: Page): Promise<void> => {
     await press('Update now')(page);
-    if (milliseconds === 0) return;
-    // What breaks off has to be seen before time goes on.
-    await page.waitForTimeout(1_200);
+    if (seen === '') return;
+    await page.getByRole('heading', { name: seen, exact: true }).waitFor();
     await passes(page, milliseconds);
   };
 
@@ -378,7 +377,7 @@ export const scenes: DialogScene[] = [
         end: { outcome: 'updated' },
       }),
     heading: 'Waits for 2 jobs',
-    says: [/Until \d\d:\d\d at most; new jobs stay queued/, 'web to production', /Waiting 0:0\d/],
+    says: [/Until \d\d:\d\d at most; new jobs stay queued/, 'web to production', /Waiting 0:\d\d/],
     buttons: ['Cancel'],
   },
   {
@@ -426,7 +425,7 @@ export const scenes: DialogScene[] = [
     visit: withClock,
     act: start(),
     heading: 'svc is restarting',
-    says: ['Waiting for svc', /0:0\d/, 'This page comes back by itself.'],
+    says: ['Waiting for svc', /0:\d\d/, 'This page comes back by itself.'],
     buttons: [],
   },
 ];
@@ -436,18 +435,18 @@ const late: DialogScene[] = [
     name: 'restarting-long',
     script: () => started(staysIn('verify', { disturbed: 'bad-gateway' })),
     visit: withClock,
-    act: start(75_000),
+    act: start('svc is restarting', 75_000),
     heading: 'svc is restarting',
-    says: ['On the machine:', 'docker logs svc-updater', /1:1\d/],
+    says: ['On the machine:', 'docker logs svc-updater', /1:\d\d/],
     buttons: [],
   },
   {
     name: 'no-answer',
     script: () => started(staysIn('pull', { disturbed: 'closed' })),
     visit: withClock,
-    act: start(12_000),
+    act: start('svc does not answer', 10_000),
     heading: 'svc does not answer',
-    says: [/For 1\d s\. It may be your connection\. An update goes on by itself\./],
+    says: [/For [1-9]\d s\. It may be your connection\. An update goes on by itself\./],
     buttons: [],
   },
   {
@@ -462,7 +461,7 @@ const late: DialogScene[] = [
     name: 'other-page',
     script: () => started(staysIn('pull', { disturbed: 'html' })),
     visit: withClock,
-    act: start(12_000),
+    act: start('svc does not answer', 12_000),
     heading: 'Another page answers at this address, perhaps a log-in',
     buttons: ['Reload'],
   },
@@ -470,7 +469,7 @@ const late: DialogScene[] = [
     name: 'run-not-known',
     script: () => started(staysIn('recreate', { disturbed: 'unknown' })),
     visit: withClock,
-    act: start(15_000),
+    act: start('v1.4.2 → v1.5.0', 15_000),
     heading: /^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/,
     says: ['docker logs svc-updater'],
     buttons: ['Close'],
