@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import type { Script } from 'svc-updater/testing';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import type { Script } from '../../src/instance/testing/index.ts';
 import { axeFindings, openBrowser, stickingOut, type VisitOptions, visit } from '../rig/web/browser.ts';
 import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
 

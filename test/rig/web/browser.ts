@@ -6,7 +6,7 @@ import {
   chromium,
   type Page,
 } from 'playwright-core';
-import type { Script } from 'svc-updater/testing';
+import type { Script } from '../../../src/instance/testing/index.ts';
 import { type PageServer, servePage } from './page-server.ts';
 
 /** Debian's; another one is named by the environment. */

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { toNodeHandler } from 'svc-updater/instance';
-import { createScriptedUpdates, type Script } from 'svc-updater/testing';
+import { toNodeHandler } from '../../../src/instance/index.ts';
+import { createScriptedUpdates, type Script } from '../../../src/instance/testing/index.ts';
 
 /** What a page of the strictest kind allows; nothing of the elements may need more. */
 export const strictPolicy = [

@@ -1,5 +1,10 @@
 import type { Page } from 'playwright-core';
-import { type Script, type ScriptedRun, type ScriptedStep, typicalRun } from 'svc-updater/testing';
+import {
+  type Script,
+  type ScriptedRun,
+  type ScriptedStep,
+  typicalRun,
+} from '../../../src/instance/testing/index.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
