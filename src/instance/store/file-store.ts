@@ -83,9 +83,15 @@ async function numbersIn(folder: string): Promise<number[] | null> {
 /** The key's folder with a first text, which is none. It comes whole, so that no number is ever given twice. */
 async function begin(folder: string): Promise<void> {
   const unfinished = `${folder}.${nonce()}`;
-  await mkdir(join(unfinished, '0'), { recursive: true });
-  await writeFile(join(unfinished, '0/none'), '', { flush: true });
-  await moved(unfinished, folder);
+  try {
+    await mkdir(join(unfinished, '0'), { recursive: true });
+    await writeFile(join(unfinished, '0/none'), '', { flush: true });
+    await moved(unfinished, folder);
+  } catch (error) {
+    // Whoever was faster has taken it away, as below.
+    const isThere = await stat(folder).catch(unless('ENOENT'));
+    if (isThere === null || !overtaken.includes(codeOf(error))) throw error;
+  }
   const home = dirname(folder);
   await sync(home);
   // Also what somebody else began and came to no end with: the folder is there.
