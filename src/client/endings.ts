@@ -3,7 +3,7 @@ import type { EndState } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
 import { count, table } from './shown.ts';
-import { between, duration } from './times.ts';
+import { between, duration, seconds } from './times.ts';
 
 /** How a bad end begins; what follows is in the server's words. */
 const heads: Record<Exclude<EndState, 'updated' | 'unchanged'>, string> = {
@@ -49,7 +49,7 @@ function goodLine(run: Run, status: Status | null): string {
   const took = between(run.startedAt, run.endedAt);
   const times = [
     ...(took === null ? [] : [duration(took)]),
-    ...(run.away === null ? [] : [`away for ${duration(run.away * 1000)}`]),
+    ...(run.away === null ? [] : [`away for ${seconds(run.away)}`]),
   ].join(', ');
   const runs = status?.version ?? run.to ?? 'the newest release';
   const isOther = run.to !== null && run.to !== 'canary' && runs !== run.to;

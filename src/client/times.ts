@@ -14,6 +14,9 @@ export function duration(milliseconds: number): string {
   return small === 0 ? `${big} ${unit}` : `${big} ${unit} ${small} ${part}`;
 }
 
+/** A number of seconds that a server has measured: rounded, as the web part does. */
+export const seconds = (count: number): string => duration(Math.round(count) * second);
+
 /** How long ago something was, as far as one wants to know: `41 min`, `3 days`. */
 export function age(milliseconds: number): string {
   const passed = Math.max(0, milliseconds);

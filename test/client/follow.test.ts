@@ -15,7 +15,7 @@ import {
   widthOf,
   wrap,
 } from '../../src/client/shown.ts';
-import { age, between, clockTime, duration } from '../../src/client/times.ts';
+import { age, between, clockTime, duration, seconds } from '../../src/client/times.ts';
 import type { Refused } from '../../src/wire/reader-answer.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 
@@ -224,6 +224,10 @@ it.each([
   [-5, '0 s', '0 s'],
 ])('%d ms are %s, and %s ago', (passed, long, short) => {
   expect([duration(passed), age(passed)]).toEqual([long, short]);
+});
+
+it('a time that was measured is rounded, one that goes on is not', () => {
+  expect([2.7, 0.4, 64.5].map(seconds)).toEqual(['3 s', '0 s', '1 min 5 s']);
 });
 
 it('texts are made fit for a terminal, and measured as it does', () => {

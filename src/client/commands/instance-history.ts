@@ -3,7 +3,7 @@ import type { Command, Context } from '../command.ts';
 import { connect, proper } from '../connect.ts';
 import { wayOf } from '../endings.ts';
 import { jsonLine, shownAll, table } from '../shown.ts';
-import { between, dateTime, duration } from '../times.ts';
+import { between, dateTime, duration, seconds } from '../times.ts';
 
 export const command: Command = {
   name: 'instance history',
@@ -33,7 +33,7 @@ function cellsOf(run: Run): string[] {
   const took = between(run.startedAt, run.endedAt);
   const facts = [
     ...(took === null ? [] : [duration(took)]),
-    ...(run.away === null ? [] : [`away for ${duration(run.away * 1000)}`]),
+    ...(run.away === null ? [] : [`away for ${seconds(run.away)}`]),
     ...(run.by === null ? [] : [`by ${run.by}`]),
   ];
   const end = run.outcome ?? `on (${run.state})`;
