@@ -98,6 +98,7 @@ export const plainTexts = {
   cancelled: 'Cancelled',
   cancelledAbout: (version: string) => `${version} runs on; everything is as it was.`,
   broken: (version: string) => `${version} has started and is not well`,
+  notWell: (version: string) => `${version} runs and is not well`,
   brokenUnknown: 'The update did not end well',
   crashed: 'The update was cut off',
   runsNow: (version: string) => `${version} answers now.`,

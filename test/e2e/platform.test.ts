@@ -152,6 +152,8 @@ it('tells once what has come, and what stays behind', async () => {
   await anna.sees(/^away for \d+ s/, { picture: '13-after' });
   await anna.sees('1 build server is behind');
   await anna.sees('build-1 runs v1.0.0');
+  // Once: the same stands in the run's warnings, too.
+  expect(await anna.page.getByText('build-1').count()).toBe(1);
   expect(anna.page.url()).toBe(`${platform.url}/jobs`);
   const run = await lastRun();
   expect(run).toMatchObject({ outcome: 'updated', from: 'v1.0.0', to: 'v1.1.0', by: 'anna' });

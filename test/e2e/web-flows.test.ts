@@ -318,6 +318,33 @@ describe.concurrent('a person', () => {
     });
   });
 
+  it('stays until svc has answered that it is tried again', async ({ expect }) => {
+    const broken = pastRun({
+      id: 'last',
+      outcome: 'broken',
+      state: 'broken',
+      to: 'v1.5.0',
+      code: 'broken',
+      cause: 'the worker has stopped',
+    });
+    let isAway = true;
+    const intercept = ({ method }: Request) =>
+      isAway && method === 'POST' ? Response.json({ title: 'not yet' }, { status: 503 }) : undefined;
+    const script = { ...standing, history: [broken], intercept };
+    await visit(browser, script, {}, async ({ page }) => {
+      await button(page, 'Update failed').click();
+      await heading(page, 'v1.5.0 has started and is not well').waitFor();
+      await button(page, 'Check it again').click();
+      await heading(page, 'The update was not started').waitFor();
+      await button(page, 'Check again').click();
+      await heading(page, 'v1.5.0 has started and is not well').waitFor();
+      isAway = false;
+      await button(page, 'Check it again').click();
+      await heading(page, 'v1.4.2 → v1.5.0').waitFor();
+      expect(await heading(page, 'v1.5.0 has started and is not well').count()).toBe(0);
+    });
+  });
+
   it('copies on plain HTTP of a network by selecting', async ({ expect }) => {
     const host = Object.values(networkInterfaces())
       .flat()
@@ -339,6 +366,7 @@ describe.concurrent('a person', () => {
         expect(host).toBeDefined();
         expect(await page.evaluate('isSecureContext')).toBe(false);
         await button(page, 'Update failed').click();
+        await heading(page, 'v1.4.2 runs and is not well').waitFor();
         await button(page, 'Copy: docker logs svc-updater').click();
         await button(page, /^Selected: press Ctrl\+C: docker logs/).waitFor();
         expect(await page.evaluate('getSelection().toString()')).toBe('docker logs svc-updater');

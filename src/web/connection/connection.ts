@@ -90,14 +90,20 @@ export class Connection {
     this.#changed();
   }
 
-  /** Asks once, however often it is called, until that is answered. */
-  async start(order: Order): Promise<void> {
+  /**
+   * Asks once, however often it is called, until that is answered.
+   * @param end the id of the run whose end it is asked from: closed once svc has answered, as it may not be there
+   */
+  async start(order: Order, end: string | null = null): Promise<void> {
     if (this.#session.act?.kind === 'pressed') return;
     this.#hear({ kind: 'pressed', to: order.target });
     const answer = await this.#reader.start(order);
-    if (answer.kind === 'ok') this.#hear({ kind: 'run', run: answer.value });
-    if (answer.kind === 'ok') this.#hear({ kind: 'act-read' });
-    else if (answer.kind === 'logged-out') {
+    const isInTheWay = answer.kind === 'problem' && answer.problem.status === 409 && answer.problem.reason;
+    if (end !== null && (answer.kind === 'ok' || isInTheWay)) this.closedEnds.close(end);
+    if (answer.kind === 'ok') {
+      this.#hear({ kind: 'run', run: answer.value });
+      this.#hear({ kind: 'act-read' });
+    } else if (answer.kind === 'logged-out') {
       this.#hear({ kind: 'act-read' });
       this.#hear({ kind: 'refused', refused: answer });
     } else if (answer.kind === 'problem') {
@@ -235,13 +241,4 @@ export class Connection {
     this.look();
     if (openRun(this.#session) === null) void this.#readHistory();
   }
-}
-
-const connections = new Map<string, Connection>();
-
-/** The one connection of this page to an address, which has no slash at its end. */
-export function connectionTo(address: string): Connection {
-  const connection = connections.get(address) ?? new Connection(address);
-  connections.set(address, connection);
-  return connection;
 }

@@ -201,9 +201,11 @@ export class SvcUpdateDialog extends UpdateElement {
         if (end !== undefined) connection.closeEnd(end);
       },
       tryAgain: (run, target) => {
-        connection.closeEnd(run);
-        if (target === null) void connection.check();
-        else void connection.start({ target });
+        if (target !== null) void connection.start({ target }, run);
+        else {
+          connection.closeEnd(run);
+          void connection.check();
+        }
       },
       reload: () => {
         const { watched } = connection.session;

@@ -44,5 +44,10 @@ b { font-weight: 600 }
 .b[aria-disabled=true] { cursor: default; opacity: .65 }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 h2:focus-visible, h3:focus-visible { outline: none }
+.box { border-radius: var(--radius); padding: 10px 12px; font-size: .93em; background: var(--sunken); display: grid; grid-template-columns: minmax(0, 1fr); gap: 4px }
+.box.bad { background: var(--bad-tint) }
+.box.bad b { color: var(--bad) }
+.box.warn b { color: var(--warn) }
+.box ul { padding-inline-start: 1.3em }
 @media (forced-colors: active) { .b, .pill { border: 1px solid ButtonText } .b.primary { border-width: 2px } }
 `;

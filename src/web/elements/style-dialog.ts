@@ -28,11 +28,6 @@ header h2 { font-size: 1.07em; font-weight: 600 }
 .notes p { color: var(--muted) }
 .notes pre { overflow: auto; white-space: pre-wrap; color: var(--muted) }
 .more { justify-self: start; border: 0; padding: 2px 0; background: none; color: var(--accent); text-decoration: underline; text-underline-offset: 2px; cursor: pointer }
-.box { border-radius: var(--radius); padding: 10px 12px; font-size: .93em; background: var(--sunken); display: grid; grid-template-columns: minmax(0, 1fr); gap: 4px }
-.box.bad { background: var(--bad-tint) }
-.box.bad b { color: var(--bad) }
-.box.warn b { color: var(--warn) }
-.box ul { padding-inline-start: 1.3em }
 .cmd { display: flex; align-items: center; gap: 8px; background: var(--sunken); border-radius: var(--radius); padding: 4px; padding-inline-start: 12px }
 .cmd code { flex: 1; min-width: 0; overflow: auto; white-space: nowrap; padding: 4px 0; unicode-bidi: isolate; direction: ltr; text-align: start }
 .cmd .b { flex: none; min-height: 2.1em; padding: 0 .8em; font-size: .9em }

@@ -1,3 +1,4 @@
+import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import type { Status } from '../../wire/status.ts';
 import { texts } from '../texts.ts';
 import { externalLink, warningBox } from '../views/pieces.ts';
@@ -21,15 +22,17 @@ export class Toast {
     const t = texts();
     const { run, version, reason, buildServers, latest } = status;
     const behind = buildServers.filter((server) => server.behind);
-    const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(queued) : t.jobsHaveRun(queued);
-    const about = joined(run && run.away !== null && t.awayFor(seconds(run.away)), queued > 0 && waiting);
+    // Those that came during the update are known only now.
+    const jobs = Math.max(queued, reason?.jobs?.length ?? 0);
+    const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(jobs) : t.jobsHaveRun(jobs);
+    const about = joined(run && run.away !== null && t.awayFor(seconds(run.away)), jobs > 0 && waiting);
     patch(this.element, [
       h(
         'div',
         { class: 'inner' },
         h('div', { class: 'top' }, h('b', {}, t.versionRuns(version))),
         about !== '' && h('span', { class: 'muted' }, about),
-        warningBox(run?.warnings ?? []),
+        warningBox(withoutLeftBehind(run?.warnings ?? [], behind)),
         behind.length > 0 &&
           h(
             'div',

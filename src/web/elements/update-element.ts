@@ -1,4 +1,5 @@
-import { type Connection, connectionTo } from '../connection/connection.ts';
+import type { Connection } from '../connection/connection.ts';
+import { connectionTo } from '../connection/connection-to.ts';
 import { onTexts } from '../texts.ts';
 import { sheet } from './dom.ts';
 import { type Herald, heraldOf } from './herald.ts';

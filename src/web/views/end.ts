@@ -1,3 +1,4 @@
+import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import { type Child, h } from '../elements/dom.ts';
 import type { DialogView, EndView } from '../model/dialog-states.ts';
 import { texts } from '../texts.ts';
@@ -35,7 +36,8 @@ function headingOf({ kind, run, version }: EndView): string {
       return run.outcome === 'refused' ? t.refused : t.failed;
     case 'broken':
       if (run.outcome === 'crashed') return t.crashed;
-      return run.code === 'not-well' && run.to !== null ? t.broken(run.to) : t.brokenUnknown;
+      if (run.code === 'broken' && run.to !== null) return t.broken(run.to);
+      return run.code === 'not-well' && version !== null ? t.notWell(version) : t.brokenUnknown;
     case 'other-end':
       return sentence(run.message || (run.outcome ?? '')).replace(/\.$/, '');
   }
@@ -72,7 +74,7 @@ function bodyOf(view: EndView, stage: Stage): Child[] {
         sentence(run.cause ?? run.code ?? ''),
         run.cause !== null && run.code !== null && h('span', { class: 'mono' }, run.code),
       ),
-    warningBox(run.warnings),
+    warningBox(kind === 'updated' ? withoutLeftBehind(run.warnings, behind) : run.warnings),
     isBad && run.advice !== null && h('p', {}, h('b', {}, t.next), ' ', run.advice),
     isBad && run.log !== null && command(run.log, stage),
     (kind === 'broken' || kind === 'unchanged') &&

@@ -586,9 +586,10 @@ const late: DialogScene[] = [
         outcome: 'broken',
         state: 'broken',
         phase: 'verify',
-        message: 'v1.5.0 was not put back: its migrations may have run',
+        message:
+          'the new version has started and is not well; nothing was put back, as its migrations may have run',
         cause: 'worker exited with code 1, restarted 5 times: fatal: cannot reach queue at redis:6379',
-        code: 'not-well',
+        code: 'broken',
         advice: 'See docker compose -p svc logs worker, mend the cause, then check it again.',
       }),
     heading: 'v1.5.0 has started and is not well',
