@@ -2,8 +2,17 @@ import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Of the end-to-end tests, by how long they take: a long one that starts last leaves one worker idle. */
+/** By how long they take: a long one that starts last leaves one worker idle. */
 const longest = [
+  // Unit tests, which run by themselves.
+  'misbehaving',
+  'kill',
+  'replace-files.property',
+  'cut-answers',
+  'lock',
+  'each-border',
+  'odd-host',
+  // End-to-end tests; `faults` is one of each.
   'platform',
   'rows',
   'paths',
@@ -59,7 +68,7 @@ export default defineConfig({
           exclude: ['test/e2e/**', 'test/rig/**'],
           testTimeout: 20_000,
           // More than one on two cores: what waits leaves its core to the others.
-          maxWorkers: 2,
+          maxWorkers: 4,
         },
       },
       {

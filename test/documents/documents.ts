@@ -11,7 +11,7 @@ export const documents: readonly string[] = [
   'README.md',
   'SECURITY.md',
   'CONTRIBUTING.md',
-  ...readdirSync(`${root}docs`).map((name) => `docs/${name}`),
+  ...readdirSync(`${root}docs`).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
 ];
 
 const fence = /^```(.*)\n([\s\S]*?)^```$/gm;
