@@ -27,6 +27,7 @@ export const plainTexts = {
   titleEnded: (product: string) => `Update failed – ${product}`,
 
   heading: (product: string) => `Update ${product}`,
+  anUpdate: 'An update',
   headingOn: (product: string) => `Updating ${product}`,
   close: 'Close',
   closeOn: 'Close, the update goes on',

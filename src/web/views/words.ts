@@ -48,7 +48,11 @@ export function sentence(said: string): string {
   return first === '' || /[.!?…:]$/.test(first) ? first : `${first}.`;
 }
 
-export const between = (from: string | null, to: string | null): string => `${from ?? '?'} → ${to ?? '?'}`;
+/** The way of a run; one that was started by hand does not always tell it. */
+export const between = (from: string | null, to: string | null): string => {
+  if (to === null) return texts().anUpdate;
+  return from === null ? texts().updateTo(to) : `${from} → ${to}`;
+};
 
 /** Facts in one line. */
 export const joined = (...facts: (string | null | undefined | false)[]): string =>
