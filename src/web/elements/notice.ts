@@ -74,7 +74,9 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.connection.session;
     if (farewell === undefined) farewell = takeFarewell(() => sessionStorage);
     if (farewell && status?.run?.id === farewell.run && status.run.outcome === 'updated') {
-      this.#told = farewell;
+      // Those that came during the update are known only now; later ones have not waited for it.
+      const now = status.reason?.jobs?.length ?? 0;
+      this.#told = { ...farewell, queued: Math.max(farewell.queued, now) };
       farewell = null;
       this.herald.arrived = status.version;
     }

@@ -22,10 +22,8 @@ export class Toast {
     const t = texts();
     const { run, version, reason, buildServers, latest } = status;
     const behind = buildServers.filter((server) => server.behind);
-    // Those that came during the update are known only now.
-    const jobs = Math.max(queued, reason?.jobs?.length ?? 0);
-    const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(jobs) : t.jobsHaveRun(jobs);
-    const about = joined(run && run.away !== null && t.awayFor(seconds(run.away)), jobs > 0 && waiting);
+    const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(queued) : t.jobsHaveRun(queued);
+    const about = joined(run && run.away !== null && t.awayFor(seconds(run.away)), queued > 0 && waiting);
     patch(this.element, [
       h(
         'div',
