@@ -13,6 +13,7 @@ describe('requests', () => {
   const calm: Situation = {
     isLookedAt: true,
     isDialogOpen: false,
+    hasAnswer: true,
     openRun: null,
     isAsking: false,
     askedAt: 1000,
@@ -26,6 +27,7 @@ describe('requests', () => {
     [{ isDue: true }, 0, null],
     [{ isAsking: true, isDue: true }, null, null],
     [{ isDialogOpen: true }, 6_000, null],
+    [{ hasAnswer: false }, 6_000, null],
     [{ openRun: 'a' }, 6_000, null],
     [{ openRun: '' }, 6_000, null],
     [{ openRun: '', isDialogOpen: true }, 6_000, null],

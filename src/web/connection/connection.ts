@@ -166,6 +166,7 @@ export class Connection {
     const { askAt, follow } = plan({
       isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
       isDialogOpen: this.isDialogOpen,
+      hasAnswer: this.#session.answeredAt !== null || this.#session.loggedOut,
       openRun: run?.id ?? (this.#session.isUpdating ? '' : null),
       isAsking: this.#isAsking,
       askedAt: this.#askedAt,

@@ -1,6 +1,6 @@
 /** Milliseconds between two looks where nobody waits for anything. */
 export const calmPause = 60_000;
-/** During a run, and while a dialog is open. */
+/** During a run, while a dialog is open, and until svc has answered for the first time. */
 export const closePause = 5_000;
 
 /** What decides when the server is asked. */
@@ -8,6 +8,8 @@ export interface Situation {
   /** The tab is shown, and an element is in it. */
   isLookedAt: boolean;
   isDialogOpen: boolean;
+  /** svc has answered since the page is there. */
+  hasAnswer: boolean;
   /** The id of the run that is open as far as the page knows, `''` where only that there is one. */
   openRun: string | null;
   /** A request for the status is under way. */
@@ -29,12 +31,13 @@ export interface Plan {
  * What is asked of the server, and when. A browser has six connections to a plain-HTTP host, which all of its tabs
  * share: so a stream is held by a tab that is looked at and shows a dialog. Who has a stream asks for nothing else.
  */
-export function plan({ isLookedAt, isDialogOpen, openRun, isAsking, askedAt, isDue }: Situation): Plan {
+export function plan(situation: Situation): Plan {
+  const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;
   if (!isLookedAt) return { askAt: null, follow: null };
   const follow = isDialogOpen && openRun ? openRun : null;
   if (isAsking) return { askAt: null, follow };
   if (isDue || askedAt === null) return { askAt: 0, follow };
   if (follow !== null) return { askAt: null, follow };
-  const isClose = isDialogOpen || openRun !== null;
+  const isClose = isDialogOpen || openRun !== null || !hasAnswer;
   return { askAt: askedAt + (isClose ? closePause : calmPause), follow };
 }
