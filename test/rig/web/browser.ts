@@ -52,11 +52,27 @@ export async function visit(
     const page = await context.newPage();
     const complaints = listen(page);
     await prepare?.(page);
-    await page.goto(`http://${host}:${server.port}/`);
+    await load(page, `http://${host}:${server.port}/`);
     await look({ page, context, server, complaints });
   } finally {
     await context.close();
     await server.close();
+  }
+}
+
+/**
+ * While the engine beside makes and removes networks, Chromium breaks off what it loads (`ERR_NETWORK_CHANGED`): then the
+ * page is there without its script.
+ */
+async function load(page: Page, address: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const error = await page.goto(address).then(
+      () => null,
+      (error) => error,
+    );
+    const isWhole = error === null && (await page.evaluate("!!customElements.get('svc-update-notice')"));
+    if (isWhole) return;
+    if (tries === 5) throw error ?? new Error(`${address} was loaded without its script ${tries} times`);
   }
 }
 
