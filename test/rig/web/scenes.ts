@@ -472,9 +472,19 @@ const late: DialogScene[] = [
   },
   {
     name: 'run-not-known',
-    script: () => started(staysIn('recreate', { disturbed: 'unknown' })),
+    script: () => {
+      const { steps = [], ...rest } = staysIn('recreate', { disturbed: 'unknown' });
+      const slow = steps.map((step) => (step.state === 'pull' ? { ...step, seconds: 3 } : step));
+      return started({ ...rest, steps: slow });
+    },
     visit: withClock,
-    act: start('v1.4.2 → v1.5.0', 15_000),
+    act: async (page) => {
+      await press('Update now')(page);
+      // Or the page has heard nothing of the run but that it was begun, when svc forgets it.
+      await page.getByText('Pulling', { exact: true }).waitFor();
+      await page.getByText('Can no longer be cancelled').waitFor();
+      await passes(page, 15_000);
+    },
     heading: /^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/,
     says: ['docker logs svc-updater'],
     buttons: ['Close'],
