@@ -1,15 +1,10 @@
-import { writtenOut } from '../progress/plain-text.ts';
+import { mapTexts, writtenOut } from '../progress/plain-text.ts';
 
 /** Somebody else's text as it can stand on a terminal: what is no plain character is written out. */
 export const shown = (text: string): string => writtenOut(text.toWellFormed());
 
 /** The same for every text in an answer of the server's. */
-export function shownAll<T>(value: T): T {
-  if (typeof value === 'string') return shown(value) as T;
-  if (Array.isArray(value)) return value.map(shownAll) as T;
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, shownAll(one)])) as T;
-}
+export const shownAll = <T>(value: T): T => mapTexts(value, shown);
 
 /** One line of JSON that says the same and can stand on a terminal, too. */
 export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify(value))}\n`;

@@ -4,6 +4,7 @@ import pino from 'pino';
 import { giveToOwnerOfDirectory } from '../../files/file-system.ts';
 import type { Level, Phase, ProgressEvent } from '../../progress/event.ts';
 import { formatLine } from '../../progress/line.ts';
+import { mapTexts } from '../../progress/plain-text.ts';
 import { createMask } from './mask.ts';
 import { type Confidences, Secrets } from './secrets.ts';
 
@@ -97,7 +98,7 @@ export class Log {
     this.#lastAt = performance.now();
     const time = new Date().toISOString();
     const mask = (text: string) => this.masked(text);
-    const shown = maskDeep(fields, mask) as Fields;
+    const shown = mapTexts(fields, mask);
     for (const line of mask(message).split(/\r?\n/)) {
       const event: ProgressEvent = {
         time,
@@ -109,15 +110,6 @@ export class Log {
       for (const sink of this.#sinks) sink(event, shown);
     }
   }
-}
-
-function maskDeep(value: unknown, mask: Mask): unknown {
-  if (typeof value === 'string') return mask(value);
-  if (Array.isArray(value)) return value.map((item) => maskDeep(item, mask));
-  if (value && typeof value === 'object') {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, maskDeep(item, mask)]));
-  }
-  return value;
 }
 
 /** Standard output, written synchronously so that a kill loses no line. */
