@@ -16,6 +16,10 @@ const heads: Record<Exclude<EndState, 'updated' | 'unchanged'>, string> = {
 
 const known = (word: string): word is keyof typeof heads => Object.hasOwn(heads, word);
 
+/** `The update failed (pull-unknown)` */
+const headOf = (word: string, { code }: Pick<Run, 'code'>): string =>
+  (known(word) ? heads[word] : `The update ended “${word}”`) + (code === null ? '' : ` (${code})`);
+
 /** As the updater itself would exit, and 143 for `cancelled`; 1 for a word that a newer server has. */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
@@ -30,12 +34,10 @@ export function endingLines(run: Run, status: Status | null): string[] {
     return [goodLine(run, status), ...warnings, ...behindLines(servers)];
   }
   const word = run.outcome ?? run.state;
-  const head = known(word) ? heads[word] : `The update ended “${word}”`;
-  const code = run.code === null ? '' : ` (${run.code})`;
   // Who has cancelled it is told in the server's words: `cancelled by anna: nothing was changed`.
-  const isTold = word === 'cancelled' && code === '' && run.message.startsWith('cancelled ');
+  const isTold = word === 'cancelled' && run.code === null && run.message.startsWith('cancelled ');
   return [
-    `✗ ${isTold ? 'The update was ' : `${head}${code}: `}${endSentence(run.message)}`,
+    `✗ ${isTold ? 'The update was ' : `${headOf(word, run)}: `}${endSentence(run.message)}`,
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
     ...(run.log === null ? [] : [`  The whole log, on the machine: ${run.log}`]),
@@ -84,6 +86,5 @@ export function badEnd(run: Run): string | null {
   const { outcome } = run;
   if (outcome === null || outcome === 'updated' || outcome === 'unchanged' || outcome === 'cancelled')
     return null;
-  const code = run.code === null ? '' : ` (${run.code})`;
-  return `${known(outcome) ? heads[outcome] : `The update ended “${outcome}”`}${code}: ${endSentence(run.message)}`;
+  return `${headOf(outcome, run)}: ${endSentence(run.message)}`;
 }

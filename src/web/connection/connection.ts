@@ -98,22 +98,21 @@ export class Connection {
     if (this.#session.act?.kind === 'pressed') return;
     this.#hear({ kind: 'pressed', to: order.target });
     const answer = await this.#reader.start(order);
-    const isInTheWay = answer.kind === 'problem' && answer.problem.status === 409 && answer.problem.reason;
-    if (end !== null && (answer.kind === 'ok' || isInTheWay)) this.closedEnds.close(end);
+    const refusal =
+      answer.kind === 'problem' && answer.problem.status === 409 ? answer.problem.reason : undefined;
+    if (end !== null && (answer.kind === 'ok' || refusal)) this.closedEnds.close(end);
     if (answer.kind === 'ok') {
       this.#hear({ kind: 'run', run: answer.value });
       this.#hear({ kind: 'act-read' });
     } else if (answer.kind === 'logged-out') {
       this.#hear({ kind: 'act-read' });
       this.#hear({ kind: 'refused', refused: answer });
-    } else if (answer.kind === 'problem') {
-      const { reason } = answer.problem;
-      if (answer.problem.status === 409 && reason) {
-        this.#hear({ kind: 'in-the-way', reason });
-        // Whose run it is, the status tells.
-        if (reason.code === 'update-running') this.look();
-      } else this.#hear({ kind: 'not-started', problem: answer.problem });
-    } else await this.#findOut();
+    } else if (refusal) {
+      this.#hear({ kind: 'in-the-way', reason: refusal });
+      // Whose run it is, the status tells.
+      if (refusal.code === 'update-running') this.look();
+    } else if (answer.kind === 'problem') this.#hear({ kind: 'not-started', problem: answer.problem });
+    else await this.#findOut();
   }
 
   async cancel(): Promise<void> {
