@@ -84,15 +84,15 @@ describe('an updater that has ended', () => {
 
   it('by a kill, and is started within that while, goes on; the while begins anew', async () => {
     await working();
-    const following = follow({ restart: 3_200 });
+    const following = follow({ restart: 8_000 });
     container.kill('SIGKILL');
-    await sleep(1_700);
+    await sleep(4_200);
     container.start();
     container.say(lineOf({ phase: 'plan', message: 'the same once more' }));
     container.say(lineOf({ phase: 'pull', message: 'and on' }));
     await until(() => lines.includes('and on'));
     container.kill('SIGKILL');
-    await sleep(1_700);
+    await sleep(4_200);
     expect(record.hasEnded).toBe(false);
     container.start();
     container.say(done());
