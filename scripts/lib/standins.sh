@@ -1,16 +1,29 @@
 # shellcheck shell=bash
 # Sourced after env.sh and apt.sh. Where the public base images cannot be pulled, makes images with the same programs at
-# the same paths out of Debian packages and of the Node that npm installed. For tests; nothing is released from them.
+# the same paths out of what scripts/toolchain built, or of Debian packages, and of the Node that npm installed. For tests;
+# nothing is released from them.
 
-STANDIN_CLI=28.5.2
-STANDIN_COMPOSE=2.40.3
 STANDIN_FOLDER=$STATE/standins
+
+# choose_programs toolchain|debian: whose client and compose the stand-in has. COMPOSE names another module of
+# scripts/toolchain than the public image's compose.
+choose_programs() {
+  STANDIN_FROM=$1
+  if [[ $1 == toolchain ]]; then
+    STANDIN_COMPOSE_MODULE=${COMPOSE:-compose-5.4}
+    STANDIN_CLI=$(version_of cli)
+    STANDIN_COMPOSE=$(version_of "$STANDIN_COMPOSE_MODULE")
+  else
+    STANDIN_CLI=28.5.2
+    STANDIN_COMPOSE=2.40.3
+  fi
+}
 
 # Sets CLI_IMAGE and NODE_IMAGE. Builds only what is not there for the same versions and this recipe.
 use_standins() {
   local recipe node_version
   type -P apt-get dpkg-deb >/dev/null || die 'the public base images cannot be pulled, and stand-ins need a Debian machine'
-  recipe=$(sha256sum "${BASH_SOURCE[0]}" | cut -c1-8)
+  recipe=$({ cat "${BASH_SOURCE[0]}" && printf '%s' "$TOOLCHAIN_RECIPE"; } | sha256sum | cut -c1-8)
   node_version=$("$ROOT/node_modules/node/bin/node" --version) || die 'node_modules/node does not run: npm ci'
   CLI_IMAGE=svc-updater-standin/cli:$STANDIN_CLI-$STANDIN_COMPOSE-$recipe
   NODE_IMAGE=svc-updater-standin/node:${node_version#v}-$recipe
@@ -21,16 +34,26 @@ use_standins() {
 make_cli_standin() {
   local codename debs=$STATE/debs root=$STANDIN_FOLDER/cli plugins applet
   codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
-  say "making the stand-in $CLI_IMAGE from Debian packages"
-  apt_fetch sid "$debs/sid" "docker-cli=$STANDIN_CLI" "docker-compose=$STANDIN_COMPOSE" docker-buildx=
+  if [[ $STANDIN_FROM == toolchain ]]; then
+    say "making the stand-in $CLI_IMAGE from the programs built of their Go modules and Debian packages"
+  else
+    say "making the stand-in $CLI_IMAGE from Debian packages"
+    apt_fetch sid "$debs/sid" "docker-cli=$STANDIN_CLI" "docker-compose=$STANDIN_COMPOSE"
+  fi
+  apt_fetch sid "$debs/sid" docker-buildx=
   apt_fetch "$codename" "$debs/$codename" libc6= busybox-static= ca-certificates=
   rm -rf "$root"
-  mkdir -p "$root"/{image,unpacked}
+  mkdir -p "$root"/{image,unpacked/usr/bin}
 
-  local name
-  for name in docker-cli docker-compose docker-buildx; do
+  local name names=(docker-buildx)
+  [[ $STANDIN_FROM == toolchain ]] || names+=(docker-cli docker-compose)
+  for name in "${names[@]}"; do
     dpkg-deb -x "$(apt_file "$debs/sid" "$name")" "$root/unpacked"
   done
+  if [[ $STANDIN_FROM == toolchain ]]; then
+    cp "$(toolchain_folder cli)/docker" "$root/unpacked/usr/bin/docker"
+    cp "$(toolchain_folder "$STANDIN_COMPOSE_MODULE")/docker-compose" "$root/unpacked/usr/libexec/docker/cli-plugins/docker-compose"
+  fi
   for name in busybox-static ca-certificates; do
     dpkg-deb -x "$(apt_file "$debs/$codename" "$name")" "$root/unpacked"
   done

@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# Sourced after env.sh. Where the programs are that scripts/toolchain/build makes, and whether they can be made here.
+
+TOOLCHAIN=$ROOT/scripts/toolchain
+# shellcheck disable=SC2034 # for who sources this
+TOOLCHAIN_NAMES=(compose-5.4 compose-5.5 cli containerd runc engine)
+TOOLCHAIN_GO=1.26
+
+# Counts up when scripts/toolchain/build makes other programs of the same modules.
+TOOLCHAIN_RECIPE=1
+
+# toolchain_folder NAME: named after what goes into the programs, so that a changed module is built anew.
+toolchain_folder() {
+  local recipe
+  recipe=$({ echo "$TOOLCHAIN_RECIPE" && cat "$TOOLCHAIN/$1"/go.{mod,sum}; } | sha256sum | cut -c1-12)
+  printf '%s/toolchain/%s-%s\n' "$STATE" "$1" "$recipe"
+}
+
+toolchain_has() { [[ -d $(toolchain_folder "$1") ]]; }
+
+toolchain_possible() { [[ -z $(toolchain_why_not) ]]; }
+
+toolchain_why_not() {
+  local version oldest
+  type -P go >/dev/null || {
+    printf 'Go is not installed'
+    return
+  }
+  version=$(GOTOOLCHAIN=local go env GOVERSION)
+  oldest=$(printf '%s\n' "$TOOLCHAIN_GO" "${version#go}" | sort -V | head -n 1)
+  [[ $oldest == "$TOOLCHAIN_GO" ]] || printf 'Go %s is older than %s' "${version#go}" "$TOOLCHAIN_GO"
+}
+
+# version_of NAME: as the program itself says it. The engine's module counts apart from the engine.
+version_of() {
+  local module
+  case $1 in
+    compose-*) module=github.com/docker/compose/v5 ;;
+    cli) module=github.com/docker/cli ;;
+    containerd) module=github.com/containerd/containerd/v2 ;;
+    runc) module=github.com/opencontainers/runc ;;
+    engine)
+      printf '29.8.1\n'
+      return
+      ;;
+  esac
+  awk -v module="$module" '{ sub(/^require /, "") } $1 == module { sub(/^v/, "", $2); sub(/\+.*/, "", $2); print $2; exit }' \
+    "$TOOLCHAIN/$1/go.mod"
+}
