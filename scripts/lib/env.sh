@@ -13,6 +13,8 @@ else
   STATE=${XDG_STATE_HOME:-$HOME/.local/state}/svc-updater-dev
 fi
 export ROOT REGISTRY STATE
+# shellcheck source=scripts/lib/toolchain.sh
+. "$ROOT/scripts/lib/toolchain.sh"
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -20,13 +22,17 @@ die() {
   exit 1
 }
 
-# A docker client of another origin may come first on the PATH and look for plugins where Debian puts none. The client
-# that finds compose is put first by a folder that holds nothing but a link to it, so that no other program changes its
-# place; tests and scripts can then simply call `docker`.
+# The client that finds compose is put first on the PATH by a folder that holds nothing else, so that no other program
+# changes its place; tests and scripts can then simply call `docker`. The newest where scripts/toolchain has built it. Else
+# the machine's own: one of another origin may come first and look for plugins where Debian puts none.
 choose_docker() {
   local candidate found=
+  if toolchain_has cli && toolchain_has compose-5.4; then
+    put_newest_docker_first
+    return
+  fi
   while read -r candidate; do
-    [[ -x $candidate ]] || continue
+    [[ -x $candidate && $candidate != "$STATE/bin/docker" ]] || continue
     if "$candidate" compose version >/dev/null 2>&1; then
       found=$candidate
       break
@@ -39,7 +45,28 @@ choose_docker() {
   [[ $found == "$(type -P docker)" ]] && return 0
   mkdir -p "$STATE/bin"
   ln -sfn "$found" "$STATE/bin/docker"
-  export PATH=$STATE/bin:$PATH
+  put_first "$STATE/bin"
+}
+
+# The command finds plugins in folders of the whole machine or of the user's settings, which are not ours to write to: its
+# compose is called as it would call it.
+put_newest_docker_first() {
+  local cli compose
+  cli=$(toolchain_folder cli)/docker
+  compose=$(toolchain_folder compose-5.4)/docker-compose
+  mkdir -p "$STATE/newest"
+  cat >"$STATE/newest/docker.$$" <<SH
+#!/bin/sh
+[ "\${1-}" != compose ] || DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND=docker exec '$compose' "\$@"
+exec '$cli' "\$@"
+SH
+  chmod 755 "$STATE/newest/docker.$$"
+  mv "$STATE/newest/docker.$$" "$STATE/newest/docker"
+  put_first "$STATE/newest"
+}
+
+put_first() {
+  [[ $PATH == "$1:"* ]] || export PATH=$1:$PATH
   hash -r
 }
 
@@ -55,8 +82,6 @@ registry_answers() {
   exec 3>&- 3<&-
   [[ $line == *' 200 '* ]]
 } 2>/dev/null
-
-
 
 # Dependencies as the lock file says; done anew when it is newer than what is installed.
 need_node_modules() {

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced after env.sh. Where the programs are that scripts/toolchain/build makes, and whether they can be made here.
+# Sourced by env.sh. Where the programs are that scripts/toolchain/build makes, and whether they can be made here.
 
 TOOLCHAIN=$ROOT/scripts/toolchain
 # shellcheck disable=SC2034 # for who sources this

@@ -13,7 +13,7 @@ import { engineAddress } from './process/engine-address.ts';
 import { type Options, parseOptions, UsageError } from './process/options.ts';
 import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
 import { usage } from './process/usage.ts';
-import { version } from './process/version.ts';
+import { versionLine } from './process/version-line.ts';
 import { endingFacts, noHandles } from './resume/run-handles.ts';
 import { showPlan } from './show-plan.ts';
 import { update } from './update.ts';
@@ -38,7 +38,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return exitCodes.usage;
   }
   if (options.command === 'help') process.stdout.write(usage);
-  if (options.command === 'version') process.stdout.write(`svc-updater ${version}\n`);
+  if (options.command === 'version') process.stdout.write(await versionLine(process.env));
   if (options.command === 'help' || options.command === 'version') return 0;
 
   const log = new Log(stdoutSink(options.log));

@@ -32,13 +32,14 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
     await fits;
     throw error;
   });
-  await fits;
+  const cliVersion = await fits;
   const paths = new HostPaths(own.mounts);
   const place = await locateProject(projects, paths, options);
   log.info(
-    `svc-updater ${version}, engine ${engineVersion}, compose ${composeVersion.trim()}; project ${place.name} in ${place.directory}`,
+    `svc-updater ${version}, engine ${engineVersion}, docker CLI ${cliVersion}, compose ${composeVersion.trim()}; project ${place.name} in ${place.directory}`,
     {
       engine: engineVersion,
+      cli: cliVersion,
       compose: composeVersion.trim(),
       project: place.name,
       directory: place.directory,

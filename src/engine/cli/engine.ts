@@ -131,12 +131,17 @@ export class Engine {
     return result.stdout;
   }
 
-  /** Tries whether the engine is there, may be used and fits. Refusals: no-socket, socket-denied, engine-version. */
-  async check(): Promise<void> {
+  /**
+   * Tries whether the engine is there, may be used and fits, and gives the version of the docker command.
+   * Refusals: no-socket, socket-denied, engine-version.
+   */
+  async check(): Promise<string> {
     const result = await this.call(['version', '--format', '{{json .}}']);
     if (result.exitCode !== 0) throw unreachable(this.address.host, result.stderr);
-    if (!JSON.parse(result.stdout).Server) throw unreachable(this.address.host, result.stderr);
+    const { Client, Server } = JSON.parse(result.stdout);
+    if (!Server) throw unreachable(this.address.host, result.stderr);
     this.#known.answeredOnce = true;
+    return String(Client?.Version);
   }
 
   /** Whether it answers right now; asked even after the abort signal. */

@@ -5,6 +5,7 @@ import {
   type BrowserContextOptions,
   chromium,
   type Page,
+  type Request,
 } from 'playwright-core';
 import type { Script } from '../../../src/instance/testing/index.ts';
 import { type PageServer, servePage } from './page-server.ts';
@@ -61,18 +62,26 @@ export async function visit(
 }
 
 /**
- * While the engine beside makes and removes networks, Chromium breaks off what it loads (`ERR_NETWORK_CHANGED`): then the
- * page is there without its script.
+ * Loads a page, or loads it again. While the engine beside makes and removes networks, Chromium breaks off what it loads
+ * (`ERR_NETWORK_CHANGED`), the page or its script: then once more.
  */
-async function load(page: Page, address: string): Promise<void> {
+export async function load(page: Page, address?: string): Promise<void> {
   for (let tries = 1; ; tries++) {
-    const error = await page.goto(address).then(
+    const broken: string[] = [];
+    const listen = (request: Request) => {
+      const { errorText = '' } = request.failure() ?? {};
+      if (errorText.includes('ERR_NETWORK_CHANGED')) broken.push(request.url());
+    };
+    page.on('requestfailed', listen);
+    const loading = address === undefined ? page.reload() : page.goto(address);
+    const error = await loading.then(
       () => null,
-      (error) => error,
+      (error: Error) => error,
     );
-    const isWhole = error === null && (await page.evaluate("!!customElements.get('svc-update-notice')"));
-    if (isWhole) return;
-    if (tries === 5) throw error ?? new Error(`${address} was loaded without its script ${tries} times`);
+    page.off('requestfailed', listen);
+    if (error === null && broken.length === 0) return;
+    if (error !== null && !error.message.includes('ERR_NETWORK_CHANGED')) throw error;
+    if (tries === 5) throw error ?? new Error(`${broken.join(', ')} was broken off ${tries} times`);
   }
 }
 
