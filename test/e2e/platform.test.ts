@@ -209,6 +209,8 @@ it('is broken where the worker does not start, which svc itself tells', async ()
   await anna.seesButton('Check it again', { seconds: 40 });
   await anna.sees('restarted 5 times', { picture: '18-worker-broken' });
   await mend('WORKER_SLOTS');
+  // Somebody who presses while it starts presses twice.
+  await expect.poll(() => ask<Status>(update).catch(() => null), { timeout: 15_000 }).not.toBeNull();
   await anna.press('Check it again');
   await anna.sees('Nothing had to change', { seconds: 25 });
   await anna.close();
