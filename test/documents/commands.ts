@@ -75,6 +75,7 @@ export const commands = {
   // Scripts and npm scripts.
   'scripts/test': { in: '.ci/run', says: 'scripts/test' },
   'scripts/engine up': { in: 'scripts/test', says: 'must engine scripts/engine up' },
+  'scripts/engine up --newest': { in: 'scripts/test', says: 'must engine scripts/engine up --newest' },
   'scripts/engine status': e2e,
   'scripts/image': { in: 'scripts/test', says: 'must image scripts/image' },
   'scripts/demo': e2e,

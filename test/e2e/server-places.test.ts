@@ -57,7 +57,7 @@ async function startElsewhere(name: string, labels: Record<string, string>, flag
     ...Object.entries(labels).flatMap(([key, value]) => ['--label', `${key}=${value}`]),
   ];
   await execa('docker', ['run', '-d', ...all, ...flags, `${instance.image}:v1.0.0`, 'app']);
-  const address: string = (await inspect(container)).NetworkSettings.IPAddress;
+  const address: string = (await inspect(container)).NetworkSettings.Networks.bridge.IPAddress;
   return async (query = ''): Promise<Status> => {
     const headers = { authorization: 'Bearer admin-token' };
     for (let tries = 0; ; tries++) {

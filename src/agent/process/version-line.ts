@@ -1,4 +1,6 @@
-import { runCommand } from '../../engine/cli/command.ts';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { Engine } from '../../engine/cli/engine.ts';
 import { engineAddress } from './engine-address.ts';
 import { version } from './version.ts';
 
@@ -7,19 +9,19 @@ const deadlineMs = 4_000;
 
 /** What `--version` prints: the updater, what it brings, and the engine where one answers. */
 export async function versionLine(env: Readonly<Record<string, string | undefined>>): Promise<string> {
-  const { host, tls } = engineAddress(env);
-  const [cli, compose, engine] = await Promise.all([
-    told(['version', '--format', '{{.Client.Version}}'], 'docker CLI'),
-    told(['compose', 'version', '--short'], 'compose'),
-    told(['--host', host, ...tls, 'version', '--format', '{{.Server.Version}}'], 'engine'),
+  const configDirectory = join(homedir(), '.docker');
+  const engine = new Engine({ ...engineAddress(env), configDirectory }, { home: homedir() });
+  const parts = await Promise.all([
+    told(engine, 'docker CLI', ['version', '--format', '{{.Client.Version}}']),
+    told(engine, 'compose', ['compose', 'version', '--short']),
+    told(engine, 'engine', ['version', '--format', '{{.Server.Version}}']),
   ]);
-  return `svc-updater ${[version, cli, compose, engine].flat().join(', ')}\n`;
+  return `svc-updater ${[version, ...parts.flat()].join(', ')}\n`;
 }
 
 /** Nothing where the command is not there, or finds no engine. */
-async function told(args: readonly string[], of: string): Promise<string[]> {
-  const env = { PATH: process.env.PATH ?? '' };
-  const { stdout } = await runCommand('docker', args, { env, deadlineMs });
+async function told(engine: Engine, of: string, args: readonly string[]): Promise<string[]> {
+  const { stdout } = await engine.call(args, { deadlineMs });
   const [first = ''] = stdout.trim().split('\n');
   return /^v?\d/.test(first) ? [`${of} ${first}`] : [];
 }

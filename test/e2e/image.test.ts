@@ -1,0 +1,32 @@
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import { parseLine } from '../../src/progress/line.ts';
+import { engineSocket } from '../rig/engine-api.ts';
+import { updaterImage } from '../rig/updater-run.ts';
+import { alone as appAndWorker, createInstance } from './support/instance.ts';
+
+/** What a program of the image says of itself. */
+async function says(...command: [string, ...string[]]): Promise<string> {
+  const [program, ...args] = command;
+  const { stdout } = await execa('docker', ['run', '--rm', '--entrypoint', program, updaterImage, ...args]);
+  return stdout.trim();
+}
+
+test('the image says what it brings, and the engine where there is one', async () => {
+  const [cli, compose, engine, apart, beside] = await Promise.all([
+    says('docker', '--version'),
+    says('docker', 'compose', 'version', '--short'),
+    execa('docker', ['version', '--format', '{{.Server.Version}}']).then(({ stdout }) => stdout),
+    execa('docker', ['run', '--rm', '--network', 'none', updaterImage, '--version']),
+    execa('docker', ['run', '--rm', '-v', `${engineSocket}:/var/run/docker.sock`, updaterImage, '--version']),
+  ]);
+  const brings = `docker CLI ${/^Docker version ([^,]+),/.exec(cli)?.[1]}, compose ${compose}`;
+  const version = /^svc-updater [^ ,]+/.exec(apart.stdout)?.[0];
+  expect(apart.stdout).toBe(`${version}, ${brings}`);
+  expect(beside.stdout).toBe(`${version}, ${brings}, engine ${engine}`);
+
+  const instance = await createInstance(appAndWorker);
+  const { log } = await instance.update(['plan', '--target', 'v1.1.0']);
+  const first = log.split('\n').map((line) => parseLine(line)?.message)[0];
+  expect(first).toContain(`${version}, engine ${engine}, ${brings}; project ${instance.name} in `);
+});
