@@ -72,10 +72,11 @@ export const image = (id: string, changes: Partial<Image> = {}): Image => ({
 /** As it was before the run; `runs` and `well` where it was up. */
 export function record(from: Container, changes: Partial<ContainerRecord> = {}): ContainerRecord {
   const service = from.labels[composeLabels.service] ?? '';
-  const { id, name, imageId, imageReference: reference, startedAt } = from;
+  const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = from;
+  const image = { imageId, ...(imageManifest !== null && { imageManifest }) };
   const isRunning = isUp(from);
   const state = { runs: isRunning, down: !isRunning, well: isRunning };
-  return { id, name, service, number: numberOf(from), imageId, reference, startedAt, ...state, ...changes };
+  return { id, name, service, number: numberOf(from), ...image, reference, startedAt, ...state, ...changes };
 }
 
 /** A service that moves to `sha256:new`. */

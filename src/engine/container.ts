@@ -22,6 +22,8 @@ export interface Container {
   name: string;
   /** The local image's id, `sha256:…`. */
   imageId: string;
+  /** The digest of the manifest that it runs; null where the engine does not tell. */
+  imageManifest: string | null;
   /** The reference it was created from. */
   imageReference: string;
   labels: Readonly<Record<string, string>>;
@@ -55,6 +57,8 @@ export interface Container {
 
 export interface Image {
   id: string;
+  /** Digests of its manifests for a platform that are here; none where the engine does not tell. */
+  manifests: readonly string[];
   digests: readonly string[];
   labels: Readonly<Record<string, string>>;
   env: ReadonlyMap<string, string>;
@@ -132,6 +136,7 @@ export function readContainer(raw: Raw): Container {
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
     imageId: String(raw.Image ?? ''),
+    imageManifest: manifestOf(raw),
     imageReference: String(config.Image ?? ''),
     labels: config.Labels ?? {},
     env: environment(config.Env),
@@ -177,9 +182,17 @@ export const publishedPorts = (ports: Raw): string[] =>
 export function readImage(raw: Raw): Image {
   return {
     id: String(raw.Id),
+    manifests: availableManifests(raw.Manifests ?? []),
     digests: raw.RepoDigests ?? [],
     labels: raw.Config?.Labels ?? {},
     env: environment(raw.Config?.Env),
     size: Number(raw.Size ?? 0),
   };
 }
+
+/** The digest of what a container runs, by its inspection; null where the engine does not tell. */
+export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
+
+/** @param manifests those of an index; what is said of an image, as an attestation is, is none that can run */
+const availableManifests = (manifests: readonly Raw[]): string[] =>
+  manifests.flatMap(({ ID, Kind, Available }) => (Kind === 'image' && Available ? [String(ID)] : []));

@@ -90,7 +90,7 @@ export class EngineSocket {
 
   /** A local image by reference or id; null where it is not here. */
   async image(reference: string): Promise<Image | null> {
-    const raw = await orNull(this.#engine.get(`/images/${inPath(reference)}/json`));
+    const raw = await orNull(this.#engine.get(`/images/${inPath(reference)}/json?manifests=1`));
     return raw === null ? null : understood(raw, readImage);
   }
 

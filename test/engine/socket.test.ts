@@ -254,7 +254,7 @@ describe('the version of the API', () => {
   it.each<[unknown, unknown, string | null]>([
     ['1.45', '1.24', '1.45'],
     ['1.41', '1.12', '1.41'],
-    ['1.56', '1.44', '1.45'],
+    ['1.56', '1.44', '1.48'],
     ['1.60', '1.50', '1.50'],
     ['1.30', undefined, '1.30'],
     [undefined, undefined, null],

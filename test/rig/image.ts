@@ -20,6 +20,8 @@ export interface Image {
   blobs: Blob[];
   manifest: { mediaType: string; bytes: Buffer };
   platforms: string[] | undefined;
+  /** What is said of it in its index. */
+  attestation?: Image;
 }
 
 export interface Layer extends Blob {
@@ -48,7 +50,7 @@ export async function buildImage(
   if (options.ballast !== undefined) {
     layers.push(layer([{ name: 'ballast', kind: 'file', content: randomBytes(options.ballast) }]));
   }
-  return assemble(
+  const image = assemble(
     layers,
     {
       Env: environment({ PATH: '/bin', ...options.env }),
@@ -62,6 +64,9 @@ export async function buildImage(
     },
     options.platforms,
   );
+  if (options.attestation === undefined) return image;
+  const statement = layer([{ name: 'statement', kind: 'file', content: options.attestation }]);
+  return { ...image, attestation: assemble([statement], {}) };
 }
 
 /**

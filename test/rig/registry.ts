@@ -74,6 +74,8 @@ export async function publish(
 /** Stores an image under a tag, moving the tag where it exists, and returns the manifest's digest. */
 export async function push(host: string, repository: string, tag: string, image: Image): Promise<string> {
   await Promise.all(image.blobs.map((blob) => upload(host, repository, blob)));
+  if (image.attestation !== undefined)
+    return pushAttested(host, { repository, tag }, image, image.attestation);
   if (image.platforms === undefined) {
     await putManifest(host, repository, tag, image.manifest);
     return sha256(image.manifest.bytes);
@@ -86,6 +88,36 @@ export async function push(host: string, repository: string, tag: string, image:
     const size = image.manifest.bytes.length;
     return { mediaType: image.manifest.mediaType, digest, size, platform: { os, architecture } };
   });
+  const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, manifests }));
+  await putManifest(host, repository, tag, { mediaType, bytes });
+  return sha256(bytes);
+}
+
+/** As buildx pushes it: an index of the image, and of what is said of it, which is for no platform. */
+async function pushAttested(
+  host: string,
+  { repository, tag }: { repository: string; tag: string },
+  image: Image,
+  attestation: Image,
+): Promise<string> {
+  await Promise.all(attestation.blobs.map((blob) => upload(host, repository, blob)));
+  const [own, said] = await Promise.all(
+    [image, attestation].map(async ({ manifest }) => {
+      const digest = sha256(manifest.bytes);
+      await putManifest(host, repository, digest, manifest);
+      return { mediaType: manifest.mediaType, digest, size: manifest.bytes.length };
+    }),
+  );
+  const { os, architecture } = JSON.parse(String(image.blobs.at(-1)?.bytes));
+  const mediaType = 'application/vnd.oci.image.index.v1+json';
+  const annotations = {
+    'vnd.docker.reference.digest': own?.digest,
+    'vnd.docker.reference.type': 'attestation-manifest',
+  };
+  const manifests = [
+    { ...own, platform: { os, architecture } },
+    { ...said, platform: { os: 'unknown', architecture: 'unknown' }, annotations },
+  ];
   const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, manifests }));
   await putManifest(host, repository, tag, { mediaType, bytes });
   return sha256(bytes);

@@ -24,6 +24,8 @@ export interface ReleaseOptions {
   ballast?: number;
   /** Published as an index of just these (`linux/arm64`) instead of one manifest for this machine. */
   platforms?: string[];
+  /** Published as an index of the manifest for this machine and an attestation that says this: same content, another digest. */
+  attestation?: string;
 }
 
 /** Tags of releases that are broken, or slow; every other tag is a good release of its own name. */

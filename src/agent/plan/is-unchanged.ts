@@ -1,4 +1,5 @@
 import { type Image, isUp } from '../../engine/container.ts';
+import { keepsContainer } from '../../engine/same-image.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import type { FilePlan } from './plan-files.ts';
 
@@ -14,7 +15,7 @@ export function isUnchanged(
     movedServices(installation).every(
       ({ name, containers, running }) =>
         running === containers.filter(isUp).length &&
-        containers.every(({ imageId }) => imageId === images.get(references.get(name) ?? '')?.id),
+        containers.every((container) => keepsContainer(container, images.get(references.get(name) ?? ''))),
     )
   );
 }

@@ -28,14 +28,14 @@ export function planChangeover(
     (follows: boolean) =>
     ({ name }: ServiceFacts): MovedService => {
       const reference = filePlan.references.get(name);
-      const id = reference === undefined ? undefined : images.get(reference)?.id;
+      const image = reference === undefined ? undefined : images.get(reference);
       const { depends_on, pre_start } = filePlan.model.services[name] ?? {};
       const conditions = depends_on ?? {};
       return {
         name,
         isApp: name === app.name,
         follows,
-        image: reference === undefined || id === undefined ? null : { reference, id },
+        image: reference === undefined || image === undefined ? null : movedTo(reference, image),
         awaits: conditions[app.name]?.condition === 'service_healthy' ? [app.name] : [],
         ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
       };
@@ -59,6 +59,12 @@ export function planChangeover(
     },
   };
 }
+
+const movedTo = (reference: string, { id, manifests }: Image): MovedService['image'] => ({
+  reference,
+  id,
+  ...(manifests.length > 0 && { manifests }),
+});
 
 /** Services that run and are to be restarted whenever one that moves is replaced; a run touches no others. */
 function restartedByHand(

@@ -1,5 +1,6 @@
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
+import { runsImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parseTag, parseTarget, type Target, versionFromLabel } from '../../release/tag.ts';
@@ -23,7 +24,7 @@ export function checkStepping(
   const image = images.get(app.to);
   const label = image?.labels[requiresLabel];
   // The containers run this very image: whatever it needs was done when it started.
-  if (!label || installation.app.containers.every(({ imageId }) => imageId === image?.id)) return [];
+  if (!label || installation.app.containers.every((container) => runsImage(container, image))) return [];
   const step = parseTarget(label);
   if (step?.kind !== 'release') {
     return [

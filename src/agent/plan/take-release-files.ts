@@ -4,6 +4,7 @@ import { fileOf } from '../../compose/project-files.ts';
 import { inspectImages } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
+import { runsImage } from '../../engine/same-image.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
@@ -26,9 +27,10 @@ export async function takeReleaseFiles(
 ): Promise<{ texts: readonly ReleaseText[]; warnings: readonly string[] }> {
   const { directory, name: project } = installation.project;
   const wanted = wantedReleaseFiles(installation);
-  const runningId = installation.app.containers.at(-1)?.imageId;
+  const running = installation.app.containers.at(-1);
   const fresh = await readReleaseFiles(engine, image, wanted, project);
-  const shipped = runningId === image.id ? fresh : await shippedByRunning(engine, runningId, wanted, project);
+  const isSame = running !== undefined && runsImage(running, image);
+  const shipped = isSame ? fresh : await shippedByRunning(engine, running?.imageId, wanted, project);
   const texts: ReleaseText[] = [];
   const warnings = wanted
     .filter(({ isUsed }) => !isUsed)

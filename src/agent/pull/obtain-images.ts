@@ -1,6 +1,7 @@
 import type { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
+import { isSameImage, type LocalImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
@@ -52,14 +53,14 @@ export async function pullWhatIsGone(
   { engine, log, pullTimeoutMs }: Pick<World, 'engine' | 'log'> & { pullTimeoutMs: number },
   compose: Compose,
   service: string,
-  { reference, id }: { reference: string; id: string },
+  { reference, ...wanted }: { reference: string } & LocalImage,
 ): Promise<boolean> {
   if ((await localImages(engine, [reference])).has(reference)) return false;
   log.warn(`${reference} was removed from this machine meanwhile: it is pulled again`);
   const deadline = performance.now() + pullTimeoutMs;
   await pullImages({ engine, log }, compose, new Map([[service, reference]]), { deadline, percent: false });
   const images = await requireLocal(engine, [reference]);
-  if (images.get(reference)?.id !== id) {
+  if (!isSameImage(wanted, images.get(reference))) {
     throw new UpdateError(
       'recreate-failed',
       `${reference} leads to another image than the one that was looked at`,

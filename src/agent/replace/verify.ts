@@ -1,5 +1,6 @@
 import { hasTemporaryName, listProject, wasToBeStarted } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { runsImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { World } from '../process/world.ts';
 import { type Changeover, staysDown } from '../state/changeover.ts';
@@ -130,7 +131,7 @@ export async function verifyUnchanged(
 /** A replaced container whose image is not the one that was pulled. */
 export const runsAnother = ({ moved }: Changeover, container: Container): boolean => {
   const image = moved.find(({ name }) => name === serviceOf(container))?.image;
-  return image !== null && image !== undefined && image.id !== container.imageId;
+  return image !== null && image !== undefined && !runsImage(container, image);
 };
 
 /** Every other container of the project must be what it was. Gives the names of those that are not. */

@@ -47,7 +47,7 @@ export async function gatherEarlierFacts(
   const remains = {
     files: await Promise.all(states),
     containers,
-    imageIds: new Map([...images].map(([reference, { id }]) => [reference, id] as const)),
+    images,
   };
   const isOwn = data.containerId === own.id;
   return {

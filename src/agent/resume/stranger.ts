@@ -1,4 +1,5 @@
 import { type Container, serviceOf } from '../../engine/container.ts';
+import { isSameImage, type LocalImage, runSameImage, runsImage } from '../../engine/same-image.ts';
 import type { FileState } from '../../files/file-record.ts';
 import { type Changeover, isBefore, recordsOf } from '../state/changeover.ts';
 import type { JournalData } from '../state/journal.ts';
@@ -8,8 +9,8 @@ export interface Remains {
   files: readonly { path: string; state: FileState }[];
   /** Of the project, without compose's leftovers: debris that never ran says nothing. */
   containers: readonly Container[];
-  /** Ids of the local images by the references that the run was to end with. */
-  imageIds: ReadonlyMap<string, string>;
+  /** Local images by the references that the run was to end with. */
+  images: ReadonlyMap<string, LocalImage>;
 }
 
 /** What the run cannot have left, as a sentence's beginning; null where all of it is its own. Touches nothing. */
@@ -33,7 +34,7 @@ export function findStranger(data: JournalData, now: Remains): string | null {
   const old = now.files.find(({ state }) => state === 'before');
   if (old) return `${old.path} is as it was before`;
   const moved = changeover.moved.find(
-    ({ image }) => image !== null && now.imageIds.get(image.reference) !== image.id,
+    ({ image }) => image !== null && !isSameImage(image, now.images.get(image.reference)),
   );
   return moved?.image ? `${moved.image.reference} is another image by now` : null;
 }
@@ -41,7 +42,7 @@ export function findStranger(data: JournalData, now: Remains): string | null {
 function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
   if (!moved || isBefore(changeover, container)) return true;
-  if (moved.image !== null && container.imageId === moved.image.id) return true;
-  const isOfOldImage = recordsOf(changeover, moved.name).some(({ imageId }) => imageId === container.imageId);
+  if (runsImage(container, moved.image)) return true;
+  const isOfOldImage = recordsOf(changeover, moved.name).some((record) => runSameImage(record, container));
   return (moved.image === null || goingBack) && isOfOldImage;
 }

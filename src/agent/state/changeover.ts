@@ -1,5 +1,6 @@
 import { hasTemporaryName } from '../../engine/api/project-containers.ts';
 import { type Container, hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
+import { runSameImage, runsImage } from '../../engine/same-image.ts';
 
 /** A container as it was before the run, in plain data. */
 export interface ContainerRecord {
@@ -9,6 +10,8 @@ export interface ContainerRecord {
   number: number;
   /** The local image's id. */
   imageId: string;
+  /** The digest of its manifest, where the engine tells. Journals from before this was kept have none. */
+  imageManifest?: string;
   /** The reference it was made from. */
   reference: string;
   /** Tells whether somebody has started it since. */
@@ -28,7 +31,7 @@ export interface MovedService {
   /** It only lives in a namespace of one that moves. */
   follows: boolean;
   /** What it runs afterwards; null for a follower that keeps its image. */
-  image: { reference: string; id: string } | null;
+  image: { reference: string; id: string; manifests?: readonly string[] } | null;
   /** Services that must be healthy before it starts. */
   awaits: readonly string[];
   /** `up` runs commands of the new image before the first container starts. Unknown to journals of earlier versions. */
@@ -67,14 +70,15 @@ export interface Changeover {
 export type WasInterrupted = (container: Container) => boolean;
 
 export function recordOf(container: Container, wasInterrupted: WasInterrupted): ContainerRecord {
-  const { id, name, imageId, imageReference: reference, startedAt } = container;
+  const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = container;
   const down = !isUp(container);
   const runs = !down || wasInterrupted(container);
   const place = { service: serviceOf(container), number: numberOf(container) };
   // A paused container answers nobody; it comes back paused, and is not waited for.
   const well =
     runs && container.health !== 'unhealthy' && !['restarting', 'paused'].includes(container.status);
-  return { id, name, ...place, imageId, reference, startedAt, runs, down, well };
+  const image = { imageId, ...(imageManifest !== null && { imageManifest }) };
+  return { id, name, ...place, ...image, reference, startedAt, runs, down, well };
 }
 
 export const isBefore = ({ containers }: Changeover, { id }: Container): boolean =>
@@ -89,7 +93,7 @@ export function isNew(changeover: Changeover, container: Container): boolean {
   const name = serviceOf(container);
   return (
     changeover.moved.some((moved) => moved.name === name) &&
-    !recordsOf(changeover, name).some(({ imageId }) => imageId === container.imageId)
+    !recordsOf(changeover, name).some((record) => runSameImage(record, container))
   );
 }
 
@@ -119,7 +123,7 @@ export function isDone(changeover: Changeover, moved: MovedService, now: readonl
     own.every((container) => {
       const record = records.find(({ number }) => number === numberOf(container));
       if (!record || record.id === container.id || hasTemporaryName(container)) return false;
-      if (moved.image !== null && container.imageId !== moved.image.id) return false;
+      if (moved.image !== null && !runsImage(container, moved.image)) return false;
       return mustRun(moved, record) ? hasStarted(container) : !isUp(container);
     })
   );

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { publishedPorts } from '../container.ts';
+import { manifestOf, publishedPorts } from '../container.ts';
 import { refusal } from '../http/fault.ts';
 import { readApi } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
@@ -19,6 +19,8 @@ export interface Blueprint {
   name: string;
   /** The local image's id, `sha256:…`. */
   imageId: string;
+  /** The digest of the manifest that it ran; null where the engine did not tell, unknown to journals of earlier versions. */
+  imageManifest?: string | null;
   /** The reference it was created from. */
   imageReference: string;
   /** `linux/arm64/v8` where one image id stands for several platforms; null elsewhere. */
@@ -75,6 +77,7 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
     id,
     name: String(Name).replace(/^\//, ''),
     imageId: String(Image),
+    imageManifest: manifestOf(raw),
     imageReference: String(config.Image),
     platform: platformOf(object(object(ImageManifestDescriptor).platform)),
     config: configOf(config, { id, mode, uts: String(host.UTSMode ?? '') }),

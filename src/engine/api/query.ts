@@ -97,7 +97,8 @@ export async function inspectImages(
   references: readonly string[],
 ): Promise<(Image | null)[]> {
   const answers = await Promise.all(
-    references.map((reference) => get(engine, `/images/${encodeURIComponent(reference)}/json`)),
+    // Only asked for it, engines of API 1.48 on tell the manifests; older ones do not know the question.
+    references.map((reference) => get(engine, `/images/${encodeURIComponent(reference)}/json?manifests=1`)),
   );
   return answers.map((raw) => (raw === null ? null : readImage(raw)));
 }

@@ -1,7 +1,9 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
+import { readContainer, readImage } from '../container.ts';
 import { refusal } from '../http/fault.ts';
 import type { EngineAnswer } from '../http/request.ts';
+import { runSameImage, runsImage } from '../same-image.ts';
 import { askApi, readApi } from './api.ts';
 import type { Blueprint, Json } from './blueprint.ts';
 import { connectNetwork } from './connect-network.ts';
@@ -49,11 +51,12 @@ interface FoundImage {
   apiVersion: string;
 }
 
-/** The old reference, so that the container looks as before; its id where the reference names another image now. */
-async function findImage(engine: Engine, { imageReference, imageId }: Blueprint): Promise<FoundImage> {
-  const answer = await readApi(engine, `/images/${encodeURIComponent(imageReference)}/json`);
-  const same = answer.status === 200 && JSON.parse(answer.body.toString()).Id === imageId;
-  return { reference: same ? imageReference : imageId, apiVersion: answer.apiVersion };
+/** The old reference, so that the container looks as before; the image's id where the reference names another one now. */
+async function findImage(engine: Engine, blueprint: Blueprint): Promise<FoundImage> {
+  const { imageReference, imageId } = blueprint;
+  const answer = await readApi(engine, `/images/${encodeURIComponent(imageReference)}/json?manifests=1`);
+  const named = answer.status === 200 ? readImage(JSON.parse(answer.body.toString())) : null;
+  return { reference: runsImage(blueprint, named) ? imageReference : imageId, apiVersion: answer.apiVersion };
 }
 
 function create(
@@ -108,14 +111,14 @@ async function complete(engine: Engine, blueprint: Blueprint, id: string, apiVer
 /** The container that has the name now, where it is the old one or one made from its blueprint. */
 async function findTwin(
   engine: Engine,
-  { id, name, imageId, config }: Blueprint,
+  { id, name, config, ...image }: Blueprint,
 ): Promise<{ id: string; started: boolean } | null> {
   const answer = await readApi(engine, `/containers/${encodeURIComponent(name)}/json`);
   if (answer.status !== 200) return null;
   const found = JSON.parse(answer.body.toString());
   if (found.Id === id) return { id, started: true };
   const labels = (config.Labels ?? {}) as Record<string, string>;
-  const same = found.Image === imageId && sameLabels(found.Config?.Labels ?? {}, labels);
+  const same = runSameImage(readContainer(found), image) && sameLabels(found.Config?.Labels ?? {}, labels);
   return same ? { id: found.Id, started: !String(found.State?.StartedAt).startsWith('0001-') } : null;
 }
 

@@ -2,7 +2,7 @@ import { EngineFault } from './fault.ts';
 
 /** Between these the answers have the shape that is read here. An engine of 2017 speaks the oldest. */
 const oldest = '1.30';
-const newest = '1.45';
+const newest = '1.48';
 
 /**
  * The version of the API to speak with an engine, by what it says of itself: the newest that both know, so that a newer

@@ -1,4 +1,5 @@
 import { parseReference } from '../../compose/reference.ts';
+import { runsImage } from '../../engine/same-image.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
 import { isAhead } from '../../release/channel.ts';
 import { parseTag } from '../../release/tag.ts';
@@ -57,16 +58,24 @@ export class LagWatch {
     if ((outcome !== 'updated' && outcome !== 'unchanged') || to === null) return null;
     if (!isAhead(to, this.#settings.version)) return null;
     try {
-      const { imageReference, imageId } = await this.#home();
+      const home = await this.#home();
+      const { imageReference, imageId } = home;
       const reference = parseReference(imageReference);
       // A release tag tells its version by itself.
       if (reference === null || parseTag(reference.tag ?? 'latest').kind === 'release') return null;
-      const image = await this.#engine.image(imageId);
+      const [image, named] = await Promise.all([
+        this.#engine.image(imageId),
+        this.#engine.image(imageReference),
+      ]);
+      // Published again with the same content, a tag has another digest, and the run has replaced nothing.
+      const images = [image, runsImage(home, named) ? named : null];
       return {
         version: to,
         reference: imageReference,
         repository: reference.repository,
-        digests: (image?.digests ?? []).map((digest) => digest.slice(digest.indexOf('@') + 1)),
+        digests: images
+          .flatMap((each) => each?.digests ?? [])
+          .map((digest) => digest.slice(digest.indexOf('@') + 1)),
       };
     } catch (cause) {
       const message = 'cannot tell what the last update left unreached';

@@ -24,6 +24,7 @@ export interface Home {
   /** What the server's container was created from, and the image that came to. */
   imageReference: string;
   imageId: string;
+  imageManifest: string | null;
   /** ISO 8601. */
   startedAt: string;
   /** The commands that update the instance by hand. */
@@ -58,6 +59,7 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
     credentials: registryCredentials === null ? null : paths.toHost(registryCredentials),
     imageReference: own.imageReference,
     imageId: own.imageId,
+    imageManifest: own.imageManifest,
     startedAt: own.startedAt,
     manual,
     mounted: own.mounts.flatMap(({ type, destination }) =>

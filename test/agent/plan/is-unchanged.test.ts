@@ -43,6 +43,21 @@ it.each<[string, readonly Container[], readonly Container[], boolean]>([
   expect(isUnchanged(installed(texts, { services: { app, worker } }), plan, images)).toBe(expected);
 });
 
+it('is where the tag was published again with the same content, and compose sees none other in it', () => {
+  const worker = container('worker-1');
+  const pulled = new Map([[reference, image('sha256:old', { manifests: ['sha256:amd64'] })]]);
+  const app = (by: string, imageManifest = 'sha256:amd64') => {
+    const { labels, ...rest } = container('app-1', { imageId: 'sha256:older', imageManifest });
+    return { ...rest, labels: { ...labels, 'com.docker.compose.image': by } };
+  };
+  const unchanged = (each: Container) =>
+    isUnchanged(installed(texts, { services: { app: [each], worker: [worker] } }), plan, pulled);
+  expect(unchanged(app('sha256:amd64'))).toBe(true);
+  expect(unchanged(app('sha256:amd64', 'sha256:other'))).toBe(false);
+  // Compose up to 5.2 has noted the id: its `up` would replace the container, and so would that of a later one.
+  expect(unchanged(app('sha256:older'))).toBe(false);
+});
+
 it('is not where a container is down that is meant to run', () => {
   const from = installed(texts);
   const [worker] = from.workers;

@@ -27,7 +27,7 @@ const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'a
 const local = (...references: string[]): Promise<Engine> =>
   engineWith(
     Object.fromEntries(
-      references.map((reference) => [`/images/${reference}/json`, { Id: `sha256:${reference}` }]),
+      references.map((reference) => [`/images/${reference}/json?manifests=1`, { Id: `sha256:${reference}` }]),
     ),
   );
 

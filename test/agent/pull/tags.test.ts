@@ -7,7 +7,7 @@ import { composeLabels } from '../../../src/engine/labels.ts';
 import { never } from '../../build.ts';
 import { engineThat, engineWith, rememberingLog } from '../../build-plan.ts';
 
-const image = (reference: string) => `/images/${reference}/json`;
+const image = (reference: string) => `/images/${reference}/json?manifests=1`;
 const ids = (images: ReadonlyMap<string, { id: string }>) =>
   [...images].map(([reference, { id }]) => [reference, id]);
 

@@ -29,6 +29,14 @@ describe('runsAnother', () => {
   });
 });
 
+it('runs what was pulled where the tag was published again with the same content', () => {
+  const image = { reference: 'acme/svc:latest', id: 'sha256:index-2', manifests: ['sha256:amd64'] };
+  const replaced = changeover({ moved: [movedService('app', { image })] });
+  const app = { ...container('app-1'), imageId: 'sha256:index-1' };
+  expect(runsAnother(replaced, { ...app, imageManifest: 'sha256:amd64' })).toBe(false);
+  expect(runsAnother(replaced, { ...app, imageManifest: 'sha256:old' })).toBe(true);
+});
+
 describe('changedOthers', () => {
   const others = [container('database-1'), container('cache-1')];
   const before = [container('app-1'), container('worker-1'), ...others];

@@ -41,7 +41,7 @@ function stranger(
   const remains: Remains = {
     files: files.map((state, at) => ({ path: ['/opt/svc/.env', '/opt/svc/compose.yaml'][at] ?? '', state })),
     containers: now,
-    imageIds: new Map(image === null ? [] : [['acme/svc:v1.1.0', image]]),
+    images: new Map(image === null ? [] : [['acme/svc:v1.1.0', { id: image }]]),
   };
   return findStranger(data, remains);
 }
@@ -125,6 +125,19 @@ describe('findStranger, after a run that was killed', () => {
     expect(stranger({ phase: 'recreate', changeover: replacing, goingBack }, found)).toBe(expected);
   });
 
+  it('takes a tag that was published again with the same content for the same image', () => {
+    const image = { reference: 'acme/svc:v1.1.0', id: 'sha256:index-1', manifests: ['sha256:amd64'] };
+    const moved = [movedService('app', { image })];
+    const data = journalData({ phase: 'verify', changeover: { ...replacing, moved } satisfies Changeover });
+    const found = (id: string, digest: string) => {
+      const app = container('app-1-made', { imageId: id, imageManifest: digest });
+      const images = new Map([[image.reference, { id, manifests: [digest] }]]);
+      return findStranger(data, { files: [], containers: [app], images });
+    };
+    expect(found('sha256:index-2', 'sha256:amd64')).toBeNull();
+    expect(found('sha256:index-2', 'sha256:other')).toBe('svc-app-1 was made by somebody else');
+  });
+
   it('looks at the image of every service, and not at one that a follower keeps', () => {
     const moved = [
       movedService('sidecar', { follows: true, image: null }),
@@ -134,12 +147,12 @@ describe('findStranger, after a run that was killed', () => {
     const data = journalData({ phase: 'verify', changeover: { ...replacing, moved } satisfies Changeover });
     const images = (worker: string) =>
       new Map([
-        ['acme/svc:v1.1.0', 'sha256:new'],
-        ['acme/worker:v1.1.0', worker],
+        ['acme/svc:v1.1.0', { id: 'sha256:new' }],
+        ['acme/worker:v1.1.0', { id: worker }],
       ]);
     const remains = { files: [], containers: before };
-    expect(findStranger(data, { ...remains, imageIds: images('sha256:new-worker') })).toBeNull();
-    expect(findStranger(data, { ...remains, imageIds: images('sha256:newer') })).toBe(
+    expect(findStranger(data, { ...remains, images: images('sha256:new-worker') })).toBeNull();
+    expect(findStranger(data, { ...remains, images: images('sha256:newer') })).toBe(
       'acme/worker:v1.1.0 is another image by now',
     );
   });

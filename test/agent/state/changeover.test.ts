@@ -93,6 +93,19 @@ describe('isNew', () => {
   });
 });
 
+it('goes by the content where a tag was published again, and journals of before have no other word than the id', () => {
+  const content = { imageId: 'sha256:index-1', imageManifest: 'sha256:amd64' };
+  const again = made('app-1', { ...content, imageId: 'sha256:index-2' });
+  const image = { reference: 'acme/svc:latest', id: 'sha256:index-3', manifests: ['sha256:amd64'] };
+  const app = movedService('app', { image });
+  const before = about([container('app-1', content)], [app]);
+  expect([isNew(before, again), isDone(before, app, [again])]).toEqual([false, true]);
+  const another = { ...again, imageManifest: 'sha256:new' };
+  expect([isNew(before, another), isDone(before, app, [another])]).toEqual([true, false]);
+  const older = about([container('app-1', { imageId: 'sha256:index-1' })], [app]);
+  expect(isNew(older, again)).toBe(true);
+});
+
 describe('mustRun', () => {
   it.each([
     ['app', true, true],

@@ -35,6 +35,7 @@ describe('blueprintOf', () => {
     const made = blueprint({ raw: { ImageManifestDescriptor: null } });
     expect(made).toEqual({
       ...{ id, name: 'svc-app-1', imageId: 'sha256:abc', imageReference: 'svc:v1', platform: null },
+      imageManifest: null,
       config: { Image: 'svc:v1', Labels: { a: 'b' } },
       hostConfig: { NetworkMode: 'svc_default', Binds: null, Mounts: null },
       ...{ networks: {}, published: [], copied: [], lost: [] },

@@ -110,14 +110,34 @@ describe('inspectWhole', () => {
 describe('inspectImages', () => {
   it('takes any reference, and gives null for one that is not here', async () => {
     const engine = await engineWith({
-      '/images/ghcr.io/acme/svc:v1@sha256:ab/json': [200, { Id: 'sha256:cd', Size: 7 }],
+      '/images/ghcr.io/acme/svc:v1@sha256:ab/json?manifests=1': [200, { Id: 'sha256:cd', Size: 7 }],
     });
     const [here, gone] = await inspectImages(engine, ['ghcr.io/acme/svc:v1@sha256:ab', 'gone']);
     expect([here?.id, here?.size, gone]).toEqual(['sha256:cd', 7, null]);
   });
 
+  it('has the manifests that containers can be made of: no attestations, and none that is not here', async () => {
+    const manifest = (ID: string, Kind: string, Available: boolean) => ({ ID, Kind, Available });
+    const engine = await engineWith({
+      '/images/a/json?manifests=1': [
+        200,
+        {
+          Id: 'sha256:index',
+          Manifests: [
+            manifest('sha256:amd64', 'image', true),
+            manifest('sha256:arm64', 'image', false),
+            manifest('sha256:said', 'attestation', true),
+          ],
+        },
+      ],
+      '/images/b/json?manifests=1': [200, { Id: 'sha256:config' }],
+    });
+    const images = await inspectImages(engine, ['a', 'b']);
+    expect(images.map((image) => image?.manifests)).toEqual([['sha256:amd64'], []]);
+  });
+
   it('takes no failure for absence', async () => {
-    const engine = await engineWith({ '/images/a/json': [500, { message: 'disk' }] });
+    const engine = await engineWith({ '/images/a/json?manifests=1': [500, { message: 'disk' }] });
     await expect(inspectImages(engine, ['a'])).rejects.toThrow(
       away('the engine does not answer (GET /images/a/json): disk'),
     );

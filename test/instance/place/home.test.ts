@@ -45,6 +45,7 @@ describe('the home of a server, by the labels and mounts of its container', () =
       credentials: null,
       imageReference: 'acme/svc:latest',
       imageId: 'sha256:1234',
+      imageManifest: null,
       startedAt: '2026-11-21T10:00:01Z',
       manual: ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
       mounted: ['/var/run/docker.sock'],

@@ -1,22 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Home } from '../../../src/instance/place/home.ts';
 import { checkMounts } from '../../../src/instance/place/probe.ts';
 import { type Reply, startAsked } from './engine.ts';
+import { homeOf } from './home-of.ts';
 
-const home: Home = {
-  containerId: 'c'.repeat(64),
-  project: 'svc',
-  directory: '/data/compose/7',
-  service: 'app',
-  socket: '/run/docker.sock',
-  directories: ['/data/compose/7'],
-  credentials: '/root/.docker/config.json',
-  imageReference: 'acme/svc:v1.4.2',
-  imageId: 'sha256:1',
-  startedAt: '',
-  mounted: [],
-  manual: ['by hand'],
-};
+const directory = '/data/compose/7';
+const home = homeOf({ directory, directories: [directory], manual: ['by hand'] });
 
 /** A machine that has everything, but for what is said otherwise. */
 async function check(changes: Record<string, Reply> = {}) {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { Home } from '../../../src/instance/place/home.ts';
 import {
   isAbout,
   isUnderWay,
@@ -8,21 +7,9 @@ import {
   updaterContainer,
 } from '../../../src/instance/place/updater-container.ts';
 import { details } from './details.ts';
+import { homeOf } from './home-of.ts';
 
-const home: Home = {
-  containerId: 'c'.repeat(64),
-  project: 'svc',
-  directory: '/opt/svc',
-  service: 'app',
-  socket: '/run/docker.sock',
-  directories: ['/opt/svc', '/etc/svc'],
-  credentials: '/root/.docker/config.json',
-  imageReference: 'acme/svc:v1.4.2',
-  imageId: 'sha256:1',
-  startedAt: '2026-11-21T09:00:00Z',
-  manual: [],
-  mounted: [],
-};
+const home = homeOf();
 const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
 const order = {
   name: 'svc-updater',

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { Blueprint, Json } from '../../../engine/api/blueprint.ts';
 import { type Container, isUp } from '../../../engine/container.ts';
+import { runSameImage } from '../../../engine/same-image.ts';
 import type { ContainerRecord } from '../../state/changeover.ts';
 
 /**
@@ -15,7 +16,7 @@ export function findLosses(
 ): string[] {
   if (now === undefined) return ['is gone'];
   const losses: string[] = [];
-  if (now.imageId !== record.imageId) losses.push('runs another image');
+  if (!runSameImage(now, record)) losses.push('runs another image');
   for (const network of Object.keys(blueprint?.networks ?? {})) {
     if (!now.networks.includes(network)) losses.push(`is not in network ${network}`);
   }

@@ -55,6 +55,14 @@ describe('findLosses', () => {
     ]);
   });
 
+  it('asks for the content of the image, under whatever index it was found', () => {
+    const content = { ...whole, imageManifest: 'sha256:amd64' };
+    const again = { ...content, imageId: 'sha256:index-2' };
+    expect(findLosses(record(content), before, again)).toEqual([]);
+    const another = { ...again, imageManifest: 'sha256:other' };
+    expect(findLosses(record(content), before, another)).toEqual(['runs another image']);
+  });
+
   it('does not ask for more than there was', () => {
     const unwell = { ...whole, health: 'unhealthy' };
     expect(findLosses(record(whole, { well: false }), before, unwell)).toEqual([]);

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { isSameImage, keepsContainer, runSameImage, runsImage } from '../../src/engine/same-image.ts';
+
+// Ids and manifests as engines of each kind tell them: with the containerd store the id is the index's digest.
+const image = (id: string, ...manifests: string[]) => ({ id, manifests });
+const use = (imageId: string, imageManifest: string | null = null) => ({ imageId, imageManifest });
+const noted = (word: string | null) => (word === null ? {} : { 'com.docker.compose.image': word });
+
+describe('runsImage', () => {
+  it.each<[what: string, Parameters<typeof runsImage>[0], Parameters<typeof runsImage>[1], boolean]>([
+    ['the same id', use('index-1', 'amd64'), image('index-1', 'amd64'), true],
+    ['the same id, and no manifest told', use('config'), image('config'), true],
+    ['the same id, as a journal of before has it', { imageId: 'config' }, { id: 'config' }, true],
+    ['another index with the same content', use('index-1', 'amd64'), image('index-2', 'amd64'), true],
+    ['one of several platforms', use('index-1', 'arm64'), image('index-2', 'amd64', 'arm64'), true],
+    ['another content', use('index-1', 'amd64'), image('index-2', 'other'), false],
+    ['another id, and no manifest told', use('config'), image('other'), false],
+    ['a manifest is told of one of the two alone', use('index-1', 'amd64'), image('index-2'), false],
+    ['a manifest is told of the other alone', { imageId: 'index-1' }, image('index-2', 'amd64'), false],
+    ['an image that is not here', use('index-1', 'amd64'), null, false],
+    ['none', use('', ''), undefined, false],
+  ])('%s: %j, %j', (_, container, other, expected) => {
+    expect(runsImage(container, other)).toBe(expected);
+  });
+});
+
+describe('runSameImage', () => {
+  it.each<[Parameters<typeof use>, Parameters<typeof use>, boolean]>([
+    [['index-1', 'amd64'], ['index-1', 'amd64'], true],
+    [['index-1', 'amd64'], ['index-2', 'amd64'], true],
+    [['index-1', 'amd64'], ['index-2', 'other'], false],
+    [['config'], ['config'], true],
+    [['config'], ['other'], false],
+    [['index-1'], ['index-2', 'amd64'], false],
+  ])('%j and %j', (one, other, expected) => {
+    expect(runSameImage(use(...one), use(...other))).toBe(expected);
+    expect(runSameImage(use(...other), use(...one))).toBe(expected);
+  });
+});
+
+describe('isSameImage', () => {
+  it.each<[ReturnType<typeof image>, ReturnType<typeof image> | undefined, boolean]>([
+    [image('index-1', 'amd64'), image('index-2', 'amd64'), true],
+    [image('index-1', 'amd64'), image('index-2', 'amd64', 'arm64'), true],
+    [image('index-1', 'amd64', 'arm64'), image('index-2', 'amd64', 'other'), false],
+    [image('config'), image('config'), true],
+    [image('config'), image('other'), false],
+    [image('config'), undefined, false],
+  ])('%j and %j', (one, other, expected) => {
+    expect(isSameImage(one, other)).toBe(expected);
+  });
+});
+
+describe('keepsContainer', () => {
+  const [pulled, running] = [image('index-2', 'amd64'), use('index-1', 'amd64')];
+
+  it.each<[what: string, Parameters<typeof keepsContainer>[0], boolean]>([
+    ['made by 5.3 or later', { ...running, labels: noted('amd64') }, true],
+    ['made by an older one: it notes the index', { ...running, labels: noted('index-1') }, false],
+    ['made by nobody who notes it', { ...running, labels: noted(null) }, false],
+    [
+      'made by an older one of this very image',
+      { ...use('index-2', 'amd64'), labels: noted('index-2') },
+      true,
+    ],
+    ['of another content, whatever is noted', { ...use('index-1', 'old'), labels: noted('amd64') }, false],
+  ])('%s', (_, container, expected) => {
+    expect(keepsContainer(container, pulled)).toBe(expected);
+  });
+});

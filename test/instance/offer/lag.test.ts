@@ -1,0 +1,72 @@
+import { expect, it } from 'vitest';
+import { EngineSocket } from '../../../src/engine/socket.ts';
+import { readOptions } from '../../../src/instance/contract/options.ts';
+import { LagWatch } from '../../../src/instance/offer/lag.ts';
+import { freshRun } from '../../../src/instance/run/run-record.ts';
+import { startEngine } from '../../engine/api/http-engine.ts';
+import { homeOf } from '../place/home-of.ts';
+
+const repository = 'registry.test/acme/svc';
+const imageReference = `${repository}:latest`;
+const settings = readOptions({
+  version: 'v1.4.2',
+  updaterImage: 'acme/svc-updater:1',
+  feed: null,
+  authorize: () => null,
+  queue: { hold: () => {}, resume: () => {}, jobs: () => [] },
+  store: { get: () => null, set: () => true },
+  log: () => {},
+});
+const run = {
+  ...freshRun({ id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+  outcome: 'unchanged' as const,
+};
+
+/** An image as the containerd store tells it: its id is the digest of the index that its tag named. */
+const index = (id: string, content: string) => ({
+  Id: id,
+  RepoDigests: [`${repository}@${id}`],
+  Manifests: [{ ID: content, Kind: 'image', Available: true }],
+});
+
+/** Whether a lag is found and still there, after a run and a look: the server's container is of the index `first`. */
+async function lagWhere(images: Record<string, unknown>, remote: string): Promise<boolean[]> {
+  const host = await startEngine((from, to) => {
+    const path = decodeURIComponent(from.url ?? '').replace(/^\/v1\.\d+|\?.*/g, '');
+    const answers: Record<string, unknown> = {
+      '/version': { ApiVersion: '1.56', MinAPIVersion: '1.40' },
+      [`/distribution/${imageReference}/json`]: { Descriptor: { digest: remote } },
+    };
+    for (const [name, image] of Object.entries(images)) answers[`/images/${name}/json`] = image;
+    // Before API 1.48 no engine tells manifests.
+    if (/^\/v1\.(48|49|5\d)\/|^\/version/.test(from.url ?? '') && path in answers)
+      to.end(JSON.stringify(answers[path]));
+    else to.writeHead(404).end('{"message":"no such image"}');
+  });
+  const own = homeOf({ imageReference, imageId: 'sha256:first', imageManifest: 'sha256:content' });
+  const watch = new LagWatch(new EngineSocket(host), settings, async () => own);
+  const before = await watch.after(run);
+  await watch.look(run);
+  return [before !== null, (await watch.after(run)) !== null];
+}
+
+const first = { 'sha256:first': index('sha256:first', 'sha256:content') };
+
+it.each<[what: string, images: Record<string, unknown>, remote: string, stays: boolean]>([
+  ['the tag is where it was', { ...first, [imageReference]: first['sha256:first'] }, 'sha256:first', true],
+  ['the tag has moved', { ...first, [imageReference]: first['sha256:first'] }, 'sha256:next', false],
+  [
+    'what was pulled had the same content under another digest, and nothing was replaced',
+    { ...first, [imageReference]: index('sha256:second', 'sha256:content') },
+    'sha256:second',
+    true,
+  ],
+  [
+    'what the tag names here by now is another image',
+    { ...first, [imageReference]: index('sha256:second', 'sha256:other') },
+    'sha256:second',
+    false,
+  ],
+])('an update that lags, where %s', async (_, images, remote, stays) => {
+  expect(await lagWhere(images, remote)).toEqual([true, stays]);
+});
