@@ -26,7 +26,7 @@ function valuesOf(files: readonly TextFile[]): Secret[] | null {
   }
 }
 
-/** Paths of what must be read for its secrets: env files of services, files of secrets, and those of configs. */
+/** Paths of what must be read for its secrets: env files of services, files of secrets, and those of configs and labels. */
 export function secretFilesOf(
   files: ProjectFiles,
 ): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
@@ -39,6 +39,9 @@ export function secretFilesOf(
       for (const link of tolerantly(() => layer.file.service(name)?.envFiles) ?? []) {
         tolerantly(() => envFiles.add(pathIn(layer, link)));
       }
+    }
+    for (const path of tolerantly(() => labelFilesOf(layer.file)) ?? []) {
+      tolerantly(() => configFiles.add(pathIn(layer, { path, line: 1 })));
     }
     for (const [section, paths] of sections) {
       for (const path of tolerantly(() => filesOf(layer.file, section)) ?? []) {
@@ -54,6 +57,13 @@ const filesOf = (file: ComposeFile, section: string): string[] =>
   entriesOf(file, section)
     .map(({ yaml, entry }) => textOf(yaml.get(entry, 'file')))
     .filter((path) => path !== null);
+
+const labelFilesOf = (file: ComposeFile): string[] =>
+  entriesOf(file, 'services').flatMap(({ yaml, entry }) => {
+    const node = yaml.get(entry, 'label_file');
+    const paths = isSeq(node) ? node.items.map((item) => textOf(yaml.follow(item))) : [textOf(node)];
+    return paths.filter((path) => path !== null);
+  });
 
 /** Names of services, and images as they are written and as they resolve: what must stay readable. */
 export const namesOf = (files: ProjectFiles): { services: string[]; images: string[] } => {
@@ -88,25 +98,37 @@ export function secretsOfProject(files: ProjectFiles): Secret[] {
   ];
 }
 
+const hooks = ['post_start', 'pre_stop', 'pre_start'] as const;
+
+/** Of the services, and of the commands that run beside them. */
 function environments(layer: Layer): Secret[] {
   return entriesOf(layer.file, 'services').flatMap(({ yaml, entry }) => {
-    const environment = yaml.get(entry, 'environment');
-    if (isSeq(environment)) {
-      return environment.items.flatMap((item) => {
-        const text = textOf(yaml.follow(item)) ?? '';
-        const at = text.indexOf('=');
-        return at < 0 ? [] : written(layer, text.slice(0, at), text.slice(at + 1));
-      });
-    }
-    return yaml.keys(environment).flatMap((key) => {
-      const node = yaml.get(environment, key);
-      const text = textOf(node);
-      if (text === null) return [];
-      // Folded over several lines, it stands otherwise in the file than compose reads it.
-      const [from = 0, to = 0] = node?.range ?? [];
-      const source = layer.file.file.text.slice(from, to);
-      return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
+    const commands = hooks.flatMap((key) => {
+      const list = yaml.get(entry, key);
+      return isSeq(list) ? list.items.map((item) => yaml.follow(item)) : [];
     });
+    return [entry, ...commands].flatMap((node) =>
+      valuesIn(layer, { yaml, entry: yaml.get(node, 'environment') }),
+    );
+  });
+}
+
+function valuesIn(layer: Layer, { yaml, entry: environment }: Entry): Secret[] {
+  if (isSeq(environment)) {
+    return environment.items.flatMap((item) => {
+      const text = textOf(yaml.follow(item)) ?? '';
+      const at = text.indexOf('=');
+      return at < 0 ? [] : written(layer, text.slice(0, at), text.slice(at + 1));
+    });
+  }
+  return yaml.keys(environment).flatMap((key) => {
+    const node = yaml.get(environment, key);
+    const text = textOf(node);
+    if (text === null) return [];
+    // Folded over several lines, it stands otherwise in the file than compose reads it.
+    const [from = 0, to = 0] = node?.range ?? [];
+    const source = layer.file.file.text.slice(from, to);
+    return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
   });
 }
 

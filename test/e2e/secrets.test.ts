@@ -63,6 +63,9 @@ describe('no secret of any place is in any line', () => {
     await instance.write('login/config.json', configJson(inject('host').registry));
     const changed = replaced(`CHANGES=${planted.changedSince}`, `CHANGES=now\nSINCE=${planted.addedSince}`);
     await instance.write('app.env', changed(await instance.read('app.env')));
+    // Of a service that stays as it is: neither a container nor what compose would send has it, and no file says it whole.
+    const assembled = `ASSEMBLED=\${PART}+\${PART}+\${PART}\n`;
+    await instance.write('db.env', `${await instance.read('db.env')}${assembled}`);
   });
 
   const json = ['--log', 'json'];

@@ -20,7 +20,7 @@ import { readTextFile, readTextFileIfThere, refuseOddFile } from './read-files.t
 /** What compose and the files say of a project, with its secrets hidden from here on. */
 interface ProjectView {
   files: ProjectFiles;
-  /** All services, without the values of env files. */
+  /** All services; without the values of env files where compose 5 or later cannot read one. */
   model: Model;
 }
 

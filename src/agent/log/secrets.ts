@@ -53,9 +53,13 @@ export function confidencesOfModel(model: Model): Confidences {
   const stores = [...Object.values(model.configs ?? {}), ...Object.values(model.secrets ?? {})];
   return {
     secrets: [
-      ...services.flatMap(([, { environment }]) =>
-        Object.entries(environment ?? {}).map(([key, value]) => ({ key, value: undoubled(value ?? '') })),
-      ),
+      ...services
+        .flatMap(([, { pre_start, post_start, pre_stop, ...service }]) => [
+          ...[service, ...(pre_start ?? []), ...(post_start ?? []), ...(pre_stop ?? [])],
+        ])
+        .flatMap(({ environment }) =>
+          Object.entries(environment ?? {}).map(([key, value]) => ({ key, value: undoubled(value ?? '') })),
+        ),
       ...stores.flatMap((store) => secretsOfContent(undoubled(store?.content ?? ''))),
     ],
     keep: [

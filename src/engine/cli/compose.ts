@@ -22,6 +22,11 @@ export interface ModelMount {
   target: string;
 }
 
+interface ModelHook {
+  command?: unknown;
+  environment?: Record<string, string | null> | null;
+}
+
 export interface ModelService {
   image?: string;
   build?: unknown;
@@ -32,7 +37,9 @@ export interface ModelService {
   env_file?: { path: string; required?: boolean }[] | null;
   depends_on?: Record<string, { condition?: string; restart?: boolean }> | null;
   /** Since compose 5.3: commands that run from the service's image before a container of it starts. */
-  pre_start?: readonly unknown[] | null;
+  pre_start?: readonly ModelHook[] | null;
+  post_start?: readonly ModelHook[] | null;
+  pre_stop?: readonly ModelHook[] | null;
   network_mode?: string;
   pid?: string;
   ipc?: string;
@@ -58,8 +65,6 @@ export interface ConfigOptions {
   /** Files that stand in for the project's own while an edit is proven. */
   files?: readonly string[];
   envFiles?: readonly string[];
-  /** These services with their dependencies and their whole environment; all services without env files otherwise. */
-  services?: readonly string[];
 }
 
 export interface UpOptions {
@@ -92,7 +97,7 @@ function adviceOn(message: string): { advice?: string } {
   return {};
 }
 
-/** Engines whose compose is older than 2.35, as a host may have it. */
+/** Engines whose compose is older than 2.35, as a host may have it; from 5.0 on it can go without env files. */
 const olderCompose = new WeakSet<Engine>();
 
 export class Compose {
@@ -116,21 +121,29 @@ export class Compose {
     });
   }
 
-  /** Throws compose-invalid with compose's own words. */
+  /** All services, whatever their profiles. Throws compose-invalid with compose's own words. */
   async config(options: ConfigOptions = {}): Promise<Model> {
-    const profile = options.services ? [] : ['--profile', '*'];
-    const ask = (chosen: readonly string[]) =>
+    const ask = (...more: readonly string[]) =>
       this.#engine.call(
-        [...this.#flags(options), ...profile, 'config', '--format', 'json', ...chosen],
+        [
+          ...this.#flags(options),
+          '--profile',
+          '*',
+          'config',
+          '--format',
+          'json',
+          '--no-consistency',
+          ...more,
+        ],
         this.#where(),
       );
-    const all = olderCompose.has(this.#engine)
-      ? ['--no-consistency']
-      : ['--no-consistency', '--no-env-resolution'];
-    let result = await ask(options.services ?? all);
-    if (/unknown flag: --no-env-resolution/.test(result.stderr)) {
-      olderCompose.add(this.#engine);
-      result = await ask(['--no-consistency']);
+    // With the values of env files, of which none must be printed.
+    let result = await ask();
+    if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
+      // A run has no need of an env file that compose cannot read, of a service that it leaves alone.
+      const without = await ask('--no-env-resolution');
+      if (without.exitCode === 0) result = without;
+      else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
     }
     if (result.exitCode !== 0) throw this.rejection(result);
     return JSON.parse(result.stdout);

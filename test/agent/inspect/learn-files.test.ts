@@ -80,6 +80,9 @@ const planted: Record<string, string> = {
   'an option in a list': 'listed-as-an-option',
   'an extension': 'kept-in-an-extension',
   'a setting of a config': 'set-in-a-config',
+  'a label in a file of labels': 'labelled-in-a-file',
+  'the environment of a hook': 'handed-to-a-hook',
+  'the environment of a hook, as a list': 'listed-for-a-hook',
 };
 
 const files = () =>
@@ -120,6 +123,9 @@ services:
     env_file: [app.env, {path: raw.env, format: raw, required: false}, broken.env, not-there.env]
   worker:
     extends: {file: base/base.yaml, service: base}
+    label_file: [labels.txt]
+    pre_start: [{command: migrate, environment: {MIGRATES: handed-to-a-hook}}]
+    post_start: [{command: warm, environment: [WARMS=listed-for-a-hook]}]
   postgres:
     image: postgres
     build: { args: [NPM_TOKEN=baked-in-token] }
@@ -147,6 +153,7 @@ secrets:
     'base/base.env': 'X=from-extended\n',
     'sub/compose.yaml': 'services: {extra: {image: "acme/extra"}}\n',
     'sub/.env': 'SUB=from-included\n',
+    'labels.txt': 'svc.token=labelled-in-a-file\n',
     'keys/key.pem': '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n',
     'svc.ini': '[mail]\nhost = mail.example.org\npassword = set-in-a-config\n',
     'keys/mail.yaml': 'user: kim\npassword: "behind-a-colon"\n',

@@ -2,17 +2,24 @@ import { expect, it } from 'vitest';
 import { confidencesOfContainers, confidencesOfModel } from '../../../src/agent/log/secrets.ts';
 import { container } from '../../build.ts';
 
-it('confidencesOfModel takes the environment of every service, and a key without a value as empty', () => {
+it('confidencesOfModel takes the environment of every service and hook, and a key without a value as empty', () => {
   const services = {
     app: { environment: { A: 'one', B: null } },
     db: { environment: { A: 'two' } },
     proxy: {},
     cache: { environment: null },
+    worker: {
+      pre_start: [{ environment: { D: 'four' } }],
+      post_start: [{ environment: { E: null } }],
+      pre_stop: [{}],
+    },
   };
   expect(confidencesOfModel({ name: 'svc', services }).secrets).toEqual([
     { key: 'A', value: 'one' },
     { key: 'B', value: '' },
     { key: 'A', value: 'two' },
+    { key: 'D', value: 'four' },
+    { key: 'E', value: '' },
   ]);
 });
 

@@ -35,6 +35,7 @@ export const planted = {
   optionalEnvFile: 'in-an-optional-file',
   addedSince: 'put-there-since-the-start',
   changedSince: 'was-there-at-the-start',
+  assembledSince: 'part+part+part',
   fromShell: 'typed-in-a-shell-once',
   // Configs and secrets.
   secretFile: 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC',
@@ -80,7 +81,7 @@ secrets: [key, mail, variable]
 configs: [{ source: nginx, target: /etc/nginx.conf }, { source: ini, target: /etc/svc.ini }]`,
       worker: 'env_file: [app.env]',
       db: `env_file: [db.env]
-environment: { ROOT_PASSWORD: ${planted.ofAnotherService} }`,
+environment: { ROOT_PASSWORD: ${planted.ofAnotherService}, PART: part }`,
       listing: `image: ${c.parts}/tunnel:1
 environment: ['LISTED=${planted.listed}', 'PASSED_THROUGH']
 command: [tunnel, --admin-password, ${planted.option}]
