@@ -51,7 +51,7 @@ choose_docker() {
 # The command finds plugins in folders of the whole machine or of the user's settings, which are not ours to write to: its
 # compose is called as it would call it.
 put_newest_docker_first() {
-  local cli compose
+  local cli compose name program
   cli=$(toolchain_folder cli)/docker
   compose=$(toolchain_folder compose-5.4)/docker-compose
   mkdir -p "$STATE/newest"
@@ -62,6 +62,11 @@ exec '$cli' "\$@"
 SH
   chmod 755 "$STATE/newest/docker.$$"
   mv "$STATE/newest/docker.$$" "$STATE/newest/docker"
+  # Tests that kill an engine start one of their own.
+  for name in engine containerd runc; do
+    toolchain_has "$name" || break
+    for program in "$(toolchain_folder "$name")"/*; do ln -sfn "$program" "$STATE/newest/${program##*/}"; done
+  done
   put_first "$STATE/newest"
 }
 
