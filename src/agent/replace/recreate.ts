@@ -90,6 +90,7 @@ const stuck = /task \S+ already exists/i;
 async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<void> {
   const { engine, compose, changeover, log, mayGoBack } = context;
   let { force } = step;
+  let [cause, isOfBusy]: [string | null, boolean] = [null, true];
   await context.checkFiles(step.service);
   if (step.hook) await context.beforeHook();
   for (let attempt = 1; ; attempt++) {
@@ -115,8 +116,11 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
     const lost = isConnectionLost(result.stderr);
     // There is no way back once the new version has started, so every failure is worth another try then.
     const isStuck = stuck.test(result.stderr);
+    const isBusy = lost || isStuck || stillBusy.test(result.stderr);
+    // A later call may only meet what the earlier one has left behind, which hides the cause.
+    if (isOfBusy || !isBusy) [cause, isOfBusy] = [messages.at(-1) ?? cause, isBusy];
     force ||= isStuck;
-    if (attempt < tries && (lost || isStuck || stillBusy.test(result.stderr) || !mayGoBack())) {
+    if (attempt < tries && (isBusy || !mayGoBack())) {
       log.warn(
         lost
           ? `the engine went away while ${step.service} was replaced; once more`
@@ -132,8 +136,8 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
       'recreate-failed',
       result.timedOut
         ? `compose did not replace ${step.service} within ${deadlineMs / 60_000} minutes`
-        : `compose could not replace ${step.service}: ${messages.at(-1) ?? 'no reason given'}`,
-      { detail: messages.slice(0, -1) },
+        : `compose could not replace ${step.service}: ${cause ?? 'no reason given'}`,
+      { detail: messages.filter((message) => message !== cause) },
     );
   }
 }

@@ -7,6 +7,7 @@ import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { logTiming } from '../timing.ts';
 import { type CommandResult, runCommand } from './command.ts';
+import { withoutCancelled } from './compose-output.ts';
 import { lastLine, unreachable } from './unreachable.ts';
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
@@ -47,7 +48,11 @@ const probePauseMs = 1_000;
 const connectionLost =
   /Cannot connect to the Docker daemon|error during connect|connection refused|connection reset by peer|no such host|socket: no such file|failed to connect to the docker API|unexpected EOF$|: EOF$|request returned 50[234] .* for API route|response from daemon: (?:<|\\u003c).*(?<!\d)50[234]\b/im;
 
-export const isConnectionLost = (stderr: string): boolean => connectionLost.test(stderr);
+/** A call that was cancelled because another one failed: what that one failed of decides. */
+const cancelledCall = /error during connect: [^\n]*?context canceled/g;
+
+export const isConnectionLost = (stderr: string): boolean =>
+  connectionLost.test(withoutCancelled(stderr).replaceAll(cancelledCall, ''));
 
 interface EngineOptions {
   /** The home directory that compose sees. */

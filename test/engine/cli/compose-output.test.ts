@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { composeMessages } from '../../../src/engine/cli/compose-output.ts';
+import { isConnectionLost } from '../../../src/engine/cli/engine.ts';
 
 const event = (fields: object) => JSON.stringify(fields);
 
@@ -46,4 +47,59 @@ it('reads the lines of its logger and plain ones', () => {
     'yaml: line 3: mapping values are not allowed',
     '{"id":',
   ]);
+});
+
+// One service's failure cancels the calls of the others.
+const cause = 'Error response from daemon: Bind for 127.0.0.1:80 failed: port is already allocated';
+const lost = 'error during connect: Post "http://%2Frun%2Fdocker.sock/v1.54/containers/1/start": ';
+
+it.each<[name: string, lines: object[], messages: string[]]>([
+  [
+    'with the cause of the first one, behind other words',
+    [
+      { id: 'Container svc-worker-1', status: 'Error', text: `${lost}${cause}` },
+      { error: true, message: cause },
+    ],
+    [cause],
+  ],
+  ['alone', [{ error: true, message: `${lost}${cause}` }], [cause]],
+  [
+    'in the last line',
+    [
+      { id: 'Container svc-app-1', status: 'Error', text: cause },
+      { id: 'Container svc-worker-1', status: 'Error', text: `${lost}context canceled` },
+      { error: true, message: 'context canceled' },
+    ],
+    [`Container svc-app-1 ${cause}`],
+  ],
+  [
+    "with a registry's words",
+    [{ error: true, message: `${lost}error from registry: You have reached your pull rate limit` }],
+    ['error from registry: You have reached your pull rate limit'],
+  ],
+  ['and nothing else', [{ error: true, message: 'context canceled' }], ['context canceled']],
+  ['as an engine does that went away', [{ error: true, message: `${lost}EOF` }], [`${lost}EOF`]],
+])('tells the cause of calls that were cancelled: %s', (_, lines, messages) => {
+  expect(composeMessages(lines.map(event).join('\n'))).toEqual(messages);
+});
+
+it('keeps the end of a cancelled call that was only warned of', () => {
+  const warning = 'time="2026-11-21T10:00:00Z" level=warning msg="The \\"X\\" variable is not set."';
+  expect(composeMessages(`${warning}\n${event({ error: true, message: 'context canceled' })}`)).toEqual([
+    'The "X" variable is not set.',
+    'context canceled',
+  ]);
+});
+
+it.each<[printed: string, isLost: boolean]>([
+  [event({ error: true, message: `${lost}${cause}` }), false],
+  [`${lost}${cause}`, false],
+  [event({ id: 'Container svc-worker-1', status: 'Error', text: `${lost}context canceled` }), false],
+  [`${lost}context canceled\n${cause}`, false],
+  [event({ error: true, message: `${lost}EOF` }), true],
+  [`${lost}context canceled\n${lost}EOF`, true],
+  [`${lost}dial unix /run/docker.sock: connect: connection refused`, true],
+  ['Cannot connect to the Docker daemon at unix:///run/docker.sock. Is the docker daemon running?', true],
+])('%s is an engine that went away: %s', (printed, isLost) => {
+  expect(isConnectionLost(printed)).toBe(isLost);
 });
