@@ -1,85 +1,148 @@
 import type { ErrorCode } from '../progress/update-error.ts';
 
+/**
+ * Whether it is worth another try: `once` where a second answer would be the same; `patiently` where the asking itself is
+ * what the registry minds; `often` for what passes.
+ */
+export type Again = 'never' | 'once' | 'patiently' | 'often';
+
 export interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
+  again: Again;
   /** It may pass: worth another try. */
   transient: boolean;
   /** What it comes to, after "repository:tag: ". */
   sentence: string;
+  /** What to do next, where the code's own advice is not it. */
+  advice?: string;
 }
 
-type Row = readonly [RegExp, PullFailure['code'], transient: boolean, sentence: string];
+type Row = readonly [RegExp, PullFailure['code'], Again, sentence: string, advice?: string];
+
+/** Numbers count where they are said to be a status: a size, a port or a version may be the same. */
+const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;
+const refused = 'the registry refuses access (wrong or missing credentials)';
 
 /** In the words of the engine, containerd and registries; the first row that fits decides. */
 const rows: readonly Row[] = [
   [
     /cannot connect to the docker (daemon|api)|error during connect/i,
     'pull-unreachable',
-    true,
+    'often',
     'the engine went away',
   ],
   [
     /x509|certificate|http response to https client/i,
     'pull-unreachable',
-    false,
+    'never',
     "the registry's certificate is not accepted",
   ],
-  [/no space left on device/i, 'pull-space', false, 'no space left on the disk of the engine'],
+  [/no space left on device/i, 'pull-space', 'never', 'no space left on the disk of the engine'],
   [
     /no matching manifest|does not match the specified platform|no match for platform/i,
     'pull-platform',
-    false,
+    'never',
     'the release has no image for this platform',
   ],
   [
-    /toomanyrequests|too many requests|\b429\b/i,
+    new RegExp(`too[ _]?many[ _]?requests|rate.?limit|pull limit|${status('429')}`, 'i'),
     'pull-unreachable',
-    true,
+    'patiently',
     'the registry asks for patience (429, too many requests)',
+  ],
+  [
+    /verification failed|content digest .* mismatch|failed to verify|unexpected commit digest/i,
+    'pull-failed',
+    'once',
+    'the registry sent data with a wrong digest',
+    'Ask the publisher of the release to push it again, or whoever keeps the registry or a cache before it to mend it; then run the update again.',
+  ],
+  [
+    /could not fetch content descriptor|content at … not found|unknown blob|blob unknown/i,
+    'pull-failed',
+    'once',
+    'the registry has the tag, but not all that belongs to it',
+    'Ask the publisher of the release to push it again, then run the update again.',
   ],
   [
     /manifest unknown|manifest for .* not found|name unknown|repository .* not found|: not found|not found: manifest/i,
     'pull-unknown',
-    false,
+    'never',
     'the registry has no such tag (manifest unknown)',
   ],
   [
-    /unauthorized|authentication required|no basic auth credentials|access denied|access to the resource is denied|\bdenied\b|forbidden|\b40[13]\b/i,
+    new RegExp(
+      `unauthorized|authentication required|no basic auth credentials|access denied|access to the resource is denied|\\bdenied\\b|\\bforbidden\\b|not (?:allowed|permitted|authorized)|${status('401|403')}`,
+      'i',
+    ),
     'pull-denied',
-    false,
-    'the registry refuses access (wrong or missing credentials)',
+    'never',
+    refused,
   ],
-  [/invalid reference format/i, 'pull-unknown', false, 'the image reference is not valid'],
-  [
-    /verification failed|content digest .* mismatch|failed to verify/i,
-    'pull-failed',
-    true,
-    'the registry sent data with a wrong digest',
-  ],
+  [/invalid reference format/i, 'pull-unknown', 'never', 'the image reference is not valid'],
   [
     /connection refused|no such host|network is unreachable|no route to host|server misbehaving|temporary failure in name resolution/i,
     'pull-unreachable',
-    true,
+    'often',
     'the registry cannot be reached',
   ],
   [
-    /timeout|timed out|deadline exceeded|connection reset|unexpected eof|\beof\b|broken pipe|tls handshake/i,
+    /timeout|timed out|deadline exceeded|connection reset|unexpected eof|\beof\b|broken pipe|tls handshake|short read/i,
     'pull-unreachable',
-    true,
+    'often',
     'the connection to the registry broke off',
   ],
   [
-    /unexpected http status: 5\d\d|status code 5\d\d|\b50[0-4]\b|internal server error|bad gateway|service unavailable|unexpected status.* 5\d\d/i,
+    new RegExp(`internal server error|bad gateway|service unavailable|${status('5\\d\\d')}`, 'i'),
     'pull-unreachable',
-    true,
+    'often',
     'the registry fails (5xx)',
   ],
+  // Before the pull's own answers begin, the engine asks for a registry's words after a 403 alone.
+  [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
+  [/error from registry: /i, 'pull-failed', 'often', 'the registry answers with an error of its own'],
 ];
 
-/** What a failed `docker compose pull` comes to, from the text it printed. */
-export function classifyPullFailure(text: string): PullFailure {
-  for (const [pattern, code, transient, sentence] of rows) {
-    if (pattern.test(text)) return { code, transient, sentence };
+/**
+ * What a failed pull comes to, from the text that compose printed, or that the engine answered.
+ * @param references those that were pulled: their names may have any word or number in them
+ * @param status of the engine's answer, where it was one
+ */
+export function classifyPullFailure(
+  text: string,
+  references: Iterable<string> = [],
+  status: number | null = null,
+): PullFailure {
+  const said = withoutNames(text, references);
+  for (const [pattern, code, again, sentence, advice] of rows) {
+    if (!pattern.test(status === 401 || status === 403 ? `Error response from daemon: ${said}` : said))
+      continue;
+    return { code, again, transient: again !== 'never', sentence, ...(advice && { advice }) };
   }
-  return { code: 'pull-failed', transient: false, sentence: 'the pull failed' };
+  return { code: 'pull-failed', again: 'never', transient: false, sentence: 'the pull failed' };
+}
+
+/**
+ * The text without names, addresses, digests and sizes, so that what is left speaks of the failure alone: nothing listens
+ * at `registry.example:403`, and `not-found.example/svc:v1.401.0` is no answer.
+ */
+function withoutNames(text: string, references: Iterable<string>): string {
+  const names = [...references].flatMap((reference) => {
+    const repository = reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
+    const host = repository.split('/')[0] ?? '';
+    return [
+      reference,
+      ...(repository.includes('/') ? [repository] : []),
+      ...(/[.:]/.test(host) ? [host] : []),
+    ];
+  });
+  const longestFirst = names.filter((name) => name !== '').toSorted((a, b) => b.length - a.length);
+  return longestFirst
+    .reduce((rest, name) => rest.replaceAll(name, '…'), text)
+    .replaceAll(/https?:\/\/[^\s"']*[^\s"':,]/g, '…')
+    .replaceAll(/\b(ref|reference) \\?"[^"]*"/g, '$1 …')
+    .replaceAll(/\b(dial|read|write) (tcp|udp|unix)\d? \S+(?=:)/g, '$1 $2 …')
+    .replaceAll(/\blookup \S+( on \S+(?=:))?/g, 'lookup …')
+    .replaceAll(/sha256:[0-9a-f]+/g, '…')
+    .replaceAll(/\b\d+ bytes?( but got \d+)?/g, '… bytes');
 }

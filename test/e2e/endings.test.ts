@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { changeFiles, judgeFiles } from '../judge/files.ts';
@@ -15,6 +16,7 @@ import {
   startBadRegistry,
 } from '../rig/bad-registry.ts';
 import { composeText, generatedCompose } from '../rig/compose-text.ts';
+import type { LayoutContext } from '../rig/layout.ts';
 import { unpublish } from '../rig/registry.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { createInstanceFor, expectAttempt, expectWords, shareInstance } from './support/attempt.ts';
@@ -128,9 +130,10 @@ describe('4: the pull fails, and nothing has changed', () => {
     args?: string[];
     says: string | RegExp;
     next: string | RegExp;
-    /** Tries, where it may pass. */
-    tries?: number;
+    /** Seconds before each further try, where it may pass; null where the engine decides. */
+    pauses?: number[] | null;
   }
+  const often = [2, 5, 10];
   // Those of a group come one after the other in one instance, which each must leave as it was.
   const failures: PullFailure[][] = group([
     {
@@ -156,37 +159,53 @@ describe('4: the pull fails, and nothing has changed', () => {
       fault: 'down',
       says: 'the registry cannot be reached, after 4 tries',
       next: 'See that this machine reaches the registry',
-      tries: 4,
+      pauses: often,
     },
     {
       name: '429',
       fault: registryFaults.busy,
-      says: 'the registry asks for patience (429, too many requests), after 4 tries',
+      says: 'the registry asks for patience (429, too many requests), after 3 tries',
       next: 'See that this machine reaches the registry',
-      tries: 4,
+      pauses: [5, 20],
     },
     {
       name: '500',
       fault: registryFaults.error,
       says: 'the registry fails (5xx), after 4 tries',
       next: 'See that this machine reaches the registry',
-      tries: 4,
+      pauses: often,
     },
     {
       name: 'a blob with a wrong digest',
       fault: registryFaults.corrupt,
       scope: { on: 'blobs' },
-      says: 'the registry sent data with a wrong digest, after 4 tries',
-      next: 'See the lines above',
-      tries: 4,
+      says: 'the registry sent data with a wrong digest, after 2 tries',
+      next: 'or whoever keeps the registry or a cache before it to mend it; then run the update again',
+      pauses: [2],
+    },
+    {
+      name: "403 in the registry's own words",
+      fault: registryFaults.notAllowed,
+      says: 'the registry refuses access (wrong or missing credentials)',
+      next: 'Log in with docker login on the host and mount its config.json',
+    },
+    {
+      name: 'a blob that is gone',
+      fault: registryFaults.gone,
+      scope: { on: 'blobs' },
+      says: 'the registry has the tag, but not all that belongs to it, after 2 tries',
+      next: 'Ask the publisher of the release to push it again',
+      pauses: [2],
     },
     {
       name: 'a blob cut short again and again',
       fault: { kind: 'cut', after: 1_000 },
       scope: { on: 'blobs' },
       args: ['--pull-timeout', '8'],
-      says: 'not pulled within the time allowed',
-      next: 'Run the update again with a longer --pull-timeout',
+      // Without the containerd store the engine itself tries again, and for long.
+      says: /: (not pulled within the time allowed|the connection to the registry broke off, after \d tries)/,
+      next: /Run the update again with a longer --pull-timeout|See that this machine reaches the registry/,
+      pauses: null,
     },
     {
       name: 'a stall for ever',
@@ -220,9 +239,9 @@ describe('4: the pull fails, and nothing has changed', () => {
       ends: [/^failed \(pull-[a-z]+\): nothing was changed, v1\.0\.0 runs on\. Next: /, failure.next],
     });
     // What will not pass by itself is not tried again; what may is tried with growing pauses.
-    expect(log.match(/trying again in \d+ s/g) ?? []).toEqual(
-      (failure.tries ?? 1) === 4 ? ['2', '5', '10'].map((pause) => `trying again in ${pause} s`) : [],
-    );
+    const { pauses = [] } = failure;
+    const told = pauses?.map((pause) => `trying again in ${pause} s`);
+    if (told) expect(log.match(/trying again in \d+ s/g) ?? []).toEqual(told);
     expect(durationMs).toBeLessThan(60_000);
     expect(Object.keys((await look(instance)).tags)).toEqual([`${instance.image}:v1.0.0`]);
     if (failure.fault === 'down') await registry.up();
@@ -238,6 +257,47 @@ describe('4: the pull fails, and nothing has changed', () => {
       says: ['the registry fails (5xx); trying again in 2 s'],
       ends: ['updated v1.0.0 → v1.1.0'],
     });
+  });
+
+  // What is limited after the first answer comes in the registry's words alone, without a code.
+  test.concurrent('a registry that limits is asked ever less, for one image after the other', async ({
+    onTestFinished: finished,
+  }) => {
+    const registry = await startBadRegistry(inject('host').registry);
+    finished(() => registry.close());
+    const images = (c: LayoutContext) => ({
+      app: `${c.image}:\${SVC_VERSION}`,
+      worker: `${c.image}:\${SVC_VERSION}-alpine`,
+    });
+    const instance = await createInstanceFor(finished, {
+      registry: registry.host,
+      layout: (c) => ({
+        files: {
+          'compose.yaml': composeText({ ...images(c), parts: c.parts }),
+          '.env': `DB_PASSWORD=correct horse battery\nSVC_PORT=${c.port}\nSVC_VERSION=v1.0.0\n`,
+        },
+        flags: [],
+      }),
+      up: alone.up,
+      publish: ['v1.0.0-alpine', 'v1.1.0', 'v1.1.0-alpine'],
+    });
+    const before = await look(instance);
+    registry.fail(registryFaults.limited, { on: 'blobs' });
+    const run = instance.startUpdate(toNext);
+    await run.waitFor('trying again in 5 s');
+    registry.fail(registryFaults.limited, { on: 'manifests', method: 'GET' });
+    // By then the engine has let go of what compose has.
+    await sleep(2_000);
+    registry.requests.length = 0;
+    await run.waitFor('trying again in 20 s');
+    const tags = registry.requests.flatMap((asked) => /v1\.1\.0\S*/.exec(asked) ?? []);
+    expect([...new Set(tags)], registry.requests.join('\n')).toHaveLength(1);
+    expect(registry.requests.length).toBeLessThan(8);
+    await run.kill('SIGTERM');
+    const { log } = await run.done;
+    const patience = 'the registry asks for patience (429, too many requests); trying again in';
+    expect(log.split(patience)).toHaveLength(3);
+    expect(judgeUntouched(before, await look(instance)), log).toEqual([]);
   });
 
   const instance = shareInstance(alone);

@@ -46,3 +46,131 @@ it.each([
 ])('%s is %s', (text, code, transient) => {
   expect(classifyPullFailure(text)).toMatchObject({ code, transient });
 });
+
+const repository = '127.0.0.1:5000/acme/svc';
+const digest = `sha256:${'40'.repeat(32)}`;
+
+// The same of an engine with the containerd store (29.8.1), as compose 5.4 prints it. The first words are `details` of its
+// error event, or stand alone where the pull had begun.
+const denied = 'the registry refuses access (wrong or missing credentials)';
+const limits = 'the registry asks for patience (429, too many requests)';
+const brokeOff = 'the connection to the registry broke off';
+const fails = 'the registry fails (5xx)';
+const resolving = (tag: string) => `failed to resolve reference "${repository}:${tag}": `;
+const answering = 'Error response from daemon: ';
+const head = (tag: string) =>
+  `${answering}unknown: ${resolving(tag)}unexpected status from HEAD request to http://${repository.replace('/', '/v2/')}/manifests/${tag}: `;
+const copying = 'failed to copy: httpReadSeeker: failed open: ';
+const blob = `${repository.replace('/', '/v2/')}/blobs/${digest}`;
+it.each<[text: string, code: string, again: string, sentence: string]>([
+  [
+    `${answering}${resolving('v1')}pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`,
+    'pull-denied',
+    'never',
+    denied,
+  ],
+  [`${answering}error from registry: unauthorized`, 'pull-denied', 'never', denied],
+  [`${answering}error from registry: denied`, 'pull-denied', 'never', denied],
+  [
+    `${answering}error from registry: installation not allowed to read organization package`,
+    'pull-denied',
+    'never',
+    denied,
+  ],
+  // In words that nobody could think of.
+  [`${answering}error from registry: ask Anna for a key`, 'pull-denied', 'never', denied],
+  [
+    'error from registry: installation not allowed to read organization package',
+    'pull-denied',
+    'never',
+    denied,
+  ],
+  [`${head('v1')}403 Forbidden`, 'pull-denied', 'never', denied],
+  [`${head('v1.403.0')}429 Too Many Requests`, 'pull-unreachable', 'patiently', limits],
+  [
+    'error from registry: You have reached your pull rate limit as svc: 0123. You may increase the limit by upgrading.',
+    'pull-unreachable',
+    'patiently',
+    limits,
+  ],
+  [
+    `unknown: ${copying}unexpected status from GET request to http://${blob}: 429 Too Many Requests`,
+    'pull-unreachable',
+    'patiently',
+    limits,
+  ],
+  [
+    `${answering}${resolving('v1.403.0')}${repository}:v1.403.0: not found`,
+    'pull-unknown',
+    'never',
+    'the registry has no such tag (manifest unknown)',
+  ],
+  [
+    `failed commit on ref "index-${digest}": commit failed: unexpected commit digest ${digest}, expected ${digest}: failed precondition`,
+    'pull-failed',
+    'once',
+    'the registry sent data with a wrong digest',
+  ],
+  ...[
+    `${copying}could not fetch content descriptor ${digest} (application/vnd.docker.container.image.v1+json) from remote: not found`,
+    `${copying}content at https://${blob} not found: not found`,
+    // Of an engine without that store.
+    'error pulling image configuration: download failed after attempts=1: unknown blob',
+  ].map((text): [string, string, string, string] => [
+    text,
+    'pull-failed',
+    'once',
+    'the registry has the tag, but not all that belongs to it',
+  ]),
+  [`${copying}failed to do request: Get "https://${blob}": EOF`, 'pull-unreachable', 'often', brokeOff],
+  ['short read: expected 401 bytes but got 403: unexpected EOF', 'pull-unreachable', 'often', brokeOff],
+  [`${head('v1')}500 Internal Server Error`, 'pull-unreachable', 'often', fails],
+  [`${head('v1')}520 A status of its own`, 'pull-unreachable', 'often', fails],
+  [
+    `unknown: ${copying}unexpected status from GET request to http://${blob}: 502 Bad Gateway`,
+    'pull-unreachable',
+    'often',
+    fails,
+  ],
+  [
+    'error from registry: we are at lunch',
+    'pull-failed',
+    'often',
+    'the registry answers with an error of its own',
+  ],
+])('%s is %s, tried again %s', (text, code, again, sentence) => {
+  const references = ['v1', 'v1.403.0'].map((tag) => `${repository}:${tag}`);
+  expect(classifyPullFailure(text, references)).toMatchObject({ code, again, sentence });
+});
+
+it.each<[reference: string, said: string, code: string]>([
+  [
+    '127.0.0.1:403/svc:v1.403.0',
+    'Image 127.0.0.1:403/svc:v1.403.0 failed to resolve reference "127.0.0.1:403/svc:v1.403.0": failed to do request: Head "https://127.0.0.1:403/v2/svc/manifests/v1.403.0": dial tcp 127.0.0.1:403: connect: connection refused',
+    'pull-unreachable',
+  ],
+  [
+    'not-found.example/manifest-unknown/denied:429',
+    'failed to resolve reference "not-found.example/manifest-unknown/denied:429": failed to do request: Head "https://not-found.example/v2/manifest-unknown/denied/manifests/429": dial tcp: lookup not-found.example on 127.0.0.53:53: no such host',
+    'pull-unreachable',
+  ],
+  [
+    'acme/rate-limit:v1',
+    'Get "https://denied.example/token?scope=repository%3Aacme%2Frate-limit%3Apull": dial tcp: lookup denied.example: no such host',
+    'pull-unreachable',
+  ],
+  ['acme/timeout:500', 'manifest for acme/timeout:500 not found: manifest unknown', 'pull-unknown'],
+  [
+    'registry.example/forbidden/svc@sha256:401',
+    'registry.example/forbidden/svc: tls: failed to verify certificate: x509: certificate signed by unknown authority',
+    'pull-unreachable',
+  ],
+])('of %s the name says nothing: %s', (reference, said, code) => {
+  expect(classifyPullFailure(said, [reference]).code).toBe(code);
+});
+
+it('takes the status that the engine answers for what it is', () => {
+  const words = 'error from registry: ask Anna for a key';
+  expect(classifyPullFailure(words, [], 403)).toMatchObject({ code: 'pull-denied', transient: false });
+  expect(classifyPullFailure(words, [], 500)).toMatchObject({ code: 'pull-failed', transient: true });
+});

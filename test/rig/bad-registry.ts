@@ -4,7 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What goes wrong with a request. */
 export type RegistryFault =
-  | { kind: 'answer'; status: number; headers?: Record<string, string>; code?: string }
+  | {
+      kind: 'answer';
+      status: number;
+      headers?: Record<string, string>;
+      code?: string;
+      /** The registry's own words. */
+      message?: string;
+      /** A page, in place of what a registry says. */
+      page?: string;
+    }
   /** The connection is closed without a word. */
   | { kind: 'close' }
   /** No answer, for ever. */
@@ -21,6 +30,8 @@ export type RegistryFault =
 export interface FaultScope {
   /** Default: everything, the version check `/v2/` included. */
   on?: 'manifests' | 'blobs';
+  /** Default: all of them. */
+  method?: 'GET' | 'HEAD';
   /** So many requests fail, the next ones are served. Default: all fail. */
   times?: number;
 }
@@ -35,6 +46,21 @@ export const registryFaults = {
   forbidden: { kind: 'answer', status: 403, code: 'DENIED' },
   unknown: { kind: 'answer', status: 404, code: 'MANIFEST_UNKNOWN' },
   busy: { kind: 'answer', status: 429, headers: { 'Retry-After': '1' }, code: 'TOOMANYREQUESTS' },
+  /** As Docker Hub says it. */
+  limited: {
+    kind: 'answer',
+    status: 429,
+    code: 'TOOMANYREQUESTS',
+    message: 'You have reached your pull rate limit as svc: 0123. You may increase the limit by upgrading.',
+  },
+  /** As GitHub says it to whoever has logged in and may not. */
+  notAllowed: {
+    kind: 'answer',
+    status: 403,
+    code: 'DENIED',
+    message: 'installation not allowed to read organization package',
+  },
+  gone: { kind: 'answer', status: 404, code: 'BLOB_UNKNOWN' },
   error: { kind: 'answer', status: 500, code: 'UNKNOWN' },
   close: { kind: 'close' },
   stall: { kind: 'stall' },
@@ -65,9 +91,11 @@ export async function startBadRegistry(
   const authorization =
     credentials && `Basic ${Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64')}`;
 
-  const take = (path: string): RegistryFault | undefined => {
+  const take = ({ method, url = '' }: IncomingMessage): RegistryFault | undefined => {
     if (current === undefined || current.left <= 0) return undefined;
-    if (current.scope.on !== undefined && !path.includes(`/${current.scope.on}/`)) return undefined;
+    const { scope } = current;
+    if (scope.on !== undefined && !url.includes(`/${scope.on}/`)) return undefined;
+    if (scope.method !== undefined && scope.method !== method) return undefined;
     current.left--;
     return current.fault;
   };
@@ -78,7 +106,7 @@ export async function startBadRegistry(
       reply(answer, registryFaults.denied);
       return;
     }
-    const fault = take(asked.url ?? '');
+    const fault = take(asked);
     if (fault?.kind === 'answer') reply(answer, fault);
     else if (fault?.kind === 'close') asked.socket.destroy();
     else if (fault?.kind !== 'stall') forward(upstream, asked, answer, fault);
@@ -119,10 +147,13 @@ export function dockerConfig(host: string, { user, password }: { user: string; p
   return JSON.stringify({ auths: { [host]: { auth } } });
 }
 
-function reply(answer: ServerResponse, fault: Extract<RegistryFault, { kind: 'answer' }>): void {
-  answer.writeHead(fault.status, { 'Content-Type': 'application/json', ...fault.headers });
+function reply(
+  answer: ServerResponse,
+  { status, headers, code, message, page }: Extract<RegistryFault, { kind: 'answer' }>,
+): void {
+  answer.writeHead(status, { 'Content-Type': page ? 'text/html' : 'application/json', ...headers });
   answer.end(
-    JSON.stringify({ errors: [{ code: fault.code, message: `${fault.code}, says the bad registry` }] }),
+    page ?? JSON.stringify({ errors: [{ code, message: message ?? `${code}, says the bad registry` }] }),
   );
 }
 

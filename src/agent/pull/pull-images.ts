@@ -5,15 +5,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
 import { letThrough, proxyRefusal } from '../../engine/proxy-refusal.ts';
-import { classifyPullFailure } from '../../engine/pull-failure.ts';
+import { type Again, classifyPullFailure } from '../../engine/pull-failure.ts';
 import { PullMeter } from '../../engine/pull-progress.ts';
 import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import type { World } from '../process/world.ts';
 
-/** Before the second, third and fourth try. */
-const pausesMs = [2_000, 5_000, 10_000];
+/**
+ * Before the second, third and fourth try. A registry that limits is asked five times by each try of an engine with the
+ * containerd store.
+ */
+const pausesMs: Readonly<Record<Again, readonly number[]>> = {
+  never: [],
+  once: [2_000],
+  patiently: [5_000, 20_000],
+  often: [2_000, 5_000, 10_000],
+};
 const progressEveryMs = 1_000;
 /** Less than this is here before anybody reads of it. */
 const tellingBytes = 1_000_000;
@@ -29,7 +37,7 @@ export interface PullOptions {
 
 /**
  * Pulls the images of services, by compose and with no file changed: their references are handed over as an override.
- * What may pass is tried again, at most three times.
+ * What may pass is tried again, at most three times; from a registry that limits one image after the other.
  * @throws UpdateError pull-…
  */
 export async function pullImages(
@@ -45,6 +53,7 @@ export async function pullImages(
     const services = Object.fromEntries([...references].map(([service, image]) => [service, { image }]));
     await writeFile(override, JSON.stringify({ services }));
     const meter = new PullMeter();
+    let oneByOne = false;
     for (let attempt = 0; ; attempt++) {
       const report = reporter(meter, names, log, options.percent ?? true);
       const deadlineMs = options.deadline - performance.now();
@@ -52,6 +61,7 @@ export async function pullImages(
       const result = await compose.pull([...references.keys()], override, {
         deadlineMs,
         onStderrLine: report,
+        oneByOne,
       });
       if (result.exitCode === 0) break;
       if (result.timedOut) throw tooSlow(names);
@@ -63,12 +73,14 @@ export async function pullImages(
           advice: letThrough,
         });
       }
-      const failure = classifyPullFailure(messages.join('\n'));
-      const pause = pausesMs[attempt];
-      if (!failure.transient || pause === undefined || performance.now() + pause > options.deadline) {
+      const failure = classifyPullFailure(messages.join('\n'), references.values());
+      oneByOne ||= failure.again === 'patiently';
+      const pause = pausesMs[failure.again][attempt];
+      if (pause === undefined || performance.now() + pause > options.deadline) {
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
         throw new UpdateError(failure.code, `${names}: ${failure.sentence}${again}`, {
           detail: messages,
+          ...(failure.advice === undefined ? {} : { advice: failure.advice }),
           ...(failure.code === 'pull-unknown' && options.platform !== undefined
             ? { advice: `See that ${names} is published for ${options.platform}, then run the update again.` }
             : {}),

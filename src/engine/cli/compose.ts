@@ -67,6 +67,13 @@ export interface ConfigOptions {
   envFiles?: readonly string[];
 }
 
+export interface ImagePull {
+  deadlineMs: number;
+  onStderrLine: (line: string) => void;
+  /** No image is asked for before the one before it is here. */
+  oneByOne: boolean;
+}
+
 export interface UpOptions {
   scale?: number;
   start: boolean;
@@ -170,11 +177,11 @@ export class Compose {
   pull(
     services: readonly string[],
     override: string,
-    options: { deadlineMs: number; onStderrLine: (line: string) => void },
+    { oneByOne, ...options }: ImagePull,
   ): Promise<CommandResult> {
     const files = [...this.project.files, override];
     return this.#engine.call(
-      [...this.#flags({ files }), '--progress', 'json', 'pull', '--policy', 'always', ...services],
+      [...this.#flags({ files, oneByOne }), '--progress', 'json', 'pull', '--policy', 'always', ...services],
       { ...options, repeatable: false, ...this.#where() },
     );
   }
@@ -215,7 +222,7 @@ export class Compose {
     return result.exitCode === 0 ? JSON.parse(result.stdout) : null;
   }
 
-  #flags(options: { files?: readonly string[]; envFiles?: readonly string[] }): string[] {
+  #flags(options: { files?: readonly string[]; envFiles?: readonly string[]; oneByOne?: boolean }): string[] {
     const { name, directory, profiles = [] } = this.project;
     return [
       'compose',
@@ -227,6 +234,7 @@ export class Compose {
       ...(options.files ?? this.project.files).flatMap((file) => ['--file', file]),
       ...(options.envFiles ?? this.project.envFiles).flatMap((file) => ['--env-file', file]),
       ...profiles.flatMap((profile) => ['--profile', profile]),
+      ...(options.oneByOne ? ['--parallel', '1'] : []),
     ];
   }
 

@@ -139,6 +139,8 @@ async function obtainImage(
       error instanceof EngineFault
         ? error.message
         : `the pull took more than ${pullLimitMs / 60_000} minutes`,
+      [updaterImage],
+      error instanceof EngineFault ? error.status : null,
     );
     const isHere = failure.transient || failure.code === 'pull-unreachable';
     if (isHere && (await engine.image(updaterImage).catch(() => null)) !== null) {
