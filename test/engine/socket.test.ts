@@ -254,8 +254,10 @@ describe('the version of the API', () => {
   it.each<[unknown, unknown, string | null]>([
     ['1.45', '1.24', '1.45'],
     ['1.41', '1.12', '1.41'],
-    ['1.56', '1.44', '1.48'],
-    ['1.60', '1.50', '1.50'],
+    // 29.0 to 29.2, and 29.8.
+    ['1.52', '1.44', '1.51'],
+    ['1.56', '1.40', '1.51'],
+    ['1.60', '1.53', '1.53'],
     ['1.30', undefined, '1.30'],
     [undefined, undefined, null],
     ['2.0', '1.24', null],
@@ -295,6 +297,31 @@ describe('the version of the API', () => {
       ...['/version', '/v1.45/containers/x/json'],
       ...['/version', '/v1.43/containers/x/json', '/v1.43/containers/x/json', '/v1.43/containers/x/json'],
     ]);
+  });
+
+  it('is asked anew where another engine has taken its place, and that is told where none fits', async () => {
+    const urls: string[] = [];
+    const versions = ['1.56', '1.41', '1.41', '1.41'];
+    let newest = 41;
+    const host = await startEngine(({ method, url = '' }, answer) => {
+      urls.push(`${method} ${url}`);
+      if (url === '/version') return void answer.end(JSON.stringify({ ApiVersion: versions.shift() }));
+      const spoken = Number(/^\/v1\.(\d+)\//.exec(url)?.[1]);
+      if (spoken <= newest) return void answer.writeHead(204).end();
+      const message = `client version 1.${spoken} is too new. Maximum supported API version is 1.${newest}`;
+      answer.writeHead(400).end(JSON.stringify({ message }));
+    });
+    const engine = new EngineSocket(host);
+    await engine.start('x');
+    expect(urls).toEqual([
+      ...['GET /version', 'POST /v1.51/containers/x/start'],
+      ...['GET /version', 'POST /v1.41/containers/x/start'],
+    ]);
+    newest = 40;
+    await expect(engine.start('x')).rejects.toMatchObject({
+      kind: 'refused',
+      message: 'client version 1.41 is too new. Maximum supported API version is 1.40',
+    });
   });
 
   it("is the engine's newest where a proxy lets nobody ask", async () => {

@@ -55,13 +55,13 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   let away = false;
 
   const notes = (asked: IncomingMessage): boolean => {
-    const line = `${asked.method} ${asked.url}`;
+    const line = lineOf(asked);
     requests.push(line);
     return hanging?.test(line) ?? false;
   };
   const server = createServer((asked, answer) => {
     if (notes(asked)) return;
-    const line = `${asked.method} ${asked.url}`;
+    const line = lineOf(asked);
     if (failing(line)) {
       asked.resume();
       answer.writeHead(500, { 'Content-Type': 'application/json' }).end('{"message":"something went wrong"}');
@@ -121,6 +121,11 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   };
 }
 
+/** A request as tests name it: docker's client and compose with the version that they speak, the updater without. */
+function lineOf({ method, url = '', headers }: IncomingMessage): string {
+  return `${method} ${headers['user-agent'] === undefined ? url.replace(/^\/v[\d.]+(?=\/)/, '') : url}`;
+}
+
 async function serve(
   asked: IncomingMessage,
   answer: ServerResponse,
@@ -135,7 +140,7 @@ async function serve(
   }
   // In one piece with the head: the engine may answer and hang up before the end of a body that comes in chunks.
   let body = Buffer.concat(await asked.toArray());
-  const altered = alterations.find(({ pattern }) => pattern.test(`${asked.method} ${asked.url}`));
+  const altered = alterations.find(({ pattern }) => pattern.test(lineOf(asked)));
   if (altered?.change === null) {
     answer.writeHead(204).end();
     return;

@@ -22,11 +22,14 @@ export interface FoundInstance {
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
 export async function findInstance({ engine, options, log }: World): Promise<FoundInstance> {
   const fits = startEarly(engine.check());
+  const composeCalled = startEarly(engine.callOrThrow(['compose', 'version', '--short']));
+  const facts = startEarly(engineFacts(engine));
+  // Only what the engine says of itself tells in which version of its API the rest is asked.
   const [own, projects, { version: engineVersion, platform }, composeVersion] = await Promise.all([
-    findOwnContainer(engine),
-    listProjects(engine),
-    engineFacts(engine),
-    engine.callOrThrow(['compose', 'version', '--short']),
+    facts.then(() => findOwnContainer(engine)),
+    facts.then(() => listProjects(engine)),
+    facts,
+    composeCalled,
   ]).catch(async (error) => {
     // The check has the best sentence for an engine that cannot be used.
     await fits;

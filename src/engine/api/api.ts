@@ -6,14 +6,16 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine, EngineAddress } from '../cli/engine.ts';
-import { EngineFault, isAbsence, refusalFault } from '../http/fault.ts';
+import { apiVersion, inVersion, isVersionRefusal } from '../http/api-version.ts';
+import { EngineFault, isAbsence, refusal, refusalFault } from '../http/fault.ts';
+import { objectOf } from '../http/lines.ts';
 import { ask, type EngineAnswer, nameOf } from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { logTiming } from '../timing.ts';
 
 export interface ApiRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With its query, without a version: the engine takes its newest then. */
+  /** With its query, without a version. */
   path: string;
   /** Sent as JSON, bytes as a tar archive. */
   body?: unknown;
@@ -24,6 +26,7 @@ export interface ApiRequest {
   cut?: boolean;
 }
 
+const whoAreYou = '/version';
 const defaultDeadlineMs = 30_000;
 const defaultLimit = 16 * 1024 * 1024;
 const maxAttempts = 3;
@@ -42,10 +45,23 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineA
   for (let attempt = 1; ; attempt++) {
     try {
       const beganAt = performance.now();
-      const answer = await ask(target, { ...question, deadlineMs, signal: engine.aborted }, { limit, cut });
+      const spoken = asked.path === whoAreYou ? null : engine.apiVersion;
+      const path = inVersion(spoken, asked.path);
+      const answer = await ask(
+        target,
+        { ...question, path, deadlineMs, signal: engine.aborted },
+        { limit, cut },
+      );
       logTiming(what, beganAt, `status ${answer.status}`);
       if (isAbsence(answer)) throw new EngineFault('away', refusalFault(what, answer).message);
-      return answer;
+      if (spoken === null) return answer;
+      if (!isVersionRefusal({ status: answer.status, said: refusal(answer) })) {
+        return { ...answer, apiVersion: spoken };
+      }
+      if (attempt >= maxAttempts) throw new UpdateError('engine-away', `${what}: ${refusal(answer)}`);
+      // Another engine has taken its place.
+      const said = await readApi(engine, whoAreYou);
+      agreeOnVersion(engine, said.status === 200 ? objectOf(said.body.toString()) : {});
     } catch (cause) {
       if (engine.aborted.aborted) throw engine.abortion;
       if (!(cause instanceof EngineFault)) throw cause;
@@ -74,6 +90,18 @@ export async function readApi(
     const answer = await askApi(engine, { method: 'GET', path, ...how });
     if (answer.status < 500 || asked >= maxReadings) return answer;
     await sleep(readingPauseMs);
+  }
+}
+
+/**
+ * From now on requests name a version of the API that the engine has, by what it says of itself.
+ * @throws UpdateError engine-version where it has none that is known here
+ */
+export function agreeOnVersion(engine: Engine, said: Record<string, unknown>): void {
+  try {
+    engine.speak(apiVersion(said));
+  } catch (cause) {
+    throw new UpdateError('engine-version', (cause as Error).message, { cause });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Engine } from '../cli/engine.ts';
+import { inVersion } from '../http/api-version.ts';
 import { openStream } from '../http/request.ts';
 import { logTiming } from '../timing.ts';
 import { apiTarget } from './api.ts';
@@ -27,7 +28,8 @@ export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
   let wake = () => {};
   const closing = new AbortController();
   const hear = async () => {
-    const asked = { method: 'GET', path: `/events?${query}`, signal: closing.signal } as const;
+    const path = inVersion(engine.apiVersion, `/events?${query}`);
+    const asked = { method: 'GET', path, signal: closing.signal } as const;
     const stream = await openStream(apiTarget(engine.address), { ...asked, deadlineMs: forever }, forever);
     status = stream.status;
     for await (const _ of stream.chunks) {

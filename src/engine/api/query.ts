@@ -4,7 +4,7 @@ import { type Container, type Image, readContainer, readImage } from '../contain
 import { refusal, refusalFault } from '../http/fault.ts';
 import { composeLabels } from '../labels.ts';
 import { letThrough } from '../proxy-refusal.ts';
-import { askApi, readApi } from './api.ts';
+import { agreeOnVersion, askApi, readApi } from './api.ts';
 
 /** What the engine says of itself. */
 export interface EngineFacts {
@@ -32,9 +32,11 @@ export interface MadeDefinition {
 /** A project may have hundreds of containers, and a socket takes so many connections at a time. */
 const atATime = 32;
 
-/** @throws UpdateError engine-away */
+/** Asked before all else: it tells which version of the API to ask in. @throws UpdateError engine-away, engine-version */
 export async function engineFacts(engine: Engine): Promise<EngineFacts> {
-  const { Version, Os, Arch } = (await get(engine, '/version', [])) as Record<string, string>;
+  const said = (await get(engine, '/version', [])) as Record<string, string>;
+  agreeOnVersion(engine, said);
+  const { Version, Os, Arch } = said;
   return { version: String(Version), platform: `${Os}/${Arch}` };
 }
 

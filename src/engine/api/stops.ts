@@ -1,4 +1,5 @@
 import type { Engine } from '../cli/engine.ts';
+import { inVersion } from '../http/api-version.ts';
 import { linesOf } from '../http/lines.ts';
 import { openStream } from '../http/request.ts';
 import { logTiming } from '../timing.ts';
@@ -24,7 +25,8 @@ export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
   let status: number | null = null;
   const closing = new AbortController();
   const hear = async () => {
-    const asked = { method: 'GET', path: `/events?${query}`, signal: closing.signal } as const;
+    const path = inVersion(engine.apiVersion, `/events?${query}`);
+    const asked = { method: 'GET', path, signal: closing.signal } as const;
     const stream = await openStream(apiTarget(engine.address), { ...asked, deadlineMs: forever }, forever);
     status = stream.status;
     for await (const line of linesOf(stream.chunks)) note(line, told);

@@ -66,6 +66,7 @@ interface EngineOptions {
 /** What all views of one engine share. */
 interface Acquaintance {
   answeredOnce: boolean;
+  apiVersion?: string | null;
   readonly shutdown: AbortController;
 }
 
@@ -100,6 +101,16 @@ export class Engine {
   /** The same engine by another address, such as a socket that stands before it. */
   at(address: EngineAddress): Engine {
     return new Engine(address, this.#options, this.#known);
+  }
+
+  /** What requests over the socket name; null where that is not known: the engine takes its newest then. */
+  get apiVersion(): string | null {
+    return this.#known.apiVersion ?? null;
+  }
+
+  /** From now on requests over the socket name this version of the API. */
+  speak(apiVersion: string | null): void {
+    this.#known.apiVersion = apiVersion;
   }
 
   /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */

@@ -1,8 +1,11 @@
 import { EngineFault } from './fault.ts';
 
-/** Between these the answers have the shape that is read here. An engine of 2017 speaks the oldest. */
+/**
+ * Between these the answers have the shape that is read here. An engine of 2017 speaks the oldest; of the newest, since
+ * 1.48, images and containers tell of manifests, and after it, from 1.52 on, fields are gone.
+ */
 const oldest = '1.30';
-const newest = '1.48';
+const newest = '1.51';
 
 /**
  * The version of the API to speak with an engine, by what it says of itself: the newest that both know, so that a newer
@@ -19,6 +22,13 @@ export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown
   const wanted = isVersion(MinAPIVersion) && minor(MinAPIVersion) > minor(newest) ? MinAPIVersion : newest;
   return minor(wanted) < minor(ApiVersion) ? wanted : ApiVersion;
 }
+
+/**
+ * Whether the engine refuses the version itself, as one does that has taken another's place. What was asked was not done,
+ * whatever it was.
+ */
+export const isVersionRefusal = ({ status, said }: { status: number | null; said: string }): boolean =>
+  status === 400 && /client version \S+ is too (?:new|old)/i.test(said);
 
 /** As the engine wants it said. */
 export const inVersion = (version: string | null, path: string): string =>

@@ -1,4 +1,4 @@
-import { apiVersion, inVersion } from './api-version.ts';
+import { apiVersion, inVersion, isVersionRefusal } from './api-version.ts';
 import { EngineFault, refusalFault } from './fault.ts';
 import { objectOf } from './lines.ts';
 import { ask, type EngineQuestion, type EngineStream, inTime, nameOf, openStream } from './request.ts';
@@ -55,18 +55,22 @@ export class EngineClient {
     const { deadlineMs = this.#deadlineMs } = question;
     const endsAt = performance.now() + deadlineMs;
     question.signal?.throwIfAborted();
-    try {
-      this.#version ??= this.#negotiate();
-      const version = await inTime(this.#version, deadlineMs, question);
-      const left = Math.max(1, endsAt - performance.now());
-      return await send({ ...question, path: inVersion(version, question.path), deadlineMs: left });
-    } catch (error) {
-      if (!(error instanceof EngineFault)) throw error;
-      const { kind, status } = error;
-      if (kind !== 'refused' || status === null || status === 400 || status >= 500) this.#version = null;
-      if (kind !== 'late') throw error;
-      const message = `the engine did not answer within ${deadlineMs / 1000} s (${nameOf(question)})`;
-      throw new EngineFault('late', message, { cause: error });
+    for (let isFirst = true; ; isFirst = false) {
+      const left = () => Math.max(1, endsAt - performance.now());
+      try {
+        this.#version ??= this.#negotiate();
+        const version = await inTime(this.#version, left(), question);
+        return await send({ ...question, path: inVersion(version, question.path), deadlineMs: left() });
+      } catch (error) {
+        if (!(error instanceof EngineFault)) throw error;
+        const { kind, status, message: said } = error;
+        if (kind !== 'refused' || status === null || status === 400 || status >= 500) this.#version = null;
+        // Another engine has taken the place of the one that was asked for its version.
+        if (isFirst && isVersionRefusal({ status, said })) continue;
+        if (kind !== 'late') throw error;
+        const message = `the engine did not answer within ${deadlineMs / 1000} s (${nameOf(question)})`;
+        throw new EngineFault('late', message, { cause: error });
+      }
     }
   }
 

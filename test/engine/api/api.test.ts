@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { apiTarget, askApi } from '../../../src/engine/api/api.ts';
 import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
+import { engineFacts } from '../../../src/engine/api/query.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { refusal } from '../../../src/engine/http/fault.ts';
 import { Cancelled } from '../../../src/progress/stops.ts';
@@ -61,6 +62,51 @@ describe('askApi', () => {
       ['PUT', '/y', 'application/x-tar', 'tar'],
       ['GET', '/x?a=1', undefined, ''],
     ]);
+  });
+
+  it('speaks in a version that the engine has, once that has said which, and anew to another engine', async () => {
+    const said = { Version: '29.8.1', Os: 'linux', Arch: 'amd64', ApiVersion: '1.56', MinAPIVersion: '1.40' };
+    const seen: string[] = [];
+    const host = await startEngine(({ url = '' }, to) => {
+      seen.push(url);
+      const { ApiVersion } = said;
+      const spoken = /^\/v1\.(\d+)\//.exec(url)?.[1] ?? '0';
+      to.setHeader('Api-Version', ApiVersion);
+      if (Number(spoken) <= Number(ApiVersion.slice(2))) return void to.end(JSON.stringify(said));
+      const message = `client version 1.${spoken} is too new. Maximum supported API version is ${ApiVersion}`;
+      to.writeHead(400, { 'Content-Type': 'application/json' }).end(JSON.stringify({ message }));
+    });
+    const engine = engineAt(host);
+    expect(await engineFacts(engine)).toEqual({ version: '29.8.1', platform: 'linux/amd64' });
+    // Its answer has the shape that it was asked for, whatever it could speak besides.
+    expect((await askApi(engine.quiet(), get)).apiVersion).toBe('1.51');
+    said.ApiVersion = '1.41';
+    expect((await askApi(engine, { ...get, method: 'POST' })).apiVersion).toBe('1.41');
+    await askApi(engine.uncancellable(), get);
+    expect(seen).toEqual([
+      ...['/version', '/v1.51/x?a=1'],
+      ...['/v1.51/x?a=1', '/version', '/v1.41/x?a=1', '/v1.41/x?a=1'],
+    ]);
+  });
+
+  it('says so where the engine has no version that fits', async () => {
+    const old = await startEngine((_, to) => void to.end('{"ApiVersion":"1.29"}'));
+    await expect(engineFacts(engineAt(old))).rejects.toMatchObject({
+      code: 'engine-version',
+      message: 'the engine speaks API 1.29, which is too old: at least 1.30 is needed',
+    });
+    const young = await startEngine(({ url }, to) => {
+      if (url === '/version') return void to.end('{"ApiVersion":"1.90","MinAPIVersion":"1.80"}');
+      to.writeHead(400).end(
+        '{"message":"client version 1.80 is too old. Minimum supported API version is 1.90"}',
+      );
+    });
+    const engine = engineAt(young);
+    await engineFacts(engine);
+    await expect(askApi(engine, get)).rejects.toMatchObject({
+      code: 'engine-away',
+      message: 'GET /x: client version 1.80 is too old. Minimum supported API version is 1.90',
+    });
   });
 
   it('speaks TCP, with a path before all others', async () => {
