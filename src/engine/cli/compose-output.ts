@@ -1,7 +1,8 @@
 import { parseObject } from '../../files/parse-object.ts';
 
-/** A call that was under way when another one failed. */
-const cancelled = /(?:^|[\s:])context canceled$/;
+/** A call that was under way when another one failed, or, in compose 5, one that lacks what that one was to make. */
+const cancelled =
+  /(?:^|[\s:])context canceled$|internal: rename node #\d+: create node #\d+ returned empty ID/;
 /** Such a call, told with what the other one failed of: no engine has gone away. */
 const causeOfCancelled = /error during connect: .*?: (?=error (?:response from daemon|from registry): )/gi;
 

@@ -73,6 +73,14 @@ it.each<[name: string, lines: object[], messages: string[]]>([
     [`Container svc-app-1 ${cause}`],
   ],
   [
+    'before a call that lacks what the failed one was to make',
+    [
+      { id: 'Container svc-worker-1', status: 'Error', text: cause },
+      { error: true, message: 'internal: rename node #4: create node #1 returned empty ID' },
+    ],
+    [`Container svc-worker-1 ${cause}`],
+  ],
+  [
     "with a registry's words",
     [{ error: true, message: `${lost}error from registry: You have reached your pull rate limit` }],
     ['error from registry: You have reached your pull rate limit'],
