@@ -186,6 +186,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     versionVariable: 'SVC_VERSION',
     model,
     sent: new Map(),
+    imagesInUse: new Map(),
     containers: Object.values({ ...services, ...followers }).flat(),
     app,
     workers,

@@ -13,6 +13,7 @@ import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDefinitions } from './plan/check-definitions.ts';
 import { describePlan } from './plan/describe.ts';
 import { checkDrift } from './plan/drift/check-drift.ts';
+import { goneImages } from './plan/gone-images.ts';
 import { isUnchanged } from './plan/is-unchanged.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
@@ -59,6 +60,7 @@ export async function freshRun(
   await checkDrift(world, installation, options.acceptDrift);
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
+  for (const warning of goneImages(installation)) log.warn(warning);
 
   const journal = new Journal(
     lock,

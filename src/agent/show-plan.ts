@@ -17,6 +17,7 @@ import { checkDefinitions } from './plan/check-definitions.ts';
 import { describePlan } from './plan/describe.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { checkDrift } from './plan/drift/check-drift.ts';
+import { goneImages } from './plan/gone-images.ts';
 import { movesOf, planUpdate } from './plan/plan-update.ts';
 import { prepareFiles } from './plan/prepare-files.ts';
 import type { World } from './process/world.ts';
@@ -49,6 +50,7 @@ export async function showPlan(given: World, handles: RunHandles): Promise<void>
   await checkDrift(world, installation, options.acceptDrift);
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
+  for (const warning of goneImages(installation)) log.warn(warning);
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);

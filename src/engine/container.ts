@@ -62,6 +62,8 @@ export interface Image {
   digests: readonly string[];
   labels: Readonly<Record<string, string>>;
   env: ReadonlyMap<string, string>;
+  /** What it gives to its containers; null where the engine has nothing of it for its own platform, and cannot tell. */
+  config: Readonly<Record<string, unknown>> | null;
   /** Bytes. */
   size: number;
 }
@@ -186,6 +188,8 @@ export function readImage(raw: Raw): Image {
     digests: raw.RepoDigests ?? [],
     labels: raw.Config?.Labels ?? {},
     env: environment(raw.Config?.Env),
+    // An engine with the containerd store tells an empty configuration then, and an empty system.
+    config: raw.Os === '' ? null : (raw.Config ?? {}),
     size: Number(raw.Size ?? 0),
   };
 }

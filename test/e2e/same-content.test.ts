@@ -1,8 +1,8 @@
-import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { judgeUntouched } from '../judge/judge.ts';
 import { judgeGoodLog, judgeOutcome } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
+import { keepsIndexes } from '../rig/engine-api.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { shareInstance } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
@@ -27,17 +27,11 @@ async function expectUnchanged(): Promise<void> {
   expect(facts, result.log).toEqual([]);
 }
 
-/** Whether the engine keeps indexes, and tells an image's manifests by them. */
-async function knowsManifests(): Promise<boolean> {
-  const { stdout } = await execa('docker', ['info', '--format', '{{json .DriverStatus}} {{.ServerVersion}}']);
-  return stdout.includes('containerd') && Number.parseInt(stdout.split(' ').at(-1) ?? '', 10) >= 28;
-}
-
 test('a floating tag that was published again with the same content is unchanged', async () => {
   const byHand = Number.parseFloat((await instance().compose('version', '--short')).trim());
   await instance().publish('latest', attested('second'));
   // Up to 5.2 compose notes the id of the index: whoever has such a container gets a new one, once.
-  if (byHand < 5.3 && (await knowsManifests())) await updateWell(instance(), [], { version: 'v1.0.0' });
+  if (byHand < 5.3 && (await keepsIndexes())) await updateWell(instance(), [], { version: 'v1.0.0' });
   else await expectUnchanged();
   await instance().publish('latest', attested('third'));
   await expectUnchanged();

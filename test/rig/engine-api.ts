@@ -29,6 +29,16 @@ export function askEngine(method: string, path: string, socketPath = engineSocke
   });
 }
 
+/**
+ * Whether the engine keeps whole indexes (the containerd store), and tells an image's manifests: its images' ids are digests
+ * of indexes then, and a build over a tag removes what the tag named.
+ */
+export async function keepsIndexes(): Promise<boolean> {
+  const [version, info] = await Promise.all(['/version', '/info'].map((path) => askEngine('GET', path)));
+  const { ApiVersion } = JSON.parse(version?.body ?? '{}') as { ApiVersion: string };
+  return Number(ApiVersion.split('.')[1]) >= 48 && (info?.body ?? '').includes('io.containerd.snapshotter');
+}
+
 /** What the tests look at in the engine's answer to an inspection. */
 export interface ContainerInspection {
   Id: string;

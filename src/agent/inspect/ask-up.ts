@@ -2,7 +2,16 @@ import { inspectImages } from '../../engine/api/query.ts';
 import { type AskedService, recordUp, type SentContainer } from '../../engine/api/record-up.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import type { Image } from '../../engine/container.ts';
 import type { ServiceFacts } from './installation.ts';
+
+/** What recreating services would do, and what there is to compare it with. */
+export interface UpAnswer {
+  /** By service; without one of which nobody can tell. */
+  sent: ReadonlyMap<string, SentContainer>;
+  /** By their ids, the images of the services' containers that are on this machine. */
+  imagesInUse: ReadonlyMap<string, Image>;
+}
 
 /**
  * Asks compose what `up` would send for services, each with the image that its containers have. Of a service whose
@@ -14,7 +23,7 @@ export async function askUp(
   engine: Engine,
   project: ComposeProject,
   services: readonly ServiceFacts[],
-): Promise<ReadonlyMap<string, SentContainer>> {
+): Promise<UpAnswer> {
   const candidates = [
     ...new Set(
       services.flatMap(({ containers }) =>
@@ -22,13 +31,19 @@ export async function askUp(
       ),
     ),
   ];
-  const images = await inspectImages(engine, candidates);
-  const here = candidates.filter((_, index) => images[index] !== null);
+  const found = await inspectImages(engine, candidates);
+  const images = new Map(
+    candidates.flatMap((name, index) => (found[index] ? [[name, found[index]] as const] : [])),
+  );
   const asked = services.flatMap(({ name, containers }): AskedService[] => {
     const [first] = containers;
-    const own = [first?.imageId, first?.imageReference].find((image) => here.includes(image ?? ''));
-    const image = own ?? here[0];
+    const own = [first?.imageId, first?.imageReference].find((image) => images.has(image ?? ''));
+    const image = own ?? [...images.keys()][0];
     return image === undefined ? [] : [{ name, image, scale: containers.length }];
   });
-  return recordUp(engine, project, asked);
+  const ids = new Set(services.flatMap(({ containers }) => containers.map(({ imageId }) => imageId)));
+  return {
+    sent: await recordUp(engine, project, asked),
+    imagesInUse: new Map([...images].filter(([name]) => ids.has(name))),
+  };
 }

@@ -74,7 +74,7 @@ export async function inspectInstallation(
     }
   }
   // From compose 5 on its models have no values of env files; what it would send has them.
-  const sent = await asking.catch(explain);
+  const { sent, imagesInUse } = await asking.catch(explain);
   log.learn(() => confidencesOfSent(sent.values()));
   const pinned = (facts: ServiceFacts): PinnedService => {
     try {
@@ -99,6 +99,7 @@ export async function inspectInstallation(
     // The newest of all: nothing may go below it.
     runningVersion: runningVersions([app, ...workers].flatMap((facts) => facts.containers)).at(-1) ?? null,
     sent,
+    imagesInUse,
   };
 }
 

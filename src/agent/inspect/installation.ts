@@ -2,7 +2,7 @@ import type { Pin } from '../../compose/pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { SentContainer } from '../../engine/api/record-up.ts';
 import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
-import type { Container } from '../../engine/container.ts';
+import type { Container, Image } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 
 /** A service whose containers the update replaces. */
@@ -38,6 +38,8 @@ export interface Installation {
   model: Model;
   /** What `up` would send for each service that is recreated; without one of which nobody can tell. */
   sent: ReadonlyMap<string, SentContainer>;
+  /** By their ids, those of the containers that are recreated, as far as they are still on this machine. */
+  imagesInUse: ReadonlyMap<string, Image>;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
   app: PinnedService;

@@ -1,7 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
 import { fileOf } from '../../compose/project-files.ts';
-import { inspectImages } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { runsImage } from '../../engine/same-image.ts';
@@ -30,7 +29,7 @@ export async function takeReleaseFiles(
   const running = installation.app.containers.at(-1);
   const fresh = await readReleaseFiles(engine, image, wanted, project);
   const isSame = running !== undefined && runsImage(running, image);
-  const shipped = isSame ? fresh : await shippedByRunning(engine, running?.imageId, wanted, project);
+  const shipped = isSame ? fresh : await shippedByRunning(engine, installation, wanted);
   const texts: ReleaseText[] = [];
   const warnings = wanted
     .filter(({ isUsed }) => !isUsed)
@@ -54,13 +53,12 @@ export async function takeReleaseFiles(
 /** The files as the running release shipped them; null where its image is gone or has none. */
 async function shippedByRunning(
   engine: Engine,
-  imageId: string | undefined,
+  { app, imagesInUse, project }: Installation,
   files: readonly ReleaseFile[],
-  project: string,
 ): Promise<Map<string, string> | null> {
-  const [image] = imageId ? await inspectImages(engine, [imageId]) : [];
+  const image = imagesInUse.get(app.containers.at(-1)?.imageId ?? '');
   if (!image) return null;
-  return readReleaseFiles(engine, image, files, project).catch((error) => {
+  return readReleaseFiles(engine, image, files, project.name).catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;
   });

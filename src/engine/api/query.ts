@@ -121,14 +121,6 @@ export async function inspectWhole(
   return found.filter((raw) => raw !== null) as Record<string, unknown>[];
 }
 
-/** What a local image gives to its containers: its `Config`; null for an image that is not here. @throws UpdateError engine-away */
-export async function imageConfig(engine: Engine, id: string): Promise<Record<string, unknown> | null> {
-  const raw = (await get(engine, `/images/${encodeURIComponent(id)}/json`)) as {
-    Config?: Record<string, unknown>;
-  } | null;
-  return raw === null ? null : (raw.Config ?? {});
-}
-
 /** What the engine answers; null where it has no such thing. */
 async function get(engine: Engine, path: string, none: readonly number[] = [404]): Promise<unknown> {
   const answer = await readApi(engine, path);

@@ -24,7 +24,7 @@ async function shipping(images: Record<string, Shipped>): Promise<{ engine: Engi
   const left = new Set<string>();
   const engine = await engineThat(async (from, to) => {
     const { pathname, searchParams } = new URL(from.url ?? '', 'http://engine');
-    const [, kind, id = ''] = pathname.split('/').map(decodeURIComponent);
+    const [, , id = ''] = pathname.split('/').map(decodeURIComponent);
     const file = images[id]?.[searchParams.get('path') ?? ''];
     if (from.method === 'POST') {
       const { Image } = (await json(from)) as { Image: string };
@@ -33,8 +33,7 @@ async function shipping(images: Record<string, Shipped>): Promise<{ engine: Engi
     } else if (from.method === 'DELETE') {
       left.delete(id);
       to.writeHead(204).end();
-    } else if (kind === 'images' && id in images) to.end(JSON.stringify({ Id: id }));
-    else if (file === undefined) to.writeHead(404).end('{"message":"not there"}');
+    } else if (file === undefined) to.writeHead(404).end('{"message":"not there"}');
     else {
       const isText = typeof file === 'string' || Buffer.isBuffer(file);
       to.end(tar([isText ? { name: 'x', kind: 'file', content: file } : file]));
@@ -56,7 +55,9 @@ async function taken(
   id = 'new',
 ) {
   const { engine, left } = await shipping(images);
-  const from = installed(texts, { kind: 'generated', model: modelOf(projectFiles({ 'compose.yaml': own })) });
+  const imagesInUse = new Map(Object.keys(images).map((each) => [each, image(each)] as const));
+  const model = modelOf(projectFiles({ 'compose.yaml': own }));
+  const from = installed(texts, { kind: 'generated', model, imagesInUse });
   const found = takeReleaseFiles(engine, from, image(id, { labels }), '.svc-updater/backup/1');
   // Nothing of it stays, however it ends.
   await found.catch(() => {});

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { allEnvFiles } from '../../../compose/project-files.ts';
 import { variablesOf } from '../../../compose/variables.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
-import { imageConfig, inspectWhole } from '../../../engine/api/query.ts';
+import { inspectWhole } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { toolLabels } from '../../../engine/labels.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
@@ -60,7 +60,7 @@ export async function checkDrift(
 /** What recreating the containers of a service would change, each thing once. */
 async function differencesOf(
   engine: Engine,
-  { project, model, sent }: Installation,
+  { project, model, sent, imagesInUse }: Installation,
   { name, containers }: ServiceFacts,
   defaults: EngineDefaults,
 ): Promise<Difference[]> {
@@ -79,15 +79,13 @@ async function differencesOf(
     ...planned,
     body: { ...planned.body, HostConfig: named(object(planned.body.HostConfig)) },
   };
-  const found = await Promise.all(
-    all.map(async (raw) => {
-      const inspected = { ...raw, HostConfig: named(object(raw.HostConfig)) };
-      const running = runningDefinition(inspected, [name, ...containers.map(finalName)]);
-      const image = await imageConfig(engine, String(raw.Image));
-      const then = plannedDefinition(sentNow, running, { image, moreNetworks: later, defaults });
-      return findDifferences(shapeOf(running, toolLabels), shapeOf(then, toolLabels));
-    }),
-  );
+  const found = all.map((raw) => {
+    const inspected = { ...raw, HostConfig: named(object(raw.HostConfig)) };
+    const running = runningDefinition(inspected, [name, ...containers.map(finalName)]);
+    const image = imagesInUse.get(String(raw.Image))?.config ?? null;
+    const then = plannedDefinition(sentNow, running, { image, moreNetworks: later, defaults });
+    return findDifferences(shapeOf(running, toolLabels), shapeOf(then, toolLabels));
+  });
   return [...new Map(found.flat().map((each) => [JSON.stringify(each), each])).values()];
 }
 

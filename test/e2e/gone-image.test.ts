@@ -1,0 +1,55 @@
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import { findContainers, keepsIndexes } from '../rig/engine-api.ts';
+import type { UpdateResult } from '../rig/updater-run.ts';
+import { shareInstance } from './support/attempt.ts';
+import { updateWell } from './support/good-run.ts';
+
+// docs/contract.md 5.19: with the containerd store a build over a tag takes the image away that the tag named, though
+// containers run it. Nobody can make them again then, unless a registry has it.
+
+const instance = shareInstance({ publish: ['v1.1.0', 'v1.1.3'] });
+const gone =
+  /^app and worker run an image that is gone from this machine \(sha256:[0-9a-f]{12}\), as where its tag was built over: drift is looked for without it/;
+
+/** As a person does who builds what runs by hand. Gives the id of the image that was there before. */
+async function buildOver(tag: string): Promise<string> {
+  const { image, project } = instance();
+  const app = (await findContainers(project)).find(({ Name }) => Name.endsWith('-app-1'));
+  const file = `FROM ${image}:${tag}\nENV PATH=/bin:/other\nLABEL built=again\n`;
+  await execa('docker', ['build', '--quiet', '--tag', `${image}:${tag}`, '-'], { input: file });
+  return app?.Image ?? '';
+}
+
+const warnings = ({ lines }: UpdateResult) =>
+  lines.flatMap(({ level, message }) => (level === 'warn' ? [message] : []));
+
+test('an update from one is no drift, and says before anything is replaced that there is no way back', async ({
+  skip,
+}) => {
+  if (!(await keepsIndexes())) skip('this engine keeps what a container runs');
+  await buildOver('v1.0.0');
+  await updateWell(instance(), ['--target', 'v1.1.0'], {
+    version: 'v1.1.0',
+    changed: { '.env': (text) => text.replace('v1.0.0', 'v1.1.0') },
+    warns: [gone],
+  });
+});
+
+test('plan says so as well, and what it says to do gives the way back', async ({ skip }) => {
+  if (!(await keepsIndexes())) skip('this engine keeps what a container runs');
+  const { image } = instance();
+  const id = await buildOver('v1.1.0');
+  const plan = await instance().update(['plan', '--target', 'v1.1.3']);
+  expect(warnings(plan)).toEqual([expect.stringMatching(gone)]);
+  expect(plan.log).toContain(` docker pull ${image}@${id}; `);
+  expect(plan.exitCode, plan.log).toBe(0);
+
+  await execa('docker', ['pull', '--quiet', `${image}@${id}`]);
+  const failed = await instance().update(['--target', 'v1.1.3']);
+  expect(failed.log).toMatch(/-app-1 is made again from the old image/);
+  expect(failed.exitCode, failed.log).toBe(4);
+  expect(warnings(failed).filter((sentence) => gone.test(sentence))).toEqual([]);
+  await instance().waitUntilHealthy();
+  expect(await instance().version()).toBe('v1.1.0');
+});
