@@ -61,15 +61,16 @@ function search(
   const found: Found = { hasBuild: false, isThere: false };
   for (const layer of layers.toReversed()) {
     const entry = layer.file.service(service);
-    if (!entry) {
-      merge(found, searchIncludes(files, layer, service, seen));
-      if (found.image) break;
-      continue;
+    if (entry) {
+      found.isThere = true;
+      found.hasBuild ||= entry.hasBuild;
     }
-    found.isThere = true;
-    found.hasBuild ||= entry.hasBuild;
-    if (entry.image) found.image = { layer, image: entry.image };
-    else if (entry.extends && !entry.resetsImage) {
+    if (entry?.image) found.image = { layer, image: entry.image };
+    // Compose 5.2 and later lay what the file says over what it includes, also where that is to replace what earlier files
+    // say, and look at `extends` last; an older one rejects a service of both.
+    else if (!entry?.resetsImage) merge(found, searchIncludes(files, layer, service, seen));
+    let isAway = false;
+    if (!found.image && entry?.extends && !entry.resetsImage) {
       const { file, line } = entry.extends;
       const base = resolvedText(layer, entry.extends.service, placeOf(layer, line));
       const from = file === null ? layer : extendedLayer(files, layer, { path: file, line });
@@ -79,11 +80,9 @@ function search(
         if (seen.has(step)) throw circular(layer, line, `${service} extends ${base}`);
         merge(found, search(files, [from], base, new Set(seen).add(step)));
       }
+      isAway = found.away !== undefined;
     }
-    if (found.image || found.away || entry.replaces || entry.resetsImage) break;
-    // Compose 5.2 and later merge what the file includes under what it says itself; an older one rejects the file.
-    merge(found, searchIncludes(files, layer, service, seen));
-    if (found.image) break;
+    if (found.image || isAway || entry?.replaces || entry?.resetsImage) break;
   }
   return found;
 }
@@ -95,7 +94,8 @@ function searchIncludes(
   seen: ReadonlySet<string>,
 ): Found {
   const found: Found = { hasBuild: false, isThere: false };
-  for (const include of layer.follows ? layer.file.includes.toReversed() : []) {
+  // Where two of them have the service, compose 5.2 and later take what the first one says.
+  for (const include of layer.follows ? layer.file.includes : []) {
     const from: Layer[] = [];
     for (const one of includedLayers(files, layer, include)) {
       if (one instanceof UpdateError) found.away ??= one;

@@ -133,6 +133,26 @@ describe('a pin', () => {
     expect(findPin(files, 'worker')).toMatchObject({ place: { file: '/srv/svc/compose.yaml' } });
   });
 
+  it.each<[string, string, string]>([
+    ['that is extended', '{extends: base, labels: {a: b}}', 'v1.4.1'],
+    ['that replaces what earlier files say', '!override {labels: {a: b}}', 'v1.4.1'],
+    ['that is taken back', '!reset null', 'v1.4.1'],
+    ['that is there', '{image: "svc:v1.4.0"}', 'v1.4.0'],
+  ])(
+    'of the first file that is included comes behind the image of the main file alone: one %s',
+    (_, app, expected) => {
+      const files = project(
+        {
+          'compose.yaml': `include: [a.yaml, b.yaml]\nservices: {app: ${app}, base: {image: "svc:v1.4.3"}}`,
+          'a.yaml': 'services: {app: {image: "svc:v1.4.1"}}',
+          'b.yaml': 'services: {app: {image: "svc:v1.4.2"}}',
+        },
+        ['a.yaml', 'b.yaml'],
+      );
+      expect(findPin(files, 'app').referenceText).toBe(`svc:${expected}`);
+    },
+  );
+
   it('is found through extends and include where the files are at hand', () => {
     const files = project(
       {

@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
+import { updaterImage } from '../rig/updater-run.ts';
 import { bump, inDirectory, type Where } from './support/bump.ts';
 
 /** In texts and arguments `§` is the version, `¤` the hexadecimal part of a digest, `@root@` the directory above. */
@@ -492,11 +493,6 @@ const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
     'compose.yaml line 3: env_file of include @root@/p/q.env does not exist',
     putThere,
   ],
-  'a service that is included and written': [
-    { files: { 'compose.yaml': `include: [a.yaml]\n${app('svc:v1.4.2')}`, 'a.yaml': app('svc:v1.4.3') } },
-    'compose rejects the project: services.app conflicts with imported resource',
-    mergesNone,
-  ],
   'escapes in the tag': [
     image('"svc:\\x761.4.2"'),
     'image of app in compose.yaml line 3 is written with escapes or from elsewhere: its tag has no place of its own',
@@ -520,6 +516,61 @@ const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
     'Set V in @root@/p/.env, then run the update again.',
   ],
 };
+
+/** Services of a file and of what it includes: compose 5.2 and later merge them, an older one rejects the project. */
+const merged: Record<string, Layout> = {
+  'the image of both': {
+    files: { 'compose.yaml': `include: [a.yaml]\n${app('svc:v§')}`, 'a.yaml': app('svc:v1.4.3') },
+  },
+  'the image of what is included': {
+    files: {
+      'compose.yaml': 'include: [a.yaml]\nservices: {app: {labels: {a: b}}}\n',
+      'a.yaml': app('svc:v§'),
+    },
+  },
+  'an image, and one that is extended': {
+    files: {
+      'compose.yaml': 'include: [a.yaml]\nservices: {app: {extends: base}, base: {image: "svc:v1.4.3"}}\n',
+      'a.yaml': app('svc:v§'),
+    },
+  },
+  'an image of each of two': {
+    files: {
+      'compose.yaml': 'include: [a.yaml, b.yaml]\nservices: {app: {labels: {a: b}}}\n',
+      'a.yaml': app('svc:v§'),
+      'b.yaml': app('svc:v1.4.3'),
+    },
+  },
+  'an image, and one that is to replace what earlier files say': {
+    files: {
+      'compose.yaml': app('svc:v1.4.3'),
+      'compose.override.yaml': 'include: [a.yaml]\nservices: {app: !override {labels: {a: b}}}\n',
+      'a.yaml': app('svc:v§'),
+    },
+  },
+};
+
+describe.concurrent('a service that is included and written is bumped as compose reads it', () => {
+  const both = (['image', 'host'] as const).map((where) =>
+    Object.entries(merged).map((row) => [where, ...row] as const),
+  );
+  it.each(both.flat())('%s: %s', async (where, _, layout) => {
+    await inProject(layout, async (directory, root) => {
+      const before = await imageBy(where, directory);
+      const { exitCode, log } = await bumped(directory, { ...layout, where });
+      if (before === null) {
+        expect({ exitCode, log }).toMatchObject({ exitCode: 3, log: expect.stringContaining(mergesNone) });
+        expect(log).toContain('compose rejects the project: services.app conflicts with imported resource');
+        expect(await textsOf(directory, layout)).toEqual(texts(layout, root, old));
+      } else {
+        expect(before).toBe(`svc:v${old.version}`);
+        expect({ exitCode, log }).toMatchObject({ exitCode: 0 });
+        expect(await textsOf(directory, layout)).toEqual(texts(layout, root, fresh));
+        expect(await imageBy(where, directory)).toBe(`svc:v${fresh.version}`);
+      }
+    });
+  });
+});
 
 describe.concurrent('bump refuses, says where and what to do, and writes nothing', () => {
   it.each(Object.entries(refusals))('%s', async (_, [layout, sentence, wayOut]) => {
@@ -577,6 +628,16 @@ async function textsOf(directory: string, { files }: Layout): Promise<Record<str
 function bumped(directory: string, { services = ['app'], args = [], where = 'host' }: Layout) {
   const asked = services.flatMap((name) => ['--service', name]);
   return bump(directory, ['--to', `v${fresh.version}`, ...asked, ...args], where);
+}
+
+/** The image of the app, by the compose that the bump has; null where it rejects the project. */
+async function imageBy(where: Where, directory: string): Promise<string | null> {
+  const asked = ['compose', 'config', '--format', 'json'];
+  const inside = ['--rm', '--network', 'none', '-v', `${directory}:${directory}`, '-w', directory];
+  const command =
+    where === 'host' ? asked : ['run', ...inside, '--entrypoint', 'docker', updaterImage, ...asked];
+  const { exitCode, stdout } = await execa('docker', command, { cwd: directory, reject: false });
+  return exitCode === 0 ? JSON.parse(stdout).services.app.image : null;
 }
 
 /** Compose's own answer, asked the way a person would. */
