@@ -115,8 +115,8 @@ export class OwnEngine {
 }
 
 /** Without these no engine can be run here. */
-export function missingPrograms(): string[] {
-  const folders = (process.env.PATH ?? '').split(':');
+export function missingPrograms(path = ''): string[] {
+  const folders = path.split(':');
   const wanted = ['dockerd', 'containerd', 'unshare', 'nsenter', 'mount', 'docker-registry'];
   return wanted.filter((name) => !folders.some((folder) => existsSync(join(folder, name))));
 }

@@ -1,9 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { look } from '../judge/look.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import { type Fault, Lost, type Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
+import { keepLog } from './keep-log.ts';
 import { seeded } from './random.ts';
 import { Subject } from './subject.ts';
 
@@ -160,43 +159,15 @@ async function runTry(task: Task, host: TestHost, pool: Pool, settings: Settings
   }
   note('lost');
   const facts = failure instanceof Lost ? failure.facts : [`${(failure as Error)?.stack ?? failure}`];
-  const file = await keepLog(task, settings, { facts, notes, used }).catch(
+  const name = `${fault.group}-${fault.name}-${install}-${seed}.log`.replace(/[^\w.-]+/g, '-');
+  const file = join(settings.directory, name);
+  const kept = await keepLog(file, { facts, notes, used }).then(
+    () => file,
     (error) => `no log was kept: ${error}`,
   );
   await Promise.all(used.map(({ instance }) => instance.dispose()));
   const again = `--fault '${fault.name}' --tries 1 --seed ${seed}`;
-  return { lost: [...facts, `log: ${file}`, `again: scripts/faults ${fault.group} ${again}`], notes };
-}
-
-interface Story {
-  facts: readonly string[];
-  notes: readonly string[];
-  used: readonly Subject[];
-}
-
-async function keepLog(
-  { fault, install, seed }: Task,
-  { directory }: Settings,
-  { facts, notes, used }: Story,
-): Promise<string> {
-  await mkdir(directory, { recursive: true });
-  const file = join(
-    directory,
-    `${fault.group}-${fault.name}-${install}-${seed}.log`.replace(/[^\w.-]+/g, '-'),
-  );
-  const sections: [string, string][] = [
-    ['lost', facts.join('\n')],
-    ['what happened', notes.join('\n')],
-  ];
-  for (const { instance, runs } of used) {
-    for (const { what, name, log } of runs) sections.push([`run ${name}: ${what}`, log()]);
-    sections.push([`${instance.name} in the end`, JSON.stringify(await look(instance), null, 2)]);
-    sections.push(['its journal', await instance.read('.svc-updater/journal.json').catch(() => 'none')]);
-    sections.push(['what has started', (await instance.boots().catch(() => [])).join('\n')]);
-    sections.push(['its containers’ own logs', await instance.compose('logs', '--tail', '20').catch(String)]);
-  }
-  await writeFile(file, sections.map(([title, text]) => `==== ${title}\n${text.trimEnd()}\n`).join('\n'));
-  return file;
+  return { lost: [...facts, `log: ${kept}`, `again: scripts/faults ${fault.group} ${again}`], notes };
 }
 
 /** Instances between tries; as few as can be, as each costs the machine its health checks. */
