@@ -30,6 +30,7 @@ const longest = [
   'documents',
   'after-kill',
   'faults-own-engine',
+  'second-base',
   'web-states',
   'web-flows',
   'web-elements',

@@ -85,6 +85,7 @@ export const commands = {
   'scripts/faults kill': { faults: ['kill'], in: 'test/e2e/faults.test.ts' },
   'scripts/faults --tries 1': { faults: ['--tries', '1'], in: 'test/e2e/faults.test.ts' },
   'scripts/faults --short': { faults: ['--short'], in: 'test/e2e/faults.test.ts' },
+  'scripts/matrix': { in: 'test/e2e/second-base.test.ts', says: "execa('scripts/matrix'" },
   'scripts/bench': { bench: null },
   'scripts/bench update': { bench: 'update' },
   'scripts/bench client': { bench: 'client' },

@@ -30,6 +30,8 @@ export interface InstanceOptions {
   flags?: string[];
   /** Further arguments of `up`, such as `--scale`. */
   up?: string[];
+  /** Its images are pulled by a call of their own before it is started. */
+  pullFirst?: boolean;
   /** Lines added to `.env`. */
   env?: string;
   /** The environment of the shell that starts it, beside PATH and HOME. */

@@ -79,6 +79,7 @@ export class Instance {
       ...others.filter((other) => other !== tag).map((other) => this.publish(other)),
       this.#writeFiles(),
     ]);
+    if (this.#options.pullFirst) await this.compose('pull', '--quiet');
     await this.compose('up', '-d', ...(this.#options.up ?? []));
     if (!this.#options.impatient) await this.waitUntilHealthy();
   }

@@ -1,0 +1,68 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runInNamespaces } from '../faults/namespaces.ts';
+import type { Cell, EngineName } from './cells.ts';
+import { missingRows, type Results, type RowName } from './results.ts';
+
+/** Where everything is that cells are made of; scripts/matrix puts it there. */
+export interface Workshop {
+  /** Folder with the programs of engines and composes, with the updater's images, and with what goes with its cell. */
+  directory: string;
+  /** The updater's image in place of the one that the cell names. */
+  given: string | undefined;
+  results: Results;
+}
+
+/** What the process of a cell is told. */
+export interface CellTask {
+  cell: Cell;
+  rows: RowName[];
+  /** Of the daemon. */
+  flags: readonly string[];
+  /** The updater's image as `docker save` gives it. */
+  archive: string;
+  /** Folder of the results. */
+  results: string;
+}
+
+const flags: Record<EngineName, readonly string[]> = {
+  '20.10': [],
+  '26.1': [],
+  '29-overlay2': ['--feature', 'containerd-snapshotter=false'],
+  // Its default where nothing is there yet.
+  '29-containerd': [],
+};
+
+/** The folder of an engine's programs is the same for all its stores. */
+export const programsOf = ({ engine }: Cell): string => engine.replace(/-.*/, '');
+
+/** Runs what has not been run of a cell; gives the exit code of its process, which says nothing of the rows. */
+export async function runCell(cell: Cell, { directory, given, results }: Workshop): Promise<number> {
+  const image = given ?? `svc-updater:matrix-${cell.image}`;
+  const task: CellTask = {
+    cell,
+    rows: missingRows(await results.read(cell)),
+    flags: flags[cell.engine],
+    archive: join(directory, 'images', `${image.replace(/[:/]/g, '_')}.tar`),
+    results: results.directory,
+  };
+  const runs = join(directory, 'runs');
+  await mkdir(runs, { recursive: true });
+  const engine = join(directory, 'programs', `engine-${programsOf(cell)}`);
+  const maker = join(directory, 'programs', `compose-${cell.maker}`);
+  const script = fileURLToPath(new URL('run-cell.ts', import.meta.url));
+  return runInNamespaces(script, [JSON.stringify(task)], {
+    parent: runs,
+    env: (own) => ({
+      PATH: [engine, maker, process.env.PATH].join(':'),
+      LD_LIBRARY_PATH: join(engine, 'lib'),
+      // Below it the client looks for its plugins first.
+      HOME: maker,
+      TMPDIR: own,
+      DOCKER_HOST: `unix://${join(own, 'docker.sock')}`,
+      SVC_UPDATER_IMAGE: image,
+      SVC_TEST_NO_START_INTERVAL: cell.engine === '20.10' ? '1' : '0',
+    }),
+  });
+}

@@ -1,0 +1,176 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { programsOf, runCell } from './cell-process.ts';
+import { allCells, type Cell, matching, nameOf } from './cells.ts';
+import { type CellResult, missingRows, Results, redRows, rowNames } from './results.ts';
+import { tablesOf } from './table.ts';
+
+/** What scripts/matrix runs once everything is set up. Nothing here may ask for DOCKER_HOST: each cell has its own. */
+
+const usage = `usage: scripts/matrix [--only CELL…] [--again] [--once] [--lanes N] [--image NAME]
+
+Updates instances with every pair of composes on every engine, and puts the table into docs/matrix.md.
+A cell is IMAGE/MAKER/ENGINE: the compose in the updater's image, the compose that made the instance, and the engine, as
+in 5.4/2.26/29-containerd; * stands for all, and what is left out at the end is all.
+Broken off, it goes on where it was. Rows: ${rowNames.join(', ')}.
+
+  --only CELL…    these cells, in place of all
+  --again         also what has been tried already
+  --once          keep nothing, write no table
+  --lanes N       so many engines side by side; 2 by default
+  --image NAME    an image of the updater that is there, in place of those that are built; only with --once
+  --help          this text
+`;
+
+interface Choice {
+  cells: readonly Cell[];
+  again: boolean;
+  once: boolean;
+  lanes: number;
+  given: string | undefined;
+  /** The folder of scripts/matrix. */
+  state: string;
+  /** Only tell what the cells are made of: a line for each thing. */
+  needs: boolean;
+}
+
+const page = fileURLToPath(new URL('../../docs/matrix.md', import.meta.url));
+const [begin, end] = ['<!-- written by scripts/matrix -->', '<!-- end -->'];
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(argv: readonly string[]): Promise<number> {
+  const choice = choose(argv);
+  if (typeof choice === 'string') {
+    const asked = choice === '';
+    (asked ? process.stdout : process.stderr).write(asked ? usage : `matrix: ${choice}\n\n${usage}`);
+    return asked ? 0 : 2;
+  }
+  const folder = choice.once
+    ? await mkdtemp(join(tmpdir(), 'svc-updater-matrix-'))
+    : join(choice.state, 'results');
+  const results = new Results(folder);
+  const open: Cell[] = [];
+  for (const cell of choice.cells) {
+    if (choice.again || missingRows(await results.read(cell)).length > 0) open.push(cell);
+  }
+  if (choice.needs) {
+    if (choice.once) await rm(folder, { recursive: true });
+    for (const line of needsOf(open, choice.given)) console.log(line);
+    return 0;
+  }
+  if (choice.again) for (const cell of open) await results.forget(cell);
+  await runCells(open, choice, results);
+  const reds: string[] = [];
+  for (const cell of choice.cells) {
+    const result = await results.read(cell);
+    reds.push(...[...redRows(result), ...missingRows(result)].map((row) => `${nameOf(cell)} ${row}`));
+  }
+  console.log(`\n${choice.cells.length} cells, ${reds.length} rows red or not tried`);
+  for (const red of reds) console.log(`  ${red}`);
+  if (choice.once && reds.length === 0) await rm(folder, { recursive: true });
+  return reds.length > 0 ? 1 : 0;
+}
+
+/** A sentence where the arguments are wrong, the empty one where help is asked for. */
+function choose(argv: readonly string[]): Choice | string {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean', default: false } as const;
+  const read = () =>
+    parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        only: { ...text, multiple: true, default: [] },
+        again: flag,
+        once: flag,
+        lanes: text,
+        image: text,
+        state: text,
+        needs: flag,
+        'without-go': flag,
+        help: flag,
+      },
+    });
+  let parsed: ReturnType<typeof read>;
+  try {
+    parsed = read();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const { values, positionals } = parsed;
+  if (values.help) return '';
+  const patterns = [...values.only, ...positionals];
+  const unknown = patterns.filter((pattern) => matching(pattern).length === 0);
+  if (unknown.length > 0) return `no such cell: ${unknown.join(', ')}`;
+  if (values.lanes !== undefined && !/^[1-9]\d?$/.test(values.lanes))
+    return '--lanes is a whole number from 1 on';
+  if (values.image !== undefined && !values.once)
+    return '--image goes with --once: the table is of images that are built';
+  if (values.state === undefined) return '--state is missing: run scripts/matrix';
+  const chosen = new Set(patterns.flatMap(matching));
+  const wanted = allCells.filter((cell) => patterns.length === 0 || chosen.has(cell));
+  const cells = wanted.filter((cell) => !values['without-go'] || !isBuilt(cell, values.image));
+  if (cells.length < wanted.length)
+    console.error(`${wanted.length - cells.length} cells are left out: they need Go`);
+  return {
+    cells,
+    again: values.again,
+    once: values.once,
+    lanes: Number(values.lanes ?? 2),
+    given: values.image,
+    state: values.state,
+    needs: values.needs,
+  };
+}
+
+/** Whether programs are in it that only scripts/toolchain has. */
+function isBuilt({ image, maker, engine }: Cell, given: string | undefined): boolean {
+  return (given === undefined && image.startsWith('5')) || maker.startsWith('5') || engine.startsWith('29');
+}
+
+function needsOf(cells: readonly Cell[], given: string | undefined): Set<string> {
+  const lines = cells.flatMap((cell) => [
+    `engine ${programsOf(cell)}`,
+    `compose ${cell.maker}`,
+    given === undefined ? `image ${cell.image}` : `given ${given}`,
+  ]);
+  return new Set(lines);
+}
+
+async function runCells(
+  cells: readonly Cell[],
+  { lanes, given, state, once }: Choice,
+  results: Results,
+): Promise<void> {
+  const waiting = [...cells];
+  let stopped = false;
+  // Each cell ends itself at a signal; this is for those that have not begun.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      stopped = true;
+    });
+  }
+  const lane = async () => {
+    for (let cell = waiting.shift(); cell !== undefined && !stopped; cell = waiting.shift()) {
+      const began = performance.now();
+      const exitCode = await runCell(cell, { directory: state, given, results });
+      const seconds = Math.round((performance.now() - began) / 1000);
+      console.log(`     ${nameOf(cell)} took ${seconds} s${exitCode === 0 ? '' : `, exit code ${exitCode}`}`);
+      if (!once) await writeTables(results);
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+async function writeTables(results: Results): Promise<void> {
+  const known = new Map<string, CellResult>();
+  for (const cell of allCells) known.set(nameOf(cell), await results.read(cell));
+  const text = await readFile(page, 'utf8');
+  const [head] = text.split(begin);
+  const tail = text.split(end)[1] ?? '\n';
+  await writeFile(page, `${head}${begin}\n\n${tablesOf(known)}${end}${tail}`);
+}

@@ -1,0 +1,144 @@
+import {
+  type Attempt,
+  expectBroughtBack,
+  expectDead,
+  expectEnding,
+  expectPins,
+  expectUpdated,
+  expectUpKeepsVersion,
+  nextRun,
+} from '../faults/expect.ts';
+import { Lost } from '../faults/fault.ts';
+import { type InstallName, releaseOf } from '../faults/install.ts';
+import { atMoment, onEngineEvent } from '../faults/kill.ts';
+import { Subject } from '../faults/subject.ts';
+import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { judgeOutcome } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
+import { machinePlatform } from '../rig/image.ts';
+import type { InstanceOptions } from '../rig/instance-options.ts';
+import type { ReleaseOptions } from '../rig/releases.ts';
+import { startServerInstance } from '../rig/server/server-instance.ts';
+import type { TestHost } from '../rig/test-host.ts';
+import type { RowName } from './results.ts';
+import { tryServer } from './server-row.ts';
+
+/** What a row needs and leaves. */
+export interface RowContext {
+  host: TestHost;
+  /** Everything that was started for it, for its log and to be put away. */
+  subjects: Pick<Subject, 'instance' | 'runs'>[];
+  /** What the owner's own `up -d` made anew after a good update; by the row that looks. */
+  nextUp(services: string[]): void;
+}
+
+/** As nearly everything is published: what names an image is no longer what it is. */
+const index: ReleaseOptions = { platforms: [machinePlatform] };
+
+/** Two containers do, where nobody asks what becomes of the others. */
+const alone: InstanceOptions = { up: ['--no-deps', 'app', 'worker'] };
+
+/**
+ * All services, of images that were there before: those that compose 5 has pulled in the same `up` it makes anew at the
+ * next one, whatever has been updated (docs/matrix.md).
+ */
+const settled: InstanceOptions = { pullFirst: true };
+
+/** One of each kind, the longest first. Each throws `Lost` where the promise is broken. */
+export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>> = {
+  server: async ({ host, subjects }) => {
+    const instance = await startServerInstance(host, { ...alone, release: index });
+    await instance.publish('v1.1.0', index);
+    subjects.push({ instance, runs: [] });
+    await tryServer(instance);
+  },
+  kill: async (row) => {
+    const attempt = await begin(row, 'variable', settled);
+    // Between the stop of the old app and the start of the new one, wherever compose is by then.
+    const { subject, to } = attempt;
+    const start = () => subject.start(to);
+    const { run } = await atMoment(onEngineEvent('die', 'app'), subject.instance, start, (it) => it.kill());
+    const { exitCode } = await run.done;
+    if (exitCode === 137) await expectDead(attempt);
+    else await expectEnding(attempt, await run.done);
+    await nextRun(attempt);
+    await expectUpKeepsVersion(subject);
+  },
+  'way-back': async (row) => {
+    const attempt = await begin(row, 'generated', alone, { entrypoint: ['/bin/there-is-no-such-file'] });
+    const { subject } = attempt;
+    survive(judgeOutcome(await subject.update(attempt.to), ['failed']));
+    await expectBroughtBack(attempt);
+    await nextRun({ subject, before: await subject.look(), to: await subject.publish(index) });
+  },
+  variable: async (row) => {
+    const { subject } = await updateWell(await begin(row, 'variable', settled));
+    const before = await look(subject.instance);
+    await expectUpKeepsVersion(subject);
+    const after = await look(subject.instance);
+    const fresh = Object.entries(after.containers).filter(
+      ([name, { id }]) => before.containers[name]?.id !== id,
+    );
+    row.nextUp(fresh.map(([, { service }]) => service));
+  },
+  generated: async (row) => {
+    await updateWell(await begin(row, 'generated', alone));
+  },
+  literal: async (row) => {
+    await updateWell(await begin(row, 'inline', alone));
+  },
+  digest: tryDigest,
+  floating: async (row) => {
+    const { subject, to } = await updateWell(await begin(row, 'moved', alone));
+    const before = await look(subject.instance);
+    survive(judgeOutcome(await subject.update(to), ['unchanged']));
+    survive(judgeUntouched(before, await look(subject.instance)));
+  },
+};
+
+/** An instance at its first release, and the next one published. */
+async function begin(
+  row: RowContext,
+  install: InstallName,
+  options: InstanceOptions = {},
+  release: ReleaseOptions = {},
+): Promise<Attempt> {
+  const first = releaseOf(install, 0, index).options;
+  const subject = await Subject.start(row.host, install, { release: first, ...options });
+  row.subjects.push(subject);
+  const before = await subject.look();
+  return { subject, before, to: await subject.publish({ ...index, ...release }) };
+}
+
+async function updateWell(attempt: Attempt): Promise<Attempt> {
+  const result = await attempt.subject.update(attempt.to);
+  survive(judgeOutcome(result, ['updated']));
+  await expectUpdated(attempt);
+  await expectPins(attempt.subject);
+  return attempt;
+}
+
+/** Of tag and digest, both move. */
+async function tryDigest(row: RowContext): Promise<void> {
+  const { subject } = await begin(row, 'inline', alone);
+  const { instance, release } = subject;
+  // The same bytes have the same digest.
+  const [old, fresh] = [release, releaseOf('inline', 1)].map(({ tag, options }) =>
+    instance.publish(tag, { ...options, ...index }),
+  );
+  const pin = { from: `${release.tag}@${await old}`, to: `v1.1.0@${await fresh}` };
+  await instance.write(
+    'compose.yaml',
+    (await instance.read('compose.yaml')).replaceAll(release.tag, pin.from),
+  );
+  await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
+  await instance.waitUntilHealthy();
+  const before = await look(instance);
+  survive(judgeOutcome(await subject.update(releaseOf('inline', 1)), ['updated']));
+  const changed = { 'compose.yaml': (text: string) => text.replaceAll(pin.from, pin.to) };
+  survive(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed }));
+}
+
+function survive(facts: readonly string[]): void {
+  if (facts.length > 0) throw new Lost(facts);
+}

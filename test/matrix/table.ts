@@ -1,0 +1,52 @@
+import { allCells, type EngineName, engineNames, imageNames, makerNames } from './cells.ts';
+import { type CellResult, missingRows, redRows, rowNames } from './results.ts';
+
+const titles = {
+  '20.10': 'Engine 20.10',
+  '26.1': 'Engine 26.1',
+  '29-overlay2': 'Engine 29 with overlay2',
+  '29-containerd': 'Engine 29 with the containerd store',
+} as const;
+
+/** The part of docs/matrix.md that the script writes, from the results by the names of their cells. */
+export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
+  const found = [...results.values()].filter(({ day }) => day !== '');
+  const days = [...new Set(found.map(({ day }) => day))].sort();
+  const reds = [...results].flatMap(([name, result]) =>
+    redRows(result).map((row) => `- \`${name}\`, ${row}: ${result.rows[row]?.facts[0]?.split('\n')[0]}`),
+  );
+  const tried = found.reduce((sum, { rows }) => sum + Object.keys(rows).length, 0);
+  const when = days.length > 1 ? `from ${days[0]} to ${days.at(-1)}` : `on ${days[0] ?? 'no day yet'}`;
+  return [
+    `${found.length} of ${allCells.length} cells, ${tried} rows, ${reds.length} of them red, tried ${when}.`,
+    ...engineNames.toReversed().flatMap((engine) => tableOf(engine, results)),
+    ...(reds.length === 0 ? [] : ['### Red', reds.join('\n')]),
+    '',
+  ].join('\n\n');
+}
+
+function tableOf(engine: EngineName, results: ReadonlyMap<string, CellResult>): string[] {
+  const at = (image: string, maker: string) => results.get(`${image}/${maker}/${engine}`);
+  const own = [...results].flatMap(([name, { versions }]) =>
+    name.endsWith(`/${engine}`) && versions ? [versions] : [],
+  );
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const head = line(['made by', ...imageNames.map((image) => `updated by ${image}`)]);
+  const rule = line(Array.from({ length: imageNames.length + 1 }, () => '---'));
+  const rows = makerNames.map((maker) =>
+    line([maker, ...imageNames.map((image) => verdict(at(image, maker)))]),
+  );
+  return [
+    `### ${titles[engine]}${own[0] === undefined ? '' : ` (${own[0].engine})`}`,
+    [head, rule, ...rows].join('\n'),
+  ];
+}
+
+function verdict(result: CellResult | undefined): string {
+  if (result === undefined || result.day === '') return 'not tried';
+  const [red, missing] = [redRows(result), missingRows(result)];
+  const good = rowNames.length - red.length - missing.length;
+  const notes = [...red.map((row) => `**${row}**`), ...missing.map((row) => `${row} not tried`)];
+  const anew = result.nextUp === null ? '?' : result.nextUp.join(', ') || 'nothing';
+  return `${notes.length === 0 ? `all ${good}` : `${good} of ${rowNames.length}: ${notes.join(', ')}`} → ${anew}`;
+}
