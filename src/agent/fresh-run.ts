@@ -81,7 +81,7 @@ export async function freshRun(
     const { from } = journal.data;
     changeover = planChangeover(installation, plan, pulled.filePlan, { ...pulled, containers, from });
     await writeFiles(world, installation, pulled.filePlan, journal);
-    await keepWayBack(world, journal, changeover, installation.model);
+    await keepWayBack(world, journal, changeover, installation);
   } catch (error) {
     await undoBeforeRecreate(world, handles, journal, { error, texts });
     throw error;

@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { judgeBroughtBack, judgeUpdated } from '../judge/judge.ts';
+import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { type ExpectedWords, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
-import { alone, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // docs/contract.md 2.15: an engine that fails to tell of something says nothing of whether it is there. Compose speaks to
 // the same engine by paths with a version in them.
@@ -92,6 +92,30 @@ describe('an engine that answers 500', () => {
     };
     const facts = [...judgeWords(result, words), ...judgeBroughtBack(before, await look(instance))];
     expect(facts, result.log).toEqual([]);
+  });
+
+  test('to a file that is to be copied into a container: nothing is stopped', async () => {
+    // As engine 29.7.0 does; compose copies inline secrets into each container that it makes.
+    const instance = await createInstance({
+      ...alone,
+      text: {
+        extra: { app: 'secrets: [inline]' },
+        tail: 'secrets: { inline: { environment: DB_PASSWORD } }\n',
+      },
+    });
+    const before = await look(instance);
+    const isCopy = (asked: string) => /^PUT \S*\/containers\/\w+\/archive/.test(asked);
+    const result = await failing(instance, toNext, isCopy);
+    const words: ExpectedWords = {
+      exitCode: 4,
+      says: [`does not copy /run/secrets/inline into a container like ${instance.project}-app-1: `],
+      ends: ['failed (engine-away): nothing', 'Update the engine'],
+      never: [/stopping worker/],
+    };
+    const facts = [...judgeWords(result, words), ...judgeUntouched(before, await look(instance))];
+    expect(facts, result.log).toEqual([]);
+    const next = await instance.update(toNext);
+    expect(next.exitCode, next.log).toBe(0);
   });
 
   test('to every look at a new container: there is no way back from what has started', async () => {

@@ -1,6 +1,6 @@
 import { type ContainerFile, type NoFile, readContainerFile } from '../../engine/api/container-file.ts';
 import { listContainers } from '../../engine/api/query.ts';
-import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
+import { createScratch, removeScratch, scratchLabel } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { isGenerated } from '../inspect/installation.ts';
@@ -12,9 +12,6 @@ const maxBytes = 1024 * 1024;
 /** Where an image keeps the compose files of its release. */
 export const releaseDirectory = (labels: Readonly<Record<string, string>>): string =>
   labels[directoryLabel] || defaultDirectory;
-
-/** On a container that only exists to be copied from; its value is the project it was made for. */
-const scratchLabel = 'svc-updater.scratch';
 
 /** Removes what a killed run of this project left: a container that was never started. */
 export async function removeScratches(engine: Engine, project: string): Promise<void> {
@@ -42,7 +39,9 @@ export async function readReleaseFiles(
   project: string,
 ): Promise<Map<string, string>> {
   const from = releaseDirectory(image.labels);
-  const container = await createScratch(engine, image.id, { [scratchLabel]: project });
+  const container = await createScratch(engine, image.id, project);
+  if (container === null)
+    throw new UpdateError('engine-away', `the engine has no image ${image.id} any more`);
   try {
     const texts = new Map<string, string>();
     for (const { name, isUsed } of files) {

@@ -3,6 +3,9 @@ import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import { readApi } from './api.ts';
 
+/** What to do where the engine fails at its archive calls, as 29.5.1 and 29.7.0 do. */
+export const mendArchives = 'Update the engine: it fails at docker cp. Then run the update again.';
+
 /** A regular file in a container's file system. */
 export interface ContainerFile {
   mode: number;
@@ -30,7 +33,8 @@ export async function readContainerFile(
   });
   if (answer.status === 404) return 'missing';
   if (answer.status !== 200) {
-    throw new UpdateError('engine-away', `the engine does not give ${path} of ${id}: ${refusal(answer)}`);
+    const message = `the engine does not give ${path} of ${id}: ${refusal(answer)}`;
+    throw new UpdateError('engine-away', message, { advice: mendArchives });
   }
   return firstFile(answer.body, maxBytes);
 }

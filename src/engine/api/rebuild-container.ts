@@ -7,7 +7,7 @@ import { runSameImage, runsImage } from '../same-image.ts';
 import { askApi, readApi } from './api.ts';
 import type { Blueprint, Json } from './blueprint.ts';
 import { connectNetwork } from './connect-network.ts';
-import { copiedArchive } from './copied-files.ts';
+import { putCopies } from './put-copies.ts';
 
 /** An image's content may have to be copied into a volume. */
 const createDeadlineMs = 300_000;
@@ -99,11 +99,7 @@ async function complete(engine: Engine, blueprint: Blueprint, id: string, apiVer
     }
   }
   if (copied.length > 0) {
-    const answer = await askApi(engine, {
-      method: 'PUT',
-      path: `/containers/${id}/archive?path=${encodeURIComponent('/')}`,
-      body: copiedArchive(copied),
-    });
+    const answer = await putCopies(engine, id, copied);
     if (answer.status !== 200) throw refused(blueprint, answer);
   }
 }

@@ -3,18 +3,32 @@ import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import { askApi } from './api.ts';
 
-/** A container that only exists to be read from: it is never started. Gives its id. @throws UpdateError engine-away */
+/** On a container that only exists to be copied from or to; its value is the project it was made for. */
+export const scratchLabel = 'svc-updater.scratch';
+
+/**
+ * A container that is never started, of the image's content for that platform, where one is named. Gives its id, or null where the image is gone.
+ * @throws UpdateError engine-away
+ */
 export async function createScratch(
   engine: Engine,
   image: string,
-  labels: Readonly<Record<string, string>>,
-): Promise<string> {
+  project: string,
+  platform: string | null = null,
+): Promise<string | null> {
+  const query = new URLSearchParams(platform === null ? {} : { platform });
   const answer = await askApi(engine, {
     method: 'POST',
-    path: '/containers/create',
-    // The engine creates no container without a command, and an image may have none.
-    body: { Image: image, Cmd: ['-'], Labels: labels, HostConfig: { NetworkMode: 'none' } },
+    path: `/containers/create?${query}`,
+    body: {
+      Image: image,
+      // The engine creates no container without a command, and an image may have none.
+      Cmd: ['-'],
+      Labels: { [scratchLabel]: project },
+      HostConfig: { NetworkMode: 'none' },
+    },
   });
+  if (answer.status === 404) return null;
   if (answer.status !== 201) {
     throw new UpdateError('engine-away', `the engine makes no container of ${image}: ${refusal(answer)}`);
   }

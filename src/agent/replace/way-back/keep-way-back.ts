@@ -1,5 +1,6 @@
 import { takeBlueprints } from '../../../engine/api/blueprint.ts';
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
+import { proveCopies } from '../../../engine/api/put-copies.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { World } from '../../process/world.ts';
 import type { Changeover } from '../../state/changeover.ts';
@@ -10,7 +11,7 @@ export async function keepWayBack(
   { engine, log }: World,
   journal: Journal,
   changeover: Changeover,
-  model: Model,
+  { model, project }: { model: Model; project: { name: string } },
 ): Promise<void> {
   const names = new Set(changeover.moved.map(({ name }) => name));
   const moved = changeover.containers.filter((record) => names.has(record.service));
@@ -22,5 +23,6 @@ export async function keepWayBack(
   for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
     log.warn(`${lost.join(', ')} in ${name} cannot be kept for a way back: compose put it there`);
   }
+  for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);
   await journal.write({ phase: 'recreate', changeover, blueprints });
 }
