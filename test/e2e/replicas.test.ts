@@ -1,9 +1,11 @@
+import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
-import { judgeUpdated } from '../judge/judge.ts';
+import { judgeBroughtBack, judgeUpdated } from '../judge/judge.ts';
 import { judgeGoodLog, judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
+import { startBadEngine } from '../rig/bad-engine.ts';
 import { type ContainerInspection, findContainers } from '../rig/engine-api.ts';
 import { createInstanceFor } from './support/attempt.ts';
 import { alone, type Instance } from './support/instance.ts';
@@ -103,6 +105,51 @@ describe.concurrent('containers that are there, or not', () => {
       ...judgeGoodLog(result, { warns }),
       ...judgeUpdated(before, await look(instance), good),
     ];
+    expect(facts, result.log).toEqual([]);
+  });
+
+  // Compose 5 removes and renames replicas side by side, and lets go of all of them where one fails: an old one may be half
+  // removed (`dead`) by then.
+  test('three replicas: a removal that fails, then a kill between removal and name', async ({
+    onTestFinished,
+  }) => {
+    const instance = await createInstanceFor(onTestFinished, { up: [...alone.up, '--scale', 'worker=3'] });
+    const socket = `${instance.directory}.sock`;
+    const engine = await startBadEngine(socket);
+    onTestFinished(async () => {
+      await engine.close();
+      await rm(socket, { force: true });
+    });
+    // The first one is not stopped before its call, so that compose stops all three.
+    const args = [...toNext, '--service', 'worker', '--service', 'app'];
+    const before = await look(instance);
+    let removals = 0;
+    engine.fail((asked) => /^DELETE \/v[\d.]+\/containers\//.test(asked) && ++removals === 2);
+    const failed = await instance.update(args, { socket });
+    engine.fail(null);
+    const words = {
+      exitCode: 4,
+      says: [
+        'compose could not replace worker: Error response from daemon: something went wrong',
+        'nothing of the new version has started: the old one is brought back',
+      ],
+      ends: [/^failed \(recreate-failed\): the files are as they were and v1\.0\.0 runs again\. Next: /],
+    };
+    const back = [...judgeWords(failed, words), ...judgeBroughtBack(before, await look(instance))];
+    expect(back, failed.log).toEqual([]);
+
+    engine.requests.length = 0;
+    engine.hang(/^POST \/v[\d.]+\/containers\/\w+\/rename/);
+    const killed = instance.startUpdate(args, { socket });
+    const renames = () => engine.requests.filter((asked) => /\/rename\?/.test(asked)).length;
+    for (let tries = 0; tries < 1_200 && renames() === 0; tries++) await sleep(50);
+    await killed.kill();
+    await killed.done;
+    engine.hang(null);
+    const { strays } = await look(instance);
+    expect(strays.join('\n')).toMatch(/^[0-9a-f]{12}_\S+-worker-\d \(created\)$/m);
+    const result = await instance.update(toNext);
+    const facts = [...judgeOutcome(result, ['updated']), ...judgeUpdated(before, await look(instance), good)];
     expect(facts, result.log).toEqual([]);
   });
 });
