@@ -28,6 +28,7 @@ const longest = [
   'stops',
   'networks',
   'documents',
+  'hooks',
   'after-kill',
   'faults-own-engine',
   'second-base',

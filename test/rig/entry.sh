@@ -56,6 +56,15 @@ case $1 in
     echo started >>/dump/starts
     idle
     ;;
+  # hook <seconds> <exit code>; at once where there is a file /data/quick
+  hook)
+    echo "begins" >>/data/hooks
+    echo "svc $version: migrating with $DB_PASSWORD"
+    [ -e /data/quick ] || sleep "$2"
+    echo "svc: there is no table accounts" >&2
+    echo "ends" >>/data/hooks
+    exit "$3"
+    ;;
   *)
     idle
     ;;

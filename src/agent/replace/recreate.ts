@@ -12,6 +12,7 @@ import type { Changeover } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
+import { awaitHooks, hookFailure, listenToHooks } from './start-hooks.ts';
 import type { StartTimes } from './start-times.ts';
 import { stopAll } from './stop-all.ts';
 import { missingMs, watchedServices } from './watched-services.ts';
@@ -98,21 +99,29 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
       step.service,
       (await listProject(engine, compose.project.name)).containers,
     );
+    const service = { project: compose.project.name, name: step.service };
+    if (step.hook) await awaitHooks(engine, service, log);
+    const hooks = step.hook ? await listenToHooks(engine, service, { log, deadlineMs }) : null;
     const up = compose.up(step.service, {
       scale: step.scale,
       start: step.start,
       forceRecreate: force,
       deadlineMs,
     });
-    const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up);
+    const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up).finally(
+      () => hooks?.close(),
+    );
     const { containers } = await listProject(engine, compose.project.name);
     context.starts.note(containers, performance.now());
     await context.afterUp(containers);
     if (result.exitCode === 0) return;
+    const messages = composeMessages(result.stderr);
+    // It would fail again, and has perhaps done half of its work: whoever wrote it has to say.
+    const failed = hooks && (await hookFailure(step.service, messages, hooks));
+    if (failed) throw failed;
     const { image = null } = changeover.moved.find(({ name }) => name === step.service) ?? {};
     if (attempt < tries && image !== null && (await pullWhatIsGone(context, compose, step.service, image)))
       continue;
-    const messages = composeMessages(result.stderr);
     const lost = isConnectionLost(result.stderr);
     // There is no way back once the new version has started, so every failure is worth another try then.
     const isStuck = stuck.test(result.stderr);

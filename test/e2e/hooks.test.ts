@@ -1,0 +1,62 @@
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import { updaterImage } from '../rig/updater-run.ts';
+import { alone, createInstance } from './support/instance.ts';
+
+// docs/contract.md 5.8: compose 5.3 and later run `pre_start` from the new image, before the service starts.
+
+const asked = ['run', '--rm', '--network', 'none', '--entrypoint', 'docker', updaterImage];
+const { stdout: version } = await execa('docker', [...asked, 'compose', 'version', '--short']);
+const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
+const runsHooks = major > 5 || (major === 5 && minor >= 3);
+
+test.runIf(runsHooks)(
+  'a hook that fails is told, and not tried again; one that runs already is waited for',
+  async () => {
+    const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
+    const { project } = instance;
+    const before = await instance.read('compose.prod.yaml');
+    const withHook = (...args: (string | number)[]) =>
+      before.replace(
+        '    command: app\n',
+        `    command: app\n    pre_start: [{ command: [hook, ${args.map((arg) => `"${arg}"`).join(', ')}] }]\n`,
+      );
+    const hooks = async () => (await instance.read('data/hooks')).trimEnd().split('\n');
+    const password = /DB_PASSWORD='(.+)'/.exec(await instance.read('.env'))?.[1] ?? '';
+    expect(password.length).toBeGreaterThan(3);
+
+    await instance.write('compose.prod.yaml', withHook(1, 3));
+    const failed = await instance.update(['--target', 'v1.1.0']);
+    expect(failed.exitCode, failed.log).toBe(5);
+    expect(failed.log).toMatch(/recreate running the pre_start hook of app, which is down meanwhile/);
+    expect(failed.log).toMatch(
+      /ERROR recreate the last 2 lines of it:\n.*svc v1\.1\.0: migrating with \*\*\*\n.*svc: there is no table accounts\n/,
+    );
+    expect(failed.log).toContain('pre_start[0] of app, which runs before it starts, ended with exit code 3');
+    expect(await hooks()).toEqual(['begins', 'ends']);
+    expect((await instance.boots()).filter((boot) => boot.endsWith('v1.1.0'))).toEqual([]);
+
+    // What compose 5.5 keeps of the failed one is no container of the service, and in nobody's way.
+    await instance.write('compose.prod.yaml', withHook(8, 0));
+    const killed = instance.startUpdate(['--target', 'v1.2.0']);
+    await killed.waitFor('running the pre_start hook of app');
+    await killed.kill();
+    expect((await killed.done).exitCode).toBe(137);
+    expect(await hooks()).toEqual(['begins', 'ends', 'begins']);
+    await instance.write('data/quick', '');
+    const goesOn = await instance.update(['--target', 'v1.2.0']);
+    expect(goesOn.exitCode, goesOn.log).toBe(0);
+    expect(goesOn.log).toContain('waiting for the pre_start hook of app that was begun earlier');
+    expect(goesOn.log).toMatch(/updated .* v1\.2\.0/);
+    expect(await hooks()).toEqual(['begins', 'ends', 'begins', 'ends', 'begins', 'ends']);
+    const { stdout: left } = await execa('docker', [
+      'ps',
+      '-a',
+      '--format',
+      '{{.Names}}',
+      '--filter',
+      `label=com.docker.compose.project=${project}`,
+    ]);
+    expect(left.split('\n').sort()).toEqual([`${project}-app-1`, `${project}-worker-1`]);
+  },
+);
