@@ -37,7 +37,8 @@ http: { addr: '127.0.0.1:0' }
   );
   const out = openSync(log, 'w');
   // The shell ends the registry when its own input ends, so that no registry outlives a killed test run.
-  const script = 'docker-registry serve "$1" & cat >/dev/null; kill $!; wait';
+  // Ctrl-C reaches the shell as well.
+  const script = 'trap : INT TERM HUP; docker-registry serve "$1" & cat >/dev/null; kill $!; wait';
   const shell = spawn('sh', ['-c', script, 'registry', settings], { stdio: ['pipe', out, out] });
   const input = shell.stdin as Writable;
   const ended = new Promise<void>((resolve) => shell.once('exit', () => resolve()));
