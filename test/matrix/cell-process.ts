@@ -1,4 +1,5 @@
-import { mkdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNamespaces } from '../faults/namespaces.ts';
@@ -47,7 +48,7 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
     archive: join(directory, 'images', `${image.replace(/[:/]/g, '_')}.tar`),
     results: results.directory,
   };
-  const runs = join(directory, 'runs');
+  const runs = runsIn(directory);
   await mkdir(runs, { recursive: true });
   const engine = join(directory, 'programs', `engine-${programsOf(cell)}`);
   const maker = join(directory, 'programs', `compose-${cell.maker}`);
@@ -65,4 +66,16 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
       SVC_TEST_NO_START_INTERVAL: cell.engine === '20.10' ? '1' : '0',
     }),
   });
+}
+
+const runsIn = (directory: string): string => join(directory, 'runs');
+
+/** Removes what cells have left whose process was killed with everything else. */
+export async function sweepRuns(directory: string): Promise<void> {
+  const names = await readdir(runsIn(directory)).catch(() => []);
+  for (const name of names) {
+    const pid = /^svct-(\d+)-/.exec(name)?.[1];
+    if (pid === undefined || existsSync(`/proc/${pid}`)) continue;
+    await rm(join(runsIn(directory), name), { recursive: true, force: true });
+  }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { programsOf, runCell } from './cell-process.ts';
+import { programsOf, runCell, sweepRuns } from './cell-process.ts';
 import { allCells, type Cell, matching, nameOf } from './cells.ts';
 import { type CellResult, missingRows, Results, redRows, rowNames } from './results.ts';
 import { tablesOf } from './table.ts';
@@ -49,9 +49,9 @@ async function main(argv: readonly string[]): Promise<number> {
     (asked ? process.stdout : process.stderr).write(asked ? usage : `matrix: ${choice}\n\n${usage}`);
     return asked ? 0 : 2;
   }
-  const folder = choice.once
-    ? await mkdtemp(join(tmpdir(), 'svc-updater-matrix-'))
-    : join(choice.state, 'results');
+  // As the names of test runs are: the folder of one that was killed is swept by the next.
+  const once = join(tmpdir(), `svct-${process.pid}-${Date.now().toString(36)}-matrix-`);
+  const folder = choice.once ? await mkdtemp(once) : join(choice.state, 'results');
   const results = new Results(folder);
   const open: Cell[] = [];
   for (const cell of choice.cells) {
@@ -63,6 +63,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   if (choice.again) for (const cell of open) await results.forget(cell);
+  await sweepRuns(choice.state);
   await runCells(open, choice, results);
   const reds: string[] = [];
   for (const cell of choice.cells) {
