@@ -13,7 +13,9 @@ export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
   const found = [...results.values()].filter(({ day }) => day !== '');
   const days = [...new Set(found.map(({ day }) => day))].sort();
   const reds = [...results].flatMap(([name, result]) =>
-    redRows(result).map((row) => `- \`${name}\`, ${row}: ${result.rows[row]?.facts[0]?.split('\n')[0]}`),
+    redRows(result).map(
+      (row) => `- \`${name}\`, ${row}: ${result.rows[row]?.facts[0]?.split('\n')[0]?.slice(0, 160)}`,
+    ),
   );
   const tried = found.reduce((sum, { rows }) => sum + Object.keys(rows).length, 0);
   const when = days.length > 1 ? `from ${days[0]} to ${days.at(-1)}` : `on ${days[0] ?? 'no day yet'}`;
