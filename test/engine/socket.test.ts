@@ -139,8 +139,12 @@ describe('the socket of the engine', () => {
       answer.write(frame('one\n'));
     });
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 50);
-    expect(await all(engine.logs('x', controller.signal))).toEqual(['one']);
+    const lines: string[] = [];
+    for await (const line of engine.logs('x', controller.signal)) {
+      lines.push(line);
+      setTimeout(() => controller.abort(), 50);
+    }
+    expect(lines).toEqual(['one']);
   });
 
   it('fails a pull for an error in its stream, or a stream that breaks', async () => {

@@ -44,6 +44,8 @@ export async function followRun(
       await pause();
       continue;
     }
+    // It may have been started, and have stopped again, while its log was read.
+    if (container.startedAt !== startedAt) stoppedSince = null;
     startedAt = container.startedAt;
     const stopped = !isUp(container);
     if (record.hasEnded) {
