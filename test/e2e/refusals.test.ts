@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
@@ -14,7 +13,7 @@ import type { LayoutContext } from '../rig/layout.ts';
 import { type ReleaseOptions, releaseFiles } from '../rig/releases.ts';
 import type { UpdaterOptions } from '../rig/updater-run.ts';
 import { expectAttempt, expectWords, keepFiles, shareInstance } from './support/attempt.ts';
-import { alone, createInstance, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance, remakeNetwork } from './support/instance.ts';
 
 // Every rule of docs/contract.md 4.1 that forbids an update: exit 3, and not a byte and not a container is another one.
 
@@ -562,22 +561,7 @@ describe('what the release ships', () => {
 
   test('another definition of a network that carries its hash', async () => {
     const own = await createInstance({ ...alone, kind: 'generated' });
-    // As compose 2.31 or later would have made it.
-    await own.compose('down');
-    const name = `${own.project}_internal`;
-    const { networks } = JSON.parse(await own.compose('config', '--format', 'json'));
-    const labels = {
-      network: 'internal',
-      project: own.project,
-      'config-hash': createHash('sha256').update(JSON.stringify(networks.internal)).digest('hex'),
-    };
-    const flags = Object.entries(labels).flatMap(([key, value]) => [
-      '--label',
-      `com.docker.compose.${key}=${value}`,
-    ]);
-    await execa('docker', ['network', 'create', ...flags, name]);
-    await own.compose('up', '-d', ...alone.up);
-    await own.waitUntilHealthy();
+    await remakeNetwork(own, 'internal', { hash: true, ...alone });
     await own.publish('v1.2.0', { version: '1.2.0', ...releaseFiles.changesNetwork });
     await expectAttempt(own, ['--target', 'v1.2.0'], {
       exitCode: 3,

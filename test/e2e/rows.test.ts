@@ -11,7 +11,7 @@ import type { LayoutContext } from '../rig/layout.ts';
 import { type ReleaseOptions, releaseFiles } from '../rig/releases.ts';
 import { createInstanceFor, expectAttempt } from './support/attempt.ts';
 import { findUnchanged, runUpdater, updateWell } from './support/good-run.ts';
-import { alone, createInstance, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance, remakeNetwork } from './support/instance.ts';
 
 // The table of docs/contract.md 3.2, with what the promises after it change of it.
 
@@ -510,6 +510,8 @@ describe('generated', () => {
   test('what a release changes beside app and worker is named, and so is a cluster file that up was typed without', async () => {
     const lies = { 'compose.cluster.yaml': clusterCompose('v1.0.0') };
     const instance = await create({ kind: 'generated', files: () => lies }, {});
+    // One with a hash would be torn down, and is refused.
+    await remakeNetwork(instance, 'internal', { hash: false });
     const files = {
       'compose.yaml': generatedCompose('v1.1.0', {
         network: 'driver_opts: { com.docker.network.driver.mtu: "1400" }',
