@@ -23,7 +23,7 @@ import { removeScratches } from './plan/release-files.ts';
 import { versionWarnings, whatRuns } from './plan/words.ts';
 import { startEarly } from './process/start-early.ts';
 import type { World } from './process/world.ts';
-import { pullAdded, pullMoves } from './pull/obtain-images.ts';
+import { pullAdded, pullHookImages, pullMoves } from './pull/obtain-images.ts';
 import { tagsBefore } from './pull/tags.ts';
 import { awaitOthers } from './replace/await-others.ts';
 import { replaceContainers } from './replace/replace-containers.ts';
@@ -147,6 +147,8 @@ async function pullAndPrepare(
   const filePlan = await prepareFiles(engine, installation, plan, { images, backup, early, log });
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
   const more = await pullAdded(world, installation, added, { journal, deadline });
+  const names = [...movedServices(installation), ...installation.followers].map(({ name }) => name);
+  await pullHookImages(world, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);
   return { filePlan, images: new Map([...images, ...more]) };
 }

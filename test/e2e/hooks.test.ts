@@ -16,14 +16,12 @@ test.runIf(runsHooks)(
     const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
     const { project } = instance;
     const before = await instance.read('compose.prod.yaml');
-    const withHook = (...args: (string | number)[]) =>
+    const withHook = (seconds: number, exitCode: number, image = '') =>
       before.replace(
         '    command: app\n',
-        `    command: app\n    pre_start: [{ command: [hook, ${args.map((arg) => `"${arg}"`).join(', ')}] }]\n`,
+        `    command: app\n    pre_start: [{ command: [hook, "${seconds}", "${exitCode}"]${image} }]\n`,
       );
     const hooks = async () => (await instance.read('data/hooks')).trimEnd().split('\n');
-    const password = /DB_PASSWORD='(.+)'/.exec(await instance.read('.env'))?.[1] ?? '';
-    expect(password.length).toBeGreaterThan(3);
 
     await instance.write('compose.prod.yaml', withHook(1, 3));
     const failed = await instance.update(['--target', 'v1.1.0']);
@@ -37,7 +35,10 @@ test.runIf(runsHooks)(
     expect((await instance.boots()).filter((boot) => boot.endsWith('v1.1.0'))).toEqual([]);
 
     // What compose 5.5 keeps of the failed one is no container of the service, and in nobody's way.
-    await instance.write('compose.prod.yaml', withHook(8, 0));
+    // An image of its own that moves with the version: nothing but the new files names it.
+    await instance.publish('v1.2.0-hook', { version: '1.2.0' });
+    const own = `, image: "${instance.image}:\${SVC_VERSION}-hook"`;
+    await instance.write('compose.prod.yaml', withHook(8, 0, own));
     const killed = instance.startUpdate(['--target', 'v1.2.0']);
     await killed.waitFor('running the pre_start hook of app');
     await killed.kill();

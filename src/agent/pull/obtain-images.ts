@@ -1,4 +1,4 @@
-import type { Compose } from '../../engine/cli/compose.ts';
+import type { Compose, Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { isSameImage, type LocalImage } from '../../engine/same-image.ts';
@@ -42,6 +42,34 @@ export async function pullAdded(
   await journal.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
   await pullImages(world, compose, added, { deadline, platform, percent: false });
   return requireLocal(engine, added.values());
+}
+
+/**
+ * Pulls images that `pre_start` hooks of the services have of their own and that are not here: `up` pulls nothing, and would
+ * miss them when the old container is gone.
+ */
+export async function pullHookImages(
+  world: World,
+  { compose, platform }: Installation,
+  { services }: Model,
+  { names, deadline }: { names: readonly string[]; deadline: number },
+): Promise<void> {
+  const { engine } = world;
+  const wanted = names.flatMap((name) =>
+    (services[name]?.pre_start ?? []).flatMap(({ image }) => (image ? [[name, image] as const] : [])),
+  );
+  const local = await localImages(
+    engine,
+    wanted.map(([, image]) => image),
+  );
+  const missing = new Map(
+    wanted.filter(([, image]) => !local.has(image)).map(([name, image]) => [image, name]),
+  );
+  for (const [image, name] of missing) {
+    if (services[name]?.pull_policy === 'never') continue;
+    await pullImages(world, compose, new Map([[name, image]]), { deadline, platform, percent: false });
+  }
+  await requireLocal(engine, missing.keys());
 }
 
 /**

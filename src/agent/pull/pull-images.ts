@@ -49,9 +49,8 @@ export async function pullImages(
   const names = [...new Set(references.values())].join(', ');
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-pull-'));
   try {
-    const override = join(directory, 'override.json');
-    const services = Object.fromEntries([...references].map(([service, image]) => [service, { image }]));
-    await writeFile(override, JSON.stringify({ services }));
+    const override = join(directory, 'override.yaml');
+    await writeFile(override, overrideWith(references));
     const meter = new PullMeter();
     let oneByOne = false;
     for (let attempt = 0; ; attempt++) {
@@ -98,6 +97,18 @@ export async function pullImages(
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/**
+ * Compose 5.3 and later pull the images of `pre_start` hooks, too: those that the files of today name, which may be gone
+ * from the registry, or never have been there. JSON but for the tag is YAML.
+ */
+function overrideWith(references: ReadonlyMap<string, string>): string {
+  const services = [...references].map(
+    ([service, image]) =>
+      `${JSON.stringify(service)}: {"image": ${JSON.stringify(image)}, "pre_start": !reset []}`,
+  );
+  return `{"services": {${services.join(', ')}}}`;
 }
 
 const tooSlow = (names: string) =>

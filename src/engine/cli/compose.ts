@@ -23,6 +23,8 @@ export interface ModelMount {
 }
 
 interface ModelHook {
+  /** Of a `pre_start` hook that does not run from the service's. */
+  image?: string;
   command?: unknown;
   environment?: Record<string, string | null> | null;
 }
