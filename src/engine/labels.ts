@@ -16,7 +16,9 @@ export const composeLabels = {
   oneOff: `${compose}.oneoff`,
   /** On a container that runs a hook of a service, and that later versions keep where the hook failed. */
   hook: `${compose}.hook`,
-  /** Of the image that it was made from: the id up to compose 5.2, the digest of the platform's manifest from 5.3 on. */
+  /** Compose's own. */
+  version: `${compose}.version`,
+  /** Of the image that it was made from: the id up to compose 5.2, later mostly the digest of the platform's manifest. */
   image: `${compose}.image`,
   /** Of the definition that it was made from: on networks and volumes, too. */
   configHash: `${compose}.config-hash`,

@@ -39,8 +39,9 @@ export const runSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
   runsImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
- * Whether `up` would leave the container, as far as its image goes. Compose compares what it has noted in a label: up to
- * 5.2 the image's id, later the manifest's digest. A container of an older one is made anew, once, where the id is another.
+ * Whether a container may stay as it is beside a pulled image. Compose notes in labels what it was made of: up to 5.2 the
+ * image's id, and its `up` replaces a container that has another; so does that of a later one, once. What a later one
+ * has made is told by its content alone: it notes the manifest's digest, but the id where `up` itself had to pull.
  */
 export const keepsContainer = (
   container: ImageInUse & { labels: Readonly<Record<string, string>> },
@@ -48,4 +49,11 @@ export const keepsContainer = (
 ): boolean =>
   runsImage(container, image) &&
   (container.imageId === image?.id ||
-    (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none'));
+    (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
+    notesManifests(container.labels[composeLabels.version] ?? ''));
+
+/** @param version of compose, `5.4.0`, maybe with a distribution's suffix */
+function notesManifests(version: string): boolean {
+  const [, major = 0, minor = 0] = (/^v?(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
+  return major > 5 || (major === 5 && minor >= 3);
+}

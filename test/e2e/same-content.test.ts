@@ -28,7 +28,7 @@ async function expectUnchanged(): Promise<void> {
 }
 
 test('a floating tag that was published again with the same content is unchanged', async () => {
-  const byHand = Number.parseFloat((await instance().compose('version', '--short')).trim());
+  const byHand = Number.parseFloat((await instance().compose('version', '--short')).replace(/^\D*/, ''));
   await instance().publish('latest', attested('second'));
   // Up to 5.2 compose notes the id of the index: whoever has such a container gets a new one, once.
   if (byHand < 5.3 && (await keepsIndexes())) await updateWell(instance(), [], { version: 'v1.0.0' });

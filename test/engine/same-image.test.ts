@@ -4,7 +4,10 @@ import { isSameImage, keepsContainer, runSameImage, runsImage } from '../../src/
 // Ids and manifests as engines of each kind tell them: with the containerd store the id is the index's digest.
 const image = (id: string, ...manifests: string[]) => ({ id, manifests });
 const use = (imageId: string, imageManifest: string | null = null) => ({ imageId, imageManifest });
-const noted = (word: string | null) => (word === null ? {} : { 'com.docker.compose.image': word });
+const noted = (image: string | null, version = '2.40.3-3') => ({
+  ...(image === null ? {} : { 'com.docker.compose.image': image }),
+  'com.docker.compose.version': version,
+});
 
 describe('runsImage', () => {
   it.each<[what: string, Parameters<typeof runsImage>[0], Parameters<typeof runsImage>[1], boolean]>([
@@ -55,7 +58,11 @@ describe('keepsContainer', () => {
   const [pulled, running] = [image('index-2', 'amd64'), use('index-1', 'amd64')];
 
   it.each<[what: string, Parameters<typeof keepsContainer>[0], boolean]>([
-    ['made by 5.3 or later', { ...running, labels: noted('amd64') }, true],
+    ['made of what was pulled before', { ...running, labels: noted('amd64') }, true],
+    ['made by an up that pulled', { ...running, labels: noted('index-1', '5.4.0') }, true],
+    ['made by 5.3', { ...running, labels: noted('index-1', 'v5.3.0') }, true],
+    ['made by 5.2', { ...running, labels: noted('index-1', '5.2.1') }, false],
+    ['made by one that does not say', { ...running, labels: noted('index-1', '') }, false],
     ['made by an older one: it notes the index', { ...running, labels: noted('index-1') }, false],
     ['made by nobody who notes it', { ...running, labels: noted(null) }, false],
     [
@@ -63,7 +70,11 @@ describe('keepsContainer', () => {
       { ...use('index-2', 'amd64'), labels: noted('index-2') },
       true,
     ],
-    ['of another content, whatever is noted', { ...use('index-1', 'old'), labels: noted('amd64') }, false],
+    [
+      'of another content, whatever is noted',
+      { ...use('index-1', 'old'), labels: noted('amd64', '5.4.0') },
+      false,
+    ],
   ])('%s', (_, container, expected) => {
     expect(keepsContainer(container, pulled)).toBe(expected);
   });
