@@ -48,16 +48,19 @@ export async function freshRun(
   if (lock.takenOver) await removeScratches(engine, instance.place.name);
   const services = new Set([options.app, ...options.workers]);
   const ignores = wasLeftDown(earlier);
-  const { leftovers, debris } = await awaitOthers(world, instance.place.name, { services, ignores });
+  const { containers, leftovers, debris } = await awaitOthers(world, instance.place.name, {
+    services,
+    ignores,
+  });
   const interrupted = wasInterrupted(earlier, leftovers);
-  const installation = await inspectInstallation(world, instance, interrupted);
+  const installation = await inspectInstallation(world, instance, interrupted, containers);
   handles.installation = installation;
   describeInstallation(installation, log);
 
   log.enter('plan');
   const plan = planUpdate(installation, options.target);
   await checkDefinitions(world, installation);
-  await checkDrift(world, installation, options.acceptDrift);
+  await checkDrift(world, installation, { ownId: instance.own.id, accepted: options.acceptDrift });
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
   for (const warning of goneImages(installation)) log.warn(warning);

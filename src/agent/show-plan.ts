@@ -38,16 +38,16 @@ export async function showPlan(given: World, handles: RunHandles): Promise<void>
   const pending = await pendingJournal(stateDirectory(mountedAt));
   // The journal of an update that is on looks like that of one that was interrupted.
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
-  const { leftovers } = await listProject(engine, instance.place.name);
+  const { containers, leftovers } = await listProject(engine, instance.place.name);
   const interrupted = wasInterrupted(pending, leftovers);
-  const installation = await inspectInstallation(world, instance, interrupted);
+  const installation = await inspectInstallation(world, instance, interrupted, containers);
   handles.installation = installation;
   describeInstallation(installation, log);
   log.enter('plan');
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
   const plan = planUpdate(installation, options.target);
   await checkDefinitions(world, installation);
-  await checkDrift(world, installation, options.acceptDrift);
+  await checkDrift(world, installation, { ownId: instance.own.id, accepted: options.acceptDrift });
   await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
   for (const warning of goneImages(installation)) log.warn(warning);

@@ -2,7 +2,8 @@ import { inspectImages } from '../../engine/api/query.ts';
 import { type AskedService, recordUp, type SentContainer } from '../../engine/api/record-up.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { Image } from '../../engine/container.ts';
+import type { Container, Image } from '../../engine/container.ts';
+import { startEarly } from '../process/start-early.ts';
 import type { ServiceFacts } from './installation.ts';
 
 /** What recreating services would do, and what there is to compare it with. */
@@ -24,26 +25,45 @@ export async function askUp(
   project: ComposeProject,
   services: readonly ServiceFacts[],
 ): Promise<UpAnswer> {
-  const candidates = [
-    ...new Set(
-      services.flatMap(({ containers }) =>
-        containers.flatMap(({ imageId, imageReference }) => [imageId, imageReference]),
-      ),
+  // Nearly always all are there: compose starts while the engine looks for them.
+  const asking = startEarly(
+    recordUp(
+      engine,
+      project,
+      asked(services, (container) => container?.imageId),
     ),
-  ];
-  const found = await inspectImages(engine, candidates);
-  const images = new Map(
-    candidates.flatMap((name, index) => (found[index] ? [[name, found[index]] as const] : [])),
   );
-  const asked = services.flatMap(({ name, containers }): AskedService[] => {
-    const [first] = containers;
+  const containers = services.flatMap((service) => service.containers);
+  const imagesInUse = await imagesHere(
+    engine,
+    containers.map(({ imageId }) => imageId),
+  );
+  if (containers.every(({ imageId }) => imagesInUse.has(imageId))) return { sent: await asking, imagesInUse };
+  await asking.catch(() => {});
+  const named = await imagesHere(
+    engine,
+    containers.map(({ imageReference }) => imageReference),
+  );
+  const images = new Map([...imagesInUse, ...named]);
+  const instead = asked(services, (first) => {
     const own = [first?.imageId, first?.imageReference].find((image) => images.has(image ?? ''));
-    const image = own ?? [...images.keys()][0];
+    return own ?? [...images.keys()][0];
+  });
+  return { sent: await recordUp(engine, project, instead), imagesInUse };
+}
+
+const asked = (
+  services: readonly ServiceFacts[],
+  imageOf: (first: Container | undefined) => string | undefined,
+): AskedService[] =>
+  services.flatMap(({ name, containers }) => {
+    const image = imageOf(containers[0]);
     return image === undefined ? [] : [{ name, image, scale: containers.length }];
   });
-  const ids = new Set(services.flatMap(({ containers }) => containers.map(({ imageId }) => imageId)));
-  return {
-    sent: await recordUp(engine, project, asked),
-    imagesInUse: new Map([...images].filter(([name]) => ids.has(name))),
-  };
+
+/** Of these, by the names that they are asked for by. */
+async function imagesHere(engine: Engine, names: readonly string[]): Promise<Map<string, Image>> {
+  const unique = [...new Set(names)];
+  const found = await inspectImages(engine, unique);
+  return new Map(unique.flatMap((name, index) => (found[index] ? [[name, found[index]] as const] : [])));
 }

@@ -1,7 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import { findPin } from '../../compose/find-pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
-import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
@@ -32,14 +31,15 @@ import { givePaths, viewProject } from './view-project.ts';
 
 /**
  * Gathers everything that the plan is made from and changes nothing but this container's own file system.
+ * @param containers those of the project, as they were just found
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
  */
 export async function inspectInstallation(
   { engine, options, log }: World,
   { platform, paths, place }: FoundInstance,
   wasInterrupted: WasInterrupted,
+  containers: readonly Container[],
 ): Promise<Installation> {
-  const { containers } = await listProject(engine, place.name);
   const labelled = readProject(findApp(containers, options.app, place), place);
   const above = await envFilesAbove(labelled, paths);
   const project = above.length > 0 ? { ...labelled, envFiles: above } : labelled;

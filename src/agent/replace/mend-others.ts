@@ -18,17 +18,18 @@ import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
  * call breaks off as a whole where it meets this run at one service, and what it was stopping goes down after that. What
  * somebody has stopped stays stopped. Gives whether anything was begun: the same call may have come to the moved services
  * meanwhile.
+ * @param first what was just found of the project
  */
 export async function mendOthers(
   { engine, log }: { engine: Engine; log: Log },
   project: string,
   changeover: Changeover,
+  first: ProjectContainers,
 ): Promise<boolean> {
   const beganAt = performance.now();
   let seen = { state: '', since: beganAt };
   let begun: Container[];
-  for (let wasBegun = false; ; wasBegun = true) {
-    const found = await listProject(engine, project);
+  for (let found = first, wasBegun = false; ; wasBegun = true) {
     begun = begunByOthers(changeover, found);
     if (begun.length === 0) return wasBegun;
     const now = performance.now();
@@ -40,6 +41,7 @@ export async function mendOthers(
     if (now - seen.since >= graceMs + stillMs || now - beganAt >= patienceMs) break;
     breakSilence(log, `another compose call is replacing ${namesOf(begun)}: waiting for it to end`);
     await sleep(lookEveryMs);
+    found = await listProject(engine, project);
   }
   // What runs still beside such a leftover does so since before a call was killed.
   const down = begun.filter((container) => !isUp(container));

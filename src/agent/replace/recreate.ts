@@ -41,7 +41,7 @@ export interface RecreateContext {
   mayGoBack: () => boolean;
 }
 
-type Executors = { [K in Step['kind']]: (step: StepOf<K>, context: RecreateContext) => Promise<void> };
+type Executors = { [K in Step['kind']]: (step: StepOf<K>, work: RecreateWork) => Promise<void> };
 
 const executors: Executors = {
   'remove-leftovers': ({ containers }, { engine, log }) => removeLeftovers(engine, containers, log),
@@ -75,11 +75,17 @@ export async function recreate(context: RecreateContext): Promise<void> {
   const { engine, compose, changeover, starts } = context;
   const before = await listProject(engine, compose.project.name);
   starts.note(before.containers, null);
-  for (const step of planSteps(changeover, before)) await run(step, context);
+  const work = { ...context, seen: before.containers };
+  for (const step of planSteps(changeover, before)) await run(step, work);
 }
 
-const run = <K extends Step['kind']>(step: StepOf<K>, context: RecreateContext): Promise<void> =>
-  (executors[step.kind] as (step: StepOf<K>, context: RecreateContext) => Promise<void>)(step, context);
+interface RecreateWork extends RecreateContext {
+  /** All containers of the project, as they were at the last look. */
+  seen: readonly Container[];
+}
+
+const run = <K extends Step['kind']>(step: StepOf<K>, work: RecreateWork): Promise<void> =>
+  (executors[step.kind] as (step: StepOf<K>, work: RecreateWork) => Promise<void>)(step, work);
 
 /** What the engine says while it is still busy with what a killed compose call, or a killed engine, had begun. */
 const stillBusy =
@@ -88,17 +94,14 @@ const stillBusy =
 /** A killed engine has left a task behind that no start of this container gets past: only a new one does. */
 const stuck = /task \S+ already exists/i;
 
-async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<void> {
+async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void> {
   const { engine, compose, changeover, log, mayGoBack } = context;
   let { force } = step;
   let [cause, isOfBusy]: [string | null, boolean] = [null, true];
   await context.checkFiles(step.service);
   if (step.hook) await context.beforeHook();
   for (let attempt = 1; ; attempt++) {
-    const deadlineMs = deadlineOfUp(
-      step.service,
-      (await listProject(engine, compose.project.name)).containers,
-    );
+    const deadlineMs = deadlineOfUp(step.service, context.seen);
     const service = { project: compose.project.name, name: step.service };
     if (step.hook) await awaitHooks(engine, service, log);
     const hooks = step.hook ? await listenToHooks(engine, service, { log, deadlineMs }) : null;
@@ -112,6 +115,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateContext): Promise<vo
       () => hooks?.close(),
     );
     const { containers } = await listProject(engine, compose.project.name);
+    context.seen = containers;
     context.starts.note(containers, performance.now());
     await context.afterUp(containers);
     if (result.exitCode === 0) return;

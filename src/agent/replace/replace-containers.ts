@@ -11,6 +11,7 @@ import { type Ending, endingOf, endWell } from '../log/ending.ts';
 import { type LeftAlone, savedMeanwhile, wereSaved } from '../log/ending-facts.ts';
 import type { Log } from '../log/log.ts';
 import { and, seconds } from '../log/words.ts';
+import { startEarly } from '../process/start-early.ts';
 import type { World } from '../process/world.ts';
 import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import { endingFactsOf, type Journal } from '../state/journal.ts';
@@ -39,6 +40,7 @@ export async function replaceContainers(
     changeover.containers.map(({ id }) => id),
   );
   const starts = new StartTimes();
+  let freeing: ReturnType<typeof freeable> | null = null;
   try {
     if (phase === 'verify') log.enter('verify');
     else announce(log, changeover);
@@ -55,6 +57,8 @@ export async function replaceContainers(
       starts,
       mayGoBack: () => !journal.data.started,
     });
+    // Nobody needs the old image any more, and the engine has time while the new one is waited for.
+    freeing = startEarly(freeable(engine, changeover));
     await verify(world, journal, changeover, starts);
   } catch (error) {
     const stopping = stops.underWay();
@@ -64,7 +68,7 @@ export async function replaceContainers(
   }
   const [saved, freed] = await Promise.all([
     findSaved(engine, journal.data).catch(() => null),
-    freeable(engine, changeover).catch(() => null),
+    freeing?.catch(() => null) ?? null,
   ]);
   return endUpdated(world, project, changeover, { saved, freed });
 }

@@ -1,4 +1,9 @@
-import { hasTemporaryName, listProject, wasToBeStarted } from '../../engine/api/project-containers.ts';
+import {
+  hasTemporaryName,
+  listProject,
+  type ProjectContainers,
+  wasToBeStarted,
+} from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -28,9 +33,9 @@ export async function verify(
   await journal.note({ phase: 'verify' });
   const project = journal.data.project.name;
   const awaitOwn = () => awaitServices(world, project, changeover, starts);
-  let well = await awaitOwn();
-  if (await mendOthers(world, project, changeover)) well = await awaitOwn();
-  const { containers } = await listProject(world.engine, project);
+  let { reports, found } = await awaitOwn();
+  if (await mendOthers(world, project, changeover, found)) ({ reports, found } = await awaitOwn());
+  const { containers } = found;
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {
     log.warn(`meanwhile somebody else has replaced, added or removed ${others.join(', ')}: not this update`);
@@ -45,30 +50,38 @@ export async function verify(
   for (const { name, has, needs } of watchedServices(changeover, containers)) {
     if (has > needs) log.warn(`${name} has ${has} containers and not ${needs}: somebody else has added some`);
   }
-  const how = well.map((each) => `${each.service} ${each.how}`).join(', ');
+  const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);
   for (const warning of changeover.words.warnings) log.warn(warning);
 }
 
-/** Until every service has the containers that it must have, well, under their own names, with nobody at work on them. */
+/**
+ * Until every service has the containers that it must have, well, under their own names, with nobody at work on them.
+ * `found` is a look at all of the project after that.
+ */
 async function awaitServices(
   world: World,
   project: string,
   changeover: Changeover,
   starts: StartTimes,
-): Promise<HealthReport[]> {
+): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
   const { engine, options } = world;
   const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
-  const look = async () => watchedServices(changeover, (await listProject(engine, project)).containers);
   for (let round = 1; round <= maxRounds; round++) {
-    await endOthers(world, project, changeover);
+    let seen = await endOthers(world, project, changeover);
+    const look = async () => {
+      const { containers } = seen ?? (await listProject(engine, project));
+      seen = null;
+      return watchedServices(changeover, containers);
+    };
     const { reports, services } = await awaitWell(world, look, rules);
-    const { containers, leftovers } = await listProject(engine, project);
+    const found = await listProject(engine, project);
+    const { containers, leftovers } = found;
     const now = watchedServices(changeover, containers);
     const isSettled = ![...leftovers, ...containers].some(
       (container) => hasTemporaryName(container) && isMoved(changeover, container),
     );
-    if (isSettled && idsOf(now) === idsOf(services)) return reports;
+    if (isSettled && idsOf(now) === idsOf(services)) return { reports, found };
   }
   throw new UpdateError('broken', 'somebody else replaces the same containers again and again');
 }
@@ -81,9 +94,13 @@ const isMoved = ({ moved }: Changeover, container: Container): boolean =>
 
 /**
  * Waits for somebody else's compose call that replaces what was just made, and clears up what a killed one left: the run
- * itself makes nothing any more.
+ * itself makes nothing any more. Gives what was found of the project; null where something was done after that.
  */
-async function endOthers(world: World, project: string, changeover: Changeover): Promise<void> {
+async function endOthers(
+  world: World,
+  project: string,
+  changeover: Changeover,
+): Promise<ProjectContainers | null> {
   const { engine, log } = world;
   const services = new Set(changeover.moved.map(({ name }) => name));
   const ignores = (container: Container) => staysDown(changeover, container);
@@ -95,7 +112,8 @@ async function endOthers(world: World, project: string, changeover: Changeover):
   const debris = (quiet?.debris ?? []).filter((container) => !staysDown(changeover, container));
   const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
   await removeLeftovers(engine, leftovers, log);
-  const { containers } = await listProject(engine, project);
+  const seen = quiet === null || leftovers.length > 0 ? await listProject(engine, project) : quiet;
+  const { containers } = seen;
   const nameless = containers.filter(
     (container) =>
       isMoved(changeover, container) &&
@@ -106,6 +124,7 @@ async function endOthers(world: World, project: string, changeover: Changeover):
   await giveNames(engine, nameless, log);
   const toStart = containers.filter(({ id }) => debris.some((each) => each.id === id));
   for (const { id } of toStart) await engine.call(['start', id]);
+  return nameless.length + toStart.length > 0 ? null : seen;
 }
 
 /** What runs already is held to what a new version is (docs/contract.md 3.15). @throws UpdateError not-well */

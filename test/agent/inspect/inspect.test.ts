@@ -6,6 +6,7 @@ import { inspectInstallation } from '../../../src/agent/inspect/inspect.ts';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import { Cancellation } from '../../../src/agent/process/cancellation.ts';
 import type { WasInterrupted } from '../../../src/agent/state/changeover.ts';
+import { listProject } from '../../../src/engine/api/project-containers.ts';
 import { composeLabels, versionLabel } from '../../../src/engine/labels.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
 import { container as built } from '../../build.ts';
@@ -112,6 +113,7 @@ async function inspect({
     world,
     { own, paths, place, platform: 'linux/amd64' },
     wasInterrupted,
+    (await listProject(engine, 'svc')).containers,
   );
   return { found, lines };
 }

@@ -14,7 +14,7 @@ import { type EngineDefaults, engineDefaults } from './engine-choices.ts';
 import { findCopied } from './find-copied.ts';
 import { type Difference, findDifferences } from './find-differences.ts';
 import { findUnsetImage, findUnsetSecrets } from './find-unset.ts';
-import { object } from './json.ts';
+import { type Json, object } from './json.ts';
 import { adviceFor, type Finding, judgeDifference } from './judge-drift.ts';
 import { readWritten, type WrittenProject } from './read-written.ts';
 import { shapeOf } from './shape.ts';
@@ -29,13 +29,21 @@ import { type SetValue, unsetInAll } from './written-text.ts';
 export async function checkDrift(
   { engine, log }: { engine: Engine; log: Log },
   installation: Installation,
-  accepted: boolean,
+  { ownId, accepted }: { ownId: string; accepted: boolean },
 ): Promise<void> {
   const services = [...movedServices(installation), ...installation.followers];
   for (const { name } of services.filter(({ name: service }) => !installation.sent.has(service))) {
     log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
   }
-  const defaults = await engineDefaults(engine);
+  const inspect = ({ containers }: ServiceFacts) =>
+    inspectWhole(
+      engine,
+      containers.map(({ id }) => id),
+    );
+  const [defaults, inspected] = await Promise.all([
+    engineDefaults(engine, ownId),
+    Promise.all(services.map(inspect)),
+  ]);
   // Most runs need not ask; one question serves all services.
   let asked: Promise<WrittenProject> | null = null;
   const written = () => {
@@ -43,11 +51,11 @@ export async function checkDrift(
     return asked;
   };
   const findings = await Promise.all(
-    services.map(async (facts) => [
+    services.map(async (facts, at) => [
       ...(await findLosses(
         installation,
         facts,
-        await differencesOf(engine, installation, facts, defaults),
+        await differencesOf(engine, installation, facts, { all: inspected[at] ?? [], defaults }),
         written,
       )),
       ...findUnsetSecrets(installation.model, facts.name, setValues(installation)),
@@ -57,22 +65,18 @@ export async function checkDrift(
   report(findings.flat(), installation, { accepted, log });
 }
 
-/** What recreating the containers of a service would change, each thing once. */
+/** What recreating the containers of a service would change, each thing once. `all` is what inspection tells of them. */
 async function differencesOf(
   engine: Engine,
   { project, model, sent, imagesInUse }: Installation,
   { name, containers }: ServiceFacts,
-  defaults: EngineDefaults,
+  { all, defaults }: { all: readonly Json[]; defaults: EngineDefaults },
 ): Promise<Difference[]> {
   const planned = sent.get(name);
   if (planned === undefined) return [];
   const { networks = {} } = model;
   const own = Object.keys(model.services[name]?.networks ?? {});
   const later = tellsAllNetworks(planned.apiVersion) ? [] : own.map((key) => networks[key]?.name ?? key);
-  const all = await inspectWhole(
-    engine,
-    containers.map(({ id }) => id),
-  );
   const hosts = [planned.body, ...all].map(({ HostConfig }) => object(HostConfig));
   const named = await findShared(engine, project.name, hosts);
   const sentNow = {

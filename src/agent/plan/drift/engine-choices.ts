@@ -1,7 +1,5 @@
-import { inspectOwn } from '../../../engine/api/own.ts';
 import { engineInfo, inspectWhole } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { ownTraces } from '../../../engine/own-container.ts';
 import { isEmpty, type Json, list, object } from './json.ts';
 import { goneContainer } from './shared-with.ts';
 
@@ -13,11 +11,9 @@ export interface EngineDefaults {
   info: Json;
 }
 
-/** @throws UpdateError engine-away */
-export async function engineDefaults(engine: Engine): Promise<EngineDefaults> {
-  const traces = await ownTraces();
-  const [container, info] = await Promise.all([inspectOwn(engine, traces), engineInfo(engine)]);
-  const [own] = await inspectWhole(engine, [container?.id ?? traces.name]);
+/** @param ownId of the container that this process runs in. @throws UpdateError engine-away */
+export async function engineDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
+  const [[own], info] = await Promise.all([inspectWhole(engine, [ownId]), engineInfo(engine)]);
   return { own: object(own?.HostConfig), info };
 }
 
