@@ -124,6 +124,7 @@ describe('the package', () => {
       'docs/figures.md',
       'docs/images/available.png',
       'docs/images/restarting.png',
+      'docs/matrix.md',
       'docs/pins.md',
       'docs/platform.md',
       'docs/server-library.md',
