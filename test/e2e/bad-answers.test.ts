@@ -4,6 +4,7 @@ import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.t
 import { type ExpectedWords, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
+import { askEngine } from '../rig/engine-api.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
@@ -149,7 +150,12 @@ describe('an engine that answers 500', () => {
 
   test('now and then: what is unchanged is verified', async () => {
     const instance = shared();
+    engine.spoken.clear();
     const result = await failing(instance, toNext, stutter());
     expect(judgeWords(result, { exitCode: 0, says: [], ends: ['unchanged'], never }), result.log).toEqual([]);
+    // All but what tells the version names one that the engine has.
+    const { ApiVersion } = JSON.parse((await askEngine('GET', '/version')).body) as { ApiVersion: string };
+    const newest = Math.min(51, Number(ApiVersion.split('.')[1]));
+    expect([...engine.spoken]).toEqual([`1.${newest}`]);
   });
 });

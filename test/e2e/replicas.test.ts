@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { execa } from 'execa';
+import { execa, execaSync } from 'execa';
 import { describe, expect, test } from 'vitest';
 import { judgeBroughtBack, judgeUpdated } from '../judge/judge.ts';
 import { judgeGoodLog, judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
-import { startBadEngine } from '../rig/bad-engine.ts';
+import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
 import { type ContainerInspection, findContainers } from '../rig/engine-api.ts';
 import { createInstanceFor } from './support/attempt.ts';
 import { alone, type Instance } from './support/instance.ts';
@@ -27,6 +27,19 @@ async function find({ project }: Instance, name: string): Promise<ContainerInspe
 async function newWorkers(instance: Instance, count: number): Promise<void> {
   const has = async () => (await instance.boots()).filter((boot) => boot === 'worker v1.1.0').length;
   for (let tries = 0; tries < 1_200 && (await has()) < count; tries++) await sleep(50);
+}
+
+/** The real engine behind a socket that fails as told, until the test has ended. */
+async function engineOf(
+  { directory }: Instance,
+  finished: (close: () => Promise<void>) => void,
+): Promise<BadEngine> {
+  const engine = await startBadEngine(`${directory}.sock`);
+  finished(async () => {
+    await engine.close();
+    await rm(engine.socket, { force: true });
+  });
+  return engine;
 }
 
 describe.concurrent('containers that are there, or not', () => {
@@ -114,18 +127,13 @@ describe.concurrent('containers that are there, or not', () => {
     onTestFinished,
   }) => {
     const instance = await createInstanceFor(onTestFinished, { up: [...alone.up, '--scale', 'worker=3'] });
-    const socket = `${instance.directory}.sock`;
-    const engine = await startBadEngine(socket);
-    onTestFinished(async () => {
-      await engine.close();
-      await rm(socket, { force: true });
-    });
+    const engine = await engineOf(instance, onTestFinished);
     // The first one is not stopped before its call, so that compose stops all three.
     const args = [...toNext, '--service', 'worker', '--service', 'app'];
     const before = await look(instance);
     let removals = 0;
     engine.fail((asked) => /^DELETE \/v[\d.]+\/containers\//.test(asked) && ++removals === 2);
-    const failed = await instance.update(args, { socket });
+    const failed = await instance.update(args, engine);
     engine.fail(null);
     const words = {
       exitCode: 4,
@@ -140,7 +148,7 @@ describe.concurrent('containers that are there, or not', () => {
 
     engine.requests.length = 0;
     engine.hang(/^POST \/v[\d.]+\/containers\/\w+\/rename/);
-    const killed = instance.startUpdate(args, { socket });
+    const killed = instance.startUpdate(args, engine);
     const renames = () => engine.requests.filter((asked) => /\/rename\?/.test(asked)).length;
     for (let tries = 0; tries < 1_200 && renames() === 0; tries++) await sleep(50);
     await killed.kill();
@@ -151,5 +159,31 @@ describe.concurrent('containers that are there, or not', () => {
     const result = await instance.update(toNext);
     const facts = [...judgeOutcome(result, ['updated']), ...judgeUpdated(before, await look(instance), good)];
     expect(facts, result.log).toEqual([]);
+  });
+
+  test('the first call of compose fails, and what the others meet after it hides no cause', async ({
+    onTestFinished,
+  }) => {
+    const instance = await createInstanceFor(onTestFinished, alone);
+    const engine = await engineOf(instance, onTestFinished);
+    const old = await find(instance, 'worker-1');
+    const inTheWay = `${old.Id.slice(0, 12)}_${old.Name.slice(1)}`;
+    let creations = 0;
+    engine.fail((asked) => {
+      if (!/^POST \/v[\d.]+\/containers\/create\?/.test(asked) || ++creations !== 2) return false;
+      execaSync('docker', ['create', '--name', inTheWay, `${instance.image}:v1.0.0`]);
+      return true;
+    });
+    const broken = await instance.update(toNext, engine);
+    await execa('docker', ['rm', inTheWay]);
+    const hidden = {
+      exitCode: 5,
+      says: [
+        /WARN {2}recreate .*The container name .* is already in use/,
+        'compose could not replace worker: Error response from daemon: something went wrong',
+      ],
+      ends: [/^broken \([a-z-]+\): /],
+    };
+    expect(judgeWords(broken, hidden), broken.log).toEqual([]);
   });
 });

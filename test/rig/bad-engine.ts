@@ -30,6 +30,8 @@ export interface BadEngine {
   socket: string;
   /** What was asked so far, such as `POST /v1.45/images/create?…`. */
   requests: string[];
+  /** The versions of the API that requests of the updater named, `1.51`, or '' for none; but for those to `/version`. */
+  spoken: Set<string>;
   /** Requests that match are never answered; null for answering all again. Those under way hang on. */
   hang(pattern: RegExp | null): void;
   /** Requests that match say something else than was asked for, or, by null, are answered with 204 and not done. */
@@ -47,6 +49,7 @@ export interface BadEngine {
 /** A socket in front of the real engine: passes everything on, but for what it is told to get wrong. */
 export async function startBadEngine(socket: string, claims: EngineClaims = {}): Promise<BadEngine> {
   const requests: string[] = [];
+  const spoken = new Set<string>();
   const connections = new Set<Socket>();
   const alterations: Alteration[] = [];
   let hanging: RegExp | null = null;
@@ -57,6 +60,10 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   const notes = (asked: IncomingMessage): boolean => {
     const line = lineOf(asked);
     requests.push(line);
+    const { url = '', headers } = asked;
+    if (headers['user-agent'] === undefined && url !== '/version') {
+      spoken.add(/^\/v([\d.]+)\//.exec(url)?.[1] ?? '');
+    }
     return hanging?.test(line) ?? false;
   };
   const server = createServer((asked, answer) => {
@@ -94,6 +101,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   return {
     socket,
     requests,
+    spoken,
     hang: (pattern) => {
       hanging = pattern;
     },
