@@ -50,6 +50,30 @@ it('reads the words of compose 5, which stand in status and text the other way r
   expect(meter.read(JSON.stringify(event))?.percent).toBe(50);
 });
 
+it('reads what the containerd store says, of which the configuration comes unannounced and unpacking counts seconds', () => {
+  const meter = new PullMeter();
+  const said = (id: string, status: string, text: string, more: object = {}) =>
+    meter.read(JSON.stringify({ id, parent_id: 'Image svc:v1', status, text, ...more }));
+  said('13c129d19b7f', 'Working', 'Pulling fs layer', { details: '0B' });
+  said('f1c07ed2bcd9', 'Working', 'Pulling fs layer', { details: '0B' });
+  said('44136fa355b3', 'Done', 'Already exists', { details: '0B', percent: 100 });
+  const first = { details: '2.097MB', current: 2_097_152, total: 36_011_176, percent: 5 };
+  expect(said('13c129d19b7f', 'Working', 'Downloading', first)?.percent).toBeNull();
+  const second = { details: '10.49MB', current: 10_485_760, total: 12_003_846, percent: 87 };
+  expect(said('f1c07ed2bcd9', 'Working', 'Downloading', second)).toEqual({
+    percent: 26,
+    doneBytes: 12_582_912,
+    totalBytes: 48_015_022,
+  });
+  said('f1c07ed2bcd9', 'Done', 'Download complete', { details: '0B', percent: 100 });
+  said('6cc67e97699f', 'Done', 'Download complete', { details: '0B', percent: 100 });
+  expect(said('f1c07ed2bcd9', 'Working', 'Extracting', { details: '1B', current: 1 })).toEqual({
+    percent: 29,
+    doneBytes: 14_100_998,
+    totalBytes: 48_015_022,
+  });
+});
+
 it('is not disturbed by lines of another kind', () => {
   expect(new PullMeter().read('time="…" level=warning msg="x"')).toBeNull();
   expect(new PullMeter().read('{"id":')).toBeNull();
