@@ -1,0 +1,58 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Compose } from '../../../src/engine/cli/compose.ts';
+import { Engine } from '../../../src/engine/cli/engine.ts';
+
+let directory = '';
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'compose-'));
+  vi.stubEnv('PATH', `${directory}:${process.env.PATH}`);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** A compose that answers one question so, and the same without the values of env files so. */
+async function composeThat(answers: string, answersWithout: string) {
+  const script = [
+    `echo "$*" >>${directory}/asked`,
+    `case "$*" in *--no-env-resolution*) ${answersWithout};; *) ${answers};; esac`,
+  ];
+  await writeFile(join(directory, 'docker'), `#!/bin/sh\n${script.join('\n')}\n`);
+  await chmod(join(directory, 'docker'), 0o755);
+  const address = { host: 'unix:///nonexistent', tls: [], configDirectory: directory };
+  const engine = new Engine(address, { home: '/' });
+  return new Compose(engine, { name: 'svc', directory, files: [], envFiles: [] });
+}
+
+const asked = async () => (await readFile(join(directory, 'asked'), 'utf8')).trimEnd().split('\n');
+const model = (text: string) => `echo '{"name":"svc","services":{"app":${text}}}'`;
+const missing = 'echo "env file /opt/svc/db.env not found: no such file or directory" >&2; exit 1';
+
+it('asks for the values of env files, which are to be hidden', async () => {
+  const compose = await composeThat(model('{"environment":{"A":"1"}}'), missing);
+  expect((await compose.config()).services).toEqual({ app: { environment: { A: '1' } } });
+  expect(await asked()).toHaveLength(1);
+});
+
+it('goes without them where compose 5 cannot read an env file', async () => {
+  const compose = await composeThat(missing, model('{}'));
+  expect((await compose.config()).services).toEqual({ app: {} });
+});
+
+it('gives the reason of a compose that cannot go without', async () => {
+  const compose = await composeThat(missing, missing);
+  await expect(compose.config()).rejects.toThrow('/opt/svc/db.env not found');
+});
+
+it('asks one before 2.35 once that it cannot go without', async () => {
+  const unknown = 'echo "unknown flag: --no-env-resolution" >&2; exit 16';
+  const compose = await composeThat(missing, unknown);
+  for (const count of [2, 3]) {
+    await expect(compose.config()).rejects.toThrow('/opt/svc/db.env not found');
+    expect(await asked()).toHaveLength(count);
+  }
+});
