@@ -630,12 +630,17 @@ function bumped(directory: string, { services = ['app'], args = [], where = 'hos
   return bump(directory, ['--to', `v${fresh.version}`, ...asked, ...args], where);
 }
 
-/** The image of the app, by the compose that the bump has; null where it rejects the project. */
+/**
+ * The image of the app, by the compose that the bump has; null where it rejects the project. On the host the bump has a
+ * client configuration of its own, and so perhaps another plugin than whoever types the command.
+ */
 async function imageBy(where: Where, directory: string): Promise<string | null> {
   const asked = ['compose', 'config', '--format', 'json'];
   const inside = ['--rm', '--network', 'none', '-v', `${directory}:${directory}`, '-w', directory];
   const command =
-    where === 'host' ? asked : ['run', ...inside, '--entrypoint', 'docker', updaterImage, ...asked];
+    where === 'host'
+      ? ['--config', `${directory}/none`, ...asked]
+      : ['run', ...inside, '--entrypoint', 'docker', updaterImage, ...asked];
   const { exitCode, stdout } = await execa('docker', command, { cwd: directory, reject: false });
   return exitCode === 0 ? JSON.parse(stdout).services.app.image : null;
 }
