@@ -169,6 +169,8 @@ describe('jobs()', () => {
 });
 
 describe('a call from within', () => {
+  // None of these waits for a limit.
+  const calm = { timing: { host: 5_000, onEnd: 5_000 }, patience: { query: 5_000, work: 5_000 } };
   const order = { target: 'v1.6.0', when: 'now', force: false, by: 'onEnd' } as const;
   it.each<[string, (updates: Updates) => Promise<unknown>, string[]]>([
     ['status()', (updates) => updates.status({ refresh: true }), ['updated']],
@@ -181,6 +183,7 @@ describe('a call from within', () => {
     const one: Server = await booted(
       {},
       {
+        ...calm,
         onEnd: async () => {
           if (++calls === 1) await call(one.updates);
         },
@@ -203,7 +206,10 @@ describe('a call from within', () => {
     ['cancel()', (updates) => updates.cancel('ben'), 'cancelled'],
     ['close()', (updates) => updates.close(), 'cancelled'],
   ])('beforeUpdate of %s comes to an end', async (_, call, outcome) => {
-    const one: Server = await booted({}, { beforeUpdate: async () => void (await call(one.updates)) });
+    const one: Server = await booted(
+      {},
+      { ...calm, beforeUpdate: async () => void (await call(one.updates)) },
+    );
     await one.ask();
     await quiet(rig);
     expect(outcomes()).toEqual([outcome]);
