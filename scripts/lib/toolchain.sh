@@ -5,6 +5,8 @@ TOOLCHAIN=$ROOT/scripts/toolchain
 # shellcheck disable=SC2034 # for who sources this
 TOOLCHAIN_NAMES=(compose-5.4 compose-5.5 cli containerd runc engine)
 TOOLCHAIN_GO=1.26
+# Where Go's own installation is, which not every shell has on its PATH.
+type -P go >/dev/null || [[ ! -x /usr/local/go/bin/go ]] || export PATH=$PATH:/usr/local/go/bin
 
 # Counts up when scripts/toolchain/build makes other programs of the same modules.
 TOOLCHAIN_RECIPE=1
