@@ -134,7 +134,7 @@ const pretended: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/containers\/[^/]+\/stop$/, 204],
   ['DELETE', /^\/containers\/[^/]+$/, 204],
   ['POST', /^\/networks\/create$/, 201],
-  ['POST', /^\/networks\/[^/]+\/disconnect$/, 200],
+  ['POST', /^\/networks\/[^/]+\/(?:dis)?connect$/, 200],
   ['DELETE', /^\/networks\/[^/]+$/, 204],
   ['POST', /^\/volumes\/create$/, 201],
 ];

@@ -67,7 +67,7 @@ describe('the recorder', () => {
     ['POST', '/v1.45/containers/abc/exec', 500],
     ['POST', '/v1.45/networks/create', 201],
     ['POST', '/v1.45/networks/net/disconnect', 200],
-    ['POST', '/v1.45/networks/net/connect', 500],
+    ['POST', '/v1.45/networks/net/connect', 200],
     ['DELETE', '/v1.45/networks/net', 204],
     ['POST', '/v1.45/volumes/create', 201],
     ['DELETE', '/v1.45/volumes/vol', 500],
