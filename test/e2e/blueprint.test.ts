@@ -4,6 +4,7 @@ import { execa } from 'execa';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Blueprint, takeBlueprints } from '../../src/engine/api/blueprint.ts';
 import { copiedPaths } from '../../src/engine/api/copied-files.ts';
+import { engineFacts } from '../../src/engine/api/query.ts';
 import { rebuildContainer } from '../../src/engine/api/rebuild-container.ts';
 import { Engine } from '../../src/engine/cli/engine.ts';
 import { engineSocket } from '../rig/engine-api.ts';
@@ -19,10 +20,12 @@ type Inspection = any;
 const docker = async (...args: string[]): Promise<string> =>
   (await execa('docker', args, { stdin: 'ignore', timeout: 120_000 })).stdout;
 
-async function openEngine(host = `unix://${engineSocket}`): Promise<Engine> {
-  const address = { host, tls: [], configDirectory: '/nonexistent' };
+async function openEngine(proxy?: string): Promise<Engine> {
+  const address = { host: proxy ?? `unix://${engineSocket}`, tls: [], configDirectory: '/nonexistent' };
   const engine = new Engine(address, { home: '/' });
   await engine.check();
+  // As a run does: from then on it asks in a version of the API whose answers it knows. A proxy names its own.
+  if (proxy === undefined) await engineFacts(engine);
   return engine;
 }
 
@@ -113,7 +116,8 @@ function comparable(inspection: Inspection, ids: ReadonlyMap<string, string>): I
           EndpointID: '',
           ...(network.IPAMConfig?.IPv4Address ? {} : { IPAddress: '' }),
           ...(network.IPAMConfig?.IPv6Address ? {} : { GlobalIPv6Address: '' }),
-          ...(network.MacAddress.startsWith('02:42:') ? { MacAddress: '' } : {}),
+          // Of an address before 28, by chance from then on.
+          ...(network.MacAddress.startsWith('02:11:') ? {} : { MacAddress: '' }),
         },
       ]),
     ),

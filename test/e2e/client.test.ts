@@ -199,7 +199,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   const counted = screens.flatMap((screen) => /svc is away +(\d+) s$/m.exec(screen)?.[1] ?? []).map(Number);
   expect(new Set(counted).size, screens.join('\n---\n')).toBeGreaterThan(1);
   expect(counted).toEqual(counted.toSorted((a, b) => a - b));
-  expect(Math.max(...counted)).toBeLessThan((outage.longestMs / 1_000) * 1.5 + 2);
+  expect(Math.max(...counted)).toBeLessThan((outage.longestMs / 1_000) * 1.5 + 3);
 
   const end = /^✓ svc v1\.1\.0 runs\. \d+ s, away for (\d+) s$/;
   const lines = all.split('\n');

@@ -290,9 +290,10 @@ describe('4: the pull fails, and nothing has changed', () => {
     await sleep(2_000);
     registry.requests.length = 0;
     await run.waitFor('trying again in 20 s');
-    const tags = registry.requests.flatMap((asked) => /v1\.1\.0\S*/.exec(asked) ?? []);
+    // Side by side both tags would be asked for first. One whose parts come now is whole before the other.
+    const tags = registry.requests.slice(0, 2).flatMap((asked) => /v1\.1\.0\S*/.exec(asked) ?? []);
     expect([...new Set(tags)], registry.requests.join('\n')).toHaveLength(1);
-    expect(registry.requests.length).toBeLessThan(8);
+    expect(registry.requests.length).toBeLessThan(12);
     await run.kill('SIGTERM');
     const { log } = await run.done;
     const patience = 'the registry asks for patience (429, too many requests); trying again in';

@@ -25,7 +25,7 @@ import {
 // the last story reads.
 
 /** More than all else of a release that the engine does not have already. */
-const ballast = 4_000_000;
+const ballast = 12_000_000;
 
 let registry: BadRegistry;
 let engine: BadEngine;
@@ -90,7 +90,7 @@ const jobOf = async (id: number) => (await instance.jobs()).find((job) => job.id
 /** What the updater pulls does not come whole before the function that this gives is called. */
 function stallPulls(): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
-  registry.fail({ kind: 'late', after: ballast / 4, until: promise }, { on: 'blobs' });
+  registry.fail({ kind: 'late', after: ballast / 2, until: promise }, { on: 'blobs' });
   return () => {
     registry.fail(null);
     resolve();
