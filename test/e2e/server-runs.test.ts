@@ -24,7 +24,10 @@ import {
 // What befalls the runs of one instance, one after the other (docs/contract.md 8.2, 8.18–8.20); each is in the history that
 // the last story reads.
 
-/** More than all else of a release that the engine does not have already. */
+/**
+ * More than all else of a release that the engine does not have already. A quarter is more than the engine keeps to itself
+ * before it tells of a layer; a pull that is gone on with begins behind what has come.
+ */
 const ballast = 12_000_000;
 
 let registry: BadRegistry;
@@ -90,7 +93,7 @@ const jobOf = async (id: number) => (await instance.jobs()).find((job) => job.id
 /** What the updater pulls does not come whole before the function that this gives is called. */
 function stallPulls(): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
-  registry.fail({ kind: 'late', after: ballast / 2, until: promise }, { on: 'blobs' });
+  registry.fail({ kind: 'late', after: ballast / 4, until: promise }, { on: 'blobs' });
   return () => {
     registry.fail(null);
     resolve();
