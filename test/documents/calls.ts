@@ -76,7 +76,7 @@ export const libraryFiles: readonly string[] = ['engine/socket.ts', 'engine/http
 
 /** Every request to the engine's API that a source text makes, with `{}` for what is put in. */
 export function requestsOfSource(text: string): Call[] {
-  if (!/\b(?:askApi|readApi|openRequest|openStream|EngineClient)\b/.test(text)) return [];
+  if (!/\b(?:askApi|readApi|streamApi|openRequest|openStream|EngineClient)\b/.test(text)) return [];
   const paths = [...text.matchAll(/`(\/[a-z][^`]*)`|'(\/[a-z][^'\n]*)'/g)].map((match) => {
     const [whole, template, plain = ''] = match;
     const before = text.slice(0, text.indexOf(whole, match.index));

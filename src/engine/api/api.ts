@@ -9,7 +9,7 @@ import type { Engine, EngineAddress } from '../cli/engine.ts';
 import { apiVersion, inVersion, isVersionRefusal } from '../http/api-version.ts';
 import { EngineFault, isAbsence, refusal, refusalFault } from '../http/fault.ts';
 import { objectOf } from '../http/lines.ts';
-import { ask, type EngineAnswer, nameOf } from '../http/request.ts';
+import { ask, type EngineAnswer, type EngineStream, nameOf, openStream } from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { logTiming } from '../timing.ts';
 
@@ -91,6 +91,18 @@ export async function readApi(
     if (answer.status < 500 || asked >= maxReadings) return answer;
     await sleep(readingPauseMs);
   }
+}
+
+/** An answer that goes on until the signal is given: nobody knows when something happens. @throws EngineFault */
+export function streamApi(engine: Engine, path: string, signal: AbortSignal): Promise<EngineStream> {
+  const forever = Number.POSITIVE_INFINITY;
+  const asked = {
+    method: 'GET',
+    path: inVersion(engine.apiVersion, path),
+    signal,
+    deadlineMs: forever,
+  } as const;
+  return openStream(apiTarget(engine.address), asked, forever);
 }
 
 /**

@@ -1,14 +1,9 @@
 import type { Engine } from '../cli/engine.ts';
-import { inVersion } from '../http/api-version.ts';
-import { openStream } from '../http/request.ts';
 import { logTiming } from '../timing.ts';
-import { apiTarget } from './api.ts';
+import { streamApi } from './api.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
 const kinds = ['start', 'die', 'oom', 'restart', 'pause', 'unpause', 'destroy', 'health_status'];
-
-/** Nobody knows when something happens. */
-const forever = Number.POSITIVE_INFINITY;
 
 export interface EngineEvents {
   /** Resolves once the engine has told something since the last call, and after that many milliseconds at the latest. */
@@ -28,9 +23,7 @@ export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
   let wake = () => {};
   const closing = new AbortController();
   const hear = async () => {
-    const path = inVersion(engine.apiVersion, `/events?${query}`);
-    const asked = { method: 'GET', path, signal: closing.signal } as const;
-    const stream = await openStream(apiTarget(engine.address), { ...asked, deadlineMs: forever }, forever);
+    const stream = await streamApi(engine, `/events?${query}`, closing.signal);
     status = stream.status;
     for await (const _ of stream.chunks) {
       heard = true;

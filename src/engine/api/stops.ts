@@ -1,12 +1,7 @@
 import type { Engine } from '../cli/engine.ts';
-import { inVersion } from '../http/api-version.ts';
 import { linesOf } from '../http/lines.ts';
-import { openStream } from '../http/request.ts';
 import { logTiming } from '../timing.ts';
-import { apiTarget } from './api.ts';
-
-/** Nobody knows when something happens. */
-const forever = Number.POSITIVE_INFINITY;
+import { streamApi } from './api.ts';
 
 export interface StopWatch {
   /** Ids of the containers that were told to stop since the watch began, and have not ended since. */
@@ -25,9 +20,7 @@ export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
   let status: number | null = null;
   const closing = new AbortController();
   const hear = async () => {
-    const path = inVersion(engine.apiVersion, `/events?${query}`);
-    const asked = { method: 'GET', path, signal: closing.signal } as const;
-    const stream = await openStream(apiTarget(engine.address), { ...asked, deadlineMs: forever }, forever);
+    const stream = await streamApi(engine, `/events?${query}`, closing.signal);
     status = stream.status;
     for await (const line of linesOf(stream.chunks)) note(line, told);
   };

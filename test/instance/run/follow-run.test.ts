@@ -53,6 +53,16 @@ async function follow(more: Partial<typeof timing> = {}): Promise<{ ms: number; 
 }
 const done = (message = 'updated v1.4.2 → v1.5.0 in 4 s') => lineOf({ phase: 'done', message });
 
+/** The run is not over: the updater is started once more, and comes to its end. */
+async function goesOn(following: Promise<unknown>): Promise<void> {
+  expect(record.hasEnded).toBe(false);
+  container.start();
+  container.say(done());
+  container.exit(0);
+  await following;
+  expect(record.run.outcome).toBe('updated');
+}
+
 describe('an updater that has ended', () => {
   it.each([
     ['by an error, without a policy', 1, null, 0, 100],
@@ -93,12 +103,7 @@ describe('an updater that has ended', () => {
     await until(() => lines.includes('and on'));
     container.kill('SIGKILL');
     await sleep(4_200);
-    expect(record.hasEnded).toBe(false);
-    container.start();
-    container.say(done());
-    container.exit(0);
-    await following;
-    expect(record.run.outcome).toBe('updated');
+    await goesOn(following);
   });
 
   it('by a kill, started and killed again while its log is read: the while begins anew', async () => {
@@ -113,12 +118,7 @@ describe('an updater that has ended', () => {
     container.kill('SIGKILL');
     reading.release();
     await sleep(4_000);
-    expect(record.hasEnded).toBe(false);
-    container.start();
-    container.say(done());
-    container.exit(0);
-    await following;
-    expect(record.run.outcome).toBe('updated');
+    await goesOn(following);
   });
 
   it('four times is not started again: it has crashed at once', async () => {
