@@ -76,10 +76,14 @@ need_programs() {
   for want in "$@"; do
     PATH=$PATH:/usr/sbin:/sbin type -P "${want%%=*}" >/dev/null || missing+=("${want#*=}")
   done
-  ((${#missing[@]})) || return 0
-  debian && [[ $(id -u) == 0 ]] || die "these packages are missing, and root on Debian would install them: ${missing[*]}"
-  say "installing on this machine, from this release: ${missing[*]}"
+  ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+}
+
+# install_packages PACKAGE…: of the machine's own release.
+install_packages() {
+  debian && [[ $(id -u) == 0 ]] || die "these packages are missing, and root on Debian would install them: $*"
+  say "installing on this machine, from this release: $*"
   apt-get -qq update
-  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" \
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" \
     </dev/null | sed 's/^/  /'
 }
