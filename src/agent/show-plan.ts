@@ -14,6 +14,7 @@ import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDefinitions } from './plan/check-definitions.ts';
+import { floatingMoves } from './plan/check-lag.ts';
 import { describePlan } from './plan/describe.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { checkDrift } from './plan/drift/check-drift.ts';
@@ -55,6 +56,9 @@ export async function showPlan(given: World, handles: RunHandles): Promise<void>
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);
 
+  for (const to of new Set(floatingMoves(plan).map((move) => move.to))) {
+    log.info(`whether ${to} leads to ${plan.goal} only the pulled image can tell`);
+  }
   const images = await localImages(
     engine,
     moves.map(({ to }) => to),
@@ -68,6 +72,7 @@ export async function showPlan(given: World, handles: RunHandles): Promise<void>
   }
   const filePlan = await prepareFiles(engine, installation, plan, {
     images,
+    beforePull: true,
     backup: `${stateName}/backup`,
     log,
   });

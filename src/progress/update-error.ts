@@ -45,6 +45,7 @@ const table = {
     'refused',
     'There is no downgrade: migrations only run forward. Choose a release that is newer.',
   ],
+  lags: ['refused', 'Run the update without --target, or pin the release by hand.'],
   'upgrade-step': ['refused', 'Go to the release that it names first, then run the update again.'],
   'no-target': ['refused', 'Name the release with --target vX.Y.Z, or --target canary.'],
   'pin-digest': ['refused', 'Write the image as repository:vX.Y.Z@sha256:… or repository:vX.Y.Z.'],

@@ -128,7 +128,7 @@ describe('a server that is asked to update itself', () => {
       updateAvailable: true,
     });
     await instance.startUpdateOverHttp();
-    expect(await waitForEnd(instance)).toMatchObject({ state: 'unchanged', to: 'v1.1.0' });
+    expect(await waitForEnd(instance)).toMatchObject({ state: 'refused', code: 'lags', to: 'v1.1.0' });
     expect(await instance.status()).toMatchObject({
       latest: { version: 'v1.1.0' },
       updateAvailable: false,
@@ -146,7 +146,7 @@ describe('a server that is asked to update itself', () => {
     });
     await expect
       .poll(async () => (await instance.ended()).map(({ run: { state } }) => state), { timeout: 5_000 })
-      .toEqual(['unchanged']);
+      .toEqual(['refused']);
 
     await instance.publish('latest', { version: '1.1.0' });
     expect(await instance.status({ refresh: true })).toMatchObject({

@@ -8,6 +8,7 @@ import { learnFiles } from '../inspect/learn-files.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfModel } from '../log/secrets.ts';
 import { modelWith } from '../proof/proposed-model.ts';
+import { checkLag } from './check-lag.ts';
 import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from './needed-variables.ts';
 import { type FilePlan, planFiles, pulledVersion } from './plan-files.ts';
@@ -32,7 +33,7 @@ export function askModelEarly(installation: Installation, plan: UpdatePlan): Ear
  * Drafts the files once, asks compose what it makes of them, and proves that. Nothing on the disk changes.
  * @param pulled the local images behind the plan's references; `backup` is where files will be kept, for people;
  *   `early` is what `askModelEarly` gave; `log` is told what must not be printed of the files that will be
- * Refusals: downgrade, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
+ * Refusals: downgrade, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
  * Failure: proof-failed.
  */
 export async function prepareFiles(
@@ -41,6 +42,8 @@ export async function prepareFiles(
   plan: UpdatePlan,
   pulled: {
     images: ReadonlyMap<string, Image>;
+    /** A tag leads to what it led to at some time, and is not held against the target. */
+    beforePull?: boolean;
     backup: string;
     early?: EarlyDraft | null;
     log: Pick<Log, 'learn'>;
@@ -48,6 +51,7 @@ export async function prepareFiles(
 ): Promise<FilePlan> {
   const { images, backup, early = null, log } = pulled;
   const version = pulledVersion(installation, plan, images);
+  const unlike = pulled.beforePull ? [] : await checkLag(engine, plan, images);
   const steps = checkStepping(installation, plan, images);
   const image = images.get(plan.app.to);
   const taken =
@@ -64,7 +68,7 @@ export async function prepareFiles(
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);
   const filePlan = planFiles(installation, plan, { draft, model, hashedNetworks: hashed }, version);
-  return { ...filePlan, warnings: [...steps, ...taken.warnings, ...unset, ...filePlan.warnings] };
+  return { ...filePlan, warnings: [...unlike, ...steps, ...taken.warnings, ...unset, ...filePlan.warnings] };
 }
 
 /** Of the networks that a generated file changes, those that compose would tear down. */

@@ -17,6 +17,7 @@ export interface ApiRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** With its query, without a version. */
   path: string;
+  headers?: Readonly<Record<string, string>>;
   /** Sent as JSON, bytes as a tar archive. */
   body?: unknown;
   /** Infinity for none. */

@@ -18,6 +18,13 @@ export interface Lag {
   digests: readonly string[];
 }
 
+/** After the end of a run, in milliseconds. */
+const recentMs = 60_000;
+
+/** It was refused for that, or the updater has taken what the tag led to, which may be another release. */
+const mayLag = ({ outcome, code }: Run): boolean =>
+  outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'lags');
+
 /** Finds out what runs leave unreached, and forgets it once the tag has moved. */
 export class LagWatch {
   readonly #engine: EngineSocket;
@@ -54,28 +61,33 @@ export class LagWatch {
     }
   }
 
-  async #find({ outcome, to }: Run): Promise<Lag | null> {
-    if ((outcome !== 'updated' && outcome !== 'unchanged') || to === null) return null;
-    if (!isAhead(to, this.#settings.version)) return null;
+  async #find(run: Run): Promise<Lag | null> {
+    const { to } = run;
+    if (!mayLag(run) || to === null || !isAhead(to, this.#settings.version)) return null;
     try {
       const home = await this.#home();
       const { imageReference, imageId } = home;
       const reference = parseReference(imageReference);
       // A release tag tells its version by itself.
       if (reference === null || parseTag(reference.tag ?? 'latest').kind === 'release') return null;
-      const [image, named] = await Promise.all([
+      const { repository } = reference;
+      const [image, named, refused] = await Promise.all([
         this.#engine.image(imageId),
         this.#engine.image(imageReference),
+        this.#refusedDigest(run, { repository, reference: imageReference }),
       ]);
       // Published again with the same content, a tag has another digest, and the run has replaced nothing.
       const images = [image, runsImage(home, named) ? named : null];
       return {
         version: to,
         reference: imageReference,
-        repository: reference.repository,
-        digests: images
-          .flatMap((each) => each?.digests ?? [])
-          .map((digest) => digest.slice(digest.indexOf('@') + 1)),
+        repository,
+        digests: [
+          ...images
+            .flatMap((each) => each?.digests ?? [])
+            .map((digest) => digest.slice(digest.indexOf('@') + 1)),
+          ...(refused === null ? [] : [refused]),
+        ],
       };
     } catch (cause) {
       const message = 'cannot tell what the last update left unreached';
@@ -84,9 +96,25 @@ export class LagWatch {
     }
   }
 
+  /**
+   * What the tag led to when a run was refused for it, as the image that was pulled has no tag any more. Null where that
+   * was too long ago to tell: the tag may have moved to the release since.
+   */
+  async #refusedDigest(
+    { outcome, endedAt }: Run,
+    tag: Pick<Lag, 'repository' | 'reference'>,
+  ): Promise<string | null> {
+    if (outcome !== 'refused' || Date.now() - Date.parse(endedAt ?? '') > recentMs) return null;
+    return this.#remoteDigest(tag).catch(() => null);
+  }
+
   /** @throws EngineFault where the registry does not say */
-  async #hasMoved({ repository, reference, digests }: Lag): Promise<boolean> {
+  async #hasMoved({ digests, ...tag }: Lag): Promise<boolean> {
+    return !digests.includes(await this.#remoteDigest(tag));
+  }
+
+  async #remoteDigest({ repository, reference }: Pick<Lag, 'repository' | 'reference'>): Promise<string> {
     const login = await loginFor(repository, this.#settings.registryCredentials);
-    return !digests.includes(await this.#engine.remoteDigest(reference, login));
+    return this.#engine.remoteDigest(reference, login);
   }
 }

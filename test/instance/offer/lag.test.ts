@@ -3,6 +3,7 @@ import { EngineSocket } from '../../../src/engine/socket.ts';
 import { readOptions } from '../../../src/instance/contract/options.ts';
 import { LagWatch } from '../../../src/instance/offer/lag.ts';
 import { freshRun } from '../../../src/instance/run/run-record.ts';
+import type { Run } from '../../../src/wire/status.ts';
 import { startEngine } from '../../engine/api/http-engine.ts';
 import { homeOf } from '../place/home-of.ts';
 
@@ -17,7 +18,7 @@ const settings = readOptions({
   store: { get: () => null, set: () => true },
   log: () => {},
 });
-const run = {
+const run: Run = {
   ...freshRun({ id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
   outcome: 'unchanged' as const,
 };
@@ -30,12 +31,18 @@ const index = (id: string, content: string) => ({
 });
 
 /** Whether a lag is found and still there, after a run and a look: the server's container is of the index `first`. */
-async function lagWhere(images: Record<string, unknown>, remote: string): Promise<boolean[]> {
+async function lagWhere(
+  images: Record<string, unknown>,
+  remote: string | readonly [then: string, now: string],
+  after: Run = run,
+): Promise<boolean[]> {
+  const [then, now] = typeof remote === 'string' ? [remote, remote] : remote;
+  let hasLooked = false;
   const host = await startEngine((from, to) => {
     const path = decodeURIComponent(from.url ?? '').replace(/^\/v1\.\d+|\?.*/g, '');
     const answers: Record<string, unknown> = {
       '/version': { ApiVersion: '1.56', MinAPIVersion: '1.40' },
-      [`/distribution/${imageReference}/json`]: { Descriptor: { digest: remote } },
+      [`/distribution/${imageReference}/json`]: { Descriptor: { digest: hasLooked ? now : then } },
     };
     for (const [name, image] of Object.entries(images)) answers[`/images/${name}/json`] = image;
     // Before API 1.48 no engine tells manifests.
@@ -45,9 +52,10 @@ async function lagWhere(images: Record<string, unknown>, remote: string): Promis
   });
   const own = homeOf({ imageReference, imageId: 'sha256:first', imageManifest: 'sha256:content' });
   const watch = new LagWatch(new EngineSocket(host), settings, async () => own);
-  const before = await watch.after(run);
-  await watch.look(run);
-  return [before !== null, (await watch.after(run)) !== null];
+  const before = await watch.after(after);
+  hasLooked = true;
+  await watch.look(after);
+  return [before !== null, (await watch.after(after)) !== null];
 }
 
 const first = { 'sha256:first': index('sha256:first', 'sha256:content') };
@@ -69,4 +77,30 @@ it.each<[what: string, images: Record<string, unknown>, remote: string, stays: b
   ],
 ])('an update that lags, where %s', async (_, images, remote, stays) => {
   expect(await lagWhere(images, remote)).toEqual([true, stays]);
+});
+
+const refused = (endedAt: number): Run => ({
+  ...run,
+  outcome: 'refused',
+  code: 'lags',
+  endedAt: new Date(endedAt).toISOString(),
+});
+const ownTag = { ...first, [imageReference]: first['sha256:first'] };
+const long = 3_600_000;
+
+it.each<[what: string, after: () => Run, remote: string | [string, string], found: boolean, stays: boolean]>([
+  ['the tag is where it was', () => refused(Date.now()), 'sha256:first', true, true],
+  ['the tag is where it led to another release', () => refused(Date.now()), 'sha256:older', true, true],
+  ['the tag has moved since', () => refused(Date.now()), ['sha256:older', 'sha256:next'], true, false],
+  ['it was long ago, and the tag has moved', () => refused(Date.now() - long), 'sha256:next', true, false],
+  ['it was long ago, and the tag is there', () => refused(Date.now() - long), 'sha256:first', true, true],
+  [
+    'it was for something else',
+    () => ({ ...refused(Date.now()), code: 'drift' }),
+    'sha256:first',
+    false,
+    false,
+  ],
+])('an update that was refused, where %s', async (_, after, remote, found, stays) => {
+  expect(await lagWhere(ownTag, remote, after())).toEqual([found, stays]);
 });

@@ -1,0 +1,88 @@
+import { remoteDigest } from '../../engine/api/remote-digest.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Image } from '../../engine/container.ts';
+import { versionLabel } from '../../engine/labels.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { compareVersions } from '../../release/order.ts';
+import { parseTag, type Target, versionFromLabel } from '../../release/tag.ts';
+import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+
+type Release = Extract<Target, { kind: 'release' }>;
+
+/** What is known of the image that a tag leads to: `leads` is the sentence of a refusal. */
+type Judgement = { leads: string } | { warning: string } | null;
+
+/** Where a release was asked for: the services whose tags do not move to it, and may lead to another one. */
+export const floatingMoves = (plan: UpdatePlan): Move[] =>
+  plan.target?.kind === 'release' ? movesOf(plan).filter(({ tag }) => parseTag(tag).kind !== 'release') : [];
+
+/**
+ * Holds what tags that do not move lead to against the release that was asked for: what was asked for is what comes, or
+ * nothing does. Gives warnings where nobody can tell.
+ * @param images local ones by the references of the moves; one that is not here is not judged
+ * Refusal: lags.
+ */
+export async function checkLag(
+  engine: Engine,
+  plan: UpdatePlan,
+  images: ReadonlyMap<string, Image>,
+): Promise<string[]> {
+  const { target } = plan;
+  const moves = floatingMoves(plan);
+  if (target?.kind !== 'release') return [];
+  // App and worker often come from one image.
+  const byReference = new Map(moves.map((move) => [move.to, move]));
+  const judged = await Promise.all(
+    [...byReference.values()].map((move) => judge(engine, move, target, images.get(move.to))),
+  );
+  const found = judged.filter((each) => each !== null);
+  const lagging = found.flatMap((each) => ('leads' in each ? [each.leads] : []));
+  const [first, ...others] = lagging;
+  if (first !== undefined) {
+    const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
+    throw new UpdateError('lags', first, {
+      detail: others,
+      advice: `To take what is there, run the update without --target; to have ${target.tag}, pin it (${places}) where it is published.`,
+    });
+  }
+  return found.flatMap((each) => ('warning' in each ? [each.warning] : []));
+}
+
+async function judge(
+  engine: Engine,
+  { to, tag, pin }: Move,
+  target: Release,
+  image: Image | undefined,
+): Promise<Judgement> {
+  if (image === undefined) return null;
+  const version = versionFromLabel(image.labels[versionLabel]);
+  if (version !== null) {
+    // A newer one is told in the end, by what runs then.
+    const isOlder = compareVersions(version, target.version) < 0;
+    return isOlder ? { leads: `${to} leads to v${version}, not to ${target.tag}` } : null;
+  }
+  // Somebody's own tag leads wherever its owner wants; that it stays is told already.
+  if (pin.tag.kind === 'other') return null;
+  const { repository } = pin.reference;
+  const said = await digestOf(engine, repository, target);
+  if (said === null) {
+    return { warning: `${to} tells no version: whether ${tag} leads to ${target.tag} is not known` };
+  }
+  if (said === 'none') return { leads: `${repository} has no ${target.tag}, and ${tag} tells no version` };
+  const isIt = image.digests.some((digest) => digest.endsWith(`@${said.digest}`)) || image.id === said.digest;
+  return isIt ? null : { leads: `${to} leads to another image than ${repository}:${said.tag}` };
+}
+
+/** A release is published with or without a `v`. Null where nobody tells. */
+async function digestOf(
+  engine: Engine,
+  repository: string,
+  { tag, version }: Release,
+): Promise<{ tag: string; digest: string } | 'none' | null> {
+  for (const name of [tag, version]) {
+    const said = await remoteDigest(engine, { repository, tag: name });
+    if (said === null) return null;
+    if (said !== 'none') return { tag: name, digest: said.digest };
+  }
+  return 'none';
+}
