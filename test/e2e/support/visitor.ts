@@ -3,11 +3,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Locator, Page } from 'playwright-core';
 
+/** Seconds that something may take to be seen: an update beside other tests is slow. */
+const patience = 60;
+
 /** Where a person can look at what was on the screen; git ignores it. */
 const pictures = fileURLToPath(new URL('../../../.cache/screens/', import.meta.url));
 
 export interface Sight {
-  /** How long it may take. Default 15. */
+  /** How long it may take. Default 60. */
   seconds?: number;
   /** What the picture is called. */
   picture?: string;
@@ -33,7 +36,7 @@ export class Visitor {
 
   static async arrive(browser: Browser, name: string): Promise<Visitor> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' });
-    context.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(patience * 1000);
     return new Visitor(name, await context.newPage());
   }
 
@@ -70,7 +73,7 @@ export class Visitor {
     await (await this.#shown(button, `Close in the ${what}`)).click();
   }
 
-  async #shown(locator: Locator, what: string, seconds = 15): Promise<Locator> {
+  async #shown(locator: Locator, what: string, seconds = patience): Promise<Locator> {
     const found = locator.filter({ visible: true }).first();
     await found.waitFor({ timeout: seconds * 1000 }).catch(async (cause) => {
       await this.picture('missing');

@@ -42,7 +42,7 @@ async function trial(match: RegExp, fault: FaultKind, nth: number): Promise<stri
     await until(() => !accepted || one.told.some((what) => what.startsWith('end')), 8_000).catch(() => {});
     failure.release();
     const found = await judge(rig, { accepted });
-    if (nth === 1 && failure.hits === 0) found.push('it was never asked');
+    if (nth === 1 && failure.hits === 0) found.push(`it was never asked: ${JSON.stringify(answer)}`);
     return found;
   } finally {
     await rig.close();

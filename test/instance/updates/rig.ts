@@ -13,8 +13,9 @@ import type { ServerDouble, ServerOptions } from '../../rig/engine-double/server
 import { HostDouble, HostState } from '../../rig/host-double/host-double.ts';
 
 export const quick: Timing = {
-  host: 200,
-  onEnd: 200,
+  // More than a busy machine takes for an answer of the same process.
+  host: 400,
+  onEnd: 400,
   watch: 40,
   watchClosely: 20,
   jobs: 20,
@@ -29,11 +30,11 @@ export const quick: Timing = {
 };
 
 export const quickEngine: Patience = {
-  query: 200,
-  registry: 200,
-  work: 200,
-  pullSilence: 300,
-  logSilence: 300,
+  query: 500,
+  registry: 500,
+  work: 500,
+  pullSilence: 500,
+  logSilence: 500,
 };
 
 export interface Server {

@@ -92,7 +92,9 @@ export const history = [
 export function staysIn(state: ScriptedStep['state'], step: Partial<ScriptedStep> = {}): ScriptedRun {
   const { steps } = typicalRun();
   const before = steps.findIndex((one) => one.state === state);
-  const quick = steps.slice(0, Math.max(0, before)).map((one) => ({ ...one, seconds: 0.02 }));
+  // Whoever is to be cut off in a state has to be there before it begins.
+  const seconds = step.disturbed === undefined ? 0.02 : 0.4;
+  const quick = steps.slice(0, Math.max(0, before)).map((one) => ({ ...one, seconds }));
   const own = steps.find((one) => one.state === state) ?? { state, seconds: 1, says: [state] };
   const { disturbed: _, ...calm } = own;
   return { steps: [...quick, { ...calm, ...step, seconds: 600 }], end: { outcome: 'updated' } };
