@@ -7,6 +7,7 @@ import { UpdateError } from '../progress/update-error.ts';
 interface KnownMount {
   /** Of the kinds of mounts, only `bind` is a directory of the host. */
   type: string;
+  /** A directory, or a volume's name. */
   source: string;
   destination: string;
   writable: boolean;
@@ -26,8 +27,11 @@ export const isWithin = (path: string, directory: string): boolean =>
 /** The host's file system as far as it is mounted here. */
 export class HostPaths {
   readonly #mappings: Mapping[];
+  /** Named volumes that are mounted here. Their files are the host's as well, under a path that nobody names. */
+  readonly volumes: readonly KnownMount[];
 
   constructor(mounts: readonly KnownMount[]) {
+    this.volumes = mounts.filter((mount) => mount.type === 'volume');
     this.#mappings = mounts
       .filter((mount) => mount.type === 'bind')
       .map(({ source, destination, writable }) => ({ host: source, here: destination, writable }));
@@ -38,10 +42,15 @@ export class HostPaths {
     return this.#mappings.map(({ here }) => here);
   }
 
-  /** Another spelling of a host directory that is mounted here: a symlinked path that compose was started with. */
+  /**
+   * Another spelling of a directory that is mounted here: a symlinked path that compose was started with, or the path of a
+   * volume in another program's container.
+   */
   alias(host: string, here: string): void {
     if (this.mappingOfHost(host)) return;
-    this.#mappings.push({ host, here, writable: this.#mappingOf(here)?.writable ?? false });
+    const volume = this.volumes.find(({ destination }) => isWithin(here, destination));
+    const { writable } = this.#mappingOf(here) ?? volume ?? { writable: false };
+    this.#mappings.push({ host, here, writable });
   }
 
   /** The host's path of something here, or null where it is not mounted from the host. */

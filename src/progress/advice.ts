@@ -6,6 +6,10 @@ export const needsRoot =
 export const mountFlags = (...directories: readonly string[]): string =>
   [...new Set(directories)].map((directory) => `-v ${shellWord(`${directory}:${directory}`)}`).join(' ');
 
+/** What to do where a directory of the host has to be mounted under another path. */
+export const addMount = (source: string, destination: string): string =>
+  `Add -v ${shellWord(`${source}:${destination}`)} to the docker run command.`;
+
 /** A text as one word of a shell's command, quoted only where it has to be. */
 export const shellWord = (text: string): string =>
   /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -8,6 +8,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { startEarly } from '../process/start-early.ts';
 import { version } from '../process/version.ts';
 import type { World } from '../process/world.ts';
+import { hostLook } from './host-look.ts';
 import { listProjects, locateProject, type ProjectPlace } from './locate-project.ts';
 
 /** Where this run is, and what it is about. */
@@ -37,7 +38,7 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
   });
   const cliVersion = await fits;
   const paths = new HostPaths(own.mounts);
-  const place = await locateProject(projects, paths, options);
+  const place = await locateProject(projects, paths, options, hostLook(engine, own.imageId));
   log.info(
     `svc-updater ${version}, engine ${engineVersion}, docker CLI ${cliVersion}, compose ${composeVersion.trim()}; project ${place.name} in ${place.directory}`,
     {

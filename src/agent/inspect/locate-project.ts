@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises';
 import { normalize } from 'node:path';
 import { isHook } from '../../engine/api/project-containers.ts';
 import { listContainers } from '../../engine/api/query.ts';
@@ -10,6 +9,8 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import { pendingJournal } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
+import { findHidden, mountOfHidden } from './hidden-homes.ts';
+import { type HostLook, hasComposeHere } from './host-look.ts';
 
 /** A compose project as the labels of its containers tell of it. */
 export interface KnownProject {
@@ -35,22 +36,47 @@ export async function locateProject(
   known: KnownProject[],
   paths: HostPaths,
   options: UpdateOptions,
+  look: HostLook,
 ): Promise<ProjectPlace> {
   const projects = withHalfReplaced(known, await pendingProjects(paths, options));
-  const candidates = options.dir
-    ? [normalize(options.dir).replace(/(.)\/$/, '$1')]
-    : await directoriesWithComposeFile(paths);
+  if (options.project) return byName(projects, options.project, { paths, options, look });
+  const place = await byDirectory(projects, paths, options);
+  if (!(place instanceof UpdateError)) return place;
+  // Nothing that is mounted here is where a project was started from, as far as paths tell.
+  const unseen = projects.filter(
+    ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
+  );
+  const found: string[] = [];
+  for (const { directory } of unseen) {
+    if (await findHidden(directory, paths, look)) found.push(directory);
+  }
+  const again = found.length > 0 ? await byDirectory(projects, paths, options, found) : place;
+  if (!(again instanceof UpdateError)) return again;
+  const [only, ...others] = unseen;
+  const advice = only && others.length === 0 ? await mountOfHidden(only.directory, look) : null;
+  throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
+}
 
-  if (options.project)
-    return byName(projects, options.project, paths, { candidates, given: options.dir !== null });
-
+/** By the mounted directory that holds a compose file, or is one of `found`; an error where none is a project's. */
+async function byDirectory(
+  projects: KnownProject[],
+  paths: HostPaths,
+  options: UpdateOptions,
+  found: readonly string[] = [],
+): Promise<ProjectPlace | UpdateError> {
+  const hidden = found.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
+  const candidates = [...new Set([...(await candidatesOf(paths, options)), ...(options.dir ? [] : hidden)])];
   const hostDirectories = candidates.map((here) => ({ here, host: paths.toHost(here) }));
   const unmounted = hostDirectories.find(({ host }) => host === null);
   if (options.dir && unmounted) {
-    throw new UpdateError('not-mounted', `--dir ${options.dir} is not mounted from the host`);
+    return new UpdateError('not-mounted', `--dir ${options.dir} is not mounted from the host`);
   }
   const matches = projects.flatMap((project) =>
-    hostDirectories.filter(({ host }) => host === project.directory).map(({ here }) => ({ project, here })),
+    candidates
+      .filter(
+        (here) => paths.toHost(here) === project.directory || paths.fromHost(project.directory) === here,
+      )
+      .map((here) => ({ project, here })),
   );
   // No mount holds a compose file itself; a compose directory may lie below one.
   const below =
@@ -60,9 +86,9 @@ export async function locateProject(
           const here = paths.fromHost(project.directory);
           return here && candidates.length === 0 ? [{ project, here }] : [];
         });
-  const found = [...matches, ...below];
-  const withApp = found.filter(({ project }) => project.services.has(options.app));
-  const chosen = withApp.length > 0 ? withApp : found;
+  const all = [...matches, ...below];
+  const withApp = all.filter(({ project }) => project.services.has(options.app));
+  const chosen = withApp.length > 0 ? withApp : all;
   const [only, ...others] = chosen;
   if (only && others.length === 0)
     return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
@@ -72,7 +98,7 @@ export async function locateProject(
       `several projects match: ${chosen.map(({ project }) => describe(project)).join(', ')}`,
     );
   }
-  throw noMatch(
+  return noMatch(
     hostDirectories.map(({ host }) => host).filter((host) => host !== null),
     projects,
   );
@@ -118,42 +144,73 @@ function withHalfReplaced(projects: KnownProject[], pending: readonly KnownProje
 async function directoriesWithComposeFile(paths: HostPaths): Promise<string[]> {
   const found: string[] = [];
   for (const here of paths.destinations) {
-    const names = await readdir(here).catch(() => [] as string[]);
-    if (names.some((name) => /compose.*\.(ya?ml|json)$/i.test(name))) found.push(here);
+    if (await hasComposeHere(here)) found.push(here);
   }
   return found;
 }
 
-function byName(
+/** Where a compose file is, or where `--dir` says. */
+const candidatesOf = async (paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> =>
+  dir ? [normalize(dir).replace(/(.)\/$/, '$1')] : directoriesWithComposeFile(paths);
+
+async function byName(
   projects: KnownProject[],
   name: string,
-  paths: HostPaths,
-  { candidates, given }: { candidates: readonly string[]; given: boolean },
-): ProjectPlace {
-  const rows = projects.filter((project) => project.name === name);
-  const [row] = rows;
+  { paths, options, look }: { paths: HostPaths; options: UpdateOptions; look: HostLook },
+): Promise<ProjectPlace> {
+  const row = projects.find((project) => project.name === name);
   if (!row) {
     throw new UpdateError(
       'not-compose',
       `no container of a compose project named ${name} exists; ${list(projects)}`,
     );
   }
-  const here = paths.fromHost(row.directory);
-  if (here && (!given || candidates.includes(here)))
-    return { name, directory: row.directory, mountedAt: here };
-  // The labels may name the mounted directory by another spelling, such as a symlinked path; --project vouches for it.
-  const [mountedAt, ...others] = candidates;
-  if (mountedAt && others.length === 0 && paths.toHost(mountedAt)) {
-    paths.alias(row.directory, mountedAt);
-    return { name, directory: row.directory, mountedAt };
+  const { directory } = row;
+  const candidates = await candidatesOf(paths, options);
+  const given = options.dir === null ? null : (candidates[0] ?? null);
+  const isFound = (here: string | null): here is string =>
+    here !== null && (given === null || given === here);
+  const here = paths.fromHost(directory);
+  if (isFound(here)) return { name, directory, mountedAt: here };
+  if (here === null && (await findHidden(directory, paths, look))) {
+    const found = paths.fromHost(directory);
+    if (isFound(found)) return { name, directory, mountedAt: found };
   }
-  throw new UpdateError(
-    'not-mounted',
-    `the directory of project ${name}, ${row.directory}, is not mounted here`,
-    {
-      advice: addMounts(row.directory),
-    },
-  );
+  const [mountedAt, ...others] = candidates;
+  const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
+  if (mountedAt === undefined || others.length > 0 || host === null) {
+    throw new UpdateError(
+      'not-mounted',
+      `the directory of project ${name}, ${directory}, is not mounted here`,
+      { advice: (await mountOfHidden(directory, look)) ?? addMounts(directory) },
+    );
+  }
+  // The labels may name the mounted directory by another spelling, such as a symlinked path.
+  const likeness = await look.compare(directory, mountedAt);
+  if (likeness !== 'same') throw notThat(row, { host, projects, likeness });
+  paths.alias(directory, mountedAt);
+  return { name, directory, mountedAt };
+}
+
+/** Whose directory it is that was mounted in place of the project's. */
+function notThat(
+  { name, directory }: KnownProject,
+  { host, projects, likeness }: { host: string; projects: KnownProject[]; likeness: 'another' | 'nothing' },
+): UpdateError {
+  const owner = projects.find((project) => project.directory === host);
+  const whose = owner
+    ? `it is that of project ${owner.name}`
+    : 'no project was started from it, so it may be an old copy';
+  const message = `${host} is not the directory of project ${name}, which is ${directory}: ${whose}`;
+  return likeness === 'nothing'
+    ? new UpdateError(
+        'not-mounted',
+        `${message}; and ${directory} has no compose file on this machine any more`,
+        {
+          advice: `Put the directory of project ${name} back at ${directory}, or a link to it, and mount that.`,
+        },
+      )
+    : new UpdateError('not-mounted', message, { advice: addMounts(directory) });
 }
 
 function noMatch(directories: string[], projects: KnownProject[]): UpdateError {

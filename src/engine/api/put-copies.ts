@@ -28,7 +28,7 @@ export async function proveCopies(
   project: string,
 ): Promise<void> {
   if (copied.length === 0) return;
-  const scratch = await createScratch(engine, imageId, project, platform);
+  const scratch = await createScratch(engine, imageId, project, { platform });
   // Whether there is a way back to an image that is gone is told elsewhere.
   if (scratch === null) return;
   try {

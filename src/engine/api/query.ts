@@ -53,8 +53,7 @@ export async function listContainers(
   engine: Engine,
   filters: Readonly<Record<string, readonly string[]>>,
 ): Promise<ListedContainer[]> {
-  const query = new URLSearchParams({ all: '1', filters: JSON.stringify(filters) });
-  const list = (await get(engine, `/containers/json?${query}`, [])) as {
+  const list = (await listRaw(engine, filters)) as {
     Id: string;
     Labels?: Record<string, string> | null;
     HostConfig?: { NetworkMode?: string };
@@ -65,6 +64,13 @@ export async function listContainers(
     networkMode: HostConfig?.NetworkMode ?? '',
   }));
 }
+
+/** The same as the engine tells it. @throws UpdateError engine-away */
+export const listRaw = (
+  engine: Engine,
+  filters: Readonly<Record<string, readonly string[]>>,
+): Promise<unknown> =>
+  get(engine, `/containers/json?${new URLSearchParams({ all: '1', filters: JSON.stringify(filters) })}`, []);
 
 /** Networks by name; two may have the same one. @throws UpdateError engine-away */
 export async function listNetworks(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {

@@ -20,12 +20,13 @@ export async function remoteDigest(
   engine: Engine,
   { repository, tag }: { repository: string; tag: string },
 ): Promise<RemoteDigest> {
+  const reference = `${repository}:${tag}`;
   const config = join(engine.address.configDirectory, 'config.json');
   const login = registryLogin(await readFile(config, 'utf8').catch(() => ''), repository);
   try {
     const answer = await askApi(engine, {
       method: 'GET',
-      path: `/distribution/${repository}:${tag}/json`,
+      path: `/distribution/${reference}/json`,
       headers: loginHeaders(login),
       deadlineMs: registryMs,
     });

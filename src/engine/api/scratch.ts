@@ -6,15 +6,19 @@ import { askApi } from './api.ts';
 /** On a container that only exists to be copied from or to; its value is the project it was made for. */
 export const scratchLabel = 'svc-updater.scratch';
 
-/**
- * A container that is never started, of the image's content for that platform, where one is named. Gives its id, or null where the image is gone.
- * @throws UpdateError engine-away
- */
+interface ScratchOptions {
+  /** Whose content of the image it has. */
+  platform?: string | null;
+  /** In the engine's own form. */
+  mounts?: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** A container that is never started. Gives its id, or null where the image is gone. @throws UpdateError engine-away */
 export async function createScratch(
   engine: Engine,
   image: string,
   project: string,
-  platform: string | null = null,
+  { platform = null, mounts = [] }: ScratchOptions = {},
 ): Promise<string | null> {
   const query = new URLSearchParams(platform === null ? {} : { platform });
   const answer = await askApi(engine, {
@@ -25,7 +29,7 @@ export async function createScratch(
       // The engine creates no container without a command, and an image may have none.
       Cmd: ['-'],
       Labels: { [scratchLabel]: project },
-      HostConfig: { NetworkMode: 'none' },
+      HostConfig: { NetworkMode: 'none', ...(mounts.length > 0 && { Mounts: mounts }) },
     },
   });
   if (answer.status === 404) return null;

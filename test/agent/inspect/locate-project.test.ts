@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { HostLook, Likeness } from '../../../src/agent/inspect/host-look.ts';
 import { type KnownProject, listProjects, locateProject } from '../../../src/agent/inspect/locate-project.ts';
 import { Journal, type JournalData } from '../../../src/agent/state/journal.ts';
 import { stateDirectory } from '../../../src/agent/state/state-directory.ts';
@@ -36,8 +37,24 @@ const known = (name: string, directory: string, ...services: string[]): KnownPro
 const svc = known('svc', '/opt/svc', 'app', 'worker', 'db');
 const blog = known('blog', '/opt/blog', 'web', 'db');
 
+/** A machine on which another spelling is the same directory, and where no other program has mounts. */
+const plain: HostLook = {
+  compare: async () => 'same',
+  hasCompose: async () => false,
+  mounts: async () => [],
+};
+
 /** With these files, and every mount as a directory. */
-async function locate(mounts: Mounts, files: string[], projects: KnownProject[], ...argv: string[]) {
+const locate = (mounts: Mounts, files: string[], projects: KnownProject[], ...argv: string[]) =>
+  locateOn(plain, mounts, files, projects, ...argv);
+
+async function locateOn(
+  look: HostLook,
+  mounts: Mounts,
+  files: string[],
+  projects: KnownProject[],
+  ...argv: string[]
+) {
   for (const name of Object.keys(mounts)) await mkdir(join(root, name), { recursive: true });
   for (const name of files) {
     await mkdir(dirname(join(root, name)), { recursive: true });
@@ -45,7 +62,7 @@ async function locate(mounts: Mounts, files: string[], projects: KnownProject[],
   }
   const paths = hostPaths(mounts);
   const options = updateOptions(...argv.map((word) => word.replace('ROOT', root)));
-  const place = await locateProject(projects, paths, options);
+  const place = await locateProject(projects, paths, options, look);
   return { paths, found: { ...place, mountedAt: place.mountedAt.replace(`${root}/`, '') } };
 }
 
@@ -241,14 +258,14 @@ describe('locateProject by the mounted directory', () => {
     await mkdir(join(root, 'compose'));
     await writeFile(join(root, 'compose/compose.yaml'), '');
     const paths = hostPaths({ 'docker.sock': '/var/run/docker.sock', compose: '/opt/svc' });
-    const { mountedAt } = await locateProject([svc], paths, updateOptions());
+    const { mountedAt } = await locateProject([svc], paths, updateOptions(), plain);
     expect(mountedAt).toBe(join(root, 'compose'));
   });
 
   it('looks at bind mounts alone', async () => {
     const paths = new HostPaths([{ type: 'volume', source: 'svc', destination: root, writable: true }]);
     await writeFile(join(root, 'compose.yaml'), '');
-    await expect(locateProject([svc], paths, updateOptions())).rejects.toThrow(
+    await expect(locateProject([svc], paths, updateOptions(), plain)).rejects.toThrow(
       expect.objectContaining({ code: 'not-mounted' }),
     );
   });
@@ -316,6 +333,126 @@ describe('locateProject by --project', () => {
       advice,
     );
     await expect(locate(mounts, files, [svc], '--project', 'svc', ...argv)).rejects.toThrow(expected);
+  });
+});
+
+describe('locateProject by --project, in a directory that the labels do not name', () => {
+  it.each<[string, Likeness, KnownProject[], string, string]>([
+    [
+      "is another project's",
+      'another',
+      [svc, blog],
+      'it is that of project blog',
+      'Add -v /opt/svc:/opt/svc to the docker run command.',
+    ],
+    [
+      'is an old copy',
+      'another',
+      [svc],
+      'no project was started from it, so it may be an old copy',
+      'Add -v /opt/svc:/opt/svc to the docker run command.',
+    ],
+    [
+      'is where somebody has moved it',
+      'nothing',
+      [svc],
+      'no project was started from it, so it may be an old copy; and /opt/svc has no compose file on this machine any more',
+      'Put the directory of project svc back at /opt/svc, or a link to it, and mount that.',
+    ],
+  ])('refuses one that %s', async (_, likeness, projects, whose, advice) => {
+    const look = { ...plain, compare: async () => likeness };
+    const asked = locateOn(look, { b: '/opt/blog' }, ['b/compose.yaml'], projects, '--project', 'svc');
+    await expect(asked).rejects.toThrow(
+      refusal(
+        'not-mounted',
+        `/opt/blog is not the directory of project svc, which is /opt/svc: ${whose}`,
+        advice,
+      ),
+    );
+  });
+});
+
+describe('locateProject where another program has started it', () => {
+  const stack = known('svc', '/data/compose/7', 'app');
+  const portainer = {
+    volume: 'portainer_data',
+    source: '/var/lib/docker/volumes/portainer_data/_data',
+    destination: '/data',
+  };
+  const bind = { ...portainer, volume: '', source: '/srv/stacks' };
+  const host = (mounts: (typeof portainer)[], likeness: Likeness = 'nothing'): HostLook => ({
+    compare: async () => likeness,
+    hasCompose: async (path) => path === `${portainer.source}/compose/7`,
+    mounts: async () => mounts,
+  });
+  const volume = async (here: string) => {
+    const destination = join(root, here);
+    await mkdir(join(destination, 'compose/7'), { recursive: true });
+    await writeFile(join(destination, 'compose/7/compose.yaml'), '');
+    return new HostPaths([{ type: 'volume', source: 'portainer_data', destination, writable: true }]);
+  };
+
+  it('finds its volume wherever it is mounted', async () => {
+    const paths = await volume('elsewhere');
+    const place = await locateProject([stack, blog], paths, updateOptions(), host([portainer]));
+    expect(place).toEqual({
+      name: 'svc',
+      directory: '/data/compose/7',
+      mountedAt: join(root, 'elsewhere/compose/7'),
+    });
+    expect(paths.isWritable(place.mountedAt)).toBe(true);
+    expect(paths.fromHost('/data/shared.env')).toBe(join(root, 'elsewhere/shared.env'));
+  });
+
+  it('finds its volume at the path of the labels, though that program is gone', async () => {
+    const directory = join(root, 'data/compose/7');
+    const place = locateProject(
+      [known('svc', directory, 'app')],
+      await volume('data'),
+      updateOptions(),
+      host([]),
+    );
+    expect(await place).toMatchObject({ directory, mountedAt: directory });
+  });
+
+  it.each<[string, Mounts, string[]]>([
+    ['under the path of the labels', { stack: `${portainer.source}/compose/7` }, []],
+    ['by --project', { stack: `${portainer.source}/compose/7` }, ['--project', 'svc']],
+    ['below a mount', { stack: portainer.source }, []],
+  ])('finds its mountpoint %s', async (_, mounts, argv) => {
+    const files = ['stack/compose.yaml', 'stack/compose/7/compose.yaml'];
+    const { found } = await locateOn(host([portainer]), mounts, files, [stack, blog], ...argv);
+    expect(found).toMatchObject({ directory: '/data/compose/7' });
+    expect(found.mountedAt).toMatch(/^stack/);
+  });
+
+  it('finds a directory that the program has under a path of its own', async () => {
+    const mounts = { stacks: '/srv/stacks' };
+    const { found } = await locateOn(host([bind]), mounts, ['stacks/compose/7/compose.yaml'], [stack]);
+    expect(found).toEqual(at('stacks/compose/7', 'svc', '/data/compose/7'));
+  });
+
+  it('takes none where the machine has compose files of its own at that path', async () => {
+    const place = locateProject(
+      [stack],
+      await volume('elsewhere'),
+      updateOptions(),
+      host([portainer], 'another'),
+    );
+    await expect(place).rejects.toThrow(expect.objectContaining({ code: 'not-mounted' }));
+  });
+
+  it.each([
+    [
+      'by --project',
+      ['--project', 'svc'],
+      'the directory of project svc, /data/compose/7, is not mounted here',
+    ],
+    ['otherwise', [], 'no mounted directory holds a compose file; this engine has svc (/data/compose/7)'],
+  ])('says which -v works where it is not mounted: %s', async (_, argv, message) => {
+    const asked = locateOn(host([portainer, bind]), { data: '/srv' }, [], [stack], ...argv);
+    const advice = `Add -v ${portainer.source}/compose/7:/data/compose/7 to the docker run command.`;
+    await expect(asked).rejects.toThrow(refusal('not-mounted', message, advice));
   });
 });
 

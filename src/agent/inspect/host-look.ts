@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readContainerFile } from '../../engine/api/container-file.ts';
+import { mountsWith, type NamedMount } from '../../engine/api/list-mounts.ts';
+import { listContainers } from '../../engine/api/query.ts';
+import { createScratch, removeScratch, scratchLabel } from '../../engine/api/scratch.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { stateName } from '../../progress/state-name.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+
+/** What a path of the engine's machine is to a directory that is mounted here. */
+export type Likeness =
+  | 'same'
+  /** It has compose files of its own. */
+  | 'another'
+  /** There is no such directory, or one without a compose file. */
+  | 'nothing';
+
+/** What only the engine's machine can tell of directories. */
+export interface HostLook {
+  /** What the machine has at that path, beside what is mounted at `here`. @throws UpdateError engine-away, read-only */
+  compare(path: string, here: string): Promise<Likeness>;
+  /** Whether the machine has a compose file of a usual name there. @throws UpdateError engine-away */
+  hasCompose(path: string): Promise<boolean>;
+  /** The mounts of all containers that have that path in them. @throws UpdateError engine-away */
+  mounts(path: string): Promise<readonly NamedMount[]>;
+}
+
+const marker = `${stateName}-seen-`;
+/** Where the path is in the container that is made to see it. */
+const inScratch = '/seen';
+
+const isComposeFile = (name: string): boolean => /compose.*\.(ya?ml|json)$/i.test(name);
+
+/** Whether a directory that is mounted here has a compose file in it. */
+export async function hasComposeHere(directory: string): Promise<boolean> {
+  const names = await readdir(directory).catch(() => [] as string[]);
+  return names.some(isComposeFile);
+}
+
+/** @param image of the updater's own container */
+export const hostLook = (engine: Engine, image: string): HostLook => ({
+  mounts: (path) => mountsWith(engine, path),
+  hasCompose: (path) => hasCompose(engine, image, path),
+  compare: (path, here) => compare(engine, image, path, here),
+});
+
+/** By a file of ours, seen through a container that binds the path and is never started. */
+async function compare(engine: Engine, image: string, path: string, here: string): Promise<Likeness> {
+  const names = await readdir(here);
+  // Of a run that was killed right here.
+  for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
+  const file = `${marker}${randomBytes(8).toString('hex')}`;
+  const likeness = await throughScratch(engine, image, path, async (has) => {
+    try {
+      await leaveFile(join(here, file));
+      if (await has(file)) return 'same' as const;
+    } finally {
+      await rm(join(here, file), { force: true });
+    }
+    for (const name of names.filter(isComposeFile)) if (await has(name)) return 'another' as const;
+    return 'nothing' as const;
+  });
+  return likeness ?? 'nothing';
+}
+
+const usualNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'];
+
+async function hasCompose(engine: Engine, image: string, path: string): Promise<boolean> {
+  const found = await throughScratch(engine, image, path, async (has) => {
+    for (const name of usualNames) if (await has(name)) return true;
+    return false;
+  });
+  return found ?? false;
+}
+
+/** Looks at what the machine has at a path; null where it has no such directory. */
+async function throughScratch<T>(
+  engine: Engine,
+  image: string,
+  path: string,
+  look: (has: (name: string) => Promise<boolean>) => Promise<T>,
+): Promise<T | null> {
+  for (const { id } of await listContainers(engine, { label: [`${scratchLabel}=${path}`] })) {
+    await removeScratch(engine, id);
+  }
+  const scratch = await makeScratch(engine, image, path);
+  if (scratch === null) return null;
+  try {
+    // Of what is larger than nothing a byte is enough to tell that it is there.
+    return await look(
+      async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
+    );
+  } finally {
+    await removeScratch(engine.uncancellable(), scratch).catch(() => {});
+  }
+}
+
+/** Null where the machine has no such directory. */
+async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
+  const mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
+  try {
+    return await createScratch(engine, image, path, { mounts });
+  } catch (error) {
+    if (error instanceof UpdateError && /bind source path does not exist/.test(error.message)) return null;
+    throw error;
+  }
+}
+
+async function leaveFile(path: string): Promise<void> {
+  try {
+    await writeFile(path, '', { flag: 'wx', mode: 0o600 });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new UpdateError(
+      'read-only',
+      `${path} cannot be written (${code}), by which the directory is told apart`,
+      {
+        cause,
+      },
+    );
+  }
+}

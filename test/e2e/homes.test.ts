@@ -1,0 +1,180 @@
+import { cp, mkdir, readdir, rename, rm, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { execa } from 'execa';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { judgeUntouched } from '../judge/judge.ts';
+import { look } from '../judge/look.ts';
+import { composeText } from '../rig/compose-text.ts';
+import { engineSocket } from '../rig/engine-api.ts';
+import { updaterImage } from '../rig/updater-run.ts';
+import { expectAttempt } from './support/attempt.ts';
+import { updateWell } from './support/good-run.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
+
+// Whose folder it is that was mounted, and homes that other people's tools have made.
+
+const toNext = ['--target', 'v1.1.0'];
+const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
+
+describe('--project, with a folder that the labels do not name', () => {
+  /** The run of one instance with another directory than its own; neither may be changed. */
+  async function expectNotThat(
+    instance: Instance,
+    directory: string,
+    { says, next }: { says: string; next: string },
+  ): Promise<void> {
+    const before = await readdir(directory);
+    await expectAttempt(
+      instance,
+      ['--project', instance.project, ...toNext],
+      {
+        exitCode: 3,
+        says: [`${directory} is not the directory of project ${instance.project}, which is ${says}`],
+        ends: [/^refused \(not-mounted\): nothing was changed\. Next: /, next],
+      },
+      { mount: null, volumes: [`${directory}:${directory}`] },
+    );
+    expect(await readdir(directory)).toEqual(before);
+  }
+
+  test("another project's, and an old copy", async () => {
+    const [instance, other] = await Promise.all([createInstance(alone), createInstance(alone)]);
+    const before = await look(other);
+    const { directory } = instance;
+    const next = `Add -v ${directory}:${directory} to the docker run command.`;
+    await expectNotThat(instance, other.directory, {
+      says: `${directory}: it is that of project ${other.project}`,
+      next,
+    });
+    expect(judgeUntouched(before, await look(other))).toEqual([]);
+
+    const copy = `${directory}-copy`;
+    // Also with the times of its files.
+    await cp(directory, copy, { recursive: true, preserveTimestamps: true });
+    onTestFinished(() => rm(copy, { recursive: true }));
+    await expectNotThat(instance, copy, {
+      says: `${directory}: no project was started from it, so it may be an old copy`,
+      next,
+    });
+    // What is wrong there is not put right by a second run, and nothing is in the way of a good one.
+    await updateWell(instance, toNext, { version: 'v1.1.0', changed: { '.env': bumped } });
+  });
+
+  test('nobody is there, as the directory was moved away', async () => {
+    const instance = await createInstance(alone);
+    const moved = `${instance.directory}-moved`;
+    await rename(instance.directory, moved);
+    onTestFinished(async () => rm(moved, { recursive: true, force: true }));
+    const run = instance.update(['--project', instance.project, ...toNext], {
+      mount: null,
+      volumes: [`${moved}:${moved}`],
+    });
+    const { exitCode, log } = await run;
+    expect({ exitCode, log }).toMatchObject({ exitCode: 3 });
+    expect(log).toContain(`${instance.directory} has no compose file on this machine any more`);
+    expect(log).toContain(`Put the directory of project ${instance.project} back`);
+    // As the advice says: a link does.
+    await symlink(moved, instance.directory);
+    const linked = { mount: null, volumes: [`${moved}:${moved}`] };
+    const { log: second, exitCode: done } = await instance.update(
+      ['--project', instance.project, ...toNext],
+      linked,
+    );
+    expect(done, second).toBe(0);
+    expect(await instance.version()).toBe('v1.1.0');
+  });
+});
+
+describe('a stack that Portainer keeps in its volume', () => {
+  interface Stack {
+    instance: Instance;
+    volume: string;
+    mountpoint: string;
+    /** Types in Portainer's container. */
+    inside: (...command: string[]) => Promise<string>;
+  }
+
+  /** Made by a program in a container, with its volume at `/data`, as compose then sees it. */
+  async function createStack(): Promise<Stack> {
+    const name = `${inject('host').run}-stack-${Math.random().toString(16).slice(2, 8)}`;
+    const data = join(inject('host').directory, name, 'data');
+    const instance = await createInstance({
+      ...alone,
+      name,
+      layout: (c) => ({
+        files: {
+          'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }).replaceAll(
+            './data',
+            `${data}`,
+          ),
+          '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
+        },
+        flags: [],
+      }),
+    });
+    const volume = `${name}-portainer`;
+    await execa('docker', ['volume', 'create', volume]);
+    onTestFinished(async () => void (await execa('docker', ['volume', 'rm', '--force', volume])));
+    const { stdout: mountpoint } = await execa('docker', [
+      ...['volume', 'inspect', '--format', '{{.Mountpoint}}', volume],
+    ]);
+    const home = join(mountpoint, 'compose/7');
+    await mkdir(dirname(home));
+    await execa('cp', ['-a', instance.directory, home]);
+    await rm(instance.directory, { recursive: true });
+    await symlink(home, instance.directory);
+    const tool = `${inject('host').run}-tool-${volume.slice(-16, -10)}`;
+    const mounts = [`${engineSocket}:/var/run/docker.sock`, `${volume}:/data`].flatMap((each) => [
+      '-v',
+      each,
+    ]);
+    await execa('docker', [
+      ...['run', '--detach', '--name', tool, ...mounts],
+      ...['--entrypoint', '/bin/sleep', updaterImage, '600'],
+    ]);
+    onTestFinished(async () => void (await execa('docker', ['rm', '--force', tool])));
+    const inside = async (...command: string[]) =>
+      (await execa('docker', ['exec', '-w', '/data/compose/7', tool, 'docker', 'compose', ...command]))
+        .stdout;
+    await inside('-p', instance.project, 'up', '-d', '--force-recreate', '--no-deps', 'app', 'worker');
+    await instance.waitUntilHealthy();
+    return { instance, volume, mountpoint, inside };
+  }
+
+  test('is updated by its volume, and by the -v that the refusal names', async () => {
+    const { instance, volume, mountpoint, inside } = await createStack();
+    const source = `${mountpoint}/compose/7:/data/compose/7`;
+    await expectAttempt(
+      instance,
+      ['--project', instance.project, ...toNext],
+      {
+        exitCode: 3,
+        says: [`the directory of project ${instance.project}, /data/compose/7, is not mounted here`],
+        ends: [`Add -v ${source} to the docker run command.`],
+      },
+      { mount: null },
+    );
+    const good = { version: 'v1.1.0', changed: { '.env': bumped } };
+    await updateWell(instance, toNext, good, { mount: null, volumes: [source] });
+    // Its own redeploy makes nothing anew.
+    const ids = async () => Object.values(await instance.containers()).map(({ id }) => id);
+    const before = await ids();
+    await inside('-p', instance.project, 'up', '-d', '--no-deps', 'app', 'worker');
+    expect(await ids()).toEqual(before);
+
+    await instance.publish('v1.2.0');
+    const next = {
+      version: 'v1.2.0',
+      changed: { '.env': (text: string) => text.replaceAll('v1.1.0', 'v1.2.0') },
+    };
+    const elsewhere = { mount: null, volumes: [`${volume}:/portainer`] };
+    await updateWell(instance, ['--target', 'v1.2.0'], next, elsewhere);
+    await instance.publish('v1.3.0');
+    const own = { mount: null, volumes: [`${volume}:/data`] };
+    const last = {
+      version: 'v1.3.0',
+      changed: { '.env': (text: string) => text.replaceAll('v1.2.0', 'v1.3.0') },
+    };
+    await updateWell(instance, ['--target', 'v1.3.0'], last, own);
+  });
+});
