@@ -12,9 +12,16 @@ type Release = Extract<Target, { kind: 'release' }>;
 /** What is known of the image that a tag leads to: `leads` is the sentence of a refusal. */
 type Judgement = { leads: string } | { warning: string } | null;
 
-/** Where a release was asked for: the services whose tags do not move to it, and may lead to another one. */
+/**
+ * Where a release was asked for: the services whose tags do not move to it, and may lead to another one. A worker's own
+ * tag, such as `edge`, may be of versions of its own.
+ */
 export const floatingMoves = (plan: UpdatePlan): Move[] =>
-  plan.target?.kind === 'release' ? movesOf(plan).filter(({ tag }) => parseTag(tag).kind !== 'release') : [];
+  plan.target?.kind === 'release'
+    ? movesOf(plan).filter((move) =>
+        move === plan.app ? parseTag(move.tag).kind !== 'release' : move.tag === 'latest',
+      )
+    : [];
 
 /**
  * Holds what tags that do not move lead to against the release that was asked for: what was asked for is what comes, or

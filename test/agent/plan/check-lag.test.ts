@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { checkLag, floatingMoves } from '../../../src/agent/plan/check-lag.ts';
+import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
+import type { Engine } from '../../../src/engine/cli/engine.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import { parseTarget } from '../../../src/release/tag.ts';
+import { container, image, installation } from '../../build.ts';
+import { engineThat } from '../../build-plan.ts';
+
+/** Of an app and a worker with these references, to v1.5.0. */
+function planOf(app: string, worker: string, target = 'v1.5.0') {
+  const text = `services:\n  app:\n    image: ${app}\n  worker:\n    image: ${worker}\n`;
+  const composeFiles = [{ path: '/opt/svc/compose.yaml', text }];
+  const install = installation(
+    { composeFiles, envFiles: [], newEnvFile: '/opt/svc/.env' },
+    { name: 'svc', services: { app: { image: app }, worker: { image: worker } } },
+    { services: { app: [container('app-1')], worker: [container('worker-1')] }, runningVersion: null },
+  );
+  return planUpdate(install, parseTarget(target));
+}
+
+/** An image that tells this version, or none. */
+const telling = (version: string | null, digest = 'sha256:here') =>
+  image('sha256:config', {
+    labels: version === null ? {} : { [versionLabel]: version },
+    digests: [`acme/svc@${digest}`],
+  });
+
+interface Registry {
+  /** Digests by tag. */
+  tags?: Record<string, string>;
+  status?: number;
+  message?: string;
+}
+const asked: string[] = [];
+/** An engine that asks such a registry. */
+function engineOf({ tags = {}, status = 404, message = 'manifest unknown' }: Registry): Promise<Engine> {
+  asked.length = 0;
+  return engineThat((from, to) => {
+    const reference = /\/distribution\/(.*)\/json/.exec(decodeURIComponent(from.url ?? ''))?.[1] ?? '';
+    asked.push(reference);
+    const digest = tags[reference.replace(/.*:/, '')];
+    if (digest === undefined) to.writeHead(status).end(JSON.stringify({ message }));
+    else to.end(JSON.stringify({ Descriptor: { digest } }));
+  });
+}
+
+const lags = (message: string) =>
+  expect.objectContaining({ code: 'lags', message, advice: expect.stringContaining('without --target') });
+
+describe('a floating tag and a target', () => {
+  it.each<[string, string, string, string[]]>([
+    ['latest', 'acme/svc:latest', 'acme/svc', ['acme/svc:latest', 'acme/svc:latest']],
+    ['a release, and latest', 'acme/svc:v1.4.2', 'acme/svc', ['acme/svc:latest']],
+    ['a tag of its own', 'acme/svc:edge', 'acme/worker:edge', ['acme/svc:edge']],
+    ['releases alone', 'acme/svc:v1.4.2', 'acme/svc:v1.4.2', []],
+  ])('looks at %s', (_, app, worker, expected) => {
+    expect(floatingMoves(planOf(app, worker)).map(({ to }) => to)).toEqual(expected);
+    expect(floatingMoves(planOf(app, worker, 'canary'))).toEqual([]);
+  });
+
+  const reference = 'acme/svc:latest';
+  const latest = planOf(reference, reference);
+  it.each<[string, string | null, Registry, string[]]>([
+    ['the target', '1.5.0', {}, []],
+    ['a newer one, which the end tells', '1.6.0', {}, []],
+    ['no version, with the digest of the target', null, { tags: { 'v1.5.0': 'sha256:here' } }, []],
+    ['no version, with that of the target without a v', null, { tags: { '1.5.0': 'sha256:here' } }, []],
+    [
+      'no version, where the registry refuses access',
+      null,
+      { status: 401, message: 'unauthorized' },
+      [`${reference} tells no version: whether latest leads to v1.5.0 is not known`],
+    ],
+    [
+      'no version, where a proxy refuses the question',
+      null,
+      { status: 404, message: 'no such page' },
+      [`${reference} tells no version: whether latest leads to v1.5.0 is not known`],
+    ],
+  ])('goes on where it leads to %s', async (_, version, registry, warnings) => {
+    const images = new Map([[reference, telling(version)]]);
+    expect(await checkLag(await engineOf(registry), latest, images)).toEqual(warnings);
+    if (version !== null) expect(asked).toEqual([]);
+  });
+
+  it.each<[string, string | null, Registry, string]>([
+    ['an older one', 'v1.4.9', {}, `${reference} leads to v1.4.9, not to v1.5.0`],
+    [
+      'no version, and there is no such release',
+      null,
+      {},
+      'acme/svc has no v1.5.0, and latest tells no version',
+    ],
+    [
+      'no version, with another digest',
+      null,
+      { tags: { 'v1.5.0': 'sha256:there' } },
+      `${reference} leads to another image than acme/svc:v1.5.0`,
+    ],
+  ])('refuses where it leads to %s', async (_, version, registry, message) => {
+    const images = new Map([[reference, telling(version)]]);
+    await expect(checkLag(await engineOf(registry), latest, images)).rejects.toThrow(lags(message));
+  });
+
+  it('asks no registry for a tag of its own', async () => {
+    const plan = planOf('acme/svc:edge', 'acme/svc:v1.4.2');
+    const images = new Map([['acme/svc:edge', telling(null)]]);
+    expect(await checkLag(await engineOf({}), plan, images)).toEqual([]);
+    expect(asked).toEqual([]);
+  });
+});
