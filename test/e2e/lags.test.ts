@@ -7,7 +7,7 @@ import { alone, createInstance } from './support/instance.ts';
 // A floating tag that does not lead to the release that was asked for.
 
 const runsOn = /^refused \(lags\): nothing was changed, v1\.0\.0 runs on\. Next: /;
-const choices = /To take what is there, run the update without --target; to have v\S+, pin it \(.+\)/;
+const choices = /or without --target to take what it leads to; or pin v\S+, where it is published \(.+\)/;
 
 test('a tag that has not moved, that has moved to another release, and one that nobody has published', async () => {
   const instance = await createInstance({ kind: 'default-latest', tag: 'latest', publish: [] });

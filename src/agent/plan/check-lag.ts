@@ -49,7 +49,7 @@ export async function checkLag(
     const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
     throw new UpdateError('lags', first, {
       detail: others,
-      advice: `To take what is there, run the update without --target; to have ${target.tag}, pin it (${places}) where it is published.`,
+      advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${target.tag}, where it is published (${places}).`,
     });
   }
   return found.flatMap((each) => ('warning' in each ? [each.warning] : []));
