@@ -67,7 +67,7 @@ describe('an update by hand is a good update in the eyes of the judge', () => {
     await instance.compose('up', '-d', '--no-deps', 'app');
     await instance.compose('up', '--no-start', '--no-deps', '--scale', 'worker=2', 'worker');
     const app = async () => (await instance.containers())[`${instance.project}-app-1`];
-    await expect.poll(async () => (await app())?.health, { timeout: 10_000 }).toBe('healthy');
+    await expect.poll(async () => (await app())?.health, { timeout: 30_000 }).toBe('healthy');
 
     const expected = { version: 'v1.1.0', changed: { '.env': bumped } };
     expect(judgeUpdated(before, await look(instance), expected)).toEqual([]);

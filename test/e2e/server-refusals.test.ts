@@ -299,7 +299,7 @@ describe('a run', () => {
         await waitForEnd(instance);
       }
       const done = async () => (await instance.jobs()).find((job) => job.id === id);
-      await expect.poll(done, { timeout: 5_000 }).toMatchObject({ progress: 'done', runs: 1 });
+      await expect.poll(done, { timeout: 30_000 }).toMatchObject({ progress: 'done', runs: 1 });
       if (answer.status !== 202) continue;
       const job = await done();
       const holds = await instance.holds();

@@ -69,21 +69,21 @@ it('make one run, which a restart of the other one leaves alone, and which the o
   const jobs = [{ kind: 'deployment', title: 'shop' }];
   const isOn = { run: { id, state: 'waiting', jobs, outcome: null }, reason: { code: 'update-running' } };
   for (const number of [1, 2] as const) {
-    await expect.poll(() => statusAt(number), { timeout: 15_000 }).toMatchObject(isOn);
+    await expect.poll(() => statusAt(number), { timeout: 30_000 }).toMatchObject(isOn);
   }
   await execa('docker', ['restart', replica(2)]);
-  await expect.poll(() => statusAt(2).catch(() => null), { timeout: 10_000 }).toMatchObject(isOn);
+  await expect.poll(() => statusAt(2).catch(() => null), { timeout: 30_000 }).toMatchObject(isOn);
   expect((await askAt(2, updatePath, { method: 'POST' })).status).toBe(409);
   expect(await statusAt(1)).toMatchObject(isOn);
 
   expect((await askAt(2, `${updatePath}/progress`, { method: 'DELETE' })).status).toBe(202);
   for (const number of [1, 2] as const) {
     await expect
-      .poll(async () => (await statusAt(number)).run, { timeout: 15_000 })
+      .poll(async () => (await statusAt(number)).run, { timeout: 30_000 })
       .toMatchObject({ id, state: 'cancelled', cancelAskedBy: 'admin' });
   }
   const run = await waitForEnd(instance);
-  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['cancelled']);
+  await expect.poll(() => toldOf(id), { timeout: 30_000 }).toEqual(['cancelled']);
   expect(judgeHold(await instance.holds(), run)).toEqual([]);
   expect(await inspect(updaterOf(instance))).toBeNull();
   await instance.endJob(((await added.json()) as StoredJob).id);
@@ -107,7 +107,7 @@ it('are both replaced by what both are asked for at once, and tell one end', asy
   const queued = await instance.addJob({ kind: 'job', milliseconds: 1 });
   for (const number of [1, 2] as const) {
     await expect
-      .poll(() => statusAt(number), { timeout: 15_000 })
+      .poll(() => statusAt(number), { timeout: 30_000 })
       .toMatchObject({ run: { id, outcome: null } });
   }
 
@@ -122,15 +122,15 @@ it('are both replaced by what both are asked for at once, and tell one end', asy
   expect(run).toMatchObject({ id, state: 'updated', by: 'admin' });
   for (const number of [1, 2] as const) {
     await expect
-      .poll(() => statusAt(number).catch(() => null), { timeout: 15_000 })
+      .poll(() => statusAt(number).catch(() => null), { timeout: 30_000 })
       .toMatchObject({ version: 'v1.1.0', run: { id, state: 'updated' }, reason: { code: 'up-to-date' } });
   }
   const isDone = async () => (await instance.jobs()).find((job) => job.id === queued.id);
-  await expect.poll(isDone, { timeout: 15_000 }).toMatchObject({ progress: 'done', runs: 1 });
+  await expect.poll(isDone, { timeout: 30_000 }).toMatchObject({ progress: 'done', runs: 1 });
   expect(Date.parse((await isDone())?.started ?? '')).toBeGreaterThan(Date.parse(run.endedAt ?? ''));
   expect(judgeHold(await instance.holds(), run)).toEqual([]);
   expect((await serversOf()).size).toBe(4);
-  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['updated']);
+  await expect.poll(() => toldOf(id), { timeout: 30_000 }).toEqual(['updated']);
   expect((await instance.history()).map(({ state }) => state)).toEqual(['updated', 'cancelled']);
 
   await removeContainer(updaterOf(instance));

@@ -135,12 +135,12 @@ it('waits for what runs, keeps back what is queued, and is cancelled while the u
   expect(ended).toMatchObject({ id, state: 'cancelled', phase: 'pull', code: null, jobs: [] });
   expect(await cancel()).toMatchObject({ status: 409, reason: { code: 'not-running' } });
   goOn();
-  await expect.poll(() => jobOf(queued.id), { timeout: 10_000 }).toMatchObject({ progress: 'done', runs: 1 });
+  await expect.poll(() => jobOf(queued.id), { timeout: 30_000 }).toMatchObject({ progress: 'done', runs: 1 });
   expect(Date.parse((await jobOf(queued.id))?.started ?? '')).toBeGreaterThan(
     Date.parse(ended.endedAt ?? ''),
   );
   expect(judgeHold(await instance.holds(), ended)).toEqual([]);
-  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['cancelled']);
+  await expect.poll(() => toldOf(id), { timeout: 30_000 }).toEqual(['cancelled']);
   expect(judgeUntouched(before, await state())).toEqual([]);
 });
 
@@ -175,7 +175,7 @@ it('shows how far the dump is, ends with it where it is cancelled, and is refuse
   expect(rows).not.toContain('whole');
   for (const run of [cancelled, refused]) {
     expect(judgeHold(await instance.holds(), run)).toEqual([]);
-    await expect.poll(() => toldOf(run.id), { timeout: 10_000 }).toEqual([run.state]);
+    await expect.poll(() => toldOf(run.id), { timeout: 30_000 }).toEqual([run.state]);
   }
   expect(await inspect(updaterOf(instance))).toBeNull();
   expect(judgeUntouched(before, await state())).toEqual([]);
@@ -189,10 +189,10 @@ it('is cancelled where its server is killed before the launch, and told by the n
   const ended = await waitForEnd(instance);
   expect(ended).toMatchObject({ id, state: 'cancelled', phase: null });
   expect(await inspect(updaterOf(instance))).toBeNull();
-  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['cancelled']);
+  await expect.poll(() => toldOf(id), { timeout: 30_000 }).toEqual(['cancelled']);
   expect(judgeHold(await instance.holds(), ended)).toEqual([]);
   // It was cut short, and is run again.
-  await expect.poll(() => jobOf(job.id), { timeout: 15_000 }).toMatchObject({ progress: 'running', runs: 2 });
+  await expect.poll(() => jobOf(job.id), { timeout: 30_000 }).toMatchObject({ progress: 'running', runs: 2 });
   await instance.endJob(job.id);
   expect(await instance.status()).toMatchObject({ canUpdate: true });
 });
@@ -212,7 +212,7 @@ it('is followed without an engine, by a server after one that was killed, and on
   expect(await instance.progress()).toMatchObject(isOn.run);
   engine.up();
   await expect
-    .poll(async () => (await instance.progress()).warnings.join(), { timeout: 10_000 })
+    .poll(async () => (await instance.progress()).warnings.join(), { timeout: 30_000 })
     .toMatch(/the engine went away|trying again/);
   expect(await waitForStatus(instance, ({ reason }) => reason?.code === 'update-running')).toMatchObject(
     isOn,
@@ -227,8 +227,8 @@ it('is followed without an engine, by a server after one that was killed, and on
   const crashed = await waitForEnd(instance);
   expect(crashed).toMatchObject({ id, state: 'crashed', code: 'updater-ended' });
   expect(judgeHold(await instance.holds(), crashed)).toEqual([]);
-  await expect.poll(() => jobOf(waiting.id), { timeout: 10_000 }).toMatchObject({ progress: 'done' });
-  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['crashed']);
+  await expect.poll(() => jobOf(waiting.id), { timeout: 30_000 }).toMatchObject({ progress: 'done' });
+  await expect.poll(() => toldOf(id), { timeout: 30_000 }).toEqual(['crashed']);
 
   const calls = (await instance.holds()).length;
   await execa('docker', ['start', updaterOf(instance)]);
@@ -245,10 +245,10 @@ it('is followed without an engine, by a server after one that was killed, and on
   const { longestMs } = await watch.stop();
   expect(updated).toMatchObject({ id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0', code: null });
   expect(Math.abs((updated.away ?? Number.NaN) - longestMs / 1_000)).toBeLessThan(3);
-  await expect.poll(() => toldOf(id), { timeout: 10_000 }).toEqual(['crashed', 'updated']);
+  await expect.poll(() => toldOf(id), { timeout: 30_000 }).toEqual(['crashed', 'updated']);
   const since = (await instance.holds()).slice(calls).map(({ action }) => action);
   expect(since.indexOf('resume')).toBe(since.length - 1);
-  await expect.poll(() => jobOf(kept.id), { timeout: 10_000 }).toMatchObject({ progress: 'done', runs: 1 });
+  await expect.poll(() => jobOf(kept.id), { timeout: 30_000 }).toMatchObject({ progress: 'done', runs: 1 });
   expect(Date.parse((await jobOf(kept.id))?.started ?? '')).toBeGreaterThan(
     Date.parse(updated.endedAt ?? ''),
   );

@@ -83,7 +83,7 @@ describe('a server that is asked to update itself', () => {
     // Reported once, by the new server; held from before the launch to after the end, by both.
     const ended = async () =>
       (await instance.ended()).map(({ version, run: { state } }) => `${version} ${state}`);
-    await expect.poll(ended, { timeout: 5_000 }).toEqual(['v1.1.0 updated']);
+    await expect.poll(ended, { timeout: 30_000 }).toEqual(['v1.1.0 updated']);
     const holds = (await instance.holds()).map(({ version, action }) => `${version} ${action}`);
     expect(holds).toEqual([
       'v1.0.0 resume',
@@ -145,7 +145,7 @@ describe('a server that is asked to update itself', () => {
       reason: { message: expect.stringContaining('lead to it') },
     });
     await expect
-      .poll(async () => (await instance.ended()).map(({ run: { state } }) => state), { timeout: 5_000 })
+      .poll(async () => (await instance.ended()).map(({ run: { state } }) => state), { timeout: 30_000 })
       .toEqual(['refused']);
 
     await instance.publish('latest', { version: '1.1.0' });

@@ -42,7 +42,7 @@ async function readLayer(): Promise<ReadyLayer> {
 
 async function entries(): Promise<TarEntry[]> {
   const binary = join(home, 'bin/node');
-  const { stdout } = await execa('ldd', [binary], { timeout: 10_000 });
+  const { stdout } = await execa('ldd', [binary], { timeout: 60_000 });
   // `libc.so.6 => /lib/…/libc.so.6 (0x…)`, and the loader as a bare path; what the kernel itself brings has none.
   const libraries = [...stdout.matchAll(/(?:=> |^\s*)(\/\S+) \(0x/gm)].map(([, path = '']) => path);
   const files = [
