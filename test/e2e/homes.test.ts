@@ -13,6 +13,8 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // Whose folder it is that was mounted, and homes that other people's tools have made.
 
+/** Whose compose is older. */
+const olderImage = process.env.SVC_UPDATER_SECOND_IMAGE ?? 'svc-updater:debian';
 const toNext = ['--target', 'v1.1.0'];
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
 
@@ -94,8 +96,8 @@ describe('a stack that Portainer keeps in its volume', () => {
     inside: (...command: string[]) => Promise<string>;
   }
 
-  /** Made by a program in a container, with its volume at `/data`, as compose then sees it. */
-  async function createStack(): Promise<Stack> {
+  /** Made by the compose of an image, in a container with its volume at `/data`. */
+  async function createStack(image = updaterImage): Promise<Stack> {
     const name = `${inject('host').run}-stack-${Math.random().toString(16).slice(2, 8)}`;
     const data = join(inject('host').directory, name, 'data');
     const instance = await createInstance({
@@ -130,7 +132,7 @@ describe('a stack that Portainer keeps in its volume', () => {
     ]);
     await execa('docker', [
       ...['run', '--detach', '--name', tool, ...mounts],
-      ...['--entrypoint', '/bin/sleep', updaterImage, '600'],
+      ...['--entrypoint', '/bin/sleep', image, '600'],
     ]);
     onTestFinished(async () => void (await execa('docker', ['rm', '--force', tool])));
     const inside = async (...command: string[]) =>
@@ -176,5 +178,11 @@ describe('a stack that Portainer keeps in its volume', () => {
       changed: { '.env': (text: string) => text.replaceAll('v1.2.0', 'v1.3.0') },
     };
     await updateWell(instance, ['--target', 'v1.3.0'], last, own);
+  });
+
+  test('is updated where an older compose has made it', async () => {
+    const { instance, volume } = await createStack(olderImage);
+    const own = { mount: null, volumes: [`${volume}:/data`] };
+    await updateWell(instance, toNext, { version: 'v1.1.0', changed: { '.env': bumped } }, own);
   });
 });
