@@ -1,4 +1,4 @@
-import { lstat, mkdir, realpath, symlink } from 'node:fs/promises';
+import { lstat, mkdir, realpath, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
@@ -85,6 +85,20 @@ export class HostPaths {
       this.#mappings.filter((mapping) => isWithin(here, mapping.here)),
       'here',
     );
+  }
+
+  /** Gives every directory that is mounted, as far as it can be given: files of the project may lead to any of them. */
+  async giveDirectories(): Promise<{ link: string; to: string }[]> {
+    const given: { link: string; to: string }[] = [];
+    for (const { host, here } of this.#mappings) {
+      const isDirectory = await stat(here).then(
+        (found) => found.isDirectory(),
+        () => false,
+      );
+      const link = isDirectory ? await this.give(host).catch(() => null) : null;
+      if (link !== null) given.push(link);
+    }
+    return given;
   }
 
   /**

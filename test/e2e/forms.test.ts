@@ -186,6 +186,52 @@ const layouts: Record<string, Layout> = {
       '../o/.env': 'V=v§',
     },
   },
+  'include by an absolute path, the pin in the .env beside that file': {
+    files: {
+      'compose.yaml': 'include: ["@root@/o/a.yaml"]\n',
+      '../o/a.yaml': app('svc:${V:?}'),
+      '../o/.env': 'V=v§\n',
+    },
+  },
+  'include by an absolute path with a directory and an env file': {
+    files: {
+      'compose.yaml':
+        'include:\n  - path: \'@root@/o/a.yaml\'\n    project_directory: "@root@/q"\n    env_file: [@root@/e/svc.env]\n',
+      '../o/a.yaml': app('svc:$V\n    env_file: app.env'),
+      '../e/svc.env': 'V=v§\n',
+      '../q/app.env': 'A=1\n',
+    },
+  },
+  'include by absolute paths, nested, by way of a variable': {
+    files: {
+      '.env': 'DIR=@root@/o\n',
+      'compose.yaml': 'include:\n  - path: ["${DIR}/a.yaml", "@root@/o/../o/over.yaml"]\n',
+      '../o/a.yaml': 'include: [&deep @root@/deep/b.yaml]\nx-deep: *deep\n',
+      '../o/over.yaml': 'services: {web: {image: "web:v1.4.2"}}\n',
+      '../deep/b.yaml': 'services: {app: {extends: {file: "@root@/base/c.yaml", service: base}}}\n',
+      '../deep/.env': 'V=v§\n',
+      '../base/c.yaml': 'services: {base: {image: "svc:$V", env_file: [../o/x.env]}}\n',
+      '../o/x.env': 'A=1\n',
+    },
+  },
+  'include of an absolute path through a linked directory, a file beside it has almost its name': {
+    files: {
+      'compose.yaml': 'include: ["@root@/l/a.yaml"]\n',
+      '../o/a.yaml': app('svc:$V\n    env_file: [.env.more]'),
+      '../o/.env': 'V=v§\n',
+      '../o/.env.more': 'A=1\n',
+    },
+    links: { '../l': 'o' },
+  },
+  'a file from another directory that includes by an absolute path': {
+    files: {
+      '../r/compose.yaml': 'include: ["@root@/o/a.yaml"]\n',
+      '../o/a.yaml': 'services: {app: {image: "svc:$V", env_file: ../q/x.env}}\n',
+      '../o/.env': 'V=v§\n',
+      '../q/x.env': 'A=1\n',
+    },
+    args: ['--file', '../r/compose.yaml'],
+  },
   'include of a link': {
     files: { 'compose.yaml': 'include: [link.yaml]\n', '../o/a.yaml': app('svc:v§') },
     links: { 'link.yaml': '../o/a.yaml' },

@@ -52,6 +52,20 @@ describe('HostPaths', () => {
     expect(await paths.give(host)).toBeNull();
   });
 
+  it('gives every directory that is mounted elsewhere, and no file', async () => {
+    await mkdir(join(root, 'one'));
+    await mkdir(join(root, 'two'));
+    await writeFile(join(root, 'config.json'), '{}');
+    const paths = new HostPaths([
+      bind(join(root, 'one'), join(root, 'one')),
+      bind(join(root, 'srv/two'), join(root, 'two')),
+      bind(join(root, 'home/config.json'), join(root, 'config.json')),
+      bind(join(root, 'one'), join(root, 'two')),
+    ]);
+    expect(await paths.giveDirectories()).toEqual([{ link: join(root, 'srv/two'), to: join(root, 'two') }]);
+    expect(await readlink(join(root, 'srv/two'))).toBe(join(root, 'two'));
+  });
+
   it('links beneath a directory that exists here already', async () => {
     await mkdir(join(root, 'mounted/svc'), { recursive: true });
     await mkdir(join(root, 'etc'));

@@ -33,6 +33,7 @@ export async function readMountedLinks(
   const outside: LinkedFile[] = [];
   const linked = await withLinkedFiles(files, async (link) => {
     if (paths.fromHost(link.path) !== null) {
+      await paths.give(dirname(link.path));
       if (!(await exists(link.path))) return null;
       const file = await readTextFile(link.path);
       await learn(onlyLinked(files, link, file));

@@ -80,6 +80,8 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
     const given = await paths.give(path);
     if (given) log.info(`${path} is mounted at ${given.to}: compose gets it under its own path`);
   }
+  for (const { link, to } of await paths.giveDirectories())
+    log.info(`${link} is mounted at ${to}: compose gets it under its own path`);
   // Before compose is asked: it would wait for ever for somebody to write into a pipe.
   const byDefault = join(project.directory, '.env');
   for (const path of [...project.files, ...project.envFiles, byDefault]) await refuseOddFile(path);

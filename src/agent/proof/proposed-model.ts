@@ -55,7 +55,7 @@ export async function modelWith(
       });
     }
     // An `include` or `extends` leads to a changed file, so the new texts must stand where those links lead to.
-    const shadow = await castShadow(stage, compose.project.directory, files, changed);
+    const shadow = await castShadow(stage, compose.project.directory, files);
     const model = await compose.under(shadow).config({
       files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],
       envFiles: [...files.envFiles.map(({ path }) => `${shadow}${path}`), ...moreEnvFiles],

@@ -1,38 +1,35 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { allEnvFiles, allFiles, type ProjectFiles } from '../../compose/project-files.ts';
-import { isWithin } from '../../files/host-paths.ts';
+import { type Layer, placeOf, reachOf, resolvedText } from '../../compose/layers.ts';
+import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
+import type { TextFile } from '../../files/text-file.ts';
+import { linkPlaces } from './link-places.ts';
 
 /**
  * A second root under `stage` in which the project's files have these texts, each at its own path, and everything else
- * beside them, down from `directory`, is linked to what it is: so that `include` and `extends` lead to the new texts.
- * Gives the root.
+ * beside them, down from the root, is linked to what it is: so that `include` and `extends` lead to the new texts, and
+ * relative paths to what they always lead to. Gives the root.
  */
-export async function castShadow(
-  stage: string,
-  directory: string,
-  files: ProjectFiles,
-  changed: readonly string[],
-): Promise<string> {
+export async function castShadow(stage: string, directory: string, files: ProjectFiles): Promise<string> {
   const root = shadowOf(stage);
   const all = allFiles(files);
   const own = new Set(all.map(({ path }) => path));
-  const shadowed = new Set([directory, ...all.flatMap(({ path }) => wayDown(directory, dirname(path)))]);
+  const { layers } = reachOf(files);
+  const places = [directory, ...layers.map(({ base }) => base), ...all.map(({ path }) => dirname(path))];
+  const shadowed = new Set(places.flatMap(wayDown));
   for (const path of shadowed) {
     await mkdir(join(root, path), { recursive: true });
-    for (const name of await readdir(path)) {
+    // What cannot be listed has nothing in it that compose finds by its name alone.
+    for (const name of await readdir(path).catch(() => [])) {
       const entry = join(path, name);
-      const isReal = own.has(entry) || [...shadowed].some((other) => isWithin(other, entry));
-      if (!isReal) await symlink(entry, join(root, entry));
+      if (!own.has(entry) && !shadowed.has(entry)) await symlink(entry, join(root, entry));
     }
   }
-  // An `include` by an absolute path would lead out of the shadow, to the unchanged file.
-  const shadowLinks = (text: string) =>
-    changed.reduce((done, path) => done.replaceAll(path, `${root}${path}`), text);
-  const env = new Set(allEnvFiles(files));
   await Promise.all(
     all.map((file) =>
-      writeFile(join(root, file.path), env.has(file) ? file.text : shadowLinks(file.text), { mode: 0o600 }),
+      writeFile(join(root, file.path), intoShadow(root, file, layers), {
+        mode: 0o600,
+      }),
     ),
   );
   return root;
@@ -40,12 +37,21 @@ export async function castShadow(
 
 export const shadowOf = (stage: string): string => join(stage, 'shadow');
 
-/** From `path` up to `directory`; `path` alone where it lies elsewhere. */
-function wayDown(directory: string, path: string): string[] {
-  const way = [path];
-  while (path !== directory && isWithin(path, directory)) {
-    path = dirname(path);
-    way.push(path);
-  }
-  return way;
+/** The text with the links that begin at the root: they would lead out of the shadow, to the unchanged files. */
+function intoShadow(root: string, { path, text }: TextFile, layers: readonly Layer[]): string {
+  const reads = layers.filter(({ file }) => file.file.path === path);
+  const [first] = reads;
+  if (first === undefined) return text;
+  const isAbsolute = (link: string) =>
+    reads.some((layer) => resolvedText(layer, link, placeOf(layer, 1)).startsWith('/'));
+  return linkPlaces(first.file)
+    .filter((place) => isAbsolute(place.path))
+    .sort((a, b) => b.start - a.start)
+    .reduce((done, { start }) => `${done.slice(0, start)}${root}${done.slice(start)}`, text);
+}
+
+/** From `path` up to the root. */
+function wayDown(path: string): string[] {
+  const above = dirname(path);
+  return above === path ? [path] : [path, ...wayDown(above)];
 }

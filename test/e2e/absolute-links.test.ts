@@ -1,0 +1,65 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { composeText } from '../rig/compose-text.ts';
+import { updateWell } from './support/good-run.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
+
+// Projects whose files lead to files in other directories, by absolute paths.
+
+const toNext = ['--target', 'v1.1.0'];
+
+interface Home {
+  instance: Instance;
+  /** The directory beside, which the project's own file leads to. */
+  apps: string;
+  /** Another one, with an env file of the app. */
+  more: string;
+}
+
+/** As TrueNAS makes it: what the tool has rendered only includes a file of the user's, whose folder has the `.env`. */
+async function createIncluding(include: (apps: string) => string, envFile: string): Promise<Home> {
+  const name = `${inject('host').run}-inc-${Math.random().toString(16).slice(2, 8)}`;
+  const directory = join(inject('host').directory, name);
+  const [apps, more] = [`${directory}-apps`, `${directory}-more`];
+  for (const each of [apps, more]) onTestFinished(() => rm(each, { recursive: true, force: true }));
+  const instance = await createInstance({
+    ...alone,
+    name,
+    layout: (c) => ({
+      files: {
+        'compose.yaml': `include:\n${include(apps)}`,
+        [`../${name}-apps/stack.yaml`]: composeText({
+          app: `${c.image}:\${SVC_VERSION:?}`,
+          parts: c.parts,
+          extra: { app: `env_file: ${more}/app.env` },
+        }).replaceAll('./data', `${directory}/data`),
+        [`../${name}-more/app.env`]: 'GREETING=hello\n',
+        [`../${name}-apps/${envFile}`]: `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
+      },
+      flags: [],
+    }),
+  });
+  return { instance, apps, more };
+}
+
+test.for([
+  ['an absolute path', (apps: string) => `  - ${apps}/stack.yaml\n`, '.env', (apps: string) => apps],
+  [
+    'an absolute path, with a directory and an env file, mounted elsewhere',
+    (apps: string) =>
+      `  - path: ${apps}/stack.yaml\n    project_directory: ${apps}\n    env_file: "${apps}/conf/svc.env"\n`,
+    'conf/svc.env',
+    () => '/elsewhere',
+  ],
+] as const)('a file that only includes another one, by %s', async ([, include, envFile, at]) => {
+  const { instance, apps, more } = await createIncluding(include, envFile);
+  const before = await readFile(join(apps, envFile), 'utf8');
+  await updateWell(
+    instance,
+    toNext,
+    { version: 'v1.1.0' },
+    { volumes: [`${apps}:${at(apps)}`, `${more}:${at(more)}-more`] },
+  );
+  expect(await readFile(join(apps, envFile), 'utf8')).toBe(before.replace('v1.0.0', 'v1.1.0'));
+});
