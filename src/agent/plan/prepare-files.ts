@@ -8,6 +8,7 @@ import { learnFiles } from '../inspect/learn-files.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfModel } from '../log/secrets.ts';
 import { modelWith } from '../proof/proposed-model.ts';
+import { warnOthers } from './beside/other-projects.ts';
 import { checkLag } from './check-lag.ts';
 import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from './needed-variables.ts';
@@ -68,7 +69,9 @@ export async function prepareFiles(
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);
   const filePlan = planFiles(installation, plan, { draft, model, hashedNetworks: hashed }, version);
-  return { ...filePlan, warnings: [...unlike, ...steps, ...taken.warnings, ...unset, ...filePlan.warnings] };
+  const others = await warnOthers(engine, installation, draft.changes, log);
+  const warnings = [...unlike, ...steps, ...taken.warnings, ...unset, ...filePlan.warnings, ...others];
+  return { ...filePlan, warnings };
 }
 
 /** Of the networks that a generated file changes, those that compose would tear down. */

@@ -1,0 +1,140 @@
+import { realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Change } from '../../../compose/draft.ts';
+import { allFiles, nameOf, type ProjectFiles, withFile } from '../../../compose/project-files.ts';
+import { isHook } from '../../../engine/api/project-containers.ts';
+import { listContainers } from '../../../engine/api/query.ts';
+import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { composeLabels } from '../../../engine/labels.ts';
+import type { HostPaths } from '../../../files/host-paths.ts';
+import type { TextFile } from '../../../files/text-file.ts';
+import type { Installation } from '../../inspect/installation.ts';
+import { splitPaths } from '../../inspect/label-paths.ts';
+import { learnFiles } from '../../inspect/learn-files.ts';
+import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../../inspect/read-files.ts';
+import type { Log } from '../../log/log.ts';
+import { and } from '../../log/words.ts';
+import { modelWith } from '../../proof/proposed-model.ts';
+
+/** Another project that reads one of the files to be written. */
+interface Sharer {
+  project: ComposeProject;
+  /** Those of its files that change, in its own spelling. */
+  shared: readonly string[];
+  /** Null where one of its files is not to be seen from here. */
+  files: ProjectFiles | null;
+}
+
+/**
+ * Names every other project of this engine that reads a file which is about to change, such as one that was started from
+ * the same folder by `-p`, and says what its next `up` will move: nobody has asked for that.
+ */
+export async function warnOthers(
+  engine: Engine,
+  installation: Installation,
+  changes: readonly Change[],
+  log: Pick<Log, 'learn'>,
+): Promise<string[]> {
+  if (changes.length === 0) return [];
+  const { paths } = installation;
+  const real = (path: string) => realpath(paths.fromHost(path) ?? path).catch(() => path);
+  const texts = new Map<string, string>();
+  for (const { path, after } of changes) texts.set(await real(path), after);
+  const written = changes.map(({ description }) => description).join('; ');
+  const warnings: string[] = [];
+  for (const project of await otherProjects(engine, installation.project.name)) {
+    const files = await readProject(project, paths).catch(() => null);
+    const own = files === null ? namedFiles(project) : allFiles(files).map(({ path }) => path);
+    const shared: string[] = [];
+    for (const path of own) if (texts.has(await real(path))) shared.push(path);
+    if (shared.length === 0) continue;
+    log.learn(() => ({ keep: [project.name, project.directory] }));
+    if (files !== null) await learnFiles(log, files, (path) => paths.fromHost(path));
+    const after = async (path: string) => ({ path, text: texts.get(await real(path)) ?? '' });
+    const news = await Promise.all(shared.map(after));
+    warnings.push(await warningOf({ project, shared, files }, news, { engine, installation, written }));
+  }
+  return warnings;
+}
+
+async function otherProjects(engine: Engine, name: string): Promise<ComposeProject[]> {
+  const listed = await listContainers(engine, { label: [composeLabels.project] });
+  const found = new Map<string, ComposeProject>();
+  for (const { labels } of listed.filter((container) => !isHook(container))) {
+    const directory = labels[composeLabels.directory] ?? '';
+    const list = (label: string) => splitPaths(labels[label] ?? '', directory);
+    const project = {
+      name: labels[composeLabels.project] ?? '',
+      directory,
+      files: list(composeLabels.files),
+      envFiles: list(composeLabels.envFiles),
+    };
+    if (project.name !== name) found.set(JSON.stringify(project), project);
+  }
+  return [...found.values()];
+}
+
+/** What its labels tell: without an env file there, compose takes the `.env` of the directory. */
+const namedFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
+  ...files,
+  ...(envFiles.length > 0 ? envFiles : [join(directory, '.env')]),
+];
+
+/** @throws UpdateError where a file is not mounted here, or not sound */
+async function readProject(project: ComposeProject, paths: HostPaths): Promise<ProjectFiles> {
+  const { name, directory } = project;
+  for (const path of namedFiles(project)) await paths.give(path);
+  const byDefault = join(directory, '.env');
+  const env =
+    project.envFiles.length > 0
+      ? await Promise.all(project.envFiles.map(readTextFile))
+      : [await readTextFileIfThere(byDefault)];
+  const own: ProjectFiles = {
+    composeFiles: await Promise.all(project.files.map(readTextFile)),
+    envFiles: env.filter((file) => file !== null),
+    newEnvFile: byDefault,
+    directory,
+    given: { COMPOSE_PROJECT_NAME: name, PWD: directory },
+  };
+  return withLinkedFiles(own, ({ path }) => readTextFileIfThere(path));
+}
+
+async function warningOf(
+  { project, shared, files }: Sharer,
+  news: readonly TextFile[],
+  { engine, installation, written }: { engine: Engine; installation: Installation; written: string },
+): Promise<string> {
+  const names = and(shared.map((path) => nameOf(installation.files, path)));
+  const says = `project ${project.name} (${project.directory}) reads ${names}, too: its next docker compose up`;
+  const models = files === null ? null : await modelsOf(new Compose(engine, project), files, news);
+  if (models === null) return `${says} takes what is written there (${written})`;
+  const [before, after] = models;
+  const what = changesOf(before, after);
+  return what.length > 0 ? `${says} moves ${and(what)}` : `${says} changes nothing by that`;
+}
+
+/** Before and after; null where compose cannot tell from here. */
+async function modelsOf(
+  compose: Compose,
+  files: ProjectFiles,
+  news: readonly TextFile[],
+): Promise<readonly [Model, Model] | null> {
+  const then = news.reduce((done, file) => withFile(done, file), files);
+  const paths = news.map(({ path }) => path);
+  return Promise.all([compose.config(), modelWith(compose, then, paths)]).catch(() => null);
+}
+
+/** `app and worker to svc:v1.1.0`, `db, in something else than its image` */
+function changesOf(before: Model, after: Model): string[] {
+  const names = Object.keys(after.services).sort();
+  const moved = names.filter((name) => after.services[name]?.image !== before.services[name]?.image);
+  const images = Map.groupBy(moved, (name) => after.services[name]?.image ?? 'nothing');
+  const isOther = (name: string) =>
+    JSON.stringify(after.services[name]) !== JSON.stringify(before.services[name]);
+  const others = names.filter((name) => !moved.includes(name) && isOther(name));
+  return [
+    ...[...images].map(([image, services]) => `${and(services)} to ${image}`),
+    ...(others.length > 0 ? [`${and(others)}, in something else than the image`] : []),
+  ];
+}

@@ -1,0 +1,106 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { removeNamed } from '../rig/engine-api.ts';
+import { freePort } from '../rig/free-port.ts';
+import { runUpdater, updateWell } from './support/good-run.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
+
+// Other projects that read a file which the update writes.
+
+const toNext = ['--target', 'v1.1.0'];
+
+/** A second project, beside the instance: made, and never started. */
+async function createBeside(
+  instance: Instance,
+  flags: readonly string[],
+  { cwd = instance.directory, services = ['app', 'worker'] }: { cwd?: string; services?: string[] } = {},
+): Promise<string> {
+  const name = `${inject('host').run}-beside-${Math.random().toString(16).slice(2, 8)}`;
+  onTestFinished(() => removeNamed(name));
+  const command = ['compose', '-p', name, ...flags, 'create', ...services];
+  await execa('docker', command, { cwd, stdin: 'ignore' });
+  return name;
+}
+
+const moves = (name: string, directory: string, file: string, what: string) =>
+  `WARN  ~ project ${name} (${directory}) reads ${file}, too: its next docker compose up ${what}`;
+
+/** The warnings of other projects, whatever phase they are told in. */
+const told = (log: string): string[] =>
+  log
+    .split('\n')
+    .filter((line) => line.includes('its next docker compose up'))
+    .map((line) => line.replace(/^\S+ WARN {2}\w+ /, 'WARN  ~ '));
+
+test('live and staging from one folder, and another folder that takes the same file', async () => {
+  const other = await freePort();
+  const instance = await createInstance({
+    ...alone,
+    kind: 'inline',
+    project: 'live',
+    files: (c) => ({
+      'live.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\n`,
+      'staging.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${other}\n`,
+    }),
+    flags: ['--env-file', 'live.env'],
+  });
+  const { directory, image } = instance;
+  const staging = await createBeside(instance, ['--env-file', 'staging.env']);
+  const elsewhere = `${directory}-elsewhere`;
+  await execa('mkdir', [elsewhere]);
+  onTestFinished(() => rm(elsewhere, { recursive: true }));
+  const third = await createBeside(
+    instance,
+    [
+      '--project-directory',
+      elsewhere,
+      '-f',
+      join(directory, 'compose.yaml'),
+      '--env-file',
+      join(directory, 'staging.env'),
+    ],
+    { cwd: elsewhere },
+  );
+  const args = ['--project', instance.project, ...toNext];
+  const expected = [
+    moves(staging, directory, 'compose.yaml', `moves app and worker to ${image}:v1.1.0`),
+    moves(
+      third,
+      elsewhere,
+      'compose.yaml',
+      'takes what is written there (compose.yaml line 4: v1.0.0 → v1.1.0; compose.yaml line 19: v1.0.0 → v1.1.0)',
+    ),
+  ].sort();
+  const plan = await runUpdater(instance, ['plan', ...args]);
+  expect(told(plan.log).sort()).toEqual(expected);
+  const { log } = await updateWell(instance, args, {
+    version: 'v1.1.0',
+    changed: { 'compose.yaml': (text) => text.replaceAll('v1.0.0', 'v1.1.0') },
+    warns: ['its next docker compose up', 'its next docker compose up'],
+  });
+  expect(told(log).sort()).toEqual(expected);
+});
+
+test('projects that share a .env, and one that does not', async () => {
+  const instance = await createInstance({
+    ...alone,
+    project: 'live',
+    files: (c) => ({
+      'other.yaml': `services:\n  db: { image: '${c.parts}/db:1', command: db }\n`,
+      'own.env': 'A=1\n',
+    }),
+  });
+  const { directory, image } = instance;
+  const prod = await createBeside(instance, ['-f', 'compose.prod.yaml']);
+  const other = await createBeside(instance, ['-f', 'other.yaml'], { services: ['db'] });
+  await createBeside(instance, ['-f', 'other.yaml', '--env-file', 'own.env'], { services: ['db'] });
+  const plan = await runUpdater(instance, ['plan', '--project', instance.project, ...toNext]);
+  expect(told(plan.log).sort()).toEqual(
+    [
+      moves(prod, directory, '.env', `moves app and worker to ${image}:v1.1.0`),
+      moves(other, directory, '.env', 'changes nothing by that'),
+    ].sort(),
+  );
+});
