@@ -19,6 +19,9 @@ RUN if command -v apk >/dev/null; then \
       apk --root /image --no-network del --no-scripts git openssh-client \
       || echo 'apk could not remove the packages; their programs go by name, libraries stay'; \
     fi
+# Access-control lists and extended attributes of the files that an update writes: Node has no calls for them, and a file
+# that loses its list may let its whole group in. The packages are the target's, by /image/etc/apk.
+RUN if command -v apk >/dev/null; then apk --root /image --no-cache add --no-scripts attr; fi
 RUN rm -rf \
       /image/usr/local/libexec/docker/cli-plugins/docker-buildx \
       /image/usr/local/bin/docker-buildx \
@@ -33,6 +36,8 @@ RUN rm -rf \
     # The agent keeps temporary files there.
     && mkdir -p /image/tmp \
     && chmod 1777 /image/tmp \
+    && test -x /image/usr/bin/getfattr \
+    && test -x /image/usr/bin/setfattr \
     && test -x /image/usr/local/bin/docker \
     && test -x /image/usr/local/libexec/docker/cli-plugins/docker-compose
 

@@ -85,10 +85,18 @@ describe("SECURITY.md's tables of calls", () => {
     const imports = (names: string) => new RegExp(`(?:from|import\\(|Module\\()[^;]*?'(?:${names})'`);
     // The client's own, which replaces a program and runs it.
     const ofClient = ['client/self-update/lock.ts', 'client/self-update/run-to-end.ts'];
+    const ofFiles = 'files/attributes.ts';
     expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
       ofClient[1],
       'engine/cli/command.ts',
+      // Reads and sets the attributes of files.
+      ofFiles,
     ]);
+    const programs = [...(texts.get(ofFiles) ?? '').matchAll(/\brun\('([^']+)'/g)].map(
+      ([, name]) => name ?? '',
+    );
+    expect(unique(programs)).toEqual(['getfattr', 'ls', 'setfattr']);
+    for (const name of programs) expect(read('SECURITY.md')).toContain(`\`${name}\``);
     expect(filesWith(/\brunCommand\(/)).toHaveLength(2);
     // What listens on a socket of its own for compose, what asks the engine, and types.
     const onHttp = ['engine/api/recorder.ts', 'engine/http/request.ts'];

@@ -49,9 +49,9 @@ export async function showPlan(given: World, handles: RunHandles): Promise<void>
   const plan = planUpdate(installation, options.target);
   await checkDefinitions(world, installation);
   await checkDrift(world, installation, { ownId: instance.own.id, accepted: options.acceptDrift });
-  await checkTargets(candidateFiles(installation, plan), installation.paths);
+  const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
-  for (const warning of goneImages(installation)) log.warn(warning);
+  for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);

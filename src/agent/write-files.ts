@@ -34,6 +34,7 @@ export async function writeFiles(
     // All project files are checked even if none is to be written: `up` is about to read what somebody may have edited
     // during the pull.
     planned: allFiles(installation.files),
+    warn: (sentence) => log.warn(sentence),
     prepared: (files) => journal.write({ phase: 'write', files }),
   });
   for (const { path, description } of changes) {

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import type { FileRecord } from './file-record.ts';
-import { newFileMode } from './file-record.ts';
+import { newFileMode, refuseLost } from './file-record.ts';
 import { type FileSystem, writeAside } from './file-system.ts';
 
 /** A path in the directory for each of the files, two of one name kept apart. */
@@ -14,7 +14,7 @@ export function backupPaths(directory: string, paths: readonly string[]): string
   return [...names].map((name) => join(directory, name));
 }
 
-/** Has the old texts on the disk, with the owners and modes of the files: where the disk is full, they can take the
+/** Has the old texts on the disk, with the rights of the files, so that nobody else reads them: where the disk is full, they can take the
  * files' places again. `texts` are by path. */
 export async function keepBackups(
   fs: FileSystem,
@@ -26,7 +26,7 @@ export async function keepBackups(
   for (const { path, backup, owner } of records) {
     const text = texts.get(path);
     if (backup === null || text === undefined) continue;
-    await writeAside(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode });
+    await writeAside(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode }).catch(refuseLost(path));
   }
   // A file's name is on the disk when its directory is synced, so each directory is, up to one that holds files of the
   // project and was there before.

@@ -2,15 +2,42 @@ import { lstat, realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { addMounts, mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
+import { readAttributes, whyNotKept } from './attributes.ts';
+import { refuseLost } from './file-record.ts';
 import type { HostPaths } from './host-paths.ts';
 
 /**
  * Whether files can be replaced by renaming: regular files, reached from mounted directories, no mounts themselves.
- * A path that does not exist yet needs its directory to be there.
- * @throws UpdateError not-a-file, read-only, outside-mounts
+ * A path that does not exist yet needs its directory to be there. Gives
+ * warnings about rights that nobody can tell of.
+ * @throws UpdateError not-a-file, read-only, outside-mounts, rights-lost
  */
-export async function checkTargets(files: readonly string[], paths: HostPaths): Promise<void> {
+export async function checkTargets(files: readonly string[], paths: HostPaths): Promise<readonly string[]> {
   for (const file of files) await checkTarget(file, paths);
+  return checkRights(files, (file) => paths.fromHost(file) ?? file);
+}
+
+/**
+ * Whether new files can have the rights of these; those that are not there have none. `here` is where a file is seen.
+ * Gives warnings. @throws UpdateError rights-lost
+ */
+export async function checkRights(
+  files: readonly string[],
+  here: (file: string) => string = (file) => file,
+): Promise<readonly string[]> {
+  const unknown: string[] = [];
+  for (const file of files) {
+    const real = await realpath(here(file)).catch(() => null);
+    if (real === null) continue;
+    const attributes = await readAttributes(real).catch(refuseLost(file));
+    if (attributes === null) unknown.push(file);
+    const why = attributes && whyNotKept(attributes);
+    if (why) throw new UpdateError('rights-lost', `${file} would not keep its rights: ${why}`);
+  }
+  if (unknown.length === 0) return [];
+  return [
+    `nothing here can tell whether ${unknown.join(' and ')} ${unknown.length > 1 ? 'have access-control lists' : 'has an access-control list'}: a list would be lost (getfattr, of the package attr, would keep it)`,
+  ];
 }
 
 async function checkTarget(file: string, paths: HostPaths): Promise<void> {

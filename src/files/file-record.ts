@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import { dirname } from 'node:path';
+import { UpdateError } from '../progress/update-error.ts';
+import { RightsLost } from './attributes.ts';
 import { disk, type FileSystem, type Owner, systemCode } from './file-system.ts';
 
 /** One file of a transaction, in plain data (JSON): what a later process needs to put it back. */
@@ -13,7 +15,7 @@ export interface FileRecord {
   after: string;
   /** Absolute path of what holds the old bytes; null: nothing does. */
   backup: string | null;
-  /** Null: it was not there. */
+  /** With its attributes. Null: it was not there. */
   owner: Owner | null;
   /** The file beside it that stands in until the rename. */
   temporary: string;
@@ -36,6 +38,14 @@ export async function hashAt(fs: FileSystem, path: string): Promise<string | nul
     throw error;
   }
 }
+
+/** Somebody would be let in, or kept out, by what takes the file's place. @throws UpdateError rights-lost */
+export const refuseLost =
+  (path: string) =>
+  (cause: unknown): never => {
+    if (!(cause instanceof RightsLost)) throw cause;
+    throw new UpdateError('rights-lost', `${path} would not keep its rights: ${cause.message}`, { cause });
+  };
 
 /** What a file is now: as before the transaction, as after it, or changed by somebody else. */
 export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promise<FileState> {

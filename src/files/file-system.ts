@@ -12,12 +12,15 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { type Attributes, giveAttributes, readAttributes } from './attributes.ts';
 
 export interface Owner {
   uid: number;
   gid: number;
-  /** The permission bits, those for set-user-id and its like among them. */
+  /** The permission bits, those for set-user-id and its like among them. Where there is an access-control list, the group's are its mask. */
   mode: number;
+  /** Its access-control list among them; null where no program here can tell, left out where nobody has looked. */
+  attributes?: Attributes | null;
 }
 
 /** The one door to the disk for everything that must never be half done. Every call may fail as the system's calls do. */
@@ -27,10 +30,12 @@ export interface FileSystem {
   realpath(path: string): Promise<string>;
   /** Of the path itself, a link is not followed. */
   owner(path: string): Promise<Owner>;
+  /** The owner with the attributes. */
+  rights(path: string): Promise<Owner>;
   /** With those above it; fine where it is there. New ones belong to the owner of the directory that they are in. */
   makeDirectory(path: string, mode: number): Promise<void>;
-  /** Creates it; it must not be there. Without an owner it belongs to that of its directory. It is on the disk only after `sync`; a failed call may leave a part. */
-  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<void>;
+  /** Creates it; it must not be there. Nobody but the owner can read it before it has its final rights. Without an owner it belongs to that of its directory. It is on the disk only after `sync`; a failed call may leave a part. Gives the names of those of the owner's attributes that it could not be given. */
+  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<readonly string[]>;
   /** A file's bytes, or a directory's names. */
   sync(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
@@ -69,6 +74,10 @@ export const disk: FileSystem = {
     return { uid, gid, mode: mode & 0o7777 };
   },
 
+  async rights(path) {
+    return { ...(await disk.owner(path)), attributes: await readAttributes(path) };
+  },
+
   async makeDirectory(path, mode) {
     const first = await mkdir(path, { recursive: true, mode });
     if (first === undefined) return;
@@ -83,10 +92,17 @@ export const disk: FileSystem = {
       const { uid, gid, mode: made } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await giveToOwnerOfDirectory(path);
-      // The mode is set after the owner: changing the owner clears the set-user-id bits.
-      await file.chmod(mode).catch((error) => {
-        if (!keepsNoModes(made)) throw error;
-      });
+      // A list before the mode: beside a list the mode's group bits are its mask, and without it they would let the
+      // whole group in, or whoever the directory's default list names.
+      const lost = owner?.attributes ? await giveAttributes(path, owner.attributes) : [];
+      // The mode is set after the owner: changing the owner clears the set-user-id bits. One that a list has brought
+      // already is not set again, as some file systems would drop the list for it.
+      if (((await file.stat()).mode & 0o7777) !== mode) {
+        await file.chmod(mode).catch((error) => {
+          if (!keepsNoModes(made)) throw error;
+        });
+      }
+      return lost;
     } finally {
       await file.close();
     }
@@ -143,10 +159,11 @@ export async function writeAside(
   path: string,
   bytes: string | Buffer,
   { owner, mode }: { owner: Owner | null; mode: number },
-): Promise<void> {
+): Promise<readonly string[]> {
   await fs.remove(path);
-  await fs.write(path, bytes, owner, mode);
+  const lost = await fs.write(path, bytes, owner, mode);
   await fs.sync(path);
+  return lost;
 }
 
 /**

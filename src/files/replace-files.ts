@@ -8,6 +8,7 @@ import {
   hashAt,
   hashOf,
   newFileMode,
+  refuseLost,
   removeTemporaries,
 } from './file-record.ts';
 import { disk, type FileSystem, isGone, systemCode } from './file-system.ts';
@@ -33,20 +34,23 @@ export interface TransactionOptions {
   planned?: readonly TextFile[];
   /** Called when every backup is on the disk and before anything is beside or in the files' places: the journal. */
   prepared?: (records: readonly FileRecord[]) => Promise<void>;
+  /** Told before anything takes its file's place of what cannot be kept and decides nobody's access. */
+  warn?: (sentence: string) => void;
   fs?: FileSystem;
 }
 
 /**
- * Replaces files as one transaction. Every new text is on the disk, beside its file and with its owner and mode, before
- * the first takes a name: a full disk is found while nothing has changed. On failure the files are put back; where none
+ * Replaces files as one transaction. Every new text is on the disk, beside its file and with its owner, mode and
+ * attributes, before the first takes a name: a full disk is found while nothing has changed, and so are rights that
+ * cannot be kept. On failure the files are put back; where none
  * had changed, backups and temporaries go, too. When it resolves, all of it is on the disk.
- * @throws UpdateError file-changed, write-failed, files-not-back; what `prepared` throws
+ * @throws UpdateError file-changed, rights-lost, write-failed, files-not-back; what `prepared` throws
  */
 export async function replaceFiles(
   replacements: readonly Replacement[],
   options: TransactionOptions,
 ): Promise<readonly FileRecord[]> {
-  const { backup, planned = [], prepared, fs = disk } = options;
+  const { backup, planned = [], prepared, warn = () => {}, fs = disk } = options;
   const texts = new Map<string, string>();
   for (const { path, before } of replacements) if (before !== null) texts.set(path, before);
   let undo: () => Promise<unknown> = async () => {};
@@ -62,8 +66,11 @@ export async function replaceFiles(
       await keepBackups(fs, backup, records, texts).catch(failAs('backed up'));
     await prepared?.(records);
     for (const { temporary } of records) await fs.remove(temporary);
-    for (const [index, { temporary, owner }] of records.entries()) {
-      await fs.write(temporary, replacements[index]?.after ?? '', owner, owner?.mode ?? newFileMode);
+    for (const [index, { path, temporary, owner }] of records.entries()) {
+      const mode = owner?.mode ?? newFileMode;
+      const text = replacements[index]?.after ?? '';
+      const lost = await fs.write(temporary, text, owner, mode).catch(refuseLost(path));
+      if (lost.length > 0) warn(`${path} loses attributes that cannot be given here: ${lost.join(', ')}`);
       await fs.sync(temporary);
     }
     for (const record of records) {
@@ -97,7 +104,7 @@ async function describe(
         before: before === null ? null : hashOf(before),
         after: hashOf(after),
         backup: backups.get(path) ?? null,
-        owner: before === null ? null : await fs.owner(real),
+        owner: before === null ? null : await fs.rights(real).catch(refuseLost(path)),
         temporary: join(dirname(real), `.${basename(real)}${stateName}-${run}`),
       };
     }),

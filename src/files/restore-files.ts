@@ -72,7 +72,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
     return { take: () => fs.rename(temporary, real) };
   } catch (error) {
     if (!intact || backup === null) throw error;
-    // A full disk has no room for a copy; the backup has the file's owner and mode and needs none. Elsewhere, on another
+    // A full disk has no room for a copy; the backup has the file's rights and needs none. Elsewhere, on another
     // file system, it cannot take the name: the first error says more then.
     const take = () =>
       fs.rename(backup, real).catch(() => {

@@ -75,6 +75,10 @@ const table = {
   'release-file': ['refused', 'The release lacks what this install needs: report it to its publisher.'],
   'missing-variable': ['refused', 'Set the variable in .env, then run the update again.'],
   'not-a-file': ['refused', 'Make it a regular file in the compose directory, then run the update again.'],
+  'rights-lost': [
+    'refused',
+    'Run the svc-updater image as root, or take the list off the file (setfacl -b), then run the update again.',
+  ],
   'path-taken': ['refused', 'Mount the compose directory at its own path.'],
 
   'engine-away': ['failed', 'See that the engine answers (docker ps), then run the update again.'],

@@ -185,6 +185,7 @@ export class FakeDisk {
         const node = inode('file', written, short ? root : { ...(owner ?? root), mode }, false);
         this.#change([parent], (names) => names.set(path, node));
         if (this.full) throw systemError('ENOSPC', 'write', path);
+        return [];
       },
       sync: (path, failing) => {
         const node = this.#names.get(path);
@@ -238,7 +239,7 @@ interface Effects {
   realpath(path: string): string;
   owner(path: string): Owner;
   makeDirectory(path: string, mode: number): void;
-  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number, amid: boolean): void;
+  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number, amid: boolean): string[];
   sync(path: string, failing: boolean): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
@@ -261,6 +262,7 @@ export class FakeProcess implements FileSystem {
   read = (path: string) => this.#operate('read', [path], () => this.#effects.read(path));
   realpath = (path: string) => this.#operate('realpath', [path], () => this.#effects.realpath(path));
   owner = (path: string) => this.#operate('lstat', [path], () => this.#effects.owner(path));
+  rights = (path: string) => this.owner(path);
   makeDirectory = (path: string, mode: number) =>
     this.#operate('mkdir', [path], () => this.#effects.makeDirectory(path, mode));
   rename = (from: string, to: string) =>

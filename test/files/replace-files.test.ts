@@ -328,8 +328,9 @@ describe('restoreFiles', () => {
   it('leaves alone a file that is edited while its old text is made ready', async () => {
     const records = await replaceBoth();
     const write: typeof disk.write = async (...given) => {
-      await disk.write(...given);
+      const lost = await disk.write(...given);
       if (given[0].includes('.env')) await writeFile(at('.env'), 'mine');
+      return lost;
     };
     expect(await restoreFiles(records, { fs: { ...disk, write } })).toEqual([at('.env')]);
     expect(await text('.env')).toBe('mine');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describeEdit } from '../../compose/draft.ts';
 import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
+import { checkRights } from '../../files/check-targets.ts';
 import { replaceFiles } from '../../files/replace-files.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
@@ -42,6 +43,7 @@ export async function bump(
       log.info('unchanged: nothing to do', { outcome: 'unchanged' });
       return 'unchanged';
     }
+    for (const warning of await checkRights(draft.changes.map(({ path }) => path))) log.warn(warning);
     if (options.dryRun) {
       for (const change of draft.changes) {
         for (const line of difference(nameOf(project, change.path), change, project)) log.info(line);
@@ -53,7 +55,12 @@ export async function bump(
     if (signal.aborted) throw new Cancelled();
     log.enter('write');
     const run = randomBytes(4).toString('hex');
-    await replaceFiles(draft.changes, { run, backup: null, planned: allFiles(project) });
+    await replaceFiles(draft.changes, {
+      run,
+      backup: null,
+      planned: allFiles(project),
+      warn: (sentence) => log.warn(sentence),
+    });
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
     log.enter('done');
     const next = `${nextCommands(options, project)} brings it to life`;

@@ -1,0 +1,150 @@
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, onTestFinished, test } from 'vitest';
+import { judgeFiles } from '../judge/files.ts';
+import { updaterImage } from '../rig/updater-run.ts';
+import { expectAttempt, expectWords } from './support/attempt.ts';
+import { bump } from './support/bump.ts';
+import { updateWell } from './support/good-run.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
+
+// docs/contract.md 5.1: the rights of a file that is rewritten are kept, and are not wider for a moment.
+
+const reader = 1234;
+const heir = 1235;
+const group = 4321;
+
+/** A program of the image, on the files of an instance. */
+const inImage = async ({ directory }: Instance, user: string, command: readonly string[]) => {
+  const [program = '', ...args] = command;
+  const flags = ['--rm', '--network', 'none', '--user', user, '-v', `${directory}:${directory}`];
+  const place = ['-w', directory, '--entrypoint', program, updaterImage];
+  return (await execa('docker', ['run', ...flags, ...place, ...args])).stdout;
+};
+
+/** Lists as Linux keeps them: a version, then tag, permissions and id of each entry. */
+const aclOf = (entries: readonly (readonly number[])[]): string => {
+  const words = entries.flatMap(([tag = 0, permissions = 0, id = 0xffff_ffff]) => [
+    tag | (permissions << 16),
+    id,
+  ]);
+  return `0s${Buffer.from(Uint32Array.of(2, ...words).buffer).toString('base64')}`;
+};
+const ofEnv = aclOf([
+  [1, 6],
+  [2, 4, reader],
+  [4, 0],
+  [16, 4],
+  [32, 0],
+]);
+const ofNewFiles = aclOf([
+  [1, 7],
+  [2, 7, heir],
+  [4, 5],
+  [16, 7],
+  [32, 5],
+]);
+
+/** As in a folder shared by hand: `.env` for one reader beside root, and whatever is made anew for another one. */
+async function giveLists(instance: Instance): Promise<void> {
+  const sets = [
+    `chown 0:${group} .env`,
+    'chmod 600 .env',
+    `setfattr -n system.posix_acl_access -v ${ofEnv} .env`,
+    'setfattr -n user.note -v mine .env',
+    `setfattr -n system.posix_acl_default -v ${ofNewFiles} .`,
+  ];
+  await inImage(instance, '0:0', ['sh', '-ec', sets.join('\n')]);
+}
+
+const rightsOf = (instance: Instance) =>
+  inImage(instance, '0:0', [
+    ...['sh', '-c', 'stat -c "%n %u:%g %a" .env *.yaml; getfattr -d -m - -e base64 .env *.yaml'],
+  ]);
+
+/** Tries as that user to read each file that comes and goes, until `.stop` can be read; gives all that it could read. */
+const prowl = (instance: Instance, user: string) =>
+  inImage(instance, user, [
+    ...['sh', '-c'],
+    'while :; do for f in .* .svc-updater/* .svc-updater/backup/*/.*; do read -r line <"$f" && echo "$f" && [ "$f" = .stop ] && exit; done; done 2>/dev/null',
+  ]);
+
+/** Reads `.env` as the reader of its list until there is a `.stop`. */
+const keepReading = (instance: Instance) =>
+  inImage(instance, `${reader}:${reader}`, [
+    ...['sh', '-c', 'until [ -e .stop ]; do read -r line <.env || echo kept out; done; echo read'],
+  ]);
+
+test('an access-control list, and what else a file has, outlast an update, a way back and a bump, or nothing changes', async () => {
+  const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.1.3', 'v1.2.0'] });
+  await giveLists(instance);
+  const before = await rightsOf(instance);
+  expect(before).toContain(`.env 0:${group} 640\n`);
+  expect(before).toContain(`system.posix_acl_access=${ofEnv}\nuser.note=`);
+  const without = (program: string) => ({ volumes: [`/dev/null:/usr/bin/${program}`] });
+  const env = join(instance.directory, '.env');
+  await expectAttempt(
+    instance,
+    ['--target', 'v1.1.0'],
+    {
+      exitCode: 3,
+      says: [
+        `${env} would not keep its rights: its access-control list (system.posix_acl_access) cannot be kept`,
+      ],
+      ends: ['refused (rights-lost): nothing was changed, v1.0.0 runs on. Next: '],
+    },
+    without('setfattr'),
+  );
+  await expectAttempt(
+    instance,
+    ['plan', '--target', 'v1.1.0'],
+    {
+      exitCode: 0,
+      says: [
+        / WARN {2}plan nothing here can tell whether \S+\/\.env has an access-control list: a list would be lost/,
+      ],
+      ends: ['planned: nothing was changed'],
+    },
+    without('getfattr'),
+  );
+
+  const watches = Promise.all([prowl(instance, `${heir}:${group}`), keepReading(instance)]);
+  const stop = () => instance.write('.stop', 'stop\n');
+  onTestFinished(async () => {
+    await stop();
+    await watches.catch(() => {});
+  });
+
+  const { files } = await instance.snapshot();
+  const failed = await instance.update(['--target', 'v1.1.3', '--wait-timeout', '20']);
+  expectWords(failed, { exitCode: 4, says: ['write .env line '], ends: ['failed (recreate-failed): '] });
+  expect(judgeFiles(files, (await instance.snapshot()).files)).toEqual([]);
+  expect(await rightsOf(instance)).toBe(before);
+
+  const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
+  await updateWell(instance, ['--target', 'v1.1.0'], { version: 'v1.1.0', changed });
+  expect(await rightsOf(instance)).toBe(before);
+
+  const bumped = await bump(instance.directory, [
+    '--file',
+    'compose.prod.yaml',
+    '--to',
+    'v1.2.0',
+    '--service',
+    'app',
+  ]);
+  expect(bumped).toMatchObject({ exitCode: 0 });
+  expect(await rightsOf(instance)).toBe(before);
+
+  // Beside a list the group's bits are its mask: nobody whom the directory's list names can use them.
+  for (const name of ['.', 'journal.json', 'last-run.log', 'backup']) {
+    expect([name, (await stat(join(instance.directory, '.svc-updater', name))).mode & 0o077]).toEqual([
+      name,
+      0,
+    ]);
+  }
+  await stop();
+  expect(await watches).toEqual(['.stop', 'read']);
+  await rm(join(instance.directory, '.stop'));
+});

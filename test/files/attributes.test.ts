@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { readAttributes, unread, whyNotKept } from '../../src/files/attributes.ts';
+import { checkRights } from '../../src/files/check-targets.ts';
+import { disk } from '../../src/files/file-system.ts';
+import { replaceFiles, restoreFiles } from '../../src/files/replace-files.ts';
+
+const acl = 'system.posix_acl_access';
+
+/** An access-control list as Linux keeps it: a version, then tag, permissions and id of each entry. */
+function list(...entries: readonly (readonly [tag: number, permissions: number, id?: number])[]): string {
+  const bytes = Buffer.alloc(4 + 8 * entries.length);
+  bytes.writeUInt32LE(2);
+  for (const [index, [tag, permissions, id = 0xffff_ffff]] of entries.entries()) {
+    bytes.writeUInt16LE(tag, 4 + 8 * index);
+    bytes.writeUInt16LE(permissions, 6 + 8 * index);
+    bytes.writeUInt32LE(id, 8 + 8 * index);
+  }
+  return `0s${bytes.toString('base64')}`;
+}
+
+const [owner, user, group, mask, others] = [0x01, 0x02, 0x04, 0x10, 0x20];
+/** Of a file with mode 0640, of which the group may read nothing. */
+const oneReader = list([owner, 6], [user, 4, 1234], [group, 0], [mask, 4], [others, 0]);
+/** Of a directory, for the files that are made in it. */
+const openToAnother = list([owner, 7], [user, 7, 1235], [group, 5], [mask, 7], [others, 5]);
+
+it('says beforehand which lists cannot be given to a new file', () => {
+  const says = (attributes: Record<string, string>) => whyNotKept(attributes);
+  expect(says({})).toBeNull();
+  expect(says({ 'user.note': '0sYQ==', [acl]: oneReader })).toBeNull();
+  expect(says({ [acl]: list([owner, 6], [group, 4], [others, 0]) })).toBeNull();
+  const stranger = list([owner, 6], [user, 4, 0xffff_ffff], [group, 0], [mask, 4], [others, 0]);
+  expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
+  expect(says({ [acl]: unread })).toMatch(/getfattr is missing/);
+});
+
+const hasPrograms = (() => {
+  try {
+    execFileSync('setfattr', ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+describe.skipIf(!hasPrograms)('on a file with an access-control list', () => {
+  let root = '';
+  const at = (name: string) => join(root, name);
+  const set = (name: string, attribute: string, value: string) =>
+    execFileSync('setfattr', ['-n', attribute, '-v', value, at(name)]);
+  const modeOf = async (name: string) => ((await stat(at(name))).mode & 0o7777).toString(8);
+
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'attributes-'));
+    await writeFile(at('.env'), 'A=1\n', { mode: 0o600 });
+    set('.env', acl, oneReader);
+    set('.env', 'user.note', 'kept');
+    set('.env', 'user.odd=\\\n', '0sAP8=');
+    set('.env', 'user.empty', '');
+    await writeFile(at('plain'), 'B=1\n', { mode: 0o640 });
+    set('.', 'system.posix_acl_default', openToAnother);
+  });
+  afterEach(async () => {
+    vi.unstubAllEnvs();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  const changes = () => [
+    { path: at('.env'), before: 'A=1\n', after: 'A=2\n' },
+    { path: at('plain'), before: 'B=1\n', after: 'B=2\n' },
+    { path: at('new'), before: null, after: 'C=1\n' },
+  ];
+  const ofEnv = {
+    [acl]: oneReader,
+    'user.note': '0sa2VwdA==',
+    'user.odd=\\\n': '0sAP8=',
+    'user.empty': '0s',
+  };
+
+  it('gives the new files and the backups the rights of the old ones, and takes what a directory gave', async () => {
+    const warn = vi.fn();
+    const records = await replaceFiles(changes(), { run: 'run', backup: at('backup/run'), warn });
+    for (const name of ['.env', 'backup/run/.env']) {
+      expect([await modeOf(name), await readAttributes(at(name))]).toEqual(['640', ofEnv]);
+    }
+    for (const name of ['plain', 'backup/run/plain']) {
+      expect([await modeOf(name), await readAttributes(at(name))]).toEqual(['640', {}]);
+    }
+    // The list of the directory is there, and lets nobody in: the group's bits are its mask.
+    expect([await modeOf('new'), await modeOf('backup')]).toEqual(['600', '700']);
+
+    expect(await restoreFiles(JSON.parse(JSON.stringify(records)))).toEqual([]);
+    expect([await modeOf('.env'), await readAttributes(at('.env'))]).toEqual(['640', ofEnv]);
+    expect([await modeOf('plain'), await readAttributes(at('plain'))]).toEqual(['640', {}]);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it('puts a backup in its place where the disk is full', async () => {
+    const records = await replaceFiles(changes().slice(0, 1), { run: 'run', backup: at('backup') });
+    const write = async () => {
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+    };
+    expect(await restoreFiles(records, { fs: { ...disk, write } })).toEqual([]);
+    expect([await modeOf('.env'), await readAttributes(at('.env'))]).toEqual(['640', ofEnv]);
+  });
+
+  /** In place of `setfattr`, beside the true programs. */
+  async function standIn(script: string): Promise<void> {
+    await mkdir(at('bin'));
+    const real = execFileSync('sh', ['-c', 'command -v setfattr'], { encoding: 'utf8' }).trim();
+    await writeFile(at('bin/setfattr'), `#!/bin/sh\n${script.replaceAll('REAL', real)}\n`);
+    await chmod(at('bin/setfattr'), 0o755);
+    vi.stubEnv('PATH', `${at('bin')}:${process.env.PATH}`);
+  }
+
+  it('refuses where the list cannot be set, before which nobody could read the new file', async () => {
+    await standIn(
+      `stat -c %a "$(eval echo \\$$#)" >>${root}/modes; echo 'setfattr: x: Operation not permitted' >&2; exit 1`,
+    );
+    await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
+      code: 'rights-lost',
+      outcome: 'refused',
+      message: `${at('.env')} would not keep its rights: its access-control list (${acl}) cannot be kept: Operation not permitted`,
+    });
+    expect(new Set((await readFile(at('modes'), 'utf8')).trim().split('\n'))).toEqual(new Set(['600']));
+    await expect(
+      replaceFiles(changes().slice(1), { run: 'run', backup: at('backup') }),
+    ).rejects.toMatchObject({
+      code: 'rights-lost',
+      message: expect.stringContaining(`${at('plain')} would`),
+    });
+    expect((await readdir(root)).sort()).toEqual(['.env', 'bin', 'modes', 'plain']);
+  });
+
+  it('refuses where the list is set and another one is there afterwards', async () => {
+    await standIn(`case "$*" in *${acl}*) ;; *) exec REAL "$@" ;; esac`);
+    await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
+      message: expect.stringContaining('it reads otherwise once it is set'),
+    });
+  });
+
+  it('names what else cannot be kept before the first file changes', async () => {
+    await standIn(
+      `case "$*" in *user.note*) echo 'x: Permission denied' >&2; exit 1 ;; *) exec REAL "$@" ;; esac`,
+    );
+    const told: string[] = [];
+    const warn = (sentence: string) => told.push(`${sentence} (${execFileSync('cat', [at('.env')])})`);
+    await replaceFiles(changes(), { run: 'run', backup: null, warn });
+    expect(told).toEqual([`${at('.env')} loses attributes that cannot be given here: user.note (A=1\n)`]);
+    const { 'user.note': _, ...rest } = ofEnv;
+    expect(await readAttributes(at('.env'))).toEqual(rest);
+  });
+
+  it('without getfattr goes by what ls shows, and says where that shows nothing', async () => {
+    await mkdir(at('bin'));
+    vi.stubEnv('PATH', at('bin'));
+    const files = [at('.env'), at('plain'), at('new')];
+    expect(await checkRights(files)).toEqual([
+      expect.stringContaining(
+        `whether ${at('.env')} and ${at('plain')} have access-control lists: a list would be lost`,
+      ),
+    ]);
+    await symlink('/bin/ls', at('bin/ls'));
+    expect(await checkRights([at('plain')])).toEqual([]);
+    await expect(checkRights(files)).rejects.toMatchObject({ code: 'rights-lost' });
+    // The directory would give the new file a list that nothing here can take from it.
+    const made = replaceFiles(changes().slice(1), { run: 'run', backup: null });
+    await expect(made).rejects.toMatchObject({ code: 'rights-lost' });
+    expect(await readFile(at('plain'), 'utf8')).toBe('B=1\n');
+  });
+
+  it('finds none on a file system that keeps none, and looks at no file that is not there', async () => {
+    expect(await readAttributes('/proc/self/status')).toEqual({});
+    await expect(readAttributes(at('gone'))).rejects.toThrow(/cannot be read: .*No such file/);
+  });
+});
