@@ -39,13 +39,27 @@ export async function hashAt(fs: FileSystem, path: string): Promise<string | nul
   }
 }
 
+/** Calls that give a new file the owner and the mode of the old one. */
+const givers: Readonly<Record<string, string>> = { fchown: 'its owner', fchmod: 'its mode' };
+
+/** Not root, without the capability, or an owner that is not mapped into this container. */
+const notAllowed = ['EPERM', 'EINVAL'];
+
 /** Somebody would be let in, or kept out, by what takes the file's place. @throws UpdateError rights-lost */
 export const refuseLost =
   (path: string) =>
   (cause: unknown): never => {
-    if (!(cause instanceof RightsLost)) throw cause;
-    throw new UpdateError('rights-lost', `${path} would not keep its rights: ${cause.message}`, { cause });
+    const why = cause instanceof RightsLost ? cause.message : notGiven(cause);
+    if (why === null) throw cause;
+    throw new UpdateError('rights-lost', `${path} would not keep its rights: ${why}`, { cause });
   };
+
+function notGiven(cause: unknown): string | null {
+  if (!notAllowed.includes(systemCode(cause) ?? '')) return null;
+  const { message, syscall = '' } = cause as NodeJS.ErrnoException;
+  const what = givers[syscall];
+  return what === undefined ? null : `${what} cannot be given to a new file (${message})`;
+}
 
 /** What a file is now: as before the transaction, as after it, or changed by somebody else. */
 export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promise<FileState> {

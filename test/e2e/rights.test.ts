@@ -126,14 +126,13 @@ test('an access-control list, and what else a file has, outlast an update, a way
   await updateWell(instance, ['--target', 'v1.1.0'], { version: 'v1.1.0', changed });
   expect(await rightsOf(instance)).toBe(before);
 
-  const bumped = await bump(instance.directory, [
-    '--file',
-    'compose.prod.yaml',
-    '--to',
-    'v1.2.0',
-    '--service',
-    'app',
-  ]);
+  const toNext = ['--file', 'compose.prod.yaml', '--to', 'v1.2.0', '--service', 'app'];
+  const withoutChown = await bump(instance.directory, toNext, 'image', { docker: ['--cap-drop', 'CHOWN'] });
+  expect(withoutChown).toMatchObject({ exitCode: 3 });
+  expect(withoutChown.log).toContain(
+    `${env} would not keep its rights: its owner cannot be given to a new file`,
+  );
+  const bumped = await bump(instance.directory, toNext);
   expect(bumped).toMatchObject({ exitCode: 0 });
   expect(await rightsOf(instance)).toBe(before);
 

@@ -87,6 +87,27 @@ describe('replaceFiles', () => {
     if (root) expect([uid, gid]).toEqual([1234, 4321]);
   });
 
+  it('refuses where owner or mode cannot be given, and leaves everything as it is', async () => {
+    for (const [syscall, what] of [
+      ['fchown', 'its owner'],
+      ['fchmod', 'its mode'],
+    ] as const) {
+      const write: typeof disk.write = async (...given) => {
+        await disk.write(...given);
+        throw Object.assign(new Error('EPERM: not permitted'), { code: 'EPERM', syscall });
+      };
+      const change = { path: at('.env'), before: 'A=1\r\n', after: 'x' };
+      for (const backup of [null, at('backup')]) {
+        await expect(replaceFiles([change], { run, backup, fs: { ...disk, write } })).rejects.toMatchObject({
+          code: 'rights-lost',
+          message: `${at('.env')} would not keep its rights: ${what} cannot be given to a new file (EPERM: not permitted)`,
+        });
+        expect(await text('.env')).toBe('A=1\r\n');
+        expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml']);
+      }
+    }
+  });
+
   it('writes through a symbolic link', async () => {
     await mkdir(at('real'));
     await writeFile(at('real/.env'), 'L=1\n');
