@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { dirname } from 'node:path';
+import { needsRoot } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { RightsLost } from './attributes.ts';
 import { disk, type FileSystem, type Owner, systemCode } from './file-system.ts';
@@ -49,9 +50,13 @@ const notAllowed = ['EPERM', 'EINVAL'];
 export const refuseLost =
   (path: string) =>
   (cause: unknown): never => {
-    const why = cause instanceof RightsLost ? cause.message : notGiven(cause);
+    const isList = cause instanceof RightsLost;
+    const why = isList ? cause.message : notGiven(cause);
     if (why === null) throw cause;
-    throw new UpdateError('rights-lost', `${path} would not keep its rights: ${why}`, { cause });
+    throw new UpdateError('rights-lost', `${path} would not keep its rights: ${why}`, {
+      ...(isList ? {} : { advice: needsRoot }),
+      cause,
+    });
   };
 
 function notGiven(cause: unknown): string | null {

@@ -77,7 +77,7 @@ const table = {
   'not-a-file': ['refused', 'Make it a regular file in the compose directory, then run the update again.'],
   'rights-lost': [
     'refused',
-    'Run the svc-updater image as root with the capabilities CHOWN and FOWNER, or take the list off the file (setfacl -b), then run it again.',
+    'Run the svc-updater image as root, which has getfattr and setfattr, or take the list off the file (setfacl -b), then run it again.',
   ],
   'path-taken': ['refused', 'Mount the compose directory at its own path.'],
 

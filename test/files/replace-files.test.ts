@@ -25,6 +25,7 @@ import {
   restoreFiles,
   stateOf,
 } from '../../src/files/replace-files.ts';
+import { needsRoot } from '../../src/progress/advice.ts';
 
 let root = '';
 const run = '20261121T104207Z';
@@ -101,6 +102,7 @@ describe('replaceFiles', () => {
         await expect(replaceFiles([change], { run, backup, fs: { ...disk, write } })).rejects.toMatchObject({
           code: 'rights-lost',
           message: `${at('.env')} would not keep its rights: ${what} cannot be given to a new file (EPERM: not permitted)`,
+          advice: needsRoot,
         });
         expect(await text('.env')).toBe('A=1\r\n');
         expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml']);
