@@ -78,10 +78,12 @@ export const hasStarted = (container: Container): boolean =>
 export const isUp = (container: Container): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
-export const serviceOf = (container: Container): string => container.labels[composeLabels.service] ?? '';
+export const serviceOf = (container: Pick<Container, 'labels'>): string =>
+  container.labels[composeLabels.service] ?? '';
 
 /** Among the containers of its service; compose keeps it when it replaces one. */
-export const numberOf = (container: Container): number => Number(container.labels[composeLabels.number] ?? 0);
+export const numberOf = (container: Pick<Container, 'labels'>): number =>
+  Number(container.labels[composeLabels.number] ?? 0);
 
 export const byNumber = (a: Container, b: Container): number => numberOf(a) - numberOf(b);
 

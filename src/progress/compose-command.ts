@@ -9,11 +9,25 @@ interface StartedProject {
   files: readonly string[];
   envFiles: readonly string[];
   profiles?: readonly string[];
+  oldNames?: readonly string[];
+  upOnly?: readonly string[];
 }
 
 /** What to type in the compose directory for compose to see the project as it was started. */
 export const composeCommand = (project: StartedProject): string =>
-  ['docker compose', ...(project.name === '' ? [] : [`-p ${project.name}`]), ...fileFlags(project)].join(' ');
+  [
+    'docker compose',
+    ...(project.oldNames?.length ? ['--compatibility'] : []),
+    ...(project.name === '' ? [] : [`-p ${project.name}`]),
+    ...fileFlags(project),
+  ].join(' ');
+
+/** What starts these services; by default all that may be. */
+export const upCommand = (
+  project: StartedProject,
+  services: readonly string[] = project.upOnly ?? [],
+): string =>
+  [composeCommand(project), 'up -d', ...(project.upOnly ? ['--no-deps'] : []), ...services].join(' ');
 
 /** Compose finds one file of a usual name and its override by itself, and no others. */
 export function fileFlags({ directory, files, envFiles, profiles = [] }: StartedProject): string[] {

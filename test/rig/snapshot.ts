@@ -54,8 +54,10 @@ export async function containerStates(
   for (const found of all.sort((a, b) => a.Name.localeCompare(b.Name))) {
     const own = found.Name.slice(1);
     const service = found.Config.Labels['com.docker.compose.service'];
-    const expected = `${project}-${service}-${found.Config.Labels['com.docker.compose.container-number']}`;
-    if (own === expected) containers[own] = containerState(found, service ?? '');
+    const parts = [project, service, found.Config.Labels['com.docker.compose.container-number']];
+    // By underscores with `--compatibility`, and by docker-compose 1.
+    if (own === parts.join('-') || own === parts.join('_'))
+      containers[own] = containerState(found, service ?? '');
     else strays.push(`${own} (${found.State.Status})`);
   }
   return { containers, strays: strays.sort() };

@@ -1,9 +1,10 @@
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { findPin } from '../../compose/find-pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
+import { variablesOf } from '../../compose/variables.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
-import { composeLabels } from '../../engine/labels.ts';
+import { isOfComposeOne } from '../../engine/old-name.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { withOwnCommands } from '../log/ending-facts.ts';
@@ -23,7 +24,7 @@ import {
   type PinnedService,
   type ServiceFacts,
 } from './installation.ts';
-import { splitPaths } from './label-paths.ts';
+import { readProject } from './label-paths.ts';
 import type { ProjectPlace } from './locate-project.ts';
 import { profilesOf } from './profiles.ts';
 import { runningVersions } from './running-version.ts';
@@ -40,7 +41,12 @@ export async function inspectInstallation(
   wasInterrupted: WasInterrupted,
   containers: readonly Container[],
 ): Promise<Installation> {
-  const labelled = readProject(findApp(containers, options.app, place), place);
+  const telling = findApp(containers, options.app, place);
+  const labelled = await readProject(
+    telling,
+    { place, containers, names: [options.app, ...options.workers] },
+    paths,
+  );
   const above = await envFilesAbove(labelled, paths);
   const project = above.length > 0 ? { ...labelled, envFiles: above } : labelled;
   for (const path of above)
@@ -60,9 +66,19 @@ export async function inspectInstallation(
   const isAsGuessed = named.join() === options.workers.join();
   const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
   const profiles = profilesOf(files, model, containers);
-  const compose = profiles.length > 0 ? new Compose(engine, { ...project, profiles }) : seen;
-  // Without its profiles the early answer is of another project, or a rejection; or it is of other services.
-  const isToAskAnew = profiles.length > 0 || !isAsGuessed;
+  const asksForNames =
+    variablesOf(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
+    replaced.some(({ name }) => !project.oldNames?.includes(name));
+  const moved = [app, ...workers].map(({ name }) => name);
+  const isByOne = containers.some((each) => isOfComposeOne(each) && !moved.includes(serviceOf(each)));
+  const compose = new Compose(engine, {
+    ...project,
+    ...(profiles.length > 0 && { profiles }),
+    ...(asksForNames && { asksForNames }),
+    ...(isByOne && { upOnly: moved }),
+  });
+  // Without its profiles the early answer is of another project, or a rejection; or it is of other services, or names.
+  const isToAskAnew = profiles.length > 0 || !isAsGuessed || asksForNames;
   const asking = isToAskAnew ? startEarly(askUp(engine, compose.project, replaced)) : early;
 
   for (const { name } of asked.filter((worker) => worker.containers.length === 0)) {
@@ -131,22 +147,6 @@ function findApp(containers: readonly Container[], name: string, place: ProjectP
       advice: `Its containers are of ${names || 'no service'}. Start the instance once with docker compose up -d, or name the app service with --service.`,
     },
   );
-}
-
-function readProject(app: Container, place: ProjectPlace): ComposeProject {
-  const list = (label: string) => splitPaths(app.labels[label] ?? '', place.directory);
-  const files = list(composeLabels.files);
-  const foreign = files.find((file) => !isAbsolute(file));
-  if (files.length === 0 || foreign !== undefined) {
-    throw new UpdateError(
-      'compose-invalid',
-      `the instance was started from ${foreign ?? 'no file'}, which is no file on this host`,
-      {
-        advice: 'Start it from a compose file with docker compose up -d, then run the update again.',
-      },
-    );
-  }
-  return { name: place.name, directory: place.directory, files, envFiles: list(composeLabels.envFiles) };
 }
 
 /** The services of a run, with what the engine has of them. */

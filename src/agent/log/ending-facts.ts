@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
-import { composeCommand, fileFlags } from '../../progress/compose-command.ts';
+import { composeCommand, fileFlags, upCommand } from '../../progress/compose-command.ts';
 import { and } from './words.ts';
 
 /** What is known of the instance by the time a run ends, for its last line. */
@@ -47,14 +47,22 @@ export const nothingKnown: EndingFacts = {
 };
 
 const bareCommand = /\bdocker compose (?=(?:config|down|logs|ps|pull|up)\b)/g;
+const wholeUp = /\bdocker compose up -d\b(?! --no-deps)/g;
 
 /**
  * A text with its commands as they work in the compose directory: a bare `docker compose up -d` would find other files,
  * or none, or start a second instance beside the one that has a name of its own.
  */
 export function withOwnCommands(text: string, project: ComposeProject): string {
-  const isFoundByItself = fileFlags(project).length === 0 && project.name === defaultName(project.directory);
-  return isFoundByItself ? text : text.replaceAll(bareCommand, () => `${composeCommand(project)} `);
+  const isFoundByItself =
+    fileFlags(project).length === 0 &&
+    project.name === defaultName(project.directory) &&
+    !project.oldNames?.length &&
+    !project.upOnly;
+  if (isFoundByItself) return text;
+  return text
+    .replaceAll(wholeUp, () => upCommand(project))
+    .replaceAll(bareCommand, () => `${composeCommand(project)} `);
 }
 
 /** The name that compose gives a project without one (compose-go, loader.NormalizeProjectName). */

@@ -4,7 +4,7 @@ import { fileOf } from '../../compose/project-files.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { runsImage } from '../../engine/same-image.ts';
-import { composeCommand } from '../../progress/compose-command.ts';
+import { upCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
 import { type ReleaseFile, readReleaseFiles } from './release-files.ts';
@@ -81,5 +81,5 @@ function wantedReleaseFiles({ project, files }: Installation): ReleaseFile[] {
 /** Whoever laid the file there meant to start the instance with it. */
 function unusedWarning({ project }: Installation, name: string): string {
   const files = [...project.files, join(project.directory, name)];
-  return `${name} lies in ${project.directory}, and the instance was started without it: the update keeps it up to date and leaves it out, too; to start the instance with it, add -f: ${composeCommand({ ...project, files })} up -d`;
+  return `${name} lies in ${project.directory}, and the instance was started without it: the update keeps it up to date and leaves it out, too; to start the instance with it, add -f: ${upCommand({ ...project, files })}`;
 }

@@ -4,7 +4,7 @@ import { watchStops } from '../../engine/api/stops.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
-import { composeCommand } from '../../progress/compose-command.ts';
+import { composeCommand, upCommand } from '../../progress/compose-command.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Ending, endingOf, endWell } from '../log/ending.ts';
@@ -166,10 +166,9 @@ function endUpdated(
   { words, moved }: Changeover,
   { saved, freed }: { saved: LeftAlone | null; freed: { reference: string; size: number } | null },
 ): Ending {
-  const up = `${composeCommand(project)} up -d`;
   log.enter('done');
   for (const name of words.alsoMoved) {
-    log.info(`${name} is pinned by the same text: ${up} ${name} moves it, too`);
+    log.info(`${name} is pinned by the same text: ${upCommand(project, [name])} moves it, too`);
   }
   const { newServices, changedServices = [], restartedByHand = [] } = words;
   if (restartedByHand.length > 0) {
@@ -179,12 +178,12 @@ function endUpdated(
   }
   if (changedServices.length > 0) {
     log.info(
-      `changed in this release and not recreated: ${and(changedServices)}; ${up} ${changedServices.join(' ')} does it`,
+      `changed in this release and not recreated: ${and(changedServices)}; ${upCommand(project, changedServices)} does it`,
     );
   }
   if (newServices.length > 0) {
     log.info(
-      `new in this release and not started: ${and(newServices)}; ${up} ${newServices.join(' ')} starts ${newServices.length > 1 ? 'them' : 'it'}`,
+      `new in this release and not started: ${and(newServices)}; ${upCommand(project, newServices)} starts ${newServices.length > 1 ? 'them' : 'it'}`,
     );
   }
   const next = saved

@@ -17,6 +17,9 @@ export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {
   return prefix !== undefined && id.startsWith(prefix);
 };
 
+/** Stopped by docker-compose 1, which gives the old container the name with that container's own id, and makes the new one then. */
+const wasMovedAside = (container: Container): boolean => isMadeFor(container, container) && !isUp(container);
+
 /** A compose call had made it, under its temporary name, and has not started it. */
 export const wasToBeStarted = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
@@ -32,14 +35,20 @@ export interface ProjectContainers {
   containers: readonly Container[];
   /**
    * Made under a temporary name, not started, and beside the container that it is to replace, or that has its place by now:
-   * by a compose call that is under way, or by one that was killed there.
+   * by a compose call that is under way, or by one that was killed there. With docker-compose 1 it is the old container.
    */
   leftovers: readonly Container[];
 }
 
 /** A compose call has stopped it to replace it, and has not come to removing it: it was up, and so must its successor be. */
 export const wasBeingReplaced = (container: Container, leftovers: readonly Container[]): boolean =>
-  !isUp(container) && leftovers.some((leftover) => isMadeFor(leftover, container));
+  !isUp(container) &&
+  (wasMovedAside(container) ||
+    leftovers.some((leftover) => isMadeFor(leftover, container) || isPredecessor(leftover, container)));
+
+/** Of a container that docker-compose 1 has made and not started yet. */
+const isPredecessor = (leftover: Container, { name, status }: Container): boolean =>
+  wasMovedAside(leftover) && finalName(leftover) === name && status === 'created';
 
 export async function listProject(engine: Engine, project: string): Promise<ProjectContainers> {
   const listed = await listContainers(engine, { label: [`${composeLabels.project}=${project}`] });
@@ -56,8 +65,10 @@ export async function listProject(engine: Engine, project: string): Promise<Proj
 /** Tells compose's leftovers apart from the others. */
 export function sortOut(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
-    wasToBeStarted(container) &&
-    all.some((other) => isMadeFor(container, other) || other.name === finalName(container));
+    (wasToBeStarted(container) || wasMovedAside(container)) &&
+    all.some(
+      (other) => other !== container && (isMadeFor(container, other) || other.name === finalName(container)),
+    );
   return {
     containers: all.filter((container) => !isLeftover(container)).sort(byNumber),
     leftovers: all.filter(isLeftover),

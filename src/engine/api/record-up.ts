@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Compose, type ComposeProject } from '../cli/compose.ts';
 import type { Engine } from '../cli/engine.ts';
+import { rejectionOf } from '../cli/rejection.ts';
 import { composeLabels } from '../labels.ts';
 import type { Json } from './blueprint.ts';
 import { finalName } from './project-containers.ts';
@@ -55,7 +56,7 @@ export async function recordUp(
     const sent = sentByService(recorder.writes);
     for (const call of calls) {
       if (call.status === 'rejected') throw call.reason;
-      if (!sent.has(call.value.name)) throw compose.rejection(call.value.result);
+      if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
     }
     return sent;
   } finally {

@@ -1,8 +1,6 @@
-import { UpdateError } from '../../progress/update-error.ts';
-import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
-import { composeMessages } from './compose-output.ts';
 import type { Engine } from './engine.ts';
+import { rejectionOf } from './rejection.ts';
 
 /** What makes compose see the project the way the host does. Absolute host paths throughout. */
 export interface ComposeProject {
@@ -14,6 +12,12 @@ export interface ComposeProject {
   envFiles: readonly string[];
   /** Given on the command line; with any, `COMPOSE_PROFILES` no longer counts. Journals from before have none. */
   profiles?: readonly string[];
+  /** Services whose containers are called `project_service_1`. Journals from before this was kept have none. */
+  oldNames?: readonly string[];
+  /** An env file has a COMPOSE_COMPATIBILITY, which only what runs may decide. */
+  asksForNames?: boolean;
+  /** What alone `up` may be typed for, as it would make containers of docker-compose 1 anew, the database's too. */
+  upOnly?: readonly string[];
 }
 
 export interface ModelMount {
@@ -87,25 +91,6 @@ export interface UpOptions {
   deadlineMs: number;
 }
 
-/** What docker itself says where it has no such command, or what is said where there is no docker. */
-const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
-  /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
-  (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
-
-/** What to do about a rejection that says too little of it. */
-function adviceOn(message: string): { advice?: string } {
-  const missing = /required variable (\w+) is missing/.exec(message)?.[1];
-  if (missing) return { advice: `See that .env is there and sets ${missing}, then run the update again.` };
-  // From compose 5.2 on the two are merged.
-  if (/conflicts with imported resource/.test(message)) {
-    return {
-      advice:
-        'This compose merges no service with an included one of its name: move what the main file says of it to compose.override.yaml, which may override it, start the instance once with docker compose up -d, then run the update again.',
-    };
-  }
-  return {};
-}
-
 /** Engines whose compose is older than 2.35, as a host may have it; from 5.0 on it can go without env files. */
 const olderCompose = new WeakSet<Engine>();
 
@@ -154,25 +139,8 @@ export class Compose {
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
     }
-    if (result.exitCode !== 0) throw this.rejection(result);
+    if (result.exitCode !== 0) throw rejectionOf(result);
     return JSON.parse(result.stdout);
-  }
-
-  /** Why compose would not do what it was asked for, in its own words. */
-  rejection(result: CommandResult): UpdateError {
-    const messages = composeMessages(result.stderr);
-    if (hasNoPlugin(result))
-      return new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
-    const refused = proxyRefusal(messages.join('\n'));
-    if (refused !== null) return new UpdateError('socket-denied', refused, { advice: letThrough });
-    return new UpdateError(
-      'compose-invalid',
-      `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
-      {
-        detail: messages.slice(0, -1),
-        ...adviceOn(messages.at(-1) ?? ''),
-      },
-    );
   }
 
   /** `docker compose pull`, with the images of `override` in place of those in the files. */
@@ -194,9 +162,13 @@ export class Compose {
    */
   up(service: string, options: UpOptions): Promise<CommandResult> {
     const files = [...this.project.files, ...(options.override ?? [])];
+    const { oldNames = [], asksForNames } = this.project;
+    // Only here (docs/contract.md 2.9): `config` would give another model, and nothing else names a container.
+    const isOld = oldNames.includes(service);
+    const { cwd, env } = this.#where();
     return this.#engine.call(
       [
-        ...this.#flags({ files }),
+        ...this.#flags({ files, isOld }),
         '--progress',
         'json',
         'up',
@@ -210,7 +182,13 @@ export class Compose {
         ...(options.scale === undefined ? [] : ['--scale', `${service}=${options.scale}`]),
         service,
       ],
-      { deadlineMs: options.deadlineMs, repeatable: options.repeatable ?? false, ...this.#where() },
+      {
+        deadlineMs: options.deadlineMs,
+        repeatable: options.repeatable ?? false,
+        cwd,
+        // No flag says no to it.
+        env: asksForNames && !isOld ? { ...env, COMPOSE_COMPATIBILITY: 'false' } : env,
+      },
     );
   }
 
@@ -224,7 +202,12 @@ export class Compose {
     return result.exitCode === 0 ? JSON.parse(result.stdout) : null;
   }
 
-  #flags(options: { files?: readonly string[]; envFiles?: readonly string[]; oneByOne?: boolean }): string[] {
+  #flags(options: {
+    files?: readonly string[];
+    envFiles?: readonly string[];
+    oneByOne?: boolean;
+    isOld?: boolean;
+  }): string[] {
     const { name, directory, profiles = [] } = this.project;
     return [
       'compose',
@@ -237,6 +220,7 @@ export class Compose {
       ...(options.envFiles ?? this.project.envFiles).flatMap((file) => ['--env-file', file]),
       ...profiles.flatMap((profile) => ['--profile', profile]),
       ...(options.oneByOne ? ['--parallel', '1'] : []),
+      ...(options.isOld ? ['--compatibility'] : []),
     ];
   }
 

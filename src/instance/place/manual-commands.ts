@@ -1,12 +1,14 @@
 import { isAbsolute, join } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
+import { serviceOf } from '../../engine/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
+import { isJoinedBy, isOfComposeOne } from '../../engine/old-name.ts';
 import type { ContainerDetails } from '../../engine/socket.ts';
 import { shellWord } from '../../progress/advice.ts';
-import { composeCommand } from '../../progress/compose-command.ts';
+import { composeCommand, upCommand } from '../../progress/compose-command.ts';
 import { parseTag } from '../../release/tag.ts';
 
-type Labelled = Pick<ContainerDetails, 'labels' | 'imageReference'>;
+type Labelled = Pick<ContainerDetails, 'name' | 'labels' | 'imageReference'>;
 
 /** What compose's own commands are where nothing is known of how it was started. */
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
@@ -23,8 +25,11 @@ export function manualCommands(own: Labelled | null, others: readonly string[] =
   if (swarmService) return [swarmService, ...others].map((name) => swarmCommand(own, name));
   const project = startedProject(own);
   if (project === null) return anyCompose;
-  const compose = composeCommand(project);
-  return [`cd ${shellWord(project.directory)}`, `${compose} pull`, `${compose} up -d`];
+  return [
+    `cd ${shellWord(project.directory)}`,
+    `${composeCommand(project)} pull${(project.upOnly ?? []).map((each) => ` ${each}`).join('')}`,
+    upCommand(project),
+  ];
 }
 
 /**
@@ -43,7 +48,8 @@ function swarmCommand({ imageReference }: Labelled, service: string): string {
 }
 
 /** What the labels tell of how compose was started; older ones name files from the directory. */
-function startedProject({ labels }: Labelled) {
+function startedProject(own: Labelled) {
+  const { labels } = own;
   const [name, directory] = [labels[composeLabels.project], labels[composeLabels.directory]];
   if (!name || !directory) return null;
   const list = (label: string) =>
@@ -52,5 +58,13 @@ function startedProject({ labels }: Labelled) {
       // A file that was typed in (`-f -`) is none that can be named.
       .filter((path) => path !== '' && path !== '-')
       .map((path) => (isAbsolute(path) ? path : join(directory, path)));
-  return { name, directory, files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
+  return {
+    name,
+    directory,
+    files: list(composeLabels.files),
+    envFiles: list(composeLabels.envFiles),
+    ...(isJoinedBy('_', own) && { oldNames: [serviceOf(own)] }),
+    // A whole `up` would make the database of docker-compose 1 anew.
+    ...(isOfComposeOne(own) && { upOnly: [serviceOf(own)] }),
+  };
 }

@@ -43,4 +43,13 @@ it('takes what a call has made for a leftover where its place is taken, whoever 
   expect(sorted(made)).toEqual([['made'], []]);
   expect(sorted(container('app-2', { id: 'second' }), made)).toEqual([['made', 'second'], []]);
   expect(sorted(other, { ...made, status: 'running' })[1]).toEqual([]);
+  // By docker-compose 1.
+  const aside = container('app-1', {
+    id: '0123456789abcdef',
+    status: 'exited',
+    name: '0123456789ab_svc-app-1',
+  });
+  expect(sorted(aside)).toEqual([[aside.id], []]);
+  expect(sorted(aside, other)).toEqual([['another'], [aside.id]]);
+  expect(sorted({ ...aside, status: 'running' }, other)[1]).toEqual([]);
 });

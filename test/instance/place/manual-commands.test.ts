@@ -3,6 +3,7 @@ import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
 import { manualCommands } from '../../../src/instance/place/manual-commands.ts';
 
 const started = (files: string, more: Record<string, string> = {}) => ({
+  name: 'svc-app-1',
   imageReference: 'acme/svc:v1.4.2',
   labels: {
     [composeLabels.project]: 'svc',
@@ -12,6 +13,7 @@ const started = (files: string, more: Record<string, string> = {}) => ({
   },
 });
 const task = (imageReference: string) => ({
+  name: 'svc_app.1.x',
   imageReference,
   labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
 });
@@ -52,6 +54,20 @@ describe('the commands that update an instance by hand', () => {
     expect(manualCommands(own)).toEqual(commands);
   });
 
+  it('keep the names of old, and leave alone what docker-compose 1 has made beside the server', () => {
+    const labels = { [composeLabels.service]: 'app', [composeLabels.number]: '1' };
+    const own = { ...started('docker-compose.yml', labels), name: 'svc_app_1' };
+    const compose = 'docker compose --compatibility -p svc';
+    expect(manualCommands(own)).toEqual(['cd /opt/svc', `${compose} pull`, `${compose} up -d`]);
+    const version = { [composeLabels.version]: '1.29.2' };
+    const byOne = { ...own, labels: { ...own.labels, ...version } };
+    expect(manualCommands(byOne)).toEqual([
+      'cd /opt/svc',
+      `${compose} pull app`,
+      `${compose} up -d --no-deps app`,
+    ]);
+  });
+
   it.each([
     [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
     [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
@@ -65,7 +81,10 @@ describe('the commands that update an instance by hand', () => {
     ]);
   });
 
-  it.each([null, { imageReference: 'acme/svc', labels: {} }])('are the usual ones for %j', (own) => {
-    expect(manualCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);
-  });
+  it.each([null, { name: 'svc', imageReference: 'acme/svc', labels: {} }])(
+    'are the usual ones for %j',
+    (own) => {
+      expect(manualCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);
+    },
+  );
 });

@@ -1,0 +1,40 @@
+import { UpdateError } from '../../progress/update-error.ts';
+import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
+import type { CommandResult } from './command.ts';
+import { composeMessages } from './compose-output.ts';
+
+/** Why compose would not do what it was asked for, in its own words. */
+export function rejectionOf(result: CommandResult): UpdateError {
+  const messages = composeMessages(result.stderr);
+  if (hasNoPlugin(result))
+    return new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
+  const refused = proxyRefusal(messages.join('\n'));
+  if (refused !== null) return new UpdateError('socket-denied', refused, { advice: letThrough });
+  return new UpdateError(
+    'compose-invalid',
+    `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
+    {
+      detail: messages.slice(0, -1),
+      ...adviceOn(messages.at(-1) ?? ''),
+    },
+  );
+}
+
+/** What docker itself says where it has no such command, or what is said where there is no docker. */
+const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
+  /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
+  (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
+
+/** What to do about a rejection that says too little of it. */
+function adviceOn(message: string): { advice?: string } {
+  const missing = /required variable (\w+) is missing/.exec(message)?.[1];
+  if (missing) return { advice: `See that .env is there and sets ${missing}, then run the update again.` };
+  // From compose 5.2 on the two are merged.
+  if (/conflicts with imported resource/.test(message)) {
+    return {
+      advice:
+        'This compose merges no service with an included one of its name: move what the main file says of it to compose.override.yaml, which may override it, start the instance once with docker compose up -d, then run the update again.',
+    };
+  }
+  return {};
+}
