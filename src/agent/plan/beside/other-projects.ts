@@ -53,7 +53,8 @@ export async function warnOthers(
     if (files !== null) await learnFiles(log, files, (path) => paths.fromHost(path));
     const after = async (path: string) => ({ path, text: texts.get(await real(path)) ?? '' });
     const news = await Promise.all(shared.map(after));
-    warnings.push(await warningOf({ project, shared, files }, news, { engine, installation, written }));
+    const warning = await warningOf({ project, shared, files }, news, { engine, installation, written });
+    if (warning !== null) warnings.push(warning);
   }
   return warnings;
 }
@@ -100,18 +101,19 @@ async function readProject(project: ComposeProject, paths: HostPaths): Promise<P
   return withLinkedFiles(own, ({ path }) => readTextFileIfThere(path));
 }
 
+/** Null where nothing of that project moves. */
 async function warningOf(
   { project, shared, files }: Sharer,
   news: readonly TextFile[],
   { engine, installation, written }: { engine: Engine; installation: Installation; written: string },
-): Promise<string> {
+): Promise<string | null> {
   const names = and(shared.map((path) => nameOf(installation.files, path)));
   const says = `project ${project.name} (${project.directory}) reads ${names}, too: its next docker compose up`;
   const models = files === null ? null : await modelsOf(new Compose(engine, project), files, news);
   if (models === null) return `${says} takes what is written there (${written})`;
   const [before, after] = models;
   const what = changesOf(before, after);
-  return what.length > 0 ? `${says} moves ${and(what)}` : `${says} changes nothing by that`;
+  return what.length > 0 ? `${says} moves ${and(what)}` : null;
 }
 
 /** Before and after; null where compose cannot tell from here. */
