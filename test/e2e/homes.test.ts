@@ -1,5 +1,5 @@
 import { cp, mkdir, readdir, rename, rm, symlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { judgeUntouched } from '../judge/judge.ts';
@@ -92,6 +92,8 @@ describe('a stack that Portainer keeps in its volume', () => {
     instance: Instance;
     volume: string;
     mountpoint: string;
+    /** As its program names it: `/data/compose/7`. */
+    directory: string;
     /** Types in Portainer's container. */
     inside: (...command: string[]) => Promise<string>;
   }
@@ -120,7 +122,9 @@ describe('a stack that Portainer keeps in its volume', () => {
     const { stdout: mountpoint } = await execa('docker', [
       ...['volume', 'inspect', '--format', '{{.Mountpoint}}', volume],
     ]);
-    const home = join(mountpoint, 'compose/7');
+    // Another test's stack may still be there, in a volume of its own.
+    const directory = `/data/compose/${Number.parseInt(volume.slice(-16, -10), 16)}`;
+    const home = join(mountpoint, relative('/data', directory));
     await mkdir(dirname(home));
     await execa('cp', ['-a', instance.directory, home]);
     await rm(instance.directory, { recursive: true });
@@ -136,22 +140,21 @@ describe('a stack that Portainer keeps in its volume', () => {
     ]);
     onTestFinished(async () => void (await execa('docker', ['rm', '--force', tool])));
     const inside = async (...command: string[]) =>
-      (await execa('docker', ['exec', '-w', '/data/compose/7', tool, 'docker', 'compose', ...command]))
-        .stdout;
+      (await execa('docker', ['exec', '-w', directory, tool, 'docker', 'compose', ...command])).stdout;
     await inside('-p', instance.project, 'up', '-d', '--force-recreate', '--no-deps', 'app', 'worker');
     await instance.waitUntilHealthy();
-    return { instance, volume, mountpoint, inside };
+    return { instance, volume, mountpoint, directory, inside };
   }
 
   test('is updated by its volume, and by the -v that the refusal names', async () => {
-    const { instance, volume, mountpoint, inside } = await createStack();
-    const source = `${mountpoint}/compose/7:/data/compose/7`;
+    const { instance, volume, mountpoint, directory, inside } = await createStack();
+    const source = `${mountpoint}/${relative('/data', directory)}:${directory}`;
     await expectAttempt(
       instance,
       ['--project', instance.project, ...toNext],
       {
         exitCode: 3,
-        says: [`the directory of project ${instance.project}, /data/compose/7, is not mounted here`],
+        says: [`the directory of project ${instance.project}, ${directory}, is not mounted here`],
         ends: [`Add -v ${source} to the docker run command.`],
       },
       { mount: null },
