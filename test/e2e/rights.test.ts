@@ -16,9 +16,14 @@ const heir = 1235;
 const group = 4321;
 
 /** A program of the image, on the files of an instance. */
-const inImage = async ({ directory }: Instance, user: string, command: readonly string[]) => {
+const inImage = async (
+  { directory }: Instance,
+  user: string,
+  command: readonly string[],
+  docker: readonly string[] = [],
+) => {
   const [program = '', ...args] = command;
-  const flags = ['--rm', '--network', 'none', '--user', user, '-v', `${directory}:${directory}`];
+  const flags = [...docker, '--rm', '--network', 'none', '--user', user, '-v', `${directory}:${directory}`];
   const place = ['-w', directory, '--entrypoint', program, updaterImage];
   return (await execa('docker', ['run', ...flags, ...place, ...args])).stdout;
 };
@@ -70,11 +75,11 @@ const prowl = (instance: Instance, user: string) =>
     'while :; do for f in .* .svc-updater/* .svc-updater/backup/*/.*; do read -r line <"$f" && echo "$f" && [ "$f" = .stop ] && exit; done; done 2>/dev/null',
   ]);
 
-/** Reads `.env` as the reader of its list until there is a `.stop`. */
-const keepReading = (instance: Instance) =>
-  inImage(instance, `${reader}:${reader}`, [
-    ...['sh', '-c', 'until [ -e .stop ]; do read -r line <.env || echo kept out; done; echo read'],
-  ]);
+/** Reads `.env` as the reader of its list until there is a `.stop`, and leaves the machine to the others. */
+const keepReading = (instance: Instance) => {
+  const script = 'until [ -e .stop ]; do read -r line <.env || echo kept out; done; echo read';
+  return inImage(instance, `${reader}:${reader}`, ['sh', '-c', script], ['--cpus', '0.1']);
+};
 
 test('an access-control list, and what else a file has, outlast an update, a way back and a bump, or nothing changes', async () => {
   const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.1.3', 'v1.2.0'] });
