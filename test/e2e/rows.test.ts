@@ -170,7 +170,7 @@ describe('user-written', () => {
               exitCode: 3,
               says: [/app: the files say \S+:v1\.2\.0, not \S+:v1\.1\.0 \(no file sets SVC_VERSION\)/],
               ends: [
-                'Add SVC_VERSION=… to ',
+                'Add SVC_VERSION=v1.1.0 to ',
                 'its default was edited since, run docker compose up -d first.',
               ],
             });

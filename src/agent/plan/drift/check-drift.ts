@@ -2,9 +2,10 @@ import { homedir } from 'node:os';
 import { allEnvFiles } from '../../../compose/project-files.ts';
 import { variablesOf } from '../../../compose/variables.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
-import { inspectWhole } from '../../../engine/api/query.ts';
+import { inspectImages, inspectWhole } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { toolLabels } from '../../../engine/labels.ts';
+import { runsImage } from '../../../engine/same-image.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { hintAtEnvAbove } from '../../inspect/env-file-above.ts';
 import { type Installation, movedServices, type ServiceFacts } from '../../inspect/installation.ts';
@@ -55,7 +56,13 @@ export async function checkDrift(
       ...(await findLosses(
         installation,
         facts,
-        await differencesOf(engine, installation, facts, { all: inspected[at] ?? [], defaults }),
+        {
+          differences: await differencesOf(engine, installation, facts, {
+            all: inspected[at] ?? [],
+            defaults,
+          }),
+          others: await otherReferences(engine, facts, installation.model.services[facts.name]?.image),
+        },
         written,
       )),
       ...findUnsetSecrets(installation.model, facts.name, setValues(installation)),
@@ -101,14 +108,11 @@ function tellsAllNetworks(apiVersion: string): boolean {
 
 async function findLosses(
   installation: Installation,
-  { name, containers }: ServiceFacts,
-  differences: readonly Difference[],
+  { name }: ServiceFacts,
+  { differences, others }: { differences: readonly Difference[]; others: readonly string[] },
   askWritten: () => Promise<WrittenProject>,
 ): Promise<Finding[]> {
   const inFiles = installation.model.services[name]?.image;
-  const others = [...new Set(containers.map(({ imageReference }) => imageReference))].filter(
-    (reference) => reference !== inFiles,
-  );
   if (differences.length + others.length === 0) return [];
   const setTo = setValues(installation);
   const written = await askWritten();
@@ -118,10 +122,30 @@ async function findLosses(
     return judgeDifference(name, difference, { unset, texts, home: homedir() });
   });
   const texts = await written.textsOf(name, { section: 'image', item: '' });
+  const place = movedServices(installation).find((each) => each.name === name)?.pin.place;
+  const byDefault = place?.kind === 'default' ? place.variable : undefined;
   return [
     ...(await Promise.all(judged)),
-    ...others.flatMap((running) => findUnsetImage(name, { running, inFiles, texts }, setTo)),
+    ...others.flatMap((running) => findUnsetImage(name, { running, inFiles, texts, byDefault }, setTo)),
   ];
+}
+
+/** A container that was made again from its image's id has no other reference. */
+const isId = /^(sha256:)?[0-9a-f]{12,64}$/;
+
+/** What the containers are made from by another reference than the files'; an id is none where both lead to one image. */
+async function otherReferences(
+  engine: Engine,
+  { containers }: ServiceFacts,
+  inFiles: string | undefined,
+): Promise<string[]> {
+  const others = containers.filter(({ imageReference }) => imageReference !== inFiles);
+  const byId = others.some(({ imageReference }) => isId.test(imageReference));
+  const [named] = byId && inFiles !== undefined ? await inspectImages(engine, [inFiles]) : [];
+  const differ = others.filter(
+    (container) => !(isId.test(container.imageReference) && runsImage(container, named)),
+  );
+  return [...new Set(differ.map(({ imageReference }) => imageReference))];
 }
 
 /** As the files set them; compose itself sets the project's name. */

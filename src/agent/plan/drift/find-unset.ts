@@ -1,4 +1,9 @@
+import { interpolate } from '../../../compose/interpolation.ts';
+import { parseReference } from '../../../compose/reference.ts';
+import { trace } from '../../../compose/traced.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
+import { compareVersions } from '../../../release/order.ts';
+import { parseTag } from '../../../release/tag.ts';
 import { type Finding, lossWithout } from './judge-drift.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';
 
@@ -14,17 +19,69 @@ export function findUnsetSecrets(model: Model, service: string, setTo: SetValue)
   );
 }
 
-/** Made again from its image's id, a container has no other reference. */
-const isId = /^(sha256:)?[0-9a-f]{12,64}$/;
+/** What runs, what the files name, and the texts that they name it by. */
+export interface NamedImage {
+  running: string;
+  inFiles: string | undefined;
+  texts: readonly string[];
+  /** The variable whose default the tag is, in the place where it is written: a file that is included may set it. */
+  byDefault?: string | undefined;
+}
 
 /** An image that the files name otherwise because a variable of it was in a shell alone: the shell chose what runs. */
 export function findUnsetImage(
   service: string,
-  { running, inFiles, texts }: { running: string; inFiles: string | undefined; texts: readonly string[] },
-  setTo: SetValue,
+  { running, inFiles, texts, byDefault }: NamedImage,
+  setElsewhere: SetValue,
 ): Finding[] {
-  if (inFiles === undefined || inFiles === running || isId.test(running)) return [];
+  if (inFiles === undefined || inFiles === running) return [];
+  const setTo: SetValue = (name) => (name === byDefault ? null : setElsewhere(name));
   const variables = unsetInAll(texts, setTo);
   if (variables.length === 0) return [];
-  return [lossWithout(variables, `${service}: the files say ${inFiles}, not ${running}`, texts)];
+  const loss = lossWithout(variables, `${service}: the files say ${inFiles}, not ${running}`);
+  const line = variables
+    .flatMap((name) => shellLine(name, running, { texts, setTo }))
+    .sort((a, b) => a.length - b.length)[0];
+  const remedy = { kind: 'set', variables, hasDefault: isNewer(inFiles, running) } as const;
+  return [{ ...loss, remedy: line === undefined ? remedy : { ...remedy, line } }];
+}
+
+/**
+ * Whether an edit of a default may be behind it, which an `up` carries out. Where the files lead to a floating tag, or
+ * to an older release, an `up` would bring what nobody has asked for.
+ */
+function isNewer(inFiles: string, running: string): boolean {
+  const [then, now] = [inFiles, running].map((text) => parseTag(parseReference(text)?.tag ?? ''));
+  return (
+    then?.kind === 'release' && (now?.kind !== 'release' || compareVersions(then.version, now.version) > 0)
+  );
+}
+
+/** `TAG=v1.0.0`, with which the files name what runs; none where no value of this variable does that. */
+function shellLine(
+  variable: string,
+  running: string,
+  { texts, setTo }: { texts: readonly string[]; setTo: SetValue },
+): string[] {
+  const mark = '\0';
+  return texts.flatMap((text) => {
+    const [before, after, ...more] = resolvedWith(text, variable, mark, setTo)?.split(mark) ?? [];
+    if (before === undefined || after === undefined || more.length > 0) return [];
+    const value = running.slice(before.length, running.length - after.length);
+    return resolvedWith(text, variable, value, setTo) === running ? [`${variable}=${value}`] : [];
+  });
+}
+
+/** Null where it needs another variable. */
+function resolvedWith(text: string, variable: string, value: string, setTo: SetValue): string | null {
+  const plain = (content: string) => trace(content, '', -1, { via: 'text' });
+  const lookup = (name: string) => {
+    const content = name === variable ? value : setTo(name);
+    return content === null ? null : plain(content);
+  };
+  try {
+    return interpolate(plain(text), lookup, '').text;
+  } catch {
+    return null;
+  }
 }

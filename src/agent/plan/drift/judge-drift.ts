@@ -4,8 +4,8 @@ import { hasDefault } from './written-text.ts';
 
 /** What helps against one thing that would be taken. */
 export type Remedy =
-  /** A default that stands in the files may also have been edited since. */
-  | { kind: 'set'; variables: readonly string[]; hasDefault: boolean }
+  /** A default that stands in the files may also have been edited since. `line` is the very one, where it can be told. */
+  | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
   | { kind: 'home' }
   | { kind: 'proxies' }
   | { kind: 'join'; network: string }
@@ -147,7 +147,11 @@ export function adviceFor(
 ): string {
   const of = <K extends Remedy['kind']>(kind: K) =>
     remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
-  const lines = [...new Set(of('set').flatMap(({ variables }) => variables.map((name) => `${name}=…`)))];
+  const lines = [
+    ...new Set(
+      of('set').flatMap(({ variables, line }) => (line ? [line] : variables.map((name) => `${name}=…`))),
+    ),
+  ];
   const networks = [...new Set(of('join').map(({ network }) => network))];
   return [
     ...(lines.length > 0

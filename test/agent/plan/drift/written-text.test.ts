@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import { findUnsetImage, findUnsetSecrets } from '../../../../src/agent/plan/drift/find-unset.ts';
 import {
@@ -120,12 +121,51 @@ describe('secrets and images that a shell had a part in', () => {
       },
     ]);
     const image = { running: 'svc:v1', inFiles: 'svc:latest', texts: [`svc:\${TAG:-latest}`] };
-    expect(findUnsetImage('app', image, setTo)[0]?.remedy).toMatchObject({ hasDefault: true });
+    expect(findUnsetImage('app', image, setTo)[0]?.remedy).toEqual({
+      kind: 'set',
+      variables: ['TAG'],
+      hasDefault: false,
+      line: 'TAG=v1',
+    });
     expect(findUnsetImage('app', image, setTo).map(({ sentence }) => sentence)).toEqual([
       'app: the files say svc:latest, not svc:v1 (no file sets TAG)',
     ]);
     expect(findUnsetImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toEqual([]);
+    const inAnotherFile = { ...image, texts: [`svc:\${SET:-latest}`], byDefault: 'SET' };
+    expect(findUnsetImage('app', inAnotherFile, setTo)[0]?.remedy).toMatchObject({ line: 'SET=v1' });
     expect(findUnsetImage('app', { ...image, running: 'svc:latest' }, setTo)).toEqual([]);
-    expect(findUnsetImage('app', { ...image, running: `sha256:${'a'.repeat(64)}` }, setTo)).toEqual([]);
+    const byId = { ...image, running: `sha256:${'a'.repeat(64)}` };
+    expect(findUnsetImage('app', byId, setTo)[0]?.remedy).toEqual({
+      kind: 'set',
+      variables: ['TAG'],
+      hasDefault: false,
+    });
   });
+
+  it.each([
+    ['a default', 'svc:${TAG:-latest}', 'svc:v1.0.0', 'TAG=v1.0.0'],
+    ['nested, the inner one is shorter', '${IMAGE:-svc:${TAG:-latest}}', 'svc:v1.0.0', 'TAG=v1.0.0'],
+    ['the whole', '${IMAGE:-r:5000/a/svc:latest}', 'r:5000/a/svc:v1.0.0', 'IMAGE=r:5000/a/svc:v1.0.0'],
+    ['a part of the tag', 'svc:v${MAJOR:-2}.0.0-alpine', 'svc:v1.0.0-alpine', 'MAJOR=1'],
+    ['with one that is set', 'svc:${TAG:-latest}${SET}', `svc:v1${setTo('SET')}`, 'TAG=v1'],
+    ['another image', 'svc:${TAG:-latest}', 'other:v1', undefined],
+    ['two that only together make it', '${R:-a}/svc:${TAG:-latest}', 'b/svc:v1', undefined],
+  ])('of an image: %s', (_, text, running, line) => {
+    const [finding] = findUnsetImage('app', { running, inFiles: 'svc:latest', texts: [text] }, setTo);
+    const remedy = finding?.remedy;
+    expect(remedy?.kind === 'set' ? remedy.line : 'of another kind').toBe(line);
+  });
+
+  it.each([
+    ['svc:latest', 'svc:v1.0.0', false],
+    ['svc:v0.9.0', 'svc:v1.0.0', false],
+    ['svc:v1.1.0', 'svc:v1.0.0', true],
+    ['svc:v1.1.0', 'svc:canary', true],
+  ])(
+    'an up is advised only where it brings a newer release: %s for %s, %s',
+    (inFiles, running, hasDefault) => {
+      const [finding] = findUnsetImage('app', { running, inFiles, texts: ['svc:${TAG:-x}'] }, setTo);
+      expect(finding?.remedy).toMatchObject({ hasDefault });
+    },
+  );
 });
