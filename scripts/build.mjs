@@ -51,6 +51,8 @@ async function buildAgent() {
     ...forNode,
     entryPoints: ['src/agent/main.ts'],
     outfile: join(out, 'agent.mjs'),
+    // Pino's transports run in threads of their own, from files that a bundle does not have: none is used.
+    alias: { 'thread-stream': './scripts/lib/no-threads.cjs' },
     // CommonJS dependencies inside call `require` for Node's own modules, which ESM does not have.
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
