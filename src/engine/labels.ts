@@ -16,6 +16,8 @@ export const composeLabels = {
   oneOff: `${compose}.oneoff`,
   /** On a container that runs a hook of a service, and that later versions keep where the hook failed. */
   hook: `${compose}.hook`,
+  /** On a container that was made in another's place. */
+  replaces: `${compose}.replace`,
   /** Compose's own. */
   version: `${compose}.version`,
   /** Of the image that it was made from: the id up to compose 5.2, later mostly the digest of the platform's manifest. */

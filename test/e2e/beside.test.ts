@@ -152,6 +152,27 @@ test('a call was killed in the middle: what it left of app is removed, and the d
   await expectWhole(instance, 'v1.4.0');
 });
 
+test('one call was killed before it started the worker, another while the new app is waited for: both run in the end', async () => {
+  const instance = shared();
+  const { project } = instance;
+  await instance.publish('v1.4.1', { env: { ...stopDelay.env, READY_AFTER: '3' } });
+  // Compose makes all and names them before it starts the first: that is what a kill in between leaves.
+  await instance.compose('up', '--no-start', '--no-deps', '--force-recreate', 'worker');
+  const run = instance.startUpdate(['--target', 'v1.4.1'], { env: fastClock(10) });
+  await run.waitFor('waiting for app, which worker depends on');
+  const left = await leaveByHand(instance, 'app');
+  expectWords(await run.done, {
+    exitCode: 0,
+    says: [
+      'worker is stopped since something was interrupted that replaced it: it is started again',
+      `removed what an earlier compose call left behind: ${left}`,
+      `another compose call broke off before it had started ${project}-app-1: started by the updater`,
+    ],
+    ends: [/^updated v\S+ → v1\.4\.1 /],
+  });
+  await expectWhole(instance, 'v1.4.1');
+});
+
 test('an orphan outlives an update of a project whose .env asks to remove orphans, and what others did is named', async () => {
   const instance = shared();
   const { project } = instance;

@@ -9,13 +9,13 @@ import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { pullWhatIsGone } from '../pull/obtain-images.ts';
 import type { Changeover } from '../state/changeover.ts';
-import { awaitWell } from './await-healthy.ts';
+import { awaitServices } from './await-services.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
 import { awaitHooks, hookFailure, listenToHooks } from './start-hooks.ts';
 import type { StartTimes } from './start-times.ts';
 import { stopAll } from './stop-all.ts';
-import { missingMs, watchedServices } from './watched-services.ts';
+import { missingMs } from './watched-services.ts';
 
 /** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
 const upDeadlineMs = 900_000;
@@ -53,12 +53,10 @@ const executors: Executors = {
     { engine, compose, changeover, waitTimeoutMs, log },
   ) => {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
-    // By service, not by the ids of this moment: somebody else may replace the container meanwhile.
-    const look = async () => {
-      const { containers } = await listProject(engine, compose.project.name);
-      return watchedServices(changeover, containers).filter((each) => each.name === name);
-    };
-    await awaitWell({ engine, log }, look, { app: name, timeoutMs: waitTimeoutMs, missingMs });
+    // By service, not by the ids of this moment: somebody else may replace the container meanwhile, or begin to.
+    const moved = changeover.moved.filter((each) => each.name === name);
+    const rules = { app: name, timeoutMs: waitTimeoutMs, missingMs };
+    await awaitServices({ engine, log }, compose.project.name, { ...changeover, moved }, rules);
   },
   'stop-again': async ({ service: name, numbers }, { engine, compose, log }) => {
     const { containers } = await listProject(engine, compose.project.name);

@@ -1,4 +1,4 @@
-import { wasBeingReplaced, wasToBeStarted } from '../../engine/api/project-containers.ts';
+import { wasBeingReplaced, wasNotYetStarted, wasToBeStarted } from '../../engine/api/project-containers.ts';
 import { type Container, hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { isNew, recordsOf, staysDown, type WasInterrupted } from '../state/changeover.ts';
 import { isPending, type JournalData } from '../state/journal.ts';
@@ -21,7 +21,10 @@ export function wasInterrupted(
   leftovers: readonly Container[] = [],
 ): WasInterrupted {
   const byCompose: WasInterrupted = (container) =>
-    wasToBeStarted(container) || wasBeingReplaced(container, leftovers);
+    wasToBeStarted(container) ||
+    wasBeingReplaced(container, leftovers) ||
+    // Compose makes all and names them before it starts the first, which others may wait for for long.
+    (wasNotYetStarted(container) && !wasLeftDown(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {

@@ -24,6 +24,10 @@ const wasMovedAside = (container: Container): boolean => isMadeFor(container, co
 export const wasToBeStarted = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
 
+/** A compose call had made it in another's place, and named it, and has not started it. */
+export const wasNotYetStarted = ({ status, labels }: Container): boolean =>
+  status === 'created' && labels[composeLabels.replaces] !== undefined;
+
 /** It only runs a hook of its service. Compose 5.3 labels such a one with project, service and version alone. */
 export const isHook = ({ labels }: Pick<Container, 'labels'>): boolean =>
   labels[composeLabels.hook] !== undefined ||

@@ -4,6 +4,7 @@ import { wasInterrupted, wasLeftDown } from '../../../src/agent/resume/was-inter
 import { type ContainerRecord, recordOf } from '../../../src/agent/state/changeover.ts';
 import type { JournalData } from '../../../src/agent/state/journal.ts';
 import type { Container } from '../../../src/engine/container.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
 import { began, changeover, container, journalData, movedService, never } from '../../build.ts';
 
 const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
@@ -75,6 +76,22 @@ describe('wasInterrupted: a container that a killed compose call has stopped', (
     expect(wasInterrupted(null, [successor])(worker(id, 'running'))).toBe(false);
     expect(wasInterrupted(null, [successor])(worker('another', 'exited'))).toBe(false);
     expect(wasInterrupted(null)(worker(id, 'exited'))).toBe(false);
+  });
+
+  it('is one that it has made in the place of another, and not an updater, in that of a stopped one', () => {
+    const made = worker('made', 'created', never);
+    const instead = { ...made, labels: { ...made.labels, [composeLabels.replaces]: 'worker-1' } };
+    const [ran, down] = ['running', 'exited'].map((status) => recordOf(worker('1', status), nobody));
+    const of = (record = ran as ContainerRecord) =>
+      journal(record, {
+        changeover: changeover({ moved: [movedService('worker')], containers: [record] }),
+        outcome: failed,
+      });
+    expect(wasInterrupted(null)(instead)).toBe(true);
+    expect(wasInterrupted(of(ran))(instead)).toBe(true);
+    expect(wasInterrupted(of(down))(instead)).toBe(false);
+    expect(wasInterrupted(null)({ ...instead, status: 'exited' })).toBe(false);
+    expect(wasInterrupted(null)(made)).toBe(false);
   });
 
   it('is one that docker-compose 1 has moved aside, or has made beside such a one', () => {

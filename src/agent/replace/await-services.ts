@@ -1,0 +1,124 @@
+import {
+  finalName,
+  hasTemporaryName,
+  listProject,
+  type ProjectContainers,
+  wasBeingReplaced,
+  wasToBeStarted,
+} from '../../engine/api/project-containers.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Log } from '../log/log.ts';
+import { type Changeover, staysDown } from '../state/changeover.ts';
+import { awaitWell } from './await-healthy.ts';
+import { awaitOthers } from './await-others.ts';
+import type { HealthReport, HealthRules, WatchedService } from './health.ts';
+import { giveNames, removeLeftovers } from './leftovers.ts';
+import { type OthersRules, OthersWatch } from './others-watch.ts';
+import { watchedServices } from './watched-services.ts';
+
+/** So often may somebody replace a container while it is waited for. */
+const maxRounds = 5;
+
+interface Doors {
+  engine: Engine;
+  log: Log;
+}
+
+/**
+ * Until every moved service has the containers that it must have, well, under their own names, with nobody at work on them.
+ * `found` is a look at all of the project after that.
+ * @throws UpdateError broken
+ */
+export async function awaitServices(
+  doors: Doors,
+  project: string,
+  changeover: Changeover,
+  rules: HealthRules,
+): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
+  const { engine } = doors;
+  for (let round = 1; round <= maxRounds; round++) {
+    const { isBusy, ...ended } = await endOthers(doors, project, changeover);
+    let { seen } = ended;
+    const watch = new OthersWatch(othersRules(changeover), performance.now());
+    const look = async () => {
+      const found = seen ?? (await listProject(engine, project));
+      seen = null;
+      // What a call that came later is at, or was killed at, does not become well by waiting for it.
+      if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw new OthersAtWork();
+      return watchedServices(changeover, found.containers);
+    };
+    const well = await awaitWell(doors, look, rules).catch((error) => {
+      if (error instanceof OthersAtWork) return null;
+      throw error;
+    });
+    if (well === null) continue;
+    const { reports, services } = well;
+    const found = await listProject(engine, project);
+    const { containers, leftovers } = found;
+    const now = watchedServices(changeover, containers);
+    const isSettled = ![...leftovers, ...containers].some(
+      (container) => hasTemporaryName(container) && isMoved(changeover, container),
+    );
+    if (isSettled && idsOf(now) === idsOf(services)) return { reports, found };
+  }
+  throw new UpdateError('broken', 'somebody else replaces the same containers again and again');
+}
+
+/** Another compose call has come to the services that are waited for. */
+class OthersAtWork extends Error {}
+
+const othersRules = (changeover: Changeover): OthersRules => ({
+  services: new Set(changeover.moved.map(({ name }) => name)),
+  ignores: (container) => staysDown(changeover, container),
+});
+
+const idsOf = (services: readonly WatchedService[]): string =>
+  services.flatMap(({ containers }) => containers.map(({ id }) => id)).join();
+
+const isMoved = ({ moved }: Changeover, container: Container): boolean =>
+  moved.some(({ name }) => name === serviceOf(container));
+
+/** What was found once nobody else was at work, or was not waited for any longer. */
+interface EndedOthers {
+  /** Null where something was done after that. */
+  seen: ProjectContainers | null;
+  isBusy: boolean;
+}
+
+/**
+ * Waits for somebody else's compose call that replaces what was just made, and clears up what a killed one left: the run
+ * itself makes nothing any more. What it had stopped, or had made and not started, is started (docs/contract.md 2.18).
+ */
+async function endOthers(doors: Doors, project: string, changeover: Changeover): Promise<EndedOthers> {
+  const { engine, log } = doors;
+  const quiet = await awaitOthers(doors, project, othersRules(changeover)).catch((error) => {
+    if (!(error instanceof UpdateError) || error.code !== 'compose-busy') throw error;
+    log.warn(`${error.message}: it is not waited for any longer`);
+    return null;
+  });
+  const debris = (quiet?.debris ?? []).filter((container) => !staysDown(changeover, container));
+  const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
+  await removeLeftovers(engine, leftovers, log);
+  const seen = quiet === null || leftovers.length > 0 ? await listProject(engine, project) : quiet;
+  const own = seen.containers.filter((container) => isMoved(changeover, container));
+  const nameless = own.filter(
+    (container) =>
+      hasTemporaryName(container) &&
+      // One that a call is about to name and start is that call's.
+      (!wasToBeStarted(container) || debris.some(({ id }) => id === container.id)),
+  );
+  await giveNames(engine, nameless, log);
+  const toStart = own.filter(
+    (container) =>
+      debris.some(({ id }) => id === container.id) ||
+      (wasBeingReplaced(container, leftovers) && !staysDown(changeover, container)),
+  );
+  for (const { id } of toStart) await engine.call(['start', id]);
+  if (toStart.length > 0) {
+    const names = toStart.map(finalName).join(', ');
+    log.warn(`another compose call broke off before it had started ${names}: started by the updater`);
+  }
+  return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
+}
