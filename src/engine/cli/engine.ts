@@ -8,7 +8,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { logTiming } from '../timing.ts';
 import { type CommandResult, runCommand } from './command.ts';
 import { withoutCancelled } from './compose-output.ts';
-import { lastLine, unreachable } from './unreachable.ts';
+import { isSocketGone, lastLine, unreachable } from './unreachable.ts';
 
 /** How to reach the engine: always by flags, never by variables that compose could pass on to a service. */
 export interface EngineAddress {
@@ -40,6 +40,8 @@ const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
 const queryDeadlineMs = 30_000;
 const awayMs = 60_000;
 const probe = ['version', '--format', '{{.Server.Version}}'];
+/** An engine that starts ends, or tells to stop, what it does not take over before that. */
+const lostSocketMs = 10_000;
 const maxAttempts = 3;
 /** An engine that is shutting down, or starting, takes connections and does not answer. */
 const probeMs = 4_000;
@@ -67,6 +69,8 @@ interface EngineOptions {
 interface Acquaintance {
   answeredOnce: boolean;
   apiVersion?: string | null;
+  /** From when on it has not answered whoever waits for it; told once, however many calls wait. */
+  awaySince: number | null;
   readonly shutdown: AbortController;
 }
 
@@ -80,7 +84,7 @@ export class Engine {
   constructor(
     address: EngineAddress,
     options: EngineOptions,
-    known: Acquaintance = { answeredOnce: false, shutdown: new AbortController() },
+    known: Acquaintance = { answeredOnce: false, awaySince: null, shutdown: new AbortController() },
   ) {
     this.address = address;
     this.signal = options.signal;
@@ -212,18 +216,25 @@ export class Engine {
 
   /** Waits until an engine that answered before answers again: it is restarted or upgraded now and then. */
   async #awaitReturn(): Promise<void> {
-    const end = performance.now() + awayMs;
-    for (let told = false; performance.now() < end; ) {
+    const known = this.#known;
+    for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const result = await this.#run(probe, { deadlineMs: probeMs });
       if (result.aborted) throw this.abortion;
       if (result.exitCode === 0) {
         // If the engine answers at the first look, the lost connection was one to a registry: then there is nothing to tell.
-        if (told) this.#options.onAway?.('the engine is back; going on');
+        if (known.awaySince !== null) this.#options.onAway?.('the engine is back; going on');
+        known.awaySince = null;
         return;
       }
-      if (!told) this.#options.onAway?.(`the engine went away; waiting up to ${awayMs / 1000} s for it`);
-      told = true;
-      await sleep(500);
+      if (known.awaySince === null)
+        this.#options.onAway?.(`the engine went away; waiting up to ${awayMs / 1000} s for it`);
+      known.awaySince ??= performance.now();
+      const isLong = performance.now() > known.awaySince + lostSocketMs;
+      if (!isLong || !(await isSocketGone(this.address.host))) continue;
+      throw new UpdateError(
+        'engine-away',
+        'the engine was restarted and has a new socket, and this container only the old one',
+      );
     }
     throw new UpdateError(
       'engine-away',

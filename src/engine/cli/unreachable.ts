@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 import { isMapped, useHostUsers } from './user-namespace.ts';
@@ -45,3 +46,12 @@ export function unreachable(host: string, stderr: string): UpdateError {
 }
 
 export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';
+
+/**
+ * Whether the socket has no name any more on the host: one that was mounted as a file leads nowhere once an engine with
+ * live-restore has made a new one.
+ */
+export async function isSocketGone(host: string): Promise<boolean> {
+  const found = await stat(host.replace(/^unix:\/\//, '')).catch(() => null);
+  return found?.isSocket() === true && found.nlink === 0;
+}
