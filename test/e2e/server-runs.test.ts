@@ -41,11 +41,11 @@ beforeAll(async () => {
   instance = await startServerInstance(host, {
     ...alone,
     registry: registry.host,
-    settings: { MAKES_DUMP: 'yes', SVC_SOCKET: engine.socket, UPDATER_WAIT: '7' },
+    settings: { MAKES_DUMP: 'yes', SVC_SOCKET: engine.socket, UPDATER_WAIT: '15' },
     publish: ['v1.1.1', 'v1.2.0'],
   });
   // Not healthy at once: there is a moment in which the new server answers and the updater still waits.
-  await instance.publish('v1.1.0', { env: { READY_AFTER: '2' }, ballast });
+  await instance.publish('v1.1.0', { env: { READY_AFTER: '4' }, ballast });
   await instance.offer('v1.1.0');
   await instance.status({ refresh: true });
 });

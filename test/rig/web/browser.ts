@@ -80,7 +80,8 @@ export async function load(page: Page, address?: string): Promise<void> {
     );
     page.off('requestfailed', listen);
     if (error === null && broken.length === 0) return;
-    if (error !== null && !error.message.includes('ERR_NETWORK_CHANGED')) throw error;
+    // The page of that error may come in between the next try.
+    if (error !== null && !/ERR_NETWORK_CHANGED|chrome-error:/.test(error.message)) throw error;
     if (tries === 5) throw error ?? new Error(`${broken.join(', ')} was broken off ${tries} times`);
   }
 }
