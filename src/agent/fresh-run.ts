@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { removeScratches } from '../engine/api/scratch.ts';
 import { type Container, type Image, isUp, serviceOf } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
@@ -19,7 +20,6 @@ import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
 import { movesOf, planUpdate, type UpdatePlan } from './plan/plan-update.ts';
 import { askModelEarly, prepareFiles } from './plan/prepare-files.ts';
-import { removeScratches } from './plan/release-files.ts';
 import { versionWarnings, whatRuns } from './plan/words.ts';
 import { startEarly } from './process/start-early.ts';
 import type { World } from './process/world.ts';

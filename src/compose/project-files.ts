@@ -1,6 +1,9 @@
 import { basename, dirname, relative } from 'node:path';
 import type { TextFile } from '../files/text-file.ts';
 
+/** The files that compose finds by itself, in its own order of preference (compose-go, cli/options.go). */
+export const defaultNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'];
+
 /** The files that say what runs: what compose would read, in its order. */
 export interface ProjectFiles {
   /** In the order of `-f`. */

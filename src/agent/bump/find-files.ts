@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { missing } from '../../compose/layers.ts';
-import type { ProjectFiles } from '../../compose/project-files.ts';
+import { defaultNames, type ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -11,8 +11,7 @@ import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../inspect/r
 import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
 
-/** In compose's own order of preference; any override goes with any of the others (compose-go, cli/options.go; tried). */
-const defaultNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'];
+/** Any of them goes with any of the default names (compose-go, cli/options.go; tried). */
 const overrideNames = [
   'compose.override.yml',
   'compose.override.yaml',

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { defaultNames } from '../../compose/project-files.ts';
 import { readContainerFile } from '../../engine/api/container-file.ts';
 import { mountsWith, type NamedMount } from '../../engine/api/list-mounts.ts';
-import { listContainers } from '../../engine/api/query.ts';
-import { createScratch, removeScratch, scratchLabel } from '../../engine/api/scratch.ts';
+import { createScratch, removeScratch, removeScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -65,11 +65,9 @@ async function compare(engine: Engine, image: string, path: string, here: string
   return likeness ?? 'nothing';
 }
 
-const usualNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'];
-
 async function hasCompose(engine: Engine, image: string, path: string): Promise<boolean> {
   const found = await throughScratch(engine, image, path, async (has) => {
-    for (const name of usualNames) if (await has(name)) return true;
+    for (const name of defaultNames) if (await has(name)) return true;
     return false;
   });
   return found ?? false;
@@ -82,9 +80,7 @@ async function throughScratch<T>(
   path: string,
   look: (has: (name: string) => Promise<boolean>) => Promise<T>,
 ): Promise<T | null> {
-  for (const { id } of await listContainers(engine, { label: [`${scratchLabel}=${path}`] })) {
-    await removeScratch(engine, id);
-  }
+  await removeScratches(engine, path);
   const scratch = await makeScratch(engine, image, path);
   if (scratch === null) return null;
   try {

@@ -33,12 +33,17 @@ export async function readProject(
   paths: HostPaths,
 ): Promise<ComposeProject> {
   const { name, directory } = project.place;
-  const list = (label: string) => splitPaths(app.labels[label] ?? '', directory);
-  const labelled = { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
+  const labelled = labelledPaths(app, directory);
   const found = await absolutePaths(app, labelled, directory, paths);
   if (found === null) throw notFound(app, labelled.files, project);
   const oldNames = oldNamesOf(project.containers);
   return { name, directory, ...found, ...(oldNames.length > 0 && { oldNames }) };
+}
+
+/** As they stand there. */
+export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
+  const list = (label: string) => splitPaths(labels[label] ?? '', directory);
+  return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
 }
 
 async function absolutePaths(

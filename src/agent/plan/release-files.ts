@@ -1,6 +1,5 @@
 import { type ContainerFile, type NoFile, readContainerFile } from '../../engine/api/container-file.ts';
-import { listContainers } from '../../engine/api/query.ts';
-import { createScratch, removeScratch, scratchLabel } from '../../engine/api/scratch.ts';
+import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { isGenerated } from '../inspect/installation.ts';
@@ -12,12 +11,6 @@ const maxBytes = 1024 * 1024;
 /** Where an image keeps the compose files of its release. */
 export const releaseDirectory = (labels: Readonly<Record<string, string>>): string =>
   labels[directoryLabel] || defaultDirectory;
-
-/** Removes what a killed run of this project left: a container that was never started. */
-export async function removeScratches(engine: Engine, project: string): Promise<void> {
-  const left = await listContainers(engine, { label: [`${scratchLabel}=${project}`] });
-  for (const { id } of left) await removeScratch(engine, id);
-}
 
 /** A compose file that a release may ship. */
 export interface ReleaseFile {

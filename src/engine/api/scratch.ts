@@ -2,9 +2,10 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import { askApi } from './api.ts';
+import { listContainers } from './query.ts';
 
-/** On a container that only exists to be copied from or to; its value is the project it was made for. */
-export const scratchLabel = 'svc-updater.scratch';
+/** On a container that only exists to be copied from or to; its value is the project it was made for, or the path that it is to see. */
+const scratchLabel = 'svc-updater.scratch';
 
 interface ScratchOptions {
   /** Whose content of the image it has. */
@@ -17,7 +18,7 @@ interface ScratchOptions {
 export async function createScratch(
   engine: Engine,
   image: string,
-  project: string,
+  madeFor: string,
   { platform = null, mounts = [] }: ScratchOptions = {},
 ): Promise<string | null> {
   const query = new URLSearchParams(platform === null ? {} : { platform });
@@ -28,7 +29,7 @@ export async function createScratch(
       Image: image,
       // The engine creates no container without a command, and an image may have none.
       Cmd: ['-'],
-      Labels: { [scratchLabel]: project },
+      Labels: { [scratchLabel]: madeFor },
       HostConfig: { NetworkMode: 'none', ...(mounts.length > 0 && { Mounts: mounts }) },
     },
   });
@@ -45,4 +46,10 @@ export async function removeScratch(engine: Engine, id: string): Promise<void> {
   if (answer.status >= 400 && answer.status !== 404) {
     throw new UpdateError('engine-away', `the engine does not remove ${id}: ${refusal(answer)}`);
   }
+}
+
+/** Removes what killed runs have left of those that were made for that project, or to see that path. */
+export async function removeScratches(engine: Engine, madeFor: string): Promise<void> {
+  const left = await listContainers(engine, { label: [`${scratchLabel}=${madeFor}`] });
+  for (const { id } of left) await removeScratch(engine, id);
 }

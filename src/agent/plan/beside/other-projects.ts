@@ -10,7 +10,7 @@ import { composeLabels } from '../../../engine/labels.ts';
 import type { HostPaths } from '../../../files/host-paths.ts';
 import type { TextFile } from '../../../files/text-file.ts';
 import type { Installation } from '../../inspect/installation.ts';
-import { splitPaths } from '../../inspect/label-paths.ts';
+import { labelledPaths } from '../../inspect/label-paths.ts';
 import { learnFiles } from '../../inspect/learn-files.ts';
 import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../../inspect/read-files.ts';
 import type { Log } from '../../log/log.ts';
@@ -64,13 +64,8 @@ async function otherProjects(engine: Engine, name: string): Promise<ComposeProje
   const found = new Map<string, ComposeProject>();
   for (const { labels } of listed.filter((container) => !isHook(container))) {
     const directory = labels[composeLabels.directory] ?? '';
-    const list = (label: string) => splitPaths(labels[label] ?? '', directory);
-    const project = {
-      name: labels[composeLabels.project] ?? '',
-      directory,
-      files: list(composeLabels.files),
-      envFiles: list(composeLabels.envFiles),
-    };
+    const paths = labelledPaths({ labels }, directory);
+    const project = { name: labels[composeLabels.project] ?? '', directory, ...paths };
     if (project.name !== name) found.set(JSON.stringify(project), project);
   }
   return [...found.values()];
