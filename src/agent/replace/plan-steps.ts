@@ -21,13 +21,20 @@ export type Step =
   /** Containers of a service of which some were stopped: `up` starts all. */
   | { kind: 'stop-again'; service: string; numbers: readonly number[] };
 
+/**
+ * Seconds. A request that takes longer may be cut off by whatever stands between compose and the engine; compose 5 may
+ * then go on as if it had been answered, and remove by force what has not stopped yet. What may take longer is stopped by
+ * the run itself, which asks again.
+ */
+const longestStopOfCompose = 30;
+
 export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
 
 /**
  * What is left to do, from what there is `now`: everything in an ordinary run, the rest after a kill. The order keeps the
  * app away for the shortest time, and leaves nothing of the new version started when the new app cannot even start: the
  * old workers stop while the old app still answers, then the app is replaced, then the workers, then whatever lives in a
- * namespace of theirs.
+ * namespace of theirs. Compose stops what it replaces once it has made the new container.
  */
 export function planSteps(changeover: Changeover, now: ProjectContainers): Step[] {
   const pending = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
@@ -41,12 +48,13 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
   const nameless = own.filter(hasTemporaryName);
   if (nameless.length > 0) steps.push({ kind: 'give-name', containers: nameless });
 
-  for (const worker of pending.filter(({ isApp, follows }) => !isApp && !follows)) {
-    const containers = own.filter(
-      (each) => serviceOf(each) === worker.name && isBefore(changeover, each) && isUp(each),
-    );
-    if (containers.length > 0) steps.push({ kind: 'stop', service: worker.name, containers });
-  }
+  const stop = ({ name }: MovedService, which: (old: Container) => boolean) => {
+    const old = own.filter((each) => serviceOf(each) === name && isBefore(changeover, each) && isUp(each));
+    const containers = old.filter(which);
+    if (containers.length > 0) steps.push({ kind: 'stop', service: name, containers });
+  };
+  const isStoppedFirst = ({ isApp, follows }: MovedService) => !isApp && !follows;
+  for (const worker of pending.filter(isStoppedFirst)) stop(worker, () => true);
   for (const moved of pending) {
     const records = recordsOf(changeover, moved.name);
     const start = records.some((record) => mustRun(moved, record));
@@ -55,6 +63,7 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
         ...moved.awaits.map((app): Step => ({ kind: 'await-healthy', service: app, dependent: moved.name })),
       );
     }
+    if (!isStoppedFirst(moved)) stop(moved, ({ stopTimeout }) => stopTimeout > longestStopOfCompose);
     steps.push({
       kind: 'up',
       service: moved.name,

@@ -10,7 +10,7 @@ const zero = '0001-01-01T00:00:00Z';
 function container(
   id: string,
   status = 'running',
-  changes: { name?: string; image?: string } = {},
+  changes: { name?: string; image?: string; grace?: number } = {},
 ): Container {
   const [, service = '', number = ''] = /^(\w+)-(\d+)/.exec(id) ?? [];
   return readContainer({
@@ -19,6 +19,7 @@ function container(
     Image: changes.image ?? 'old',
     State: { Status: status, StartedAt: status === 'created' ? zero : '2026-11-21T10:00:00Z' },
     Config: {
+      ...(changes.grace !== undefined && { StopTimeout: changes.grace }),
       Labels: { 'com.docker.compose.service': service, 'com.docker.compose.container-number': number },
     },
   });
@@ -68,6 +69,25 @@ const both = [service('app'), service('worker')];
 describe('planSteps, in an ordinary run', () => {
   it('stops the worker while the old app answers, then replaces the app, then the worker', () => {
     expect(steps(both, ran('app-1', 'worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
+  });
+
+  it('stops what may take longer than a request by itself, just before it is replaced', () => {
+    const moved = [...both, service('sidecar', { follows: true, image: null })];
+    const old = (grace: number) => [
+      container('app-1', 'running', { grace }),
+      ...ran('worker-1'),
+      container('sidecar-1', 'running', { grace }),
+    ];
+    expect(steps(moved, old(31))).toEqual([
+      'stop worker-1',
+      'stop app-1',
+      'up app x1',
+      'up worker x1',
+      'stop sidecar-1',
+      'up sidecar x1 by force',
+    ]);
+    expect(steps(moved, old(-1))).toContain('stop app-1');
+    expect(steps(moved, old(30))).not.toContain('stop app-1');
   });
 
   it('says where commands of the new image run before the start', () => {
