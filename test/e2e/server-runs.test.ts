@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
 import type { Run, Status } from '../../src/wire/status.ts';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
 import { type BadRegistry, startBadRegistry } from '../rig/bad-registry.ts';
-import { watchOutage } from '../rig/outage.ts';
 import { type ServerInstance, startServerInstance } from '../rig/server/server-instance.ts';
 import { alone } from './support/instance.ts';
 import {
@@ -105,6 +104,33 @@ async function killServer(): Promise<void> {
   await execa('docker', ['kill', '--signal', 'KILL', app()]);
   expect(await instance.version()).toBeNull();
   await execa('docker', ['start', app()]);
+}
+
+/** When (seconds since 1970) the container of that name was last told to stop, ended and started, from here on. */
+function watchReplaced(name: string) {
+  const filters = [
+    '--filter',
+    `container=${name}`,
+    ...['kill', 'die', 'start'].flatMap((e) => ['--filter', `event=${e}`]),
+  ];
+  const events = execa(
+    'docker',
+    ['events', ...filters, '--format', '{{json .}}', '--since', `${Date.now() / 1_000}`],
+    {
+      reject: false,
+    },
+  );
+  onTestFinished(() => void events.kill());
+  return {
+    stop: async () => {
+      events.kill();
+      const lines = (await events).stdout.split('\n').filter((line) => line.endsWith('}'));
+      const told = lines.map((line) => JSON.parse(line) as { Action: string; timeNano: number });
+      const at = (action: string) =>
+        (told.find(({ Action }) => Action === action)?.timeNano ?? Number.NaN) / 1e9;
+      return { kill: at('kill'), die: at('die'), start: at('start') };
+    },
+  };
 }
 
 it('waits for what runs, keeps back what is queued, and is cancelled while the updater pulls', async () => {
@@ -235,16 +261,22 @@ it('is followed without an engine, by a server after one that was killed, and on
   expect(await inState('pull')).toMatchObject(isOn);
   expect((await instance.history())[0]).toMatchObject({ id, outcome: null, by: 'admin' });
   const kept = await instance.addJob({ kind: 'job', milliseconds: 1 });
-  // The servers answer as soon as they have begun; whether they are well is asked elsewhere.
-  const watch = watchOutage(`http://127.0.0.1:${instance.port}/data/kept.txt`);
+  const changes = watchReplaced(app());
   goOn();
   // Before it is well, as the updater waits for.
   await waitForStatus(instance, ({ version, run }) => version === 'v1.1.0' && run?.endedAt === null);
+  const answeredAt = Date.now() / 1_000;
   expect(await cancel()).toMatchObject({ status: 409, reason: { code: 'too-late' } });
   const updated = await waitForEnd(instance);
-  const { longestMs } = await watch.stop();
   expect(updated).toMatchObject({ id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0', code: null });
-  expect(Math.abs((updated.away ?? Number.NaN) - longestMs / 1_000)).toBeLessThan(3);
+  // The old server notes its end between the signal and its exit, the new one begins between its start and its answer.
+  const { kill, die, start: started } = await changes.stop();
+  expect(updated.away, JSON.stringify({ kill, die, started, answeredAt })).toBeGreaterThan(
+    started - die - 0.1,
+  );
+  expect(updated.away, JSON.stringify({ kill, die, started, answeredAt })).toBeLessThan(
+    answeredAt - kill + 0.1,
+  );
   await expect.poll(() => toldOf(id), { timeout: 30_000 }).toEqual(['crashed', 'updated']);
   const since = (await instance.holds()).slice(calls).map(({ action }) => action);
   expect(since.indexOf('resume')).toBe(since.length - 1);
