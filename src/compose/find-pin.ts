@@ -57,6 +57,14 @@ export function sharesPin(files: ProjectFiles, service: string, pins: readonly P
   }
 }
 
+/** Whether one text decides both versions: the same place, or one variable, even where each image has its own default. */
+export function isOnePin(a: Pin, b: Pin): boolean {
+  const { variable } = a.place;
+  if (variable !== undefined && variable === b.place.variable) return true;
+  const own = writtenAt(a);
+  return own !== null && own === writtenAt(b);
+}
+
 function writtenAt({ reference, resolved }: Pin): string | null {
   const origin = resolved.origins[reference.tag === null ? reference.tagStart - 1 : reference.tagStart];
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;

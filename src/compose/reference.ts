@@ -49,3 +49,20 @@ export function formatReference({
 }: Pick<Reference, 'repository' | 'tag' | 'digest'>): string {
   return `${repository}${tag === null ? '' : `:${tag}`}${digest === null ? '' : `@${digest}`}`;
 }
+
+/** Docker Hub, under the names that it has; its own images are those of `library`. */
+const hub = /^(?:(?:docker\.io|index\.docker\.io|registry-1\.docker\.io)\/)?(?:library\/(?=[^/]+$))?/;
+
+/** One spelling for a repository: `docker.io/library/redis` is `redis`. */
+export const canonicalRepository = (repository: string): string => repository.replace(hub, '');
+
+/**
+ * `acme` of `ghcr.io/acme/svc`: the path between the registry and the name, else the registry; null for an image without
+ * either, as each of Docker's own is of other people.
+ */
+export function publisherOf(repository: string): string | null {
+  const parts = canonicalRepository(repository).split('/').slice(0, -1);
+  const [first = ''] = parts;
+  const path = /[.:]|^localhost$/.test(first) ? parts.slice(1) : parts;
+  return path.join('/') || first || null;
+}

@@ -38,6 +38,11 @@ const table = {
     'refused',
     'Start the instance once with docker compose up -d, or name the app service with --service.',
   ],
+  'foreign-service': ['refused', 'Name with --service only the app and what is released with it.'],
+  'left-behind': [
+    'refused',
+    'Name all services that belong together with --service, or what stays behind with --leave.',
+  ],
   'update-running': ['refused', 'Wait until it ends: docker logs -f svc-updater.'],
   'compose-busy': ['refused', 'Let the other compose call end, then run the update again.'],
   'journal-pending': ['refused', 'Run the update first: it finishes that one or puts it back.'],

@@ -14,7 +14,7 @@ import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
 import { askUp } from './ask-up.ts';
 import { workersOf } from './choose-workers.ts';
-import { envFilesAbove, withEnvAbove } from './env-file-above.ts';
+import { withEnvAbove } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
@@ -24,10 +24,11 @@ import {
   type PinnedService,
   type ServiceFacts,
 } from './installation.ts';
-import { readProject } from './label-paths.ts';
-import type { ProjectPlace } from './locate-project.ts';
+import { labelledProject } from './labelled-project.ts';
 import { profilesOf } from './profiles.ts';
 import { runningVersions } from './running-version.ts';
+import { checkNamed } from './services/check-named.ts';
+import { withoutApp } from './services/survey.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
 /**
@@ -41,16 +42,10 @@ export async function inspectInstallation(
   wasInterrupted: WasInterrupted,
   containers: readonly Container[],
 ): Promise<Installation> {
-  const telling = findApp(containers, options.app, place);
-  const labelled = await readProject(
-    telling,
-    { place, containers, names: [options.app, ...options.workers] },
-    paths,
-  );
-  const above = await envFilesAbove(labelled, paths);
-  const project = above.length > 0 ? { ...labelled, envFiles: above } : labelled;
-  for (const path of above)
-    log.info(`${path} belongs to the instance: COMPOSE_FILE in ${above.at(-1)} names its files`);
+  const telling = findApp(containers, options.app);
+  if (telling === null) throw await withoutApp({ engine, options, log }, { paths, place }, containers);
+  const names = [options.app, ...options.workers];
+  const project = await labelledProject(telling, { place, containers, names }, paths, log);
   const choose = (workers: readonly string[]) =>
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
@@ -89,6 +84,9 @@ export async function inspectInstallation(
       });
     }
   }
+  const kind = kindOf(project, files);
+  const seenServices = { running: containers.map(serviceOf), followers: followers.map(({ name }) => name) };
+  for (const sentence of checkNamed(options, { files, model, kind, ...seenServices })) log.info(sentence);
   // From compose 5 on its models have no values of env files; what it would send has them.
   const { sent, imagesInUse } = await asking.catch(explain);
   log.learn(() => confidencesOfSent(sent.values()));
@@ -104,7 +102,7 @@ export async function inspectInstallation(
     compose,
     paths,
     platform,
-    kind: kindOf(project, files),
+    kind,
     files,
     versionVariable: options.versionVariable,
     model,
@@ -135,18 +133,9 @@ function kindOf({ directory }: ComposeProject, { composeFiles }: ProjectFiles): 
   return isGenerated((first ?? cluster)?.text ?? '') ? 'generated' : 'user-written';
 }
 
-function findApp(containers: readonly Container[], name: string, place: ProjectPlace): Container {
+function findApp(containers: readonly Container[], name: string): Container | null {
   const own = containers.filter((container) => serviceOf(container) === name);
-  const app = own.findLast(isUp) ?? own.at(-1);
-  if (app) return app;
-  const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
-  throw new UpdateError(
-    'no-app',
-    `project ${place.name} in ${place.directory} has no container of service ${name}`,
-    {
-      advice: `Its containers are of ${names || 'no service'}. Start the instance once with docker compose up -d, or name the app service with --service.`,
-    },
-  );
+  return own.findLast(isUp) ?? own.at(-1) ?? null;
 }
 
 /** The services of a run, with what the engine has of them. */

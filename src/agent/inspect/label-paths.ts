@@ -17,7 +17,7 @@ export interface LabelledPaths {
 }
 
 /** What there is of a project, and the services that are to move. */
-interface LabelledProject {
+export interface LabelledProject {
   place: ProjectPlace;
   containers: readonly Container[];
   names: readonly string[];

@@ -12,6 +12,8 @@ export interface UpdateOptions {
   workers: readonly string[];
   /** Services the operator named: a missing one is an error, a missing default worker is fine. */
   servicesNamed: boolean;
+  /** Services that belong with the app and stay behind, as the operator says; `*` for all. */
+  leave: readonly string[];
   versionVariable: string;
   /** Milliseconds. */
   waitTimeoutMs: number;
@@ -54,6 +56,7 @@ const updateFlags: Record<string, FlagKind> = {
   project: 'text',
   dir: 'text',
   service: 'list',
+  leave: 'list',
   'version-var': 'text',
   'wait-timeout': 'text',
   'pull-timeout': 'text',
@@ -77,6 +80,7 @@ const variables: Record<string, string> = {
   project: 'SVC_UPDATER_PROJECT',
   dir: 'SVC_UPDATER_DIR',
   service: 'SVC_UPDATER_SERVICES',
+  leave: 'SVC_UPDATER_LEAVE',
   'version-var': 'SVC_UPDATER_VERSION_VAR',
   'wait-timeout': 'SVC_UPDATER_WAIT_TIMEOUT',
   'pull-timeout': 'SVC_UPDATER_PULL_TIMEOUT',
@@ -111,7 +115,7 @@ export function parseOptions(
   for (const [flag, variable] of Object.entries(variables)) {
     const value = env[variable];
     if (!value || said.has(flag) || !(flag in flags)) continue;
-    const values = flag === 'service' ? value.split(',').map((name) => name.trim()) : [value];
+    const values = flags[flag] === 'list' ? value.split(',').map((name) => name.trim()) : [value];
     said.set(
       flag,
       values.map((text) => ({ value: text, where: variable })),
@@ -148,6 +152,7 @@ export function parseOptions(
             read.matching('version-var', /^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable') ??
             'SVC_VERSION',
           servicesNamed: named !== null,
+          leave: read.leave(named ?? []),
           waitTimeoutMs: read.seconds('wait-timeout', 300),
           pullTimeoutMs: read.seconds('pull-timeout', 3600),
           acceptDrift: read.switched('accept-drift'),
@@ -211,6 +216,16 @@ class Reader {
     const names = said.map(({ value }) => value);
     if (new Set(names).size < names.length) this.#mistakes.push(`${said[0]?.where} names a service twice`);
     return names;
+  }
+
+  leave(services: readonly string[]): string[] {
+    const said = this.#said.get('leave') ?? [];
+    for (const { value, where } of said) {
+      if (!/^(?:[A-Za-z0-9._-]+|\*)$/.test(value))
+        this.#mistakes.push(`${where} is "${value}": it should be a service's name, or *`);
+      if (services.includes(value)) this.#mistakes.push(`${value} is named by --service and by ${where}`);
+    }
+    return said.map(({ value }) => value);
   }
 
   /** Says what is missing; the value never gets out, as parseOptions throws. */

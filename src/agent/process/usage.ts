@@ -12,6 +12,7 @@ update and plan (environment variable in brackets):
   --dir DIR                 the compose directory as mounted [SVC_UPDATER_DIR]
   --service NAME            repeatable; the first is the app, the others are workers [SVC_UPDATER_SERVICES=a,b]
                             (app, and the services labelled svc.role: worker, else worker)
+  --leave NAME              repeatable; what belongs with the app and stays behind, * for all [SVC_UPDATER_LEAVE=a,b]
   --version-var NAME        the version variable [SVC_UPDATER_VERSION_VAR] (SVC_VERSION)
   --wait-timeout SECONDS    for the new version to become healthy [SVC_UPDATER_WAIT_TIMEOUT] (300)
   --pull-timeout SECONDS    for all pulls together [SVC_UPDATER_PULL_TIMEOUT] (3600)

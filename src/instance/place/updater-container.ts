@@ -34,6 +34,9 @@ export interface UpdaterOrder {
   origin: RunOrigin;
 }
 
+/** The platform answers for its list: nobody is there to say of each other service that it stays. */
+const leaveOthers = { SVC_UPDATER_LEAVE: '*' };
+
 /** The container that carries out an update (docs/contract.md 8.10). */
 export function updaterContainer(
   home: Home,
@@ -48,7 +51,9 @@ export function updaterContainer(
     ],
     Env: [
       `DOCKER_HOST=unix://${home.socket}`,
-      ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+      ...Object.entries({ ...(services !== null && leaveOthers), ...environment }).map(
+        ([key, value]) => `${key}=${value}`,
+      ),
     ],
     StopTimeout: secondsToStop,
     Labels: {

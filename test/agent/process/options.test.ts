@@ -21,6 +21,7 @@ describe('parseOptions', () => {
       app: 'app',
       workers: ['worker'],
       servicesNamed: false,
+      leave: [],
       versionVariable: 'SVC_VERSION',
       waitTimeoutMs: 300_000,
       pullTimeoutMs: 3_600_000,
@@ -39,6 +40,7 @@ describe('parseOptions', () => {
     const env = {
       SVC_UPDATER_TARGET: 'canary',
       SVC_UPDATER_SERVICES: 'web, jobs',
+      SVC_UPDATER_LEAVE: 'metrics, cron',
       SVC_UPDATER_WAIT_TIMEOUT: '7',
       SVC_UPDATER_PULL_TIMEOUT: '8',
       SVC_UPDATER_LOG: 'json',
@@ -53,6 +55,7 @@ describe('parseOptions', () => {
       app: 'app',
       workers: [],
       servicesNamed: true,
+      leave: ['metrics', 'cron'],
       waitTimeoutMs: 9_000,
       pullTimeoutMs: 8_000,
       log: 'json',

@@ -64,8 +64,15 @@ describe("the updater's container", () => {
   });
 
   it('is told the services where they are not the usual ones', () => {
-    const { Cmd } = updaterContainer(home, { ...order, services: ['web', 'jobs'] });
+    const services = ['web', 'jobs'];
+    const { Cmd, Env } = updaterContainer(home, { ...order, services });
     expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
+    // Else a third service of the same image would refuse the run.
+    expect(Env).toContain('SVC_UPDATER_LEAVE=*');
+    const environment = { SVC_UPDATER_LEAVE: 'cron' };
+    expect(updaterContainer(home, { ...order, services, environment }).Env?.slice(1)).toEqual([
+      'SVC_UPDATER_LEAVE=cron',
+    ]);
   });
 
   it('is given the settings of the host', () => {

@@ -1,0 +1,20 @@
+import type { ComposeProject } from '../../engine/cli/compose.ts';
+import type { Container } from '../../engine/container.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
+import type { Log } from '../log/log.ts';
+import { envFilesAbove } from './env-file-above.ts';
+import { type LabelledProject, readProject } from './label-paths.ts';
+
+/** The project as the labels of a container tell of it, with the env file above it that names its files. */
+export async function labelledProject(
+  telling: Container,
+  project: LabelledProject,
+  paths: HostPaths,
+  log: Log,
+): Promise<ComposeProject> {
+  const labelled = await readProject(telling, project, paths);
+  const above = await envFilesAbove(labelled, paths);
+  for (const path of above)
+    log.info(`${path} belongs to the instance: COMPOSE_FILE in ${above.at(-1)} names its files`);
+  return above.length > 0 ? { ...labelled, envFiles: above } : labelled;
+}

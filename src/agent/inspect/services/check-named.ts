@@ -1,0 +1,100 @@
+import type { ProjectFiles } from '../../../compose/project-files.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import { UpdateError } from '../../../progress/update-error.ts';
+import { and } from '../../log/words.ts';
+import type { UpdateOptions } from '../../process/options.ts';
+import { bondOf, imagesOf, isDatabase, type ServiceImage, sharesPin, shown, whyForeign } from './together.ts';
+
+/** A project, and which of its services have containers. */
+interface NamedIn {
+  files: ProjectFiles;
+  model: Model;
+  kind: 'generated' | 'user-written';
+  /** Names of services. */
+  running: readonly string[];
+  /** Of those the ones that are recreated with the app, as they live in a namespace of it. */
+  followers: readonly string[];
+}
+
+/** Says for all that belongs to the app. */
+export const leaveAll = '*';
+
+/**
+ * Holds the services that the operator has named against the app's (docs/contract.md 2.23). Gives a sentence for each one
+ * that is left behind because `--leave` says so.
+ * Refusals: foreign-service, left-behind.
+ */
+export function checkNamed(
+  { app: first, workers, leave, servicesNamed }: UpdateOptions,
+  { files, model, kind, running, followers }: NamedIn,
+): string[] {
+  if (!servicesNamed) return [];
+  const images = imagesOf(files, model);
+  const app = images.find(({ name }) => name === first);
+  if (app === undefined) return [];
+  const moved = [first, ...workers];
+  refuseForeign(
+    app,
+    images.filter(({ name }) => workers.includes(name)),
+  );
+  // What a release brings in its own compose file, it names itself.
+  if (kind === 'generated') return [];
+  const bound = images
+    .filter(({ name }) => !moved.includes(name) && running.includes(name))
+    // One that is recreated with the app, and written by its pin, moves.
+    .filter((each) => !(followers.includes(each.name) && sharesPin(app, each)))
+    .flatMap((each) => {
+      const bond = bondOf(app, each);
+      return bond === null ? [] : [{ each, bond }];
+    });
+  const isLeft = (name: string) => leave.includes(name) || leave.includes(leaveAll);
+  const forgotten = bound.filter(({ each }) => !isLeft(each.name));
+  if (forgotten.length > 0) throw leftBehind(app, moved, forgotten);
+  return bound.map(
+    ({ each, bond }) =>
+      `${each.name} is left behind at ${shown(each.reference)}, as --leave says; it belongs with ${app.name}: ${bond}`,
+  );
+}
+
+function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void {
+  if (isDatabase(app.reference)) {
+    throw new UpdateError(
+      'foreign-service',
+      `${app.name} runs ${shown(app.reference)}, the image of a database, and a database is never moved`,
+      {
+        advice:
+          'Name the app first with --service. A database is updated by hand, as its makers say, after a dump.',
+      },
+    );
+  }
+  const found = named.flatMap((each) => {
+    const why = whyForeign(app, each);
+    return why === null ? [] : [{ name: each.name, why }];
+  });
+  const [first, ...others] = found;
+  if (first === undefined) return;
+  const own = named.map(({ name }) => name).filter((name) => !found.some((each) => each.name === name));
+  throw new UpdateError('foreign-service', first.why, {
+    detail: others.map(({ why }) => why),
+    advice: `Run it with ${flags('service', [app.name, ...own])}; ${and(found.map(({ name }) => name))} ${found.length > 1 ? 'stay' : 'stays'} as ${found.length > 1 ? 'they are' : 'it is'}.`,
+  });
+}
+
+function leftBehind(
+  app: ServiceImage,
+  moved: readonly string[],
+  forgotten: readonly { each: ServiceImage; bond: string }[],
+): UpdateError {
+  const sentences = forgotten.map(
+    ({ each, bond }) => `${each.name} belongs with ${app.name} (${bond}), and was not named`,
+  );
+  const names = forgotten.map(({ each }) => each.name);
+  return new UpdateError('left-behind', sentences[0] ?? '', {
+    detail: sentences.slice(1),
+    advice: `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${names.length > 1 ? 'them' : 'it'} at the old version, with ${flags('leave', names)} besides.`,
+  });
+}
+
+/** `--service app --service worker` */
+export const flags = (name: string, values: readonly string[]): string =>
+  values.map((value) => `--${name} ${value}`).join(' ');

@@ -1,0 +1,87 @@
+import type { ProjectFiles } from '../../../compose/project-files.ts';
+import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { UpdateError } from '../../../progress/update-error.ts';
+import type { World } from '../../process/world.ts';
+import type { FoundInstance } from '../find-instance.ts';
+import { labelledProject } from '../labelled-project.ts';
+import { givePaths, viewProject } from '../view-project.ts';
+import { flags } from './check-named.ts';
+import { type Candidate, proposeServices } from './propose.ts';
+import { imagesOf } from './together.ts';
+
+/** A project of which nobody knows yet what is to be updated. */
+export interface Survey {
+  project: ComposeProject;
+  files: ProjectFiles;
+  /** The services that have containers and name an image. */
+  candidates: readonly Candidate[];
+}
+
+/**
+ * Looks at all services of a running project; changes nothing but this container's own file system.
+ * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
+ */
+export async function surveyProject(
+  { engine, log }: Pick<World, 'engine' | 'log'>,
+  { paths, place }: Pick<FoundInstance, 'paths' | 'place'>,
+  containers: readonly Container[],
+): Promise<Survey> {
+  const telling = containers.findLast(isUp) ?? containers.at(-1);
+  if (telling === undefined) {
+    throw new UpdateError('no-app', `project ${place.name} in ${place.directory} has no container`);
+  }
+  const project = await labelledProject(telling, { place, containers, names: [] }, paths, log);
+  await givePaths(project, paths, log);
+  const compose = new Compose(engine, project);
+  const { files, model } = await viewProject(compose, paths, { containers, services: [] }, log);
+  const candidates = imagesOf(files, model).flatMap((each): Candidate[] => {
+    const own = containers.filter((container) => serviceOf(container) === each.name);
+    const hasHealthCheck = own.some(({ health }) => health !== null);
+    return own.length === 0 ? [] : [{ ...each, model: model.services[each.name] ?? {}, hasHealthCheck }];
+  });
+  return { project, files, candidates };
+}
+
+/** The refusal where there is no container of the app, with what to name where nobody has named any. */
+export async function withoutApp(
+  world: Pick<World, 'engine' | 'log' | 'options'>,
+  found: Pick<FoundInstance, 'paths' | 'place'>,
+  containers: readonly Container[],
+): Promise<UpdateError> {
+  const { app, servicesNamed } = world.options;
+  const { place } = found;
+  const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
+  const flagsToType = servicesNamed || names === '' ? null : await proposedFlags(world, found, containers);
+  const start = `Its containers are of ${names || 'no service'}.`;
+  return new UpdateError(
+    'no-app',
+    `project ${place.name} in ${place.directory} has no container of service ${app}`,
+    {
+      advice:
+        flagsToType === null
+          ? `${start} Start the instance once with docker compose up -d, or name the app service with --service.`
+          : `${start} What belongs together there is updated with ${flagsToType}; init writes that down.`,
+    },
+  );
+}
+
+/** Null where nothing can be proposed: the refusal stands without it. */
+async function proposedFlags(
+  { engine, log }: Pick<World, 'engine' | 'log'>,
+  found: Pick<FoundInstance, 'paths' | 'place'>,
+  containers: readonly Container[],
+): Promise<string | null> {
+  try {
+    const { candidates, project } = await surveyProject({ engine, log }, found, containers);
+    const proposal = proposeServices(candidates, project.name);
+    if (proposal === null) return null;
+    return flags(
+      'service',
+      [proposal.app, ...proposal.workers].map(({ name }) => name),
+    );
+  } catch (error) {
+    if (error instanceof UpdateError && error.outcome === 'refused') return null;
+    throw error;
+  }
+}

@@ -1,0 +1,104 @@
+import { findPin, isOnePin } from '../../../compose/find-pin.ts';
+import type { Pin } from '../../../compose/pin.ts';
+import type { ProjectFiles } from '../../../compose/project-files.ts';
+import {
+  canonicalRepository,
+  parseReference,
+  publisherOf,
+  type Reference,
+} from '../../../compose/reference.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import { UpdateError } from '../../../progress/update-error.ts';
+
+/** A service with the image that compose gives it, and where that is written. */
+export interface ServiceImage {
+  name: string;
+  reference: Reference;
+  /** Null where it cannot be read, or not be moved. */
+  pin: Pin | null;
+}
+
+/** Those of the model that name an image. */
+export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage[] {
+  return Object.entries(services).flatMap(([name, { image }]) => {
+    const reference = parseReference(image ?? '');
+    return reference === null ? [] : [{ name, reference, pin: pinOrNull(files, name) }];
+  });
+}
+
+function pinOrNull(files: ProjectFiles, name: string): Pin | null {
+  try {
+    return findPin(files, name);
+  } catch (error) {
+    if (error instanceof UpdateError) return null;
+    throw error;
+  }
+}
+
+/** What makes a service one with the app, in words; null where nothing does, and for every database. */
+export function bondOf(app: ServiceImage, other: ServiceImage): string | null {
+  if (isDatabase(other.reference)) return null;
+  const { repository } = app.reference;
+  if (isOneRepository(app, other)) return `the same repository, ${repository}`;
+  if (!isOnePublisher(app, other)) return null;
+  if (sharesPin(app, other)) return `the same pin, ${other.pin?.place.description}`;
+  const publisher = publisherOf(repository);
+  // A publisher of many products has them all at `latest`, or at `2`: only a whole version tells of one release.
+  return publisher !== null && isExact(other.reference) && isOneVersion(app, other)
+    ? `the same publisher and version, ${publisher} and ${versionOf(other.reference)}`
+    : null;
+}
+
+/** Why a service that was named with the app is not the app's; null where it is, or may be. */
+export function whyForeign(app: ServiceImage, other: ServiceImage): string | null {
+  const runs = `${other.name} runs ${shown(other.reference)}`;
+  if (isDatabase(other.reference)) return `${runs}, the image of a database, and a database is never moved`;
+  if (isOneRepository(app, other)) return null;
+  const isOne = isOnePublisher(app, other);
+  if (isOne && (sharesPin(app, other) || isOneVersion(app, other))) return null;
+  const what =
+    isOne && publisherOf(app.reference.repository) !== null
+      ? 'another image, of another version'
+      : "another publisher's image";
+  return `${runs}, ${what} than that of ${app.name}, ${shown(app.reference)}`;
+}
+
+// Their data is of one major version, and moves by means of their own.
+const databases = new Set([
+  ...['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'cockroach', 'mysql'],
+  ...['mariadb', 'percona', 'mongo', 'mongodb', 'redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
+  ...['clickhouse', 'cassandra', 'scylla'],
+]);
+/** What is made for a database, and is none: `postgres-exporter`. */
+const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
+
+export function isDatabase({ repository }: Reference): boolean {
+  const words = (repository.split('/').at(-1) ?? '').split(/[-_.]+/);
+  return words.some((word) => databases.has(word)) && !words.some((word) => helpers.test(word));
+}
+
+const isOneRepository = (a: ServiceImage, b: ServiceImage): boolean =>
+  canonicalRepository(a.reference.repository) === canonicalRepository(b.reference.repository);
+
+const isOnePublisher = (a: ServiceImage, b: ServiceImage): boolean =>
+  publisherOf(a.reference.repository) === publisherOf(b.reference.repository);
+
+export const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
+  a.pin !== null && b.pin !== null && isOnePin(a.pin, b.pin);
+
+const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean => {
+  if (publisherOf(a.reference.repository) === null) return false;
+  return versionOf(a.reference) === versionOf(b.reference);
+};
+
+const numbers = /^v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
+
+/** What the tag says of the version, without the variant: `1.144.1` of `v1.144.1-cuda`, `release` of `release-cuda`. */
+const versionOf = ({ tag }: Reference): string =>
+  numbers.exec(tag ?? 'latest')?.[1] ?? (tag ?? 'latest').replace(/-.*$/, '');
+
+const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(reference));
+
+/** `acme/svc:v1.2.0`, without a digest. */
+export const shown = ({ repository, tag }: Reference): string =>
+  tag === null ? repository : `${repository}:${tag}`;

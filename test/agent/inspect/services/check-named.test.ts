@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import { checkNamed } from '../../../../src/agent/inspect/services/check-named.ts';
+import { UpdateError } from '../../../../src/progress/update-error.ts';
+import { composeText, modelOf, projectFiles, updateOptions } from '../../../build-plan.ts';
+
+interface Case {
+  images: Readonly<Record<string, string>>;
+  env?: string;
+  args: string;
+  kind?: 'generated' | 'user-written';
+  running?: readonly string[];
+  followers?: readonly string[];
+}
+
+/** What is said, or `code: message | detail | Next: advice`. */
+function check({ images, env = '', args, kind = 'user-written', running, followers = [] }: Case): string[] {
+  const files = projectFiles({ 'compose.yaml': composeText(images), '.env': env });
+  const known = { files, model: modelOf(files), kind, running: running ?? Object.keys(images), followers };
+  try {
+    return checkNamed(updateOptions(...args.split(' ').filter(Boolean)), known);
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    expect(error.outcome).toBe('refused');
+    return [`${error.code}: ${error.message}`, ...error.detail, `Next: ${error.advice}`];
+  }
+}
+
+const both = '--service server --service db';
+
+// biome-ignore-start lint/suspicious/noTemplateCurlyInString: compose's own
+describe('a service that is not of the app', () => {
+  it.each([
+    ['postgres:16.4', 'v1.2.0', 'the image of a database, and a database is never moved'],
+    ['docker.io/library/redis:7-alpine', 'v1.2.0', 'the image of a database, and a database is never moved'],
+    ['ghcr.io/acme/valkey:v1.2.0', 'v1.2.0', 'the image of a database, and a database is never moved'],
+    ['acme/acme-postgresql:14', '14', 'the image of a database, and a database is never moved'],
+    [
+      'clickhouse/clickhouse-server:24.12-alpine',
+      'v1.2.0',
+      'the image of a database, and a database is never',
+    ],
+    [
+      'other/tika:v1.2.0',
+      'v1.2.0',
+      "another publisher's image than that of server, ghcr.io/acme/server:v1.2.0",
+    ],
+    [
+      'acme/sandbox:0.2.12',
+      'v1.2.0',
+      'another image, of another version than that of server, ghcr.io/acme/ser',
+    ],
+    ['acme/sandbox:stable', 'release', 'another image, of another version than that of server'],
+  ])('is refused by name: %s beside %s', (image, tag, why) => {
+    const images = { server: `ghcr.io/acme/server:${tag}`, db: image };
+    const [said, ...rest] = check({ images, args: both });
+    expect(said).toContain(`foreign-service: db runs ${image}, `);
+    expect(said).toContain(why);
+    expect(rest).toEqual(['Next: Run it with --service server; db stays as it is.']);
+  });
+
+  it('is found among Docker’s own images, which are of many publishers', () => {
+    const images = { app: 'nextcloud:32.0.1-apache', proxy: 'docker.io/library/nginx:32.0.1' };
+    const [said] = check({ images, args: '--service app --service proxy' });
+    expect(said).toContain("proxy runs docker.io/library/nginx:32.0.1, another publisher's image than");
+  });
+
+  it('is told with all others, and with what is left to be named', () => {
+    const images = { a: 'acme/a:v1.0.0', b: 'acme/b:1.0.0', db: 'mariadb:lts', cache: 'redis:alpine' };
+    expect(check({ images, args: '--service a --service db --service b --service cache' })).toEqual([
+      'foreign-service: db runs mariadb:lts, the image of a database, and a database is never moved',
+      'cache runs redis:alpine, the image of a database, and a database is never moved',
+      'Next: Run it with --service a --service b; db and cache stay as they are.',
+    ]);
+  });
+
+  it('is a database that was named first, too', () => {
+    expect(check({ images: { db: 'postgres:16' }, args: '--service db' })[0]).toBe(
+      'foreign-service: db runs postgres:16, the image of a database, and a database is never moved',
+    );
+  });
+
+  it.each([
+    ['one repository, at another version', { server: 'acme/a:v1.1.0', db: 'docker.io/acme/a:v1.0.0' }, ''],
+    ['one publisher and version', { server: 'ghcr.io/acme/a:v1.1.0', db: 'acme/b:1.1.0-cuda' }, ''],
+    ['one publisher and word', { server: 'acme/a:release', db: 'acme/b:release-cuda' }, ''],
+    [
+      'a registry without publishers',
+      { server: 'r.example:5000/a:v1.1.0', db: 'r.example:5000/b:v1.1.0' },
+      '',
+    ],
+    ['one pin of names alone', { server: 'a:${V}', db: 'b:${V}' }, 'V=1.1.0'],
+    ['one pin with a variant', { server: 'acme/a:${V:-edge}', db: 'acme/b:gpu-${V:-edge}' }, ''],
+    ['what is made for a database', { server: 'acme/a:v1.0.0', db: 'acme/postgres-exporter:v1.0.0' }, ''],
+  ])('is none of %s', (_, images, env) => {
+    expect(check({ images, env, args: both })).toEqual([]);
+  });
+});
+
+describe('a service that belongs with the app, and is not named', () => {
+  it.each([
+    [{ server: 'acme/a:2025.10.2', cron: 'acme/a:2025.10.2' }, '', 'the same repository, acme/a'],
+    [
+      { server: 'nextcloud:32', cron: 'docker.io/library/nextcloud:32' },
+      '',
+      'the same repository, nextcloud',
+    ],
+    [
+      { server: 'acme/a:${V:-edge}', cron: 'acme/b:${V:-edge}' },
+      '',
+      'the same pin, the default of V in comp',
+    ],
+    [{ server: 'a:${V}', cron: 'b:${V}' }, 'V=v1.0.0\n', 'the same pin, V in .env line 1'],
+    [
+      { server: 'acme/a:v1.4.0', cron: 'acme/b:1.4.0-cuda' },
+      '',
+      'the same publisher and version, acme and 1.4.0',
+    ],
+  ])('is refused: %j', (images, env, bond) => {
+    const [said, next] = check({ images, env, args: '--service server' });
+    expect(said).toMatch(/^left-behind: cron belongs with server \(.*\), and was not named$/);
+    expect(said).toContain(bond);
+    expect(next).toBe(
+      'Next: Run it with --service server --service cron; or, to leave it at the old version, with --leave cron besides.',
+    );
+  });
+
+  it('is told with all others', () => {
+    const images = { a: 'acme/a:v1.0.0', b: 'acme/a:v1.0.0', c: 'acme/c:v1.0.0', d: 'acme/a:v1.0.0' };
+    expect(check({ images, args: '--service b --service a --leave c' })).toEqual([
+      'left-behind: d belongs with b (the same repository, acme/a), and was not named',
+      'Next: Run it with --service b --service a --service d; or, to leave it at the old version, with --leave d besides.',
+    ]);
+  });
+
+  it.each(['--leave cron', '--leave *'])('stays with %s, and is told', (leave) => {
+    const images = { server: 'acme/a:v1.0.0', cron: 'acme/a:v1.0.0', db: 'postgres:16' };
+    expect(check({ images, args: `--service server ${leave}` })).toEqual([
+      'cron is left behind at acme/a:v1.0.0, as --leave says; it belongs with server: the same repository, acme/a',
+    ]);
+  });
+
+  it.each<[string, Partial<Case>]>([
+    ['nobody has named any', { args: '' }],
+    ['it has no container', { running: ['app', 'db'] }],
+    ['a release brings its own compose file', { kind: 'generated' }],
+    ['it is recreated with the app, by its pin', { followers: ['cron'] }],
+  ])('is fine where %s', (_, changes) => {
+    const images = { app: 'acme/a:${V}', cron: 'acme/a:${V}' };
+    expect(check({ images, env: 'V=v1.0.0', args: '--service app', ...changes })).toEqual([]);
+  });
+
+  it.each([
+    ['many products of one publisher at latest', { server: 'ls/sonarr:latest', cron: 'ls/radarr:latest' }],
+    ['at one number', { server: 'ls/sonarr:4', cron: 'ls/radarr:4' }],
+    [
+      'a database of the same publisher and version',
+      { server: 'acme/a:v1.0.0', cron: 'acme/postgres:v1.0.0' },
+    ],
+    ['an image without a tag on a port', { server: 'r.example:5000/a', cron: 'r.example:5000/b' }],
+    ['another version', { server: 'acme/a:v1.0.0', cron: 'acme/b:v1.1.0' }],
+  ])('is none of %s', (_, images) => {
+    expect(check({ images, args: '--service server' })).toEqual([]);
+  });
+});
+// biome-ignore-end lint/suspicious/noTemplateCurlyInString: compose's own
