@@ -33,6 +33,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     replace: ['log', 'process', 'pull', 'state'],
     resume: ['inspect', 'log', 'process', 'pull', 'replace', 'state'],
     bump: ['inspect', 'log', 'process', 'proof', 'state'],
+    init: ['inspect', 'log', 'process'],
   },
   instance: {
     '': 'all',

@@ -5,12 +5,21 @@ import { Engine } from '../engine/cli/engine.ts';
 import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { bump } from './bump/bump.ts';
+import { withBumpSettings } from './bump/bump-settings.ts';
+import { init } from './init/init.ts';
 import { reportEnding } from './log/ending.ts';
 import { Log, stdoutSink } from './log/log.ts';
 import { Cancellation } from './process/cancellation.ts';
 import { prepareConfig } from './process/credentials.ts';
 import { engineAddress } from './process/engine-address.ts';
-import { type Options, parseOptions, UsageError } from './process/options.ts';
+import {
+  type BumpOptions,
+  type FileValues,
+  type Options,
+  parseOptions,
+  type UpdateOptions,
+  UsageError,
+} from './process/options.ts';
 import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
 import { usage } from './process/usage.ts';
 import { versionLine } from './process/version-line.ts';
@@ -46,7 +55,11 @@ async function main(argv: readonly string[]): Promise<number> {
   const handles = noHandles();
   try {
     await chooseTemporaryDirectory();
-    if (options.command === 'bump') return exitCodes[await bump(options, log, cancellation.signal)];
+    const read = (file: FileValues) => parseOptions(argv, process.env, file);
+    if (options.command === 'bump') {
+      options = await withBumpSettings(options, (file) => read(file) as BumpOptions, log);
+      return exitCodes[await bump(options, log, cancellation.signal)];
+    }
     const configDirectory = await prepareConfig(
       await mkdtemp(join(tmpdir(), 'svc-updater-')),
       process.env,
@@ -58,9 +71,15 @@ async function main(argv: readonly string[]): Promise<number> {
     );
     cancellation.onSignal = () => void engine.watchShutdown();
     const times = { startedAt: Date.now(), beganAt: performance.now() };
-    const world = { engine, options, log, cancellation, ...times };
-    if (options.command === 'update') return await update(world);
-    await showPlan(world, handles);
+    const doors = { engine, log, cancellation, ...times };
+    if (options.command === 'init') {
+      await init(doors, options);
+      return 0;
+    }
+    const world = { ...doors, options };
+    const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
+    if (options.command === 'update') return await update(world, readUpdate);
+    await showPlan(world, handles, readUpdate);
     return 0;
   } catch (error) {
     return reportEnding(error, log, endingFacts(handles), cancellation.signalNumber).exitCode;

@@ -5,7 +5,7 @@ import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
-import { withWorkers } from './inspect/choose-workers.ts';
+import { type ReadOptions, withChosen } from './inspect/choose-workers.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
@@ -30,9 +30,9 @@ import { type Holder, lockHolder } from './state/lock.ts';
 import { stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
-export async function showPlan(given: World, handles: RunHandles): Promise<void> {
+export async function showPlan(given: World, handles: RunHandles, read: ReadOptions): Promise<void> {
   const instance = await findInstance(given);
-  const world = await withWorkers(given, instance.place.name);
+  const world = await withChosen(given, instance.place, read);
   const { engine, options, log } = world;
   const { mountedAt } = instance.place;
   const holder = await runningHolder(engine, mountedAt);

@@ -1,6 +1,6 @@
 import { Interrupted } from '../progress/stops.ts';
 import { freshRun } from './fresh-run.ts';
-import { withWorkers } from './inspect/choose-workers.ts';
+import { type ReadOptions, withChosen } from './inspect/choose-workers.ts';
 import type { FoundInstance } from './inspect/find-instance.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { type Ending, repeatEnding, reportEnding } from './log/ending.ts';
@@ -13,11 +13,11 @@ import { dropLock, takeLock } from './state/lock.ts';
 import { stateDirectory } from './state/state-directory.ts';
 
 /** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
-export async function update(world: World): Promise<number> {
+export async function update(world: World, read: ReadOptions): Promise<number> {
   const { log, cancellation } = world;
   const handles = noHandles();
   try {
-    const ending = await run(world, handles).catch((error) => {
+    const ending = await run(world, handles, read).catch((error) => {
       if (error instanceof Interrupted) throw error;
       return reportEnding(error, log, endingFacts(handles), cancellation.signalNumber);
     });
@@ -35,12 +35,12 @@ export async function update(world: World): Promise<number> {
   }
 }
 
-async function run(given: World, handles: RunHandles): Promise<Ending> {
+async function run(given: World, handles: RunHandles, read: ReadOptions): Promise<Ending> {
   const instance = await findInstance(given);
   handles.instance = instance;
   const ended = await endedBefore(instance);
   if (ended !== null) return repeatEnding(ended, given.log);
-  const world = await withWorkers(given, instance.place.name);
+  const world = await withChosen(given, instance.place, read);
   handles.lock = await takeLock(world, instance.own, instance.place.mountedAt);
   const earlier = await settleEarlier(world, handles);
   switch (earlier.kind) {

@@ -38,6 +38,11 @@ const table = {
     'refused',
     'Start the instance once with docker compose up -d, or name the app service with --service.',
   ],
+  'settings-invalid': ['refused', `Mend the file, or remove it: init writes a new one.`],
+  'settings-exist': [
+    'refused',
+    'Edit it, or replace it with --force; --dry-run shows what would be written.',
+  ],
   'foreign-service': ['refused', 'Name with --service only the app and what is released with it.'],
   'left-behind': [
     'refused',

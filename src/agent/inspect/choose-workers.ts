@@ -3,10 +3,24 @@ import type { Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { composeLabels, roleLabel } from '../../engine/labels.ts';
-import { defaultWorkers, type UpdateOptions } from '../process/options.ts';
+import { defaultWorkers, type FileValues, type UpdateOptions } from '../process/options.ts';
+import { withSettings } from '../process/settings-file.ts';
 import type { World } from '../process/world.ts';
+import type { ProjectPlace } from './locate-project.ts';
 
 const role = 'worker';
+
+/** The options once more, with what a settings file says. */
+export type ReadOptions = (file: FileValues) => UpdateOptions;
+
+/**
+ * The same with what the settings file in the compose directory says, and with the workers of the project.
+ * @throws UpdateError settings-invalid, engine-away
+ */
+export async function withChosen(world: World, place: ProjectPlace, read: ReadOptions): Promise<World> {
+  const options = await withSettings(place.mountedAt, world.options, read, world.log);
+  return withWorkers({ ...world, options }, place.name);
+}
 
 /**
  * The same with the services that the project's containers call workers, where the operator names none

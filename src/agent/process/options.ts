@@ -1,6 +1,8 @@
+import { settingsName } from '../../progress/state-name.ts';
 import { parseTarget, type Target } from '../../release/tag.ts';
 import type { LogFormat } from '../log/log.ts';
-import { type FlagKind, type GivenValue, readFlags } from './read-flags.ts';
+import { bumpFlags, initFlags, updateFlags, variables } from './flags.ts';
+import { type GivenValue, readFlags } from './read-flags.ts';
 
 export interface UpdateOptions {
   command: 'update' | 'plan';
@@ -35,7 +37,23 @@ export interface BumpOptions {
   log: LogFormat;
 }
 
-export type Options = UpdateOptions | BumpOptions | { command: 'help' } | { command: 'version' };
+/** What `init` looks for, as `update` has it, and writes down. */
+export interface InitOptions extends Omit<UpdateOptions, 'command'> {
+  command: 'init';
+  dryRun: boolean;
+  /** In place of a file that is there. */
+  force: boolean;
+}
+
+/** What a settings file says, by option; where, for the sentence about a mistake in it. */
+export type FileValues = ReadonlyMap<string, readonly GivenValue[]>;
+
+export type Options =
+  | UpdateOptions
+  | InitOptions
+  | BumpOptions
+  | { command: 'help' }
+  | { command: 'version' };
 
 /** Every mistake of a command line, so that all are mended in one go. */
 export class UsageError extends Error {
@@ -51,52 +69,17 @@ export class UsageError extends Error {
 /** Where neither the operator nor a label names one. */
 export const defaultWorkers: readonly string[] = ['worker'];
 
-const updateFlags: Record<string, FlagKind> = {
-  target: 'text',
-  project: 'text',
-  dir: 'text',
-  service: 'list',
-  leave: 'list',
-  'version-var': 'text',
-  'wait-timeout': 'text',
-  'pull-timeout': 'text',
-  'accept-drift': 'flag',
-  log: 'text',
-};
-
-const bumpFlags: Record<string, FlagKind> = {
-  dir: 'text',
-  file: 'list',
-  'env-file': 'list',
-  to: 'text',
-  service: 'list',
-  digest: 'text',
-  'dry-run': 'flag',
-  log: 'text',
-};
-
-const variables: Record<string, string> = {
-  target: 'SVC_UPDATER_TARGET',
-  project: 'SVC_UPDATER_PROJECT',
-  dir: 'SVC_UPDATER_DIR',
-  service: 'SVC_UPDATER_SERVICES',
-  leave: 'SVC_UPDATER_LEAVE',
-  'version-var': 'SVC_UPDATER_VERSION_VAR',
-  'wait-timeout': 'SVC_UPDATER_WAIT_TIMEOUT',
-  'pull-timeout': 'SVC_UPDATER_PULL_TIMEOUT',
-  'accept-drift': 'SVC_UPDATER_ACCEPT_DRIFT',
-  log: 'SVC_UPDATER_LOG',
-};
-
-const commands = ['update', 'plan', 'bump'] as const;
+const commands = ['update', 'plan', 'init', 'bump'] as const;
 
 /**
- * Reads a command line and the environment; the command line wins.
+ * Reads a command line, the environment and a settings file; each wins over what follows it. Without a file, services that
+ * `bump` needs may be in one: then it has none.
  * @throws UsageError with every mistake at once.
  */
 export function parseOptions(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
+  file: FileValues | null = null,
 ): Options {
   const words = argv.filter(
     (word) => word === '--help' || word === '-h' || word === '--version' || word === 'help',
@@ -108,9 +91,9 @@ export function parseOptions(
   const [first = ''] = argv;
   const command = commands.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
-    mistakes.push(`unknown command "${first}": use update, plan or bump`);
+    mistakes.push(`unknown command "${first}": use update, plan, init or bump`);
   }
-  const flags = command === 'bump' ? bumpFlags : updateFlags;
+  const flags = flagsOf[command];
   const said = readFlags(first !== '' && !first.startsWith('-') ? argv.slice(1) : argv, flags, mistakes);
   for (const [flag, variable] of Object.entries(variables)) {
     const value = env[variable];
@@ -120,6 +103,14 @@ export function parseOptions(
       flag,
       values.map((text) => ({ value: text, where: variable })),
     );
+  }
+
+  const services = (said.get('service') ?? []).map(({ value }) => value);
+  for (const [flag, values] of file ?? []) {
+    if (said.has(flag) || !(flag in flags)) continue;
+    // A service that is named here and now is not left.
+    const left = values.filter(({ value }) => flag !== 'leave' || !services.includes(value));
+    if (left.length > 0) said.set(flag, [...left]);
   }
 
   const read = new Reader(said, mistakes);
@@ -136,13 +127,15 @@ export function parseOptions(
           files: read.list('file'),
           envFiles: read.list('env-file'),
           target: read.target('to') ?? read.required('to', 'bump needs --to vX.Y.Z or --to canary'),
-          services: named ?? read.required('service', 'bump needs --service, once or more'),
+          services: named ?? (isOpen(file, mistakes) ? [] : read.required('service', needsService)),
           digest: read.matching('digest', /^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'),
           dryRun: said.has('dry-run'),
         }
       : {
           log,
-          command,
+          ...(command === 'init'
+            ? { command, dryRun: said.has('dry-run'), force: said.has('force') }
+            : { command }),
           target: read.target('target'),
           project: read.matching('project', /^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'),
           dir: read.matching('dir', /^\//, 'an absolute path'),
@@ -160,6 +153,14 @@ export function parseOptions(
   if (mistakes.length > 0) throw new UsageError(mistakes);
   return options;
 }
+
+const flagsOf = { update: updateFlags, plan: updateFlags, init: initFlags, bump: bumpFlags };
+
+const needsService = `bump needs --service, once or more, or services in ${settingsName}`;
+
+/** Whether a settings file that nobody has read yet may still say what is missing. */
+const isOpen = (file: FileValues | null, mistakes: readonly string[]): boolean =>
+  file === null && mistakes.length === 0;
 
 class Reader {
   readonly #said: Map<string, GivenValue[]>;

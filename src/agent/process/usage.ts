@@ -1,8 +1,11 @@
+import { settingsName } from '../../progress/state-name.ts';
+
 export const usage = `svc-updater: replaces the app and the worker of a running svc instance by a new release,
 or leaves it exactly as it was.
 
   svc-updater [update] [options]   update the instance in the mounted directory (the default)
   svc-updater plan [options]       show what update would do; changes nothing
+  svc-updater init [options]       propose the services to update, and write ${settingsName} beside the compose file
   svc-updater bump [options]       edit version pins in files only; needs no engine
   svc-updater --help | --version
 
@@ -19,9 +22,14 @@ update and plan (environment variable in brackets):
   --accept-drift            go on where the files no longer say what the containers have [SVC_UPDATER_ACCEPT_DRIFT=1]
   --log line|json           [SVC_UPDATER_LOG] (line)
 
+init: --project, --dir, --log as above; --service, --leave, --version-var, --wait-timeout and --pull-timeout are written down
+  --dry-run                 only show the file
+  --force                   replace one that is there
+update, plan and bump take from that file what no option and no variable says.
+
 bump:
   --to vX.Y.Z|canary        what to move pins to
-  --service NAME            once or more: whose pins
+  --service NAME            once or more: whose pins (services of ${settingsName})
   --dir DIR                 the compose directory (that of the first --file, else the working directory)
   --file FILE               repeatable; compose files, from DIR on (what compose itself would find)
   --env-file FILE           repeatable (.env)

@@ -135,7 +135,7 @@ describe('parseOptions', () => {
         },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan or bump',
+      'unknown command "updat": use update, plan, init or bump',
       'unknown option --nope',
       'unexpected argument "extra"',
       '--accept-drift takes no value',
@@ -154,7 +154,13 @@ describe('parseOptions', () => {
     [['--service', '../x'], ['--service is "../x": it should be a service\'s name']],
     [['--project', 'A B'], ['--project is "A B": it should be a compose project name']],
     [['-x'], ['unknown option -x']],
-    [['bump'], ['bump needs --to vX.Y.Z or --to canary', 'bump needs --service, once or more']],
+    [
+      ['bump'],
+      [
+        'bump needs --to vX.Y.Z or --to canary',
+        'bump needs --service, once or more, or services in .svc-updater.yaml',
+      ],
+    ],
     [
       ['bump', '--to', 'v1.0.0', '--service', 'a', '--digest', 'abc'],
       ['--digest is "abc": it should be sha256: and 64 hex digits'],

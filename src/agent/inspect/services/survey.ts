@@ -1,5 +1,5 @@
 import type { ProjectFiles } from '../../../compose/project-files.ts';
-import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
+import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import type { World } from '../../process/world.ts';
@@ -14,6 +14,7 @@ import { imagesOf } from './together.ts';
 export interface Survey {
   project: ComposeProject;
   files: ProjectFiles;
+  model: Model;
   /** The services that have containers and name an image. */
   candidates: readonly Candidate[];
 }
@@ -40,7 +41,7 @@ export async function surveyProject(
     const hasHealthCheck = own.some(({ health }) => health !== null);
     return own.length === 0 ? [] : [{ ...each, model: model.services[each.name] ?? {}, hasHealthCheck }];
   });
-  return { project, files, candidates };
+  return { project, files, model, candidates };
 }
 
 /** The refusal where there is no container of the app, with what to name where nobody has named any. */

@@ -1,0 +1,46 @@
+import type { Candidate, Proposal } from '../inspect/services/propose.ts';
+import { describeCandidate } from '../inspect/services/propose.ts';
+import { and } from '../log/words.ts';
+import type { InitOptions } from '../process/options.ts';
+
+/** Beside the services what was given with `init` is written down. */
+type Given = Pick<InitOptions, 'leave' | 'versionVariable' | 'waitTimeoutMs' | 'pullTimeoutMs'>;
+
+const byDefault = { versionVariable: 'SVC_VERSION', waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 };
+
+/** The settings file, with what its readers want to know of it. */
+export function settingsText({ app, workers, others }: Proposal, given: Given): string {
+  const { leave, versionVariable, waitTimeoutMs, pullTimeoutMs } = given;
+  return [
+    '# Read by svc-updater (update, plan and bump); what is given as an option wins.',
+    '# The first is the app, the others move with it.',
+    'services:',
+    ...[app, ...workers].map((each) => `  - ${scalar(each.name)}  # ${describePin(each)}`),
+    ...(others.length > 0 ? [`# As they are: ${and(others.map(describeCandidate))}`] : []),
+    ...(leave.length > 0
+      ? [
+          `# Of the app, and left at ${leave.length > 1 ? 'their' : 'its'} version.`,
+          `leave: [${leave.map(scalar).join(', ')}]`,
+        ]
+      : []),
+    ...(versionVariable === byDefault.versionVariable ? [] : [`version-var: ${versionVariable}`]),
+    ...(waitTimeoutMs === byDefault.waitTimeoutMs ? [] : [`wait-timeout: ${waitTimeoutMs / 1000}`]),
+    ...(pullTimeoutMs === byDefault.pullTimeoutMs ? [] : [`pull-timeout: ${pullTimeoutMs / 1000}`]),
+    '',
+  ].join('\n');
+}
+
+/** Without the line, which the next edit moves. */
+const describePin = (each: Candidate): string => pinOf(each).replace(/ line \d+$/, '');
+
+/** `ghcr.io/acme/server, pinned by TAG in .env line 4` */
+export const pinOf = ({ reference: { repository }, pin }: Candidate): string =>
+  pin === null
+    ? `${repository}, whose pin cannot be moved as it is written`
+    : `${repository}, pinned by ${pin.place.description}`;
+
+/** Quoted where YAML would take the name for something else. */
+const scalar = (name: string): string =>
+  /^[A-Za-z_][\w.-]*$/.test(name) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(name)
+    ? name
+    : JSON.stringify(name);

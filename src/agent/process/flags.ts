@@ -1,0 +1,55 @@
+import type { FlagKind } from './read-flags.ts';
+
+export const updateFlags: Record<string, FlagKind> = {
+  target: 'text',
+  project: 'text',
+  dir: 'text',
+  service: 'list',
+  leave: 'list',
+  'version-var': 'text',
+  'wait-timeout': 'text',
+  'pull-timeout': 'text',
+  'accept-drift': 'flag',
+  log: 'text',
+};
+
+export const initFlags: Record<string, FlagKind> = {
+  project: 'text',
+  dir: 'text',
+  service: 'list',
+  leave: 'list',
+  'version-var': 'text',
+  'wait-timeout': 'text',
+  'pull-timeout': 'text',
+  'dry-run': 'flag',
+  force: 'flag',
+  log: 'text',
+};
+
+export const bumpFlags: Record<string, FlagKind> = {
+  dir: 'text',
+  file: 'list',
+  'env-file': 'list',
+  to: 'text',
+  service: 'list',
+  digest: 'text',
+  'dry-run': 'flag',
+  log: 'text',
+};
+
+/** By option; of lists, separated by commas. */
+export const variables: Record<string, string> = {
+  target: 'SVC_UPDATER_TARGET',
+  project: 'SVC_UPDATER_PROJECT',
+  dir: 'SVC_UPDATER_DIR',
+  service: 'SVC_UPDATER_SERVICES',
+  leave: 'SVC_UPDATER_LEAVE',
+  'version-var': 'SVC_UPDATER_VERSION_VAR',
+  'wait-timeout': 'SVC_UPDATER_WAIT_TIMEOUT',
+  'pull-timeout': 'SVC_UPDATER_PULL_TIMEOUT',
+  'accept-drift': 'SVC_UPDATER_ACCEPT_DRIFT',
+  log: 'SVC_UPDATER_LOG',
+};
+
+/** What a settings file may say: what is the instance's own, and not of one run. */
+export const settingNames = ['service', 'leave', 'version-var', 'wait-timeout', 'pull-timeout'] as const;

@@ -1,0 +1,128 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isMap, isScalar, isSeq } from 'yaml';
+import { placeAt } from '../../compose/project-files.ts';
+import { parseYaml } from '../../compose/yaml-document.ts';
+import type { TextFile } from '../../files/text-file.ts';
+import { settingsName } from '../../progress/state-name.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Log } from '../log/log.ts';
+import { settingNames } from './flags.ts';
+import { type FileValues, UsageError } from './options.ts';
+import type { GivenValue } from './read-flags.ts';
+
+const maxBytes = 64 * 1024;
+
+/** The key of an option in the file. */
+const keyOf = (flag: string): string => (flag === 'service' ? 'services' : flag);
+const lists: readonly string[] = ['service', 'leave'];
+
+/**
+ * The options with what the settings file in a compose directory says besides; null where there is none.
+ * @throws UpdateError settings-invalid, with all mistakes in it
+ */
+export async function withSettings<T>(
+  directory: string,
+  options: T,
+  read: (file: FileValues) => T,
+  log: Log,
+): Promise<T> {
+  const file = await readSettings(join(directory, settingsName));
+  if (file === null) return options;
+  const values = settingsOf(file);
+  const words = [...values].map(
+    ([flag, said]) => `${keyOf(flag)} ${said.map(({ value }) => value).join(', ')}`,
+  );
+  if (words.length > 0) log.info(`${settingsName}: ${words.join('; ')}`);
+  try {
+    return read(values);
+  } catch (error) {
+    throw error instanceof UsageError ? invalid(error.mistakes) : error;
+  }
+}
+
+/**
+ * What the file says, by option.
+ * @throws UpdateError settings-invalid
+ */
+export function settingsOf(file: TextFile): FileValues {
+  const [document, ...others] = parsed(file);
+  const at = (node: unknown): string => placeAt(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
+  const contents = document?.contents ?? null;
+  if (others.length > 0) throw invalid([`${settingsName} has several documents: it should be one`]);
+  if (contents === null) return new Map();
+  if (!isMap(contents))
+    throw invalid([`${at(contents)}: it should be keys and values, such as "services: [app]"`]);
+  const mistakes: string[] = [];
+  const values = new Map<string, GivenValue[]>();
+  for (const { key, value } of contents.items) {
+    const name = textOf(key);
+    const flag = settingNames.find((each) => keyOf(each) === name);
+    if (flag === undefined) {
+      const known = settingNames.map(keyOf).join(', ');
+      mistakes.push(`${at(key)}: unknown key "${name ?? ''}"; known are ${known}`);
+      continue;
+    }
+    const where = `${at(key)}: ${name}`;
+    const nodes = lists.includes(flag) ? (isSeq(value) ? value.items : null) : [value];
+    if (nodes === null) {
+      mistakes.push(`${where} should be a list, such as [app, worker]`);
+      continue;
+    }
+    const texts = nodes.map(textOf);
+    if (texts.length === 0 || texts.some((text) => text === null || text === '')) {
+      mistakes.push(`${where} should ${lists.includes(flag) ? 'name services' : 'be one value'}`);
+      continue;
+    }
+    values.set(
+      flag,
+      texts.map((value) => ({ value: value ?? '', where })),
+    );
+  }
+  if (mistakes.length > 0) throw invalid(mistakes);
+  return values;
+}
+
+function parsed(file: TextFile) {
+  try {
+    return parseYaml(file);
+  } catch (error) {
+    throw error instanceof UpdateError ? invalid([error.message]) : error;
+  }
+}
+
+/** A scalar as it is written: `no` is the name of a service here, and `007` is no 7. */
+const textOf = (node: unknown): string | null => {
+  if (!isScalar(node) || node.value === null) return null;
+  return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
+};
+
+const invalid = (mistakes: readonly string[]): UpdateError =>
+  new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
+
+/** A link is not followed: it would have the updater read what somebody else has put elsewhere. */
+async function readSettings(path: string): Promise<TextFile | null> {
+  let file: FileHandle;
+  try {
+    // A pipe would be waited for without O_NONBLOCK.
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    if (code === 'ELOOP') throw invalid([`${settingsName} is a symbolic link: it has to be the file itself`]);
+    throw invalid([`${settingsName} cannot be read (${code ?? (error as Error).message})`]);
+  }
+  try {
+    const found = await file.stat();
+    if (!found.isFile()) throw invalid([`${settingsName} is not a regular file`]);
+    if (found.size > maxBytes) throw invalid([`${settingsName} has more than 64 KiB`]);
+    const bytes = await file.readFile();
+    return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch (error) {
+    if (error instanceof TypeError) throw invalid([`${settingsName} is not UTF-8 text`]);
+    throw error;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { settingsText } from '../../../src/agent/init/settings-text.ts';
+import { imagesOf } from '../../../src/agent/inspect/services/together.ts';
+import { type InitOptions, parseOptions } from '../../../src/agent/process/options.ts';
+import { settingsOf } from '../../../src/agent/process/settings-file.ts';
+import { composeText, modelOf, projectFiles } from '../../build-plan.ts';
+
+const candidates = (images: Record<string, string>, env = '') => {
+  const files = projectFiles({ 'compose.yaml': composeText(images), '.env': env });
+  const found = imagesOf(files, modelOf(files));
+  return found.map((each) => ({ ...each, model: {}, hasHealthCheck: false }));
+};
+const options = (...args: string[]) => parseOptions(['init', ...args], {}) as InitOptions;
+
+it('tells what each service is pinned by, and what stays', () => {
+  const [app, worker, ...others] = candidates(
+    {
+      server: 'acme/server:$TAG',
+      worker: 'acme/server:$TAG',
+      db: 'postgres:16',
+      cache: 'r.example:5000/redis',
+    },
+    'A=1\nTAG=2025.10.2\n',
+  );
+  if (app === undefined || worker === undefined) throw new Error('no services');
+  expect(
+    settingsText({ app, workers: [worker], others }, options()),
+  ).toBe(`# Read by svc-updater (update, plan and bump); what is given as an option wins.
+# The first is the app, the others move with it.
+services:
+  - server  # acme/server, pinned by TAG in .env
+  - worker  # acme/server, pinned by TAG in .env
+# As they are: db (postgres:16) and cache (r.example:5000/redis)
+`);
+});
+
+it('writes what was given with init, and what it writes is read as it was meant', () => {
+  const [app, worker] = candidates({ no: 'acme/a:v1.0.0', '1e3': 'acme/a:v1.0.0' });
+  if (app === undefined || worker === undefined) throw new Error('no services');
+  const given = [
+    '--leave',
+    'on',
+    '--leave',
+    'b.c',
+    '--version-var',
+    'V',
+    '--wait-timeout',
+    '9',
+    '--pull-timeout',
+    '8',
+  ];
+  const text = settingsText({ app, workers: [worker], others: [] }, options(...given));
+  const read = parseOptions([], {}, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
+  expect(read).toMatchObject({ app: 'no', workers: ['1e3'], leave: ['on', 'b.c'], versionVariable: 'V' });
+  expect(read).toMatchObject({ waitTimeoutMs: 9_000, pullTimeoutMs: 8_000 });
+});

@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withBumpSettings } from '../../../src/agent/bump/bump-settings.ts';
+import { type BumpOptions, parseOptions, type UpdateOptions } from '../../../src/agent/process/options.ts';
+import { withSettings } from '../../../src/agent/process/settings-file.ts';
+import { UpdateError } from '../../../src/progress/update-error.ts';
+import { rememberingLog } from '../../build-plan.ts';
+
+let directory = '';
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'settings-'));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const path = () => join(directory, '.svc-updater.yaml');
+
+/** What an update does with what is in the directory; its refusal as `code: message` and details. */
+async function read(args: readonly string[] = [], env: Record<string, string> = {}) {
+  const { log, lines } = rememberingLog();
+  const options = parseOptions(args, env) as UpdateOptions;
+  try {
+    const reread = (file: Parameters<typeof parseOptions>[2]) =>
+      parseOptions(args, env, file) as UpdateOptions;
+    return { options: await withSettings(directory, options, reread, log), lines };
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    return { options: null, lines: [...error.detail, `${error.outcome} ${error.code}: ${error.message}`] };
+  }
+}
+
+describe('a settings file', () => {
+  const text = [
+    '# what runs here',
+    'services: [server, "worker"]',
+    'leave:',
+    '  - no',
+    'version-var: TAG',
+    'wait-timeout: 600',
+    "pull-timeout: '60'",
+    '',
+  ].join('\n');
+
+  it('says what no option and no variable says, and is told', async () => {
+    await writeFile(path(), text);
+    const { options, lines } = await read();
+    expect(options).toMatchObject({
+      app: 'server',
+      workers: ['worker'],
+      servicesNamed: true,
+      leave: ['no'],
+      versionVariable: 'TAG',
+      waitTimeoutMs: 600_000,
+      pullTimeoutMs: 60_000,
+    });
+    expect(lines).toEqual([
+      'info: .svc-updater.yaml: services server, worker; leave no; version-var TAG; wait-timeout 600; pull-timeout 60',
+    ]);
+  });
+
+  it('gives way to options and variables, one by one', async () => {
+    await writeFile(path(), text);
+    const { options } = await read(['--service', 'web', '--service', 'no'], {
+      SVC_UPDATER_WAIT_TIMEOUT: '7',
+    });
+    // What is named now is not left, whatever the file says.
+    expect(options).toMatchObject({ app: 'web', workers: ['no'], leave: [], waitTimeoutMs: 7_000 });
+    expect(options).toMatchObject({ versionVariable: 'TAG', pullTimeoutMs: 60_000 });
+  });
+
+  it.each([[null], [''], ['# nothing\n'], ['{}\n']])('changes nothing: %j', async (content) => {
+    if (content !== null) await writeFile(path(), content);
+    expect(await read()).toEqual({ options: parseOptions([], {}), lines: [] });
+  });
+
+  it.each([
+    [
+      'service: [app]\n',
+      ['.svc-updater.yaml line 1: unknown key "service"; known are services, leave, version'],
+    ],
+    ['\ntarget: v1.0.0\nwait: 3\n', ['line 2: unknown key "target"', 'line 3: unknown key "wait"']],
+    ['services: app\n', ['line 1: services should be a list, such as [app, worker]']],
+    ['services: []\n', ['line 1: services should name services']],
+    ['services: [app, [b]]\n', ['line 1: services should name services']],
+    ['services: [app, ]\nwait-timeout:\n', ['line 2: wait-timeout should be one value']],
+    [
+      'wait-timeout: soon\n',
+      ['.svc-updater.yaml line 1: wait-timeout is "soon": it should be a whole number of sec'],
+    ],
+    ['services: [app, ../x]\n', ['line 1: services is "../x": it should be a service\'s name']],
+    ['services: [a, a]\n', ['line 1: services names a service twice']],
+    ['services: [a, b]\nleave: [b]\n', ['b is named by']],
+    ['services: [a]\nservices: [b]\n', ['.svc-updater.yaml line 2: Map keys must be unique']],
+    ['- app\n', ['line 1: it should be keys and values, such as "services: [app]"']],
+    ['services: [a\n', ['.svc-updater.yaml line 2: ']],
+    ['services: [a]\n---\nservices: [b]\n', ['has several documents: it should be one']],
+    ['a'.repeat(70_000), ['has more than 64 KiB']],
+    [Buffer.from([0x73, 0xff]), ['is not UTF-8 text']],
+  ])('is refused with the line: %j', async (content, says) => {
+    await writeFile(path(), content);
+    const { options, lines } = await read();
+    expect(options).toBeNull();
+    expect(lines).toHaveLength(says.length);
+    for (const [at, words] of says.entries()) expect(lines[at]).toContain(words);
+    expect(lines.at(-1)).toMatch(/^refused settings-invalid: /);
+  });
+
+  it('is no link, no pipe and no directory', async () => {
+    const outside = join(directory, 'elsewhere.yaml');
+    await writeFile(outside, 'services: [a]\n');
+    await symlink(outside, path());
+    expect((await read()).lines).toEqual([
+      'refused settings-invalid: .svc-updater.yaml is a symbolic link: it has to be the file itself',
+    ]);
+    await rm(path());
+    execFileSync('mkfifo', [path()]);
+    expect((await read()).lines).toEqual([
+      'refused settings-invalid: .svc-updater.yaml is not a regular file',
+    ]);
+  });
+});
+
+describe('bump', () => {
+  const bump = async (...args: string[]) => {
+    const argv = ['bump', '--to', 'v1.1.0', '--dir', directory, ...args];
+    const reread = (file: Parameters<typeof parseOptions>[2]) => parseOptions(argv, {}, file) as BumpOptions;
+    return withBumpSettings(parseOptions(argv, {}) as BumpOptions, reread, rememberingLog().log);
+  };
+
+  it('takes the services of the file where it is given none', async () => {
+    await writeFile(path(), 'services: [server, worker]\nwait-timeout: 600\n');
+    expect(await bump()).toMatchObject({ services: ['server', 'worker'] });
+    expect(await bump('--service', 'web')).toMatchObject({ services: ['web'] });
+  });
+
+  it.each([[null], ['wait-timeout: 9\n']])('needs services, with a file of %j', async (content) => {
+    if (content !== null) await writeFile(path(), content);
+    const said = content === null ? { code: 'usage' } : { code: 'settings-invalid' };
+    await expect(bump()).rejects.toMatchObject({
+      ...said,
+      message: 'bump needs --service, once or more, or services in .svc-updater.yaml',
+    });
+  });
+});
