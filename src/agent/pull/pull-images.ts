@@ -11,6 +11,7 @@ import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import type { World } from '../process/world.ts';
+import { blamedImages } from './blamed.ts';
 
 /**
  * Before the second, third and fourth try. A registry that limits is asked five times by each try of an engine with the
@@ -73,20 +74,23 @@ export async function pullImages(
         });
       }
       const failure = classifyPullFailure(messages.join('\n'), references.values());
+      const blamed = blamedImages(references.values(), messages, failure.code).join(', ');
       oneByOne ||= failure.again === 'patiently';
       const pause = pausesMs[failure.again][attempt];
       if (pause === undefined || performance.now() + pause > options.deadline) {
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
-        throw new UpdateError(failure.code, `${names}: ${failure.sentence}${again}`, {
+        throw new UpdateError(failure.code, `${blamed}: ${failure.sentence}${again}`, {
           detail: messages,
           ...(failure.advice === undefined ? {} : { advice: failure.advice }),
           ...(failure.code === 'pull-unknown' && options.platform !== undefined
-            ? { advice: `See that ${names} is published for ${options.platform}, then run the update again.` }
+            ? {
+                advice: `See that ${blamed} is published for ${options.platform}, then run the update again.`,
+              }
             : {}),
         });
       }
       log.warn(
-        `${names}: ${failure.sentence}; trying again in ${pause / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
+        `${blamed}: ${failure.sentence}; trying again in ${pause / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
       );
       await sleep(pause, undefined, { signal: engine.signal }).catch(() => {
         throw new Cancelled();

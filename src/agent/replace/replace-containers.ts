@@ -1,5 +1,4 @@
 import { listProject } from '../../engine/api/project-containers.ts';
-import { inspectImages, listContainers } from '../../engine/api/query.ts';
 import { watchStops } from '../../engine/api/stops.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -16,6 +15,7 @@ import type { World } from '../process/world.ts';
 import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import { endingFactsOf, type Journal } from '../state/journal.ts';
 import { findSaved } from './find-saved.ts';
+import { type Freeable, freeable, howToFree } from './freeable.ts';
 import { recreate } from './recreate.ts';
 import { StartTimes } from './start-times.ts';
 import { verify } from './verify.ts';
@@ -142,29 +142,11 @@ async function failOrRestore(
   });
 }
 
-/** The old app image, where nothing runs it any more. */
-async function freeable(
-  engine: Engine,
-  { moved, containers }: Changeover,
-): Promise<{ reference: string; size: number } | null> {
-  const old = containers.findLast((record) => record.service === moved[0]?.name);
-  if (!old) return null;
-  const [users, [image, named]] = await Promise.all([
-    listContainers(engine, { ancestor: [old.imageId] }),
-    inspectImages(engine, [old.imageId, old.reference]),
-  ]);
-  if (users.length > 0 || !image) return null;
-  return {
-    reference: named?.id === image.id ? old.reference : old.imageId.slice(0, 19),
-    size: image.size,
-  };
-}
-
 function endUpdated(
   { log, beganAt }: World,
   project: ComposeProject,
   { words, moved }: Changeover,
-  { saved, freed }: { saved: LeftAlone | null; freed: { reference: string; size: number } | null },
+  { saved, freed }: { saved: LeftAlone | null; freed: Freeable | null },
 ): Ending {
   log.enter('done');
   for (const name of words.alsoMoved) {
@@ -189,7 +171,7 @@ function endUpdated(
   const next = saved
     ? savedMeanwhile(saved)
     : freed
-      ? `to free ${Math.round(freed.size / 1_000_000)} MB: docker image rm ${freed.reference}`
+      ? howToFree(freed)
       : `docker compose -p ${project.name} ps shows it`;
   const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
   const took = seconds(performance.now() - beganAt);

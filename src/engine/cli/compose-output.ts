@@ -11,13 +11,19 @@ const causeOfCancelled = /error during connect: .*?: (?=error (?:response from d
  * JSON progress ends with `{"error":true,"message":…}`; warnings of its logger come as `time="…" level=warning msg="…"`.
  */
 export function composeMessages(stderr: string): string[] {
-  const said: string[] = [];
+  const told = new Map<string, { text: string; abouts: string[] }>();
   const warned = new Set<string>();
   for (const line of stderr.split(/\r?\n/)) {
-    const { text, isWarning } = readLine(line.trim());
+    const { text, about, isWarning } = readLine(line.trim());
     if (text && isWarning) warned.add(text);
-    if (text && !said.includes(text)) said.push(text);
+    if (!text) continue;
+    // Services that fail of the same are told at once; what compose says in the end is about none of them.
+    const key = `${about === '' ? '' : 'of'} ${text}`;
+    const known = told.get(key) ?? { text, abouts: [] };
+    told.set(key, known);
+    if (!known.abouts.includes(about)) known.abouts.push(about);
   }
+  const said = [...told.values()].map(({ text, abouts }) => `${abouts.join(', ')} ${text}`.trim());
   // Where one call fails, compose cancels the others that are under way.
   const isCause = (text: string) => !cancelled.test(text);
   const messages = said.some((text) => isCause(text) && !warned.has(text)) ? said.filter(isCause) : said;
@@ -29,8 +35,12 @@ export function composeMessages(stderr: string): string[] {
 /** Without what stands before the cause of a call that was cancelled because another one failed. */
 export const withoutCancelled = (text: string): string => text.replaceAll(causeOfCancelled, '');
 
-function readLine(line: string): { text: string | null; isWarning: boolean } {
-  const said = (text: string | null) => ({ text: text && withoutCancelled(text), isWarning: false });
+function readLine(line: string): { text: string | null; about: string; isWarning: boolean } {
+  const said = (text: string | null, about = '') => ({
+    text: text && withoutCancelled(text),
+    about,
+    isWarning: false,
+  });
   if (line.startsWith('{')) {
     const event = parseObject(line);
     if (!event) return said(line);
@@ -38,7 +48,7 @@ function readLine(line: string): { text: string | null; isWarning: boolean } {
     // Compose up to 2.x says "Error" in the text of a line, from 5.0 in its status.
     if (event.text === 'Error' || event.status === 'Error') {
       const detail = [event.details, event.status, event.text].find((word) => word && word !== 'Error');
-      return said(detail ? `${event.id ?? ''} ${detail}`.trim() : null);
+      return said(detail ? String(detail) : null, String(event.id ?? ''));
     }
     return said(null);
   }

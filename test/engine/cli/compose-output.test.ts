@@ -31,6 +31,21 @@ it('keeps the errors of several services', () => {
   ).toEqual(['worker not found', 'denied']);
 });
 
+it('says what several services fail of once, with all of them', () => {
+  const names = ['server', 'worker', 'cron', 'jobs'];
+  const failures = names.flatMap((id) => [
+    event({ id, text: 'Error', status: 'no space left on device' }),
+    event({ id, text: 'Error', status: 'no space left on device' }),
+  ]);
+  const denied = event({ id: 'web', text: 'Error', status: 'denied' });
+  const last = event({ error: true, message: 'it failed' });
+  expect(composeMessages([...failures, denied, last].join('\n'))).toEqual([
+    'server, worker, cron, jobs no space left on device',
+    'web denied',
+    'it failed',
+  ]);
+});
+
 it('reads the error events of compose 5', () => {
   expect(
     composeMessages(event({ id: 'Image svc:v9', status: 'Error', text: 'Error', details: 'no such tag' })),
