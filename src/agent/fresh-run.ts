@@ -12,7 +12,7 @@ import { type Ending, endingOf, endWell } from './log/ending.ts';
 import { and, seconds } from './log/words.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDefinitions } from './plan/check-definitions.ts';
-import { describePlan } from './plan/describe.ts';
+import { describePlan, recallFiles } from './plan/describe.ts';
 import { checkDrift } from './plan/drift/check-drift.ts';
 import { goneImages } from './plan/gone-images.ts';
 import { isUnchanged } from './plan/is-unchanged.ts';
@@ -63,6 +63,7 @@ export async function freshRun(
   await checkDrift(world, installation, { ownId: instance.own.id, accepted: options.acceptDrift });
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
+  recallFiles(installation, plan, options, log);
   for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
 
   const journal = new Journal(

@@ -15,7 +15,7 @@ import type { Log } from './log/log.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDefinitions } from './plan/check-definitions.ts';
 import { floatingMoves } from './plan/check-lag.ts';
-import { describePlan } from './plan/describe.ts';
+import { describePlan, recallFiles } from './plan/describe.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { checkDrift } from './plan/drift/check-drift.ts';
 import { goneImages } from './plan/gone-images.ts';
@@ -51,6 +51,7 @@ export async function showPlan(given: World, handles: RunHandles, read: ReadOpti
   await checkDrift(world, installation, { ownId: instance.own.id, accepted: options.acceptDrift });
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
+  recallFiles(installation, plan, options, log);
   for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { serviceOf } from '../../engine/container.ts';
 import { fromWord } from '../inspect/describe.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
+import { leaveAll } from '../inspect/services/check-named.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
@@ -28,6 +29,23 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
     to: plan.goal,
   });
   for (const warning of plan.warnings) log.warn(warning);
+}
+
+/**
+ * Recalls that a release of another minor or major version may come with a new compose file, which an update of a
+ * user-written install does not take. Whoever names services is updating a product that publishes one; a platform that does
+ * so knows its own.
+ */
+export function recallFiles(
+  installation: Installation,
+  { goal }: Pick<UpdatePlan, 'goal'>,
+  { servicesNamed, leave }: { servicesNamed: boolean; leave: readonly string[] },
+  log: Log,
+): void {
+  const [before, after] = [fromWord(installation), goal].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
+  if (!servicesNamed || leave.includes(leaveAll) || installation.kind === 'generated') return;
+  if (before === undefined || after === undefined || before === after) return;
+  log.info(`see whether ${goal} comes with a new compose file: the update moves versions and takes none`);
 }
 
 /** A default that floats stays as it is: the variable is set in the env file instead (docs/contract.md 3.4). */

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
-import { describePlan } from '../../../src/agent/plan/describe.ts';
+import { describePlan, recallFiles } from '../../../src/agent/plan/describe.ts';
 import { container } from '../../build.ts';
 import { composeText, generated, installed, planTo, rememberingLog } from '../../build-plan.ts';
 
@@ -112,4 +112,31 @@ it('gives machines where it goes, and people the warnings of the plan', () => {
   expect(told.lines[1]).toBe(
     'warn: v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back',
   );
+});
+
+interface RecallParts {
+  named?: boolean;
+  leave?: string[];
+  kind?: Installation['kind'];
+}
+
+it.each<[string, string | null, string, RecallParts, boolean]>([
+  ['a minor version', '1.0.0', 'v1.1.0', {}, true],
+  ['a major version', '1.0.0', 'v2.0.0', {}, true],
+  ['a month', '2025.10.2', '2025.12.1', {}, true],
+  ['a patch', '1.0.0', 'v1.0.1', {}, false],
+  ['a word', '1.0.0', 'release', {}, false],
+  ['services that nobody has named', '1.0.0', 'v1.1.0', { named: false }, false],
+  ['services that a platform has named', '1.0.0', 'v1.1.0', { leave: ['*'] }, false],
+  ['a generated install', '1.0.0', 'v1.1.0', { kind: 'generated' }, false],
+])('recalls the compose file of a release where it may have one: %s', (_, from, goal, changes, isSaid) => {
+  const { log, lines } = rememberingLog();
+  const { named: servicesNamed = true, leave = [], kind = 'user-written' } = changes;
+  const install = installed(
+    { 'compose.yaml': composeText({ app: 'acme/svc' }) },
+    { runningVersion: from, kind },
+  );
+  recallFiles(install, { goal }, { servicesNamed, leave }, log);
+  const said = `info: see whether ${goal} comes with a new compose file: the update moves versions and takes none`;
+  expect(lines).toEqual(isSaid ? [said] : []);
 });
