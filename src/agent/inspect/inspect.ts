@@ -86,7 +86,8 @@ export async function inspectInstallation(
   }
   const kind = kindOf(project, files);
   const seenServices = { running: containers.map(serviceOf), followers: followers.map(({ name }) => name) };
-  for (const sentence of checkNamed(options, { files, model, kind, ...seenServices })) log.info(sentence);
+  for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seenServices }))
+    log.info(sentence);
   // From compose 5 on its models have no values of env files; what it would send has them.
   const { sent, imagesInUse } = await asking.catch(explain);
   log.learn(() => confidencesOfSent(sent.values()));

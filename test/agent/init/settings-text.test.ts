@@ -50,6 +50,8 @@ it('writes what was given with init, and what it writes is read as it was meant'
     '8',
   ];
   const text = settingsText({ app, workers: [worker], others: [] }, options(...given));
+  // Whoever else reads it takes the first for false, and the second for a number.
+  expect(text).toMatch(/- "no" .*\n.*- "1e3" /);
   const read = parseOptions([], {}, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
   expect(read).toMatchObject({ app: 'no', workers: ['1e3'], leave: ['on', 'b.c'], versionVariable: 'V' });
   expect(read).toMatchObject({ waitTimeoutMs: 9_000, pullTimeoutMs: 8_000 });

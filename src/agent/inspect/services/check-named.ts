@@ -1,9 +1,10 @@
+import { sharesPin as sharesText } from '../../../compose/find-pin.ts';
 import type { ProjectFiles } from '../../../compose/project-files.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { and } from '../../log/words.ts';
 import type { UpdateOptions } from '../../process/options.ts';
-import { bondOf, imagesOf, isDatabase, type ServiceImage, sharesPin, shown, whyForeign } from './together.ts';
+import { bondOf, imagesOf, isDatabase, type ServiceImage, shown, whyForeign } from './together.ts';
 
 /** A project, and which of its services have containers. */
 interface NamedIn {
@@ -21,32 +22,36 @@ export const leaveAll = '*';
 
 /**
  * Holds the services that the operator has named against the app's (docs/contract.md 2.23). Gives a sentence for each one
- * that is left behind because `--leave` says so.
+ * that is left behind because `--leave` says so, or because nobody has named any.
  * Refusals: foreign-service, left-behind.
  */
 export function checkNamed(
   { app: first, workers, leave, servicesNamed }: UpdateOptions,
   { files, model, kind, running, followers }: NamedIn,
 ): string[] {
-  if (!servicesNamed) return [];
   const images = imagesOf(files, model);
   const app = images.find(({ name }) => name === first);
   if (app === undefined) return [];
-  const moved = [first, ...workers];
-  refuseForeign(
-    app,
-    images.filter(({ name }) => workers.includes(name)),
-  );
+  const moved = [first, ...workers.filter((name) => name in model.services)];
+  const isSameText = ({ name }: ServiceImage) => app.pin !== null && sharesText(files, name, [app.pin]);
+  // Where nobody has named any, nothing is refused.
+  if (servicesNamed) {
+    refuseForeign(
+      app,
+      images.filter(({ name }) => workers.includes(name)),
+    );
+  }
   // What a release brings in its own compose file, it names itself.
   if (kind === 'generated') return [];
   const bound = images
     .filter(({ name }) => !moved.includes(name) && running.includes(name))
     // One that is recreated with the app, and written by its pin, moves.
-    .filter((each) => !(followers.includes(each.name) && sharesPin(app, each)))
+    .filter((each) => !(followers.includes(each.name) && isSameText(each)))
     .flatMap((each) => {
       const bond = bondOf(app, each);
       return bond === null ? [] : [{ each, bond }];
     });
+  if (!servicesNamed) return bound.filter(({ each }) => !isSameText(each)).map(staysBehind(app, moved));
   const isLeft = (name: string) => leave.includes(name) || leave.includes(leaveAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
   if (forgotten.length > 0) throw leftBehind(app, moved, forgotten);
@@ -55,6 +60,12 @@ export function checkNamed(
       `${each.name} is left behind at ${shown(each.reference)}, as --leave says; it belongs with ${app.name}: ${bond}`,
   );
 }
+
+/** One that shares the pin is told in the end, as its next recreate moves it. */
+const staysBehind =
+  (app: ServiceImage, moved: readonly string[]) =>
+  ({ each, bond }: { each: ServiceImage; bond: string }): string =>
+    `${each.name} belongs with ${app.name} (${bond}) and stays at ${shown(each.reference)}: ${flags('service', [...moved, each.name])} updates it, too`;
 
 function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void {
   if (isDatabase(app.reference)) {

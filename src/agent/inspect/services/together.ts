@@ -22,8 +22,21 @@ export interface ServiceImage {
 export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage[] {
   return Object.entries(services).flatMap(([name, { image }]) => {
     const reference = parseReference(image ?? '');
-    return reference === null ? [] : [{ name, reference, pin: pinOrNull(files, name) }];
+    return reference === null ? [] : [imageOf(files, name, reference)];
   });
+}
+
+/** Most pins are never asked for: the images alone tell that a service is of others. */
+function imageOf(files: ProjectFiles, name: string, reference: Reference): ServiceImage {
+  let known: Pin | null | undefined;
+  return {
+    name,
+    reference,
+    get pin() {
+      known = known === undefined ? pinOrNull(files, name) : known;
+      return known;
+    },
+  };
 }
 
 function pinOrNull(files: ProjectFiles, name: string): Pin | null {
@@ -83,7 +96,7 @@ const isOneRepository = (a: ServiceImage, b: ServiceImage): boolean =>
 const isOnePublisher = (a: ServiceImage, b: ServiceImage): boolean =>
   publisherOf(a.reference.repository) === publisherOf(b.reference.repository);
 
-export const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
+const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
   a.pin !== null && b.pin !== null && isOnePin(a.pin, b.pin);
 
 const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean => {

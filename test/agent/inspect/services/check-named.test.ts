@@ -140,13 +140,22 @@ describe('a service that belongs with the app, and is not named', () => {
   });
 
   it.each<[string, Partial<Case>]>([
-    ['nobody has named any', { args: '' }],
+    ['nobody has named any, and it shares the pin', { args: '' }],
     ['it has no container', { running: ['app', 'db'] }],
     ['a release brings its own compose file', { kind: 'generated' }],
     ['it is recreated with the app, by its pin', { followers: ['cron'] }],
   ])('is fine where %s', (_, changes) => {
     const images = { app: 'acme/a:${V}', cron: 'acme/a:${V}' };
     expect(check({ images, env: 'V=v1.0.0', args: '--service app', ...changes })).toEqual([]);
+  });
+
+  it('is told where nobody has named any, and its own text pins it', () => {
+    const images = { app: 'nextcloud:31', cron: 'nextcloud:31', worker: 'nextcloud:31', db: 'mariadb:11' };
+    const said = (more: string) =>
+      `cron belongs with app (the same repository, nextcloud) and stays at nextcloud:31: --service app ${more}--service cron updates it, too`;
+    expect(check({ images, args: '' })).toEqual([said('--service worker ')]);
+    const { worker: _, ...without } = images;
+    expect(check({ images: without, args: '' })).toEqual([said('')]);
   });
 
   it.each([
@@ -157,6 +166,8 @@ describe('a service that belongs with the app, and is not named', () => {
       { server: 'acme/a:v1.0.0', cron: 'acme/postgres:v1.0.0' },
     ],
     ['an image without a tag on a port', { server: 'r.example:5000/a', cron: 'r.example:5000/b' }],
+    ['another publisher', { server: 'acme/a:v1.0.0', cron: 'other/a:v1.0.0' }],
+    ['another publisher, by one variable', { server: 'acme/a:${V:-v1.0.0}', cron: 'other/a:${V:-v1.0.0}' }],
     ['another version', { server: 'acme/a:v1.0.0', cron: 'acme/b:v1.1.0' }],
   ])('is none of %s', (_, images) => {
     expect(check({ images, args: '--service server' })).toEqual([]);

@@ -1,0 +1,137 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, inject, test } from 'vitest';
+import { type LayoutContext, layouts } from '../rig/layout.ts';
+import { publish } from '../rig/registry.ts';
+import { expectAttempt } from './support/attempt.ts';
+import { runUpdater } from './support/good-run.ts';
+import { createInstance, type Instance } from './support/instance.ts';
+
+// A product of other names than svc's: a server, a worker, machine learning from another repository, and a database.
+
+const settings = '.svc-updater.yaml';
+const learningOf = (image: string) => image.replace(/svc$/, 'learning');
+
+function layout(context: LayoutContext) {
+  const { files, flags } = layouts.variable({
+    ...context,
+    text: { service: { 'machine-learning': 'tunnel' }, ...context.text },
+  });
+  const text = files['compose.prod.yaml']
+    .replace('  app:\n', '  server:\n')
+    .replace(
+      /(machine-learning:\n {4}image: ).*/,
+      (_, before: string) => `${before}${learningOf(context.image)}:\${SVC_VERSION}`,
+    );
+  return { files: { ...files, 'compose.prod.yaml': text }, flags };
+}
+
+async function createProduct(): Promise<Instance> {
+  const { run, registry } = inject('host');
+  const name = `${run}-own-services`;
+  await publish(registry, `${name}/learning`, 'v1.0.0');
+  const up = ['--no-deps', 'server', 'worker', 'machine-learning', 'db'];
+  return createInstance({ name, layout, up });
+}
+
+test('are proposed, held together, written down, and updated', async () => {
+  const instance = await createProduct();
+  const { image, directory, name } = instance;
+  const learning = learningOf(image);
+  const toNext = ['--target', 'v1.1.0'];
+  const three = '--service server --service machine-learning --service worker';
+  const refused = (args: readonly string[], code: string, says: string[], next: string) =>
+    expectAttempt(instance, args, {
+      exitCode: 3,
+      says,
+      ends: [`refused (${code}): nothing was changed`, next],
+    });
+
+  await refused(
+    toNext,
+    'no-app',
+    [`project ${name} in ${directory} has no container of service app`],
+    `Its containers are of db, machine-learning, server, worker. What belongs together there is updated with ${three}; init writes that down.`,
+  );
+  await refused(
+    [...toNext, ...three.split(' '), '--service', 'db'],
+    'foreign-service',
+    [`db runs ${inject('host').parts}/db:1, another publisher's image than that of server, ${image}:v1.0.0`],
+    `Run it with ${three}; db stays as it is.`,
+  );
+  await refused(
+    [...toNext, '--service', 'server'],
+    'left-behind',
+    [
+      `worker belongs with server (the same repository, ${image}), and was not named`,
+      'machine-learning belongs with server (the same pin, SVC_VERSION in .env line ',
+    ],
+    '--service server --service worker --service machine-learning; or, to leave them at the old version, with --leave worker --leave machine-learning besides.',
+  );
+  await expectAttempt(
+    instance,
+    ['plan', ...toNext, '--service', 'server', '--service', 'worker', '--leave', 'machine-learning'],
+    {
+      exitCode: 0,
+      says: [
+        `machine-learning is left behind at ${learning}:v1.0.0, as --leave says; it belongs with server: the same pin`,
+        'see whether v1.1.0 comes with a new compose file',
+      ],
+      ends: ['planned: nothing was changed'],
+    },
+  );
+
+  await expectAttempt(instance, ['init', '--dry-run'], {
+    exitCode: 0,
+    says: [
+      `server, the app, runs ${image}, pinned by SVC_VERSION in .env line `,
+      'stays as it is',
+      '+   - machine-learning  # ',
+    ],
+    ends: ['planned: nothing was changed'],
+  });
+  expect(await runUpdater(instance, ['init'])).toMatchObject({ exitCode: 0 });
+  expect(await instance.read(settings)).toMatch(
+    /^services:\n {2}- server {2}#.*\n {2}- machine-learning {2}#.*\n {2}- worker {2}#.*\n# As they are: db \(/m,
+  );
+  const [file, folder] = await Promise.all([stat(join(directory, settings)), stat(directory)]);
+  expect([file.uid, file.gid, file.mode & 0o777]).toEqual([folder.uid, folder.gid, 0o644]);
+  await refused(['init'], 'settings-exist', [`${settings} is there already`], 'or replace it with --force');
+  const bump = ['bump', '--to', 'v1.1.0', '--dir', directory, '--file', 'compose.prod.yaml', '--dry-run'];
+  const bumped = await runUpdater(instance, bump, { socket: null });
+  expect(bumped.log).toContain(`${settings}: services server, machine-learning, worker`);
+  expect(bumped).toMatchObject({ exitCode: 0 });
+
+  // The second of two images is not published.
+  await expectAttempt(instance, toNext, {
+    exitCode: 4,
+    says: [` ${learning}:v1.1.0: the registry has no such tag`],
+    ends: [
+      /^failed \(pull-unknown\): nothing was changed, v1\.0\.0 runs on\. /,
+      `See that ${learning}:v1.1.0 is published`,
+    ],
+    never: [`${image}:v1.1.0, ${learning}:v1.1.0: the`],
+  });
+  await publish(inject('host').registry, `${name}/learning`, 'v1.1.0');
+  const before = await instance.containers();
+  const updated = await runUpdater(instance, toNext);
+  expect(updated).toMatchObject({ exitCode: 0 });
+  expect(updated.lines.at(-1)?.message).toMatch(
+    /^updated v1\.0\.0 → v1\.1\.0 .*to free \d+ MB: docker image rm /,
+  );
+  for (const each of [image, learning]) expect(updated.lines.at(-1)?.message).toContain(` ${each}:v1.0.0`);
+  const after = await instance.containers();
+  const reference = (service: string) => after[`${name}-${service}-1`]?.reference;
+  expect([reference('server'), reference('worker')]).toEqual([`${image}:v1.1.0`, `${image}:v1.1.0`]);
+  expect(reference('machine-learning')).toBe(`${learning}:v1.1.0`);
+  expect(after[`${name}-db-1`]).toEqual(before[`${name}-db-1`]);
+  expect(await instance.version()).toBe('v1.1.0');
+
+  await instance.write(settings, 'services: [server]\nwait: 9\n');
+  await refused(
+    ['--target', 'v1.2.0'],
+    'settings-invalid',
+    [`${settings} line 2: unknown key "wait"`],
+    'Mend the file',
+  );
+});
