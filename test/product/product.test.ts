@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { filesLabelOf, productOf, requiresLabelOf, roleLabelOf, svc } from '../../src/product/product.ts';
+
+describe('a product', () => {
+  it('is svc where nobody names another', () => {
+    expect(svc).toEqual({
+      name: 'svc',
+      services: ['app', 'worker'],
+      versionVariable: 'SVC_VERSION',
+      marker: '# svc:generated',
+      releaseDirectory: '/usr/share/svc/release',
+      containerName: 'svc-updater',
+      labelPrefix: 'svc',
+      feed: 'https://api.github.com/repos/acme/svc/releases',
+    });
+    expect([roleLabelOf(svc), filesLabelOf(svc), requiresLabelOf(svc)]).toEqual([
+      'svc.role',
+      'svc.release-files',
+      'svc.release-requires',
+    ]);
+  });
+
+  it('has all from its name', () => {
+    expect(productOf({ name: 'tool-box' })).toEqual({
+      name: 'tool-box',
+      services: ['app', 'worker'],
+      versionVariable: 'TOOL_BOX_VERSION',
+      marker: '# tool-box:generated',
+      releaseDirectory: '/usr/share/tool-box/release',
+      containerName: 'tool-box-updater',
+      labelPrefix: 'tool-box',
+      feed: null,
+    });
+  });
+
+  it('has what its maker says, and is the same when it is read again', () => {
+    const given = {
+      name: 'larder',
+      services: ['web', 'jobs', 'mail'],
+      versionVariable: 'TAG',
+      marker: '#generated',
+      releaseDirectory: '/release',
+      containerName: 'larder_update',
+      labelPrefix: 'org.example.larder',
+      feed: 'https://forge.example.org/releases',
+    } as const;
+    expect(productOf(given)).toEqual(given);
+    expect(productOf(productOf(given))).toEqual(given);
+    expect(roleLabelOf(productOf(given))).toBe('org.example.larder.role');
+  });
+
+  it.each<[string, unknown, string]>([
+    ['nothing', null, 'it should be an object'],
+    ['no name', {}, 'name should be a word of lower-case letters, digits and dashes'],
+    [
+      'a name in capitals',
+      { name: 'Larder' },
+      'name should be a word of lower-case letters, digits and dashes, not "Larder"',
+    ],
+    [
+      'a name that is a path',
+      { name: '../x' },
+      'name should be a word of lower-case letters, digits and dashes, not "../x"',
+    ],
+    [
+      'a name that ends in a dash',
+      { name: 'x-' },
+      'name should be a word of lower-case letters, digits and dashes, not "x-"',
+    ],
+    [
+      'no service',
+      { name: 'larder', services: [] },
+      "services should be a list of services' names, the app first, not []",
+    ],
+    [
+      'a service that is none',
+      { name: 'larder', services: ['web', '-x'] },
+      'services should be a list of services\' names, the app first, not ["web","-x"]',
+    ],
+    [
+      'a service twice',
+      { name: 'larder', services: ['web', 'web'] },
+      'services names one twice, not ["web","web"]',
+    ],
+    [
+      'a variable that is none',
+      { name: 'larder', versionVariable: 'A-B' },
+      'versionVariable should be the name of a variable, not "A-B"',
+    ],
+    [
+      'a marker that is no comment',
+      { name: 'larder', marker: 'x' },
+      'marker should be a comment of one line, such as # larder:generated, not "x"',
+    ],
+    [
+      'a marker of two lines',
+      { name: 'larder', marker: '# a\n# b' },
+      'marker should be a comment of one line, such as # larder:generated, not "# a\\n# b"',
+    ],
+    [
+      'a path that is relative',
+      { name: 'larder', releaseDirectory: 'release' },
+      'releaseDirectory should be an absolute path, not "release"',
+    ],
+    [
+      'a path that leads up',
+      { name: 'larder', releaseDirectory: '/a/..' },
+      'releaseDirectory should be an absolute path, not "/a/.."',
+    ],
+    [
+      'a container that is none',
+      { name: 'larder', containerName: 'a b' },
+      'containerName should be a container\'s name, not "a b"',
+    ],
+    [
+      'a label that is none',
+      { name: 'larder', labelPrefix: 'a..b' },
+      'labelPrefix should be the beginning of labels, such as org.example.larder, not "a..b"',
+    ],
+    [
+      'a feed that is none',
+      { name: 'larder', feed: 'ftp://x' },
+      'feed should be a web address, not "ftp://x"',
+    ],
+    [
+      'a feed with a login',
+      { name: 'larder', feed: 'https://anna:secret@x.org' },
+      'feed should be a web address without a login',
+    ],
+    ['a word that there is not', { name: 'larder', version: '1' }, 'there is no version'],
+    [
+      'two mistakes',
+      { name: 'larder', marker: 1, feed: 2 },
+      'marker should be a comment of one line, such as # larder:generated, not 1; feed should be a web address, not 2',
+    ],
+  ])('is not %s', (_, given, message) => {
+    expect(() => productOf(given as never)).toThrow(new TypeError(`wrong product: ${message}`));
+  });
+});
