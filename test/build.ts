@@ -1,4 +1,5 @@
 // Builders for the states that plans are made from: each gives a whole one, of which a test names what it is about.
+
 import type { FoundInstance } from '../src/agent/inspect/find-instance.ts';
 import type { Installation, PinnedService, ServiceFacts } from '../src/agent/inspect/installation.ts';
 import type { Ending } from '../src/agent/log/ending.ts';
@@ -20,6 +21,7 @@ import {
 } from '../src/engine/container.ts';
 import { composeLabels } from '../src/engine/labels.ts';
 import { HostPaths } from '../src/files/host-paths.ts';
+import { svc } from '../src/product/product.ts';
 import { exitCodes, type Outcome } from '../src/progress/outcome.ts';
 
 export const began = '2026-11-21T10:00:00Z';
@@ -183,6 +185,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     platform: 'linux/amd64',
     kind: 'user-written',
     files,
+    product: svc,
     versionVariable: 'SVC_VERSION',
     model,
     sent: new Map(),

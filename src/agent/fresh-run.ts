@@ -215,7 +215,8 @@ async function undoBeforeRecreate(
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
   // Where the engine does not answer, the journal is left without an end: a restarted container begins the update anew.
   if (isThere) {
-    await markGoingBack(journal, log, endingOf(error, endingFacts(handles), cancellation.signalNumber));
+    const facts = { ...endingFacts(handles), product: options.product };
+    await markGoingBack(journal, log, endingOf(error, facts, cancellation.signalNumber));
   }
   await restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, texts });
 }

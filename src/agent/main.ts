@@ -21,7 +21,7 @@ import {
   UsageError,
 } from './process/options.ts';
 import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
-import { usage } from './process/usage.ts';
+import { usageOf } from './process/usage.ts';
 import { versionLine } from './process/version-line.ts';
 import { endingFacts, noHandles } from './resume/run-handles.ts';
 import { showPlan } from './show-plan.ts';
@@ -46,8 +46,8 @@ async function main(argv: readonly string[]): Promise<number> {
     });
     return exitCodes.usage;
   }
-  if (options.command === 'help') process.stdout.write(usage);
-  if (options.command === 'version') process.stdout.write(await versionLine(process.env));
+  if (options.command === 'help') process.stdout.write(usageOf(options.product));
+  if (options.command === 'version') process.stdout.write(await versionLine(options.product, process.env));
   if (options.command === 'help' || options.command === 'version') return 0;
 
   const log = new Log(stdoutSink(options.log));
@@ -82,6 +82,7 @@ async function main(argv: readonly string[]): Promise<number> {
     await showPlan(world, handles, readUpdate);
     return 0;
   } catch (error) {
-    return reportEnding(error, log, endingFacts(handles), cancellation.signalNumber).exitCode;
+    const facts = { ...endingFacts(handles), product: options.product };
+    return reportEnding(error, log, facts, cancellation.signalNumber).exitCode;
   }
 }

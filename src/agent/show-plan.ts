@@ -79,7 +79,7 @@ export async function showPlan(given: World, handles: RunHandles, read: ReadOpti
   });
   for (const change of filePlan.changes) {
     const name = relative(installation.project.directory, change.path);
-    const isShipped = installation.kind === 'generated' && isGenerated(change.after);
+    const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
     for (const line of difference(name, change, installation.files, isShipped)) log.info(line);
   }
   if (filePlan.changes.length === 0) log.info('no file changes');

@@ -14,12 +14,13 @@ import { stateDirectory } from './state/state-directory.ts';
 
 /** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
 export async function update(world: World, read: ReadOptions): Promise<number> {
-  const { log, cancellation } = world;
+  const { log, options, cancellation } = world;
   const handles = noHandles();
   try {
     const ending = await run(world, handles, read).catch((error) => {
       if (error instanceof Interrupted) throw error;
-      return reportEnding(error, log, endingFacts(handles), cancellation.signalNumber);
+      const facts = { ...endingFacts(handles), product: options.product };
+      return reportEnding(error, log, facts, cancellation.signalNumber);
     });
     cancellation.over();
     await close(world, handles, ending);

@@ -32,9 +32,6 @@ export const swarmLabels = {
   stack: 'com.docker.stack.namespace',
 } as const;
 
-/** By which a compose file says what a service is for: `worker`. */
-export const roleLabel = 'svc.role';
-
 /** The version that an image says it is, with or without a `v`. */
 export const versionLabel = 'org.opencontainers.image.version';
 

@@ -1,3 +1,4 @@
+import type { Product, ProductOptions } from '../product/product.ts';
 import { channelOf, targetFor } from '../release/channel.ts';
 import { parseTarget } from '../release/tag.ts';
 import type { InstanceUpdates } from './contract/instance-updates.ts';
@@ -36,10 +37,12 @@ export type {
 export { type NodeHandler, type NodeRequest, toNodeHandler } from './http/node-handler.ts';
 export { openApi } from './http/openapi.ts';
 export { type FileStore, fileStore } from './store/file-store.ts';
+export type { Product, ProductOptions };
 
 /** @throws TypeError that names every mistake in the options at once */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
   const settings = readOptions(options);
+  const { name } = settings.product;
   const updates = new Updates(settings);
   return {
     handle: createHandler(updates, settings),
@@ -50,15 +53,17 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     start: () => updates.boot(),
     close: () => updates.close(),
     status: (asked) => updates.status(asked),
-    update: async ({ target, when = 'now', force = false, by = 'svc' } = {}) => {
+    update: async ({ target, when = 'now', force = false, by = name } = {}) => {
       if (target !== undefined && parseTarget(target) === null && channelOf(target) !== 'canary') {
-        throw new TypeError(`svc-updater: the target ${target} must be vX.Y.Z, vX.Y.Z-canary.N or canary`);
+        throw new TypeError(
+          `${name}-updater: the target ${target} must be vX.Y.Z, vX.Y.Z-canary.N or canary`,
+        );
       }
       if (when === 'idle' && force)
-        throw new TypeError('svc-updater: either when: "idle" or force, not both');
+        throw new TypeError(`${name}-updater: either when: "idle" or force, not both`);
       return updates.start({ target: target === undefined ? null : targetFor(target), when, force, by });
     },
-    cancel: ({ by = 'svc' } = {}) => updates.cancel(by),
+    cancel: ({ by = name } = {}) => updates.cancel(by),
     setChannel: (channel) => updates.setChannel(channel),
     history: () => updates.history(),
     on: (event, listener) => updates.listeners.on(event, listener),

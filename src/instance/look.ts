@@ -1,4 +1,5 @@
 import { isWithin } from '../files/host-paths.ts';
+import { type Product, svc } from '../product/product.ts';
 import type { Reason } from '../wire/status.ts';
 import { HostFailure } from './host/ask-host.ts';
 import type { Home } from './place/home.ts';
@@ -18,11 +19,13 @@ const staleMs = 10_000;
 /** Looks at store and engine for whoever asks, not more often than once a second. */
 export class Outlook {
   readonly #keeper: RunKeeper;
+  readonly #product: Product;
   #last: { at: number; look: Look } | null = null;
   #looking: Promise<Look> | null = null;
 
-  constructor(keeper: RunKeeper) {
+  constructor(keeper: RunKeeper, product: Product = svc) {
     this.#keeper = keeper;
+    this.#product = product;
   }
 
   /** Looks now, and sees nothing from before. */
@@ -49,7 +52,7 @@ export class Outlook {
       return { ...(await this.#keeper.observe()), storeless: null };
     } catch (error) {
       if (error instanceof HomeNotFound) return { ...nothing, homeless: error };
-      if (error instanceof HostFailure) return { ...nothing, storeless };
+      if (error instanceof HostFailure) return { ...nothing, storeless: storelessOf(this.#product) };
       throw error;
     }
   }
@@ -65,9 +68,9 @@ export function lostStore(home: Home | null, directory: string | undefined): Rea
   };
 }
 
-export const storeless: Reason = {
+export const storelessOf = ({ name }: Pick<Product, 'name'>): Reason => ({
   code: 'store-unavailable',
-  message: 'the place where svc keeps its state does not answer',
-};
+  message: `the place where ${name} keeps its state does not answer`,
+});
 
 export const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };

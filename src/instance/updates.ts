@@ -10,7 +10,7 @@ import { askJobs } from './host/ask-jobs.ts';
 import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
 import { Unavailable, type UpdateService } from './http/update-service.ts';
-import { beingStarted, type Look, lostStore, Outlook, storeless } from './look.ts';
+import { beingStarted, type Look, lostStore, Outlook, storelessOf } from './look.ts';
 import { findReason } from './offer/find-reason.ts';
 import { goalFor, offer, toldOffer } from './offer/offer.ts';
 import { OfferBook } from './offer/offer-book.ts';
@@ -65,7 +65,7 @@ export class Updates implements UpdateService {
       warningsAtEnd: (run) => this.#book.leftBehind(run),
     });
     this.#watch = new RunWatch({ ...tools, keeper: this.#keeper });
-    this.#outlook = new Outlook(this.#keeper);
+    this.#outlook = new Outlook(this.#keeper, settings.product);
     this.#last = new LastRun(this.#keeper, this.#ledger);
     this.#book = new OfferBook({
       ...tools,
@@ -162,7 +162,8 @@ export class Updates implements UpdateService {
       const now = await this.#outlook.now();
       return { reason: this.#reason(now, [], null) ?? beingStarted };
     } catch (error) {
-      if (error instanceof HostFailure && error.asked.startsWith('store.')) return { reason: storeless };
+      if (error instanceof HostFailure && error.asked.startsWith('store.'))
+        return { reason: storelessOf(this.#settings.product) };
       throw unavailable(error);
     }
   }
@@ -203,7 +204,9 @@ export class Updates implements UpdateService {
     while (!this.#keeper.isKnown) {
       const looked = this.#outlook.now().then(() => sleep(watchClosely, false, { ref: false }));
       if (!(await Promise.race([looked, late]))) continue;
-      return this.#ledger.hasAnswered ? { code: 'no-engine', message: notKnown } : storeless;
+      return this.#ledger.hasAnswered
+        ? { code: 'no-engine', message: notKnown }
+        : storelessOf(this.#settings.product);
     }
     return null;
   }

@@ -1,3 +1,4 @@
+import type { Product } from '../product/product.ts';
 import type { Outcome } from './outcome.ts';
 import { stateName } from './state-name.ts';
 
@@ -130,6 +131,20 @@ const table = {
 
 export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
+
+/** The sentences of the table that speak of svc. */
+const ofSvc: readonly string[] = Object.values(table)
+  .map(([, advice]) => advice)
+  .filter((advice) => /\bsvc\b/.test(advice.replaceAll(stateName, '')));
+
+/** A text in which the table's sentences speak of another product; what comes from elsewhere stays as it is. */
+export const ofProduct = (text: string, { name, containerName }: Product): string =>
+  ofSvc.reduce((said, sentence) => {
+    const own = sentence
+      .replaceAll(/(docker (?:logs -f|inspect) )svc-updater/g, (_, command) => `${command}${containerName}`)
+      .replaceAll(/\bsvc(?=-updater image|\b(?!-))/g, name);
+    return said.replaceAll(sentence, () => own);
+  }, text);
 
 /** The one error of this product: an end of the run that a person can do something about. */
 export class UpdateError extends Error {

@@ -22,7 +22,7 @@ export async function init(doors: Omit<World, 'options'>, options: InitOptions):
   const instance = await findInstance({ ...doors, options: { ...options, command: 'plan' } });
   const { place } = instance;
   const { containers } = await listProject(engine, place.name);
-  const survey = await surveyProject(doors, instance, containers);
+  const survey = await surveyProject({ ...doors, product: options.product }, instance, containers);
   log.enter('plan');
   const proposal = options.servicesNamed
     ? asNamed(survey, options, containers.map(serviceOf))

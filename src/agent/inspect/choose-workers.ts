@@ -2,8 +2,9 @@ import { inspectContainers, inspectImages, listContainers } from '../../engine/a
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { serviceOf } from '../../engine/container.ts';
-import { composeLabels, roleLabel } from '../../engine/labels.ts';
-import { defaultWorkers, type FileValues, type UpdateOptions } from '../process/options.ts';
+import { composeLabels } from '../../engine/labels.ts';
+import { type Product, roleLabelOf } from '../../product/product.ts';
+import type { FileValues, UpdateOptions } from '../process/options.ts';
 import { withSettings } from '../process/settings-file.ts';
 import type { World } from '../process/world.ts';
 import type { ProjectPlace } from './locate-project.ts';
@@ -30,11 +31,12 @@ export async function withChosen(world: World, place: ProjectPlace, read: ReadOp
 export async function withWorkers(world: World, project: string): Promise<World> {
   const { engine, options } = world;
   if (options.servicesNamed) return world;
-  const labelled = await labelledServices(engine, project);
+  const labelled = await labelledServices(engine, project, options.product);
   return { ...world, options: { ...options, workers: workersOr(labelled, options) } };
 }
 
-async function labelledServices(engine: Engine, project: string): Promise<string[]> {
+async function labelledServices(engine: Engine, project: string, product: Product): Promise<string[]> {
+  const roleLabel = roleLabelOf(product);
   const label = [
     `${composeLabels.project}=${project}`,
     `${composeLabels.oneOff}=False`,
@@ -57,12 +59,17 @@ async function labelledServices(engine: Engine, project: string): Promise<string
  */
 export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;
+  const roleLabel = roleLabelOf(options.product);
+  const defaultWorkers = usualWorkers(options);
   const labelled = Object.keys(services).filter((name) => services[name]?.labels?.[roleLabel] === role);
   const unseen = options.workers.filter((name) => !(name in services) && !defaultWorkers.includes(name));
   return workersOr([...labelled, ...unseen], options);
 }
 
-function workersOr(names: readonly string[], { app }: UpdateOptions): readonly string[] {
-  const workers = [...new Set(names)].filter((name) => name !== app).sort();
-  return workers.length > 0 ? workers : defaultWorkers;
+/** Where neither the operator nor a label names one. */
+const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
+
+function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
+  const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
+  return workers.length > 0 ? workers : usualWorkers(options);
 }

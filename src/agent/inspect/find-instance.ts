@@ -40,7 +40,7 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
   const paths = new HostPaths(own.mounts);
   const place = await locateProject(projects, paths, options, hostLook(engine, own.imageId));
   log.info(
-    `svc-updater ${version}, engine ${engineVersion}, docker CLI ${cliVersion}, compose ${composeVersion.trim()}; project ${place.name} in ${place.directory}`,
+    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cliVersion}, compose ${composeVersion.trim()}; project ${place.name} in ${place.directory}`,
     {
       engine: engineVersion,
       cli: cliVersion,

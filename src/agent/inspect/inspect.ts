@@ -6,6 +6,7 @@ import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { isOfComposeOne } from '../../engine/old-name.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
+import type { Product } from '../../product/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { withOwnCommands } from '../log/ending-facts.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
@@ -52,7 +53,7 @@ export async function inspectInstallation(
   await givePaths(project, paths, log);
   const seen = new Compose(engine, project);
   const early = startEarly(askUp(engine, project, guessed.replaced));
-  const about = { containers, services: [options.app, ...options.workers] };
+  const about = { containers, services: [options.app, ...options.workers], product: options.product };
   const explain = (error: unknown): never => {
     throw explained(error, project, paths);
   };
@@ -84,7 +85,7 @@ export async function inspectInstallation(
       });
     }
   }
-  const kind = kindOf(project, files);
+  const kind = kindOf(project, files, options.product);
   const seenServices = { running: containers.map(serviceOf), followers: followers.map(({ name }) => name) };
   for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seenServices }))
     log.info(sentence);
@@ -99,6 +100,7 @@ export async function inspectInstallation(
     }
   };
   return {
+    product: options.product,
     project: compose.project,
     compose,
     paths,
@@ -127,11 +129,15 @@ function explained(error: unknown, project: ComposeProject, paths: HostPaths): u
 }
 
 /** An install is generated where `compose.yaml` says so, or `compose.cluster.yaml` where that is its only file. */
-function kindOf({ directory }: ComposeProject, { composeFiles }: ProjectFiles): Installation['kind'] {
+function kindOf(
+  { directory }: ComposeProject,
+  { composeFiles }: ProjectFiles,
+  product: Product,
+): Installation['kind'] {
   const first = composeFiles.find(({ path }) => path === join(directory, composeFile));
   const [only, ...others] = composeFiles;
   const cluster = others.length === 0 && only?.path === join(directory, clusterFile) ? only : undefined;
-  return isGenerated((first ?? cluster)?.text ?? '') ? 'generated' : 'user-written';
+  return isGenerated((first ?? cluster)?.text ?? '', product) ? 'generated' : 'user-written';
 }
 
 function findApp(containers: readonly Container[], name: string): Container | null {

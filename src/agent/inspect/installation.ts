@@ -4,6 +4,7 @@ import type { SentContainer } from '../../engine/api/record-up.ts';
 import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
 import type { Container, Image } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
+import type { Product } from '../../product/product.ts';
 
 /** A service whose containers the update replaces. */
 export interface ServiceFacts {
@@ -24,6 +25,7 @@ export interface PinnedService extends ServiceFacts {
 
 /** Everything the plan is made from: gathered once, changed by nobody. */
 export interface Installation {
+  product: Product;
   project: ComposeProject;
   compose: Compose;
   paths: HostPaths;
@@ -60,11 +62,9 @@ export const composeFile = 'compose.yaml';
 export const clusterFile = 'compose.cluster.yaml';
 export const releaseFileNames = [composeFile, clusterFile] as const;
 
-/** First line of a compose file that every update overwrites. */
-export const generatedMarker = '# svc:generated';
-
-export const isGenerated = (text: string): boolean =>
+/** Whether every update overwrites the compose file with this text. */
+export const isGenerated = (text: string, { marker }: Product): boolean =>
   text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/, 1)[0]
-    ?.trimEnd() === generatedMarker;
+    ?.trimEnd() === marker;

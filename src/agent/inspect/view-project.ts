@@ -7,6 +7,7 @@ import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { TextFile } from '../../files/text-file.ts';
+import type { Product } from '../../product/product.ts';
 import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
@@ -28,6 +29,7 @@ interface ProjectView {
 interface ProjectFacts {
   containers: readonly Container[];
   services: readonly string[];
+  product: Product;
 }
 
 /**
@@ -37,7 +39,7 @@ interface ProjectFacts {
 export async function viewProject(
   compose: Compose,
   paths: HostPaths,
-  { containers, services }: ProjectFacts,
+  { containers, services, product }: ProjectFacts,
   log: Log,
 ): Promise<ProjectView> {
   const { project } = compose;
@@ -46,7 +48,7 @@ export async function viewProject(
   const learn = (files: ProjectFiles) => learnFiles(log, files, (path) => paths.fromHost(path));
   // A mistake in the files is told before compose's answer, which only follows from it.
   const asked = startEarly(compose.config());
-  const own = await readFiles(project);
+  const own = await readFiles(project, product);
   // An error of the parser may quote what it does not understand, and so may compose's: the values are hidden first.
   await learn(own);
   for (const file of own.composeFiles) readComposeFile(file);
@@ -87,14 +89,14 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
   for (const path of [...project.files, ...project.envFiles, byDefault]) await refuseOddFile(path);
 }
 
-async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
+async function readFiles(project: ComposeProject, product: Product): Promise<ProjectFiles> {
   const composeFiles = await Promise.all(project.files.map(readTextFile));
   const byDefault = join(project.directory, '.env');
   const envFiles =
     project.envFiles.length > 0
       ? await Promise.all(project.envFiles.map(readTextFile))
       : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
-  const linkedFiles = await unusedClusterFile(project, composeFiles);
+  const linkedFiles = await unusedClusterFile(project, composeFiles, product);
   return {
     composeFiles,
     envFiles,
@@ -112,10 +114,11 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
 async function unusedClusterFile(
   { directory }: ComposeProject,
   composeFiles: readonly TextFile[],
+  product: Product,
 ): Promise<TextFile[]> {
   const path = join(directory, clusterFile);
   const main = composeFiles.find((file) => file.path === join(directory, composeFile));
-  if (!isGenerated(main?.text ?? '') || composeFiles.some((file) => file.path === path)) return [];
+  if (!isGenerated(main?.text ?? '', product) || composeFiles.some((file) => file.path === path)) return [];
   const file = await readTextFile(path).catch(() => null);
-  return file !== null && isGenerated(file.text) ? [file] : [];
+  return file !== null && isGenerated(file.text, product) ? [file] : [];
 }

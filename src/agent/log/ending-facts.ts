@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
+import type { Product } from '../../product/product.ts';
 import { composeCommand, fileFlags, upCommand } from '../../progress/compose-command.ts';
 import { and } from './words.ts';
 
@@ -17,6 +18,8 @@ export interface EndingFacts {
   isStopped?: boolean;
   /** Written files that were not put back, as somebody has saved them meanwhile. */
   leftAlone?: LeftAlone;
+  /** Whose sentences they are to be; default svc. */
+  product?: Product;
 }
 
 export interface LeftAlone {

@@ -1,8 +1,9 @@
+import { svc } from '../../product/product.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
 import { formatEnd, parseEnd } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
-import { UpdateError } from '../../progress/update-error.ts';
+import { ofProduct, UpdateError } from '../../progress/update-error.ts';
 import { type EndingFacts, savedMeanwhile, withOwnCommands } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 
@@ -27,8 +28,8 @@ export interface Failure extends Ending {
 
 /** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
 export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
-  const { touched, project } = facts;
-  const own = (text: string) => (project === null ? text : withOwnCommands(text, project));
+  const { touched, project, product = svc } = facts;
+  const own = (text: string) => ofProduct(project === null ? text : withOwnCommands(text, project), product);
   if (error instanceof Cancelled || error instanceof Interrupted) {
     const advice = 'Run the update again when it suits.';
     return {

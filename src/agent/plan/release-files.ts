@@ -1,16 +1,15 @@
 import { type ContainerFile, type NoFile, readContainerFile } from '../../engine/api/container-file.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { filesLabelOf, type Product } from '../../product/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { isGenerated } from '../inspect/installation.ts';
+import { type Installation, isGenerated } from '../inspect/installation.ts';
 
-const directoryLabel = 'svc.release-files';
-const defaultDirectory = '/usr/share/svc/release';
 const maxBytes = 1024 * 1024;
 
 /** Where an image keeps the compose files of its release. */
-export const releaseDirectory = (labels: Readonly<Record<string, string>>): string =>
-  labels[directoryLabel] || defaultDirectory;
+export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
+  labels[filesLabelOf(product)] || product.releaseDirectory;
 
 /** A compose file that a release may ship. */
 export interface ReleaseFile {
@@ -29,10 +28,10 @@ export async function readReleaseFiles(
   engine: Engine,
   image: { id: string; labels: Readonly<Record<string, string>> },
   files: readonly ReleaseFile[],
-  project: string,
+  { project, product }: Pick<Installation, 'project' | 'product'>,
 ): Promise<Map<string, string>> {
-  const from = releaseDirectory(image.labels);
-  const container = await createScratch(engine, image.id, project);
+  const from = releaseDirectory(image.labels, product);
+  const container = await createScratch(engine, image.id, project.name);
   if (container === null)
     throw new UpdateError('engine-away', `the engine has no image ${image.id} any more`);
   try {
@@ -46,7 +45,7 @@ export async function readReleaseFiles(
           `the release has no ${name} in ${from}, which this install uses`,
         );
       }
-      texts.set(name, releaseText(file, name));
+      texts.set(name, releaseText(file, name, product));
     }
     return texts;
   } finally {
@@ -54,7 +53,7 @@ export async function readReleaseFiles(
   }
 }
 
-function releaseText(file: ContainerFile | NoFile, name: string): string {
+function releaseText(file: ContainerFile | NoFile, name: string, product: Product): string {
   if (file === 'too-big') {
     throw new UpdateError('release-file', `the release's ${name} is larger than 1 MiB`);
   }
@@ -67,8 +66,8 @@ function releaseText(file: ContainerFile | NoFile, name: string): string {
   } catch (cause) {
     throw new UpdateError('release-file', `the release's ${name} is not UTF-8 text`, { cause });
   }
-  if (!isGenerated(text)) {
-    throw new UpdateError('no-marker', `the release's ${name} does not begin with "# svc:generated"`);
+  if (!isGenerated(text, product)) {
+    throw new UpdateError('no-marker', `the release's ${name} does not begin with "${product.marker}"`);
   }
   return text;
 }

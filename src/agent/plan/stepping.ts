@@ -1,15 +1,13 @@
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { runsImage } from '../../engine/same-image.ts';
+import { requiresLabelOf } from '../../product/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parseTag, parseTarget, type Target, versionFromLabel } from '../../release/tag.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { runningVersions } from '../inspect/running-version.ts';
 import { newTag, type UpdatePlan } from './plan-update.ts';
-
-/** On the image of the app: the oldest release that it can be updated from, `v1.5.0`. */
-export const requiresLabel = 'svc.release-requires';
 
 /**
  * Whether the pulled image of the app can be reached from what runs, or another release has to come first. Gives
@@ -22,6 +20,7 @@ export function checkStepping(
 ): string[] {
   const { app } = plan;
   const image = images.get(app.to);
+  const requiresLabel = requiresLabelOf(installation.product);
   const label = image?.labels[requiresLabel];
   // The containers run this very image: whatever it needs was done when it started.
   if (!label || installation.app.containers.every((container) => runsImage(container, image))) return [];

@@ -24,10 +24,10 @@ export async function takeReleaseFiles(
   image: Image,
   backup: string,
 ): Promise<{ texts: readonly ReleaseText[]; warnings: readonly string[] }> {
-  const { directory, name: project } = installation.project;
+  const { project, product } = installation;
   const wanted = wantedReleaseFiles(installation);
   const running = installation.app.containers.at(-1);
-  const fresh = await readReleaseFiles(engine, image, wanted, project);
+  const fresh = await readReleaseFiles(engine, image, wanted, installation);
   const isSame = running !== undefined && runsImage(running, image);
   const shipped = isSame ? fresh : await shippedByRunning(engine, installation, wanted);
   const texts: ReleaseText[] = [];
@@ -35,12 +35,12 @@ export async function takeReleaseFiles(
     .filter(({ isUsed }) => !isUsed)
     .map(({ name }) => unusedWarning(installation, name));
   for (const [name, text] of fresh) {
-    const path = join(directory, name);
+    const path = join(project.directory, name);
     const before = fileOf(installation.files, path)?.text ?? null;
     if (before === text) continue;
-    if (before !== null && !isGenerated(before)) {
+    if (before !== null && !isGenerated(before, product)) {
       warnings.push(
-        `${name} has no "# svc:generated" in its first line: it is overwritten all the same, and kept in ${backup}/${name}`,
+        `${name} has no "${product.marker}" in its first line: it is overwritten all the same, and kept in ${backup}/${name}`,
       );
     } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
       warnings.push(`${name} was edited by hand: it is overwritten, and kept in ${backup}/${name}`);
@@ -53,12 +53,12 @@ export async function takeReleaseFiles(
 /** The files as the running release shipped them; null where its image is gone or has none. */
 async function shippedByRunning(
   engine: Engine,
-  { app, imagesInUse, project }: Installation,
+  { app, imagesInUse, project, product }: Installation,
   files: readonly ReleaseFile[],
 ): Promise<Map<string, string> | null> {
   const image = imagesInUse.get(app.containers.at(-1)?.imageId ?? '');
   if (!image) return null;
-  return readReleaseFiles(engine, image, files, project.name).catch((error) => {
+  return readReleaseFiles(engine, image, files, { project, product }).catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;
   });

@@ -1,11 +1,14 @@
+import { type Product, svc } from '../../product/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { parseTarget, type Target } from '../../release/tag.ts';
 import type { LogFormat } from '../log/log.ts';
 import { bumpFlags, initFlags, updateFlags, variables } from './flags.ts';
 import { type GivenValue, readFlags } from './read-flags.ts';
+import { readProduct } from './read-product.ts';
 
 export interface UpdateOptions {
   command: 'update' | 'plan';
+  product: Product;
   target: Target | null;
   project: string | null;
   /** The compose directory as mounted. */
@@ -26,6 +29,7 @@ export interface UpdateOptions {
 
 export interface BumpOptions {
   command: 'bump';
+  product: Product;
   /** Null: where the first file is, else the working directory. */
   dir: string | null;
   files: readonly string[];
@@ -52,8 +56,8 @@ export type Options =
   | UpdateOptions
   | InitOptions
   | BumpOptions
-  | { command: 'help' }
-  | { command: 'version' };
+  | { command: 'help'; product: Product }
+  | { command: 'version'; product: Product };
 
 /** Every mistake of a command line, so that all are mended in one go. */
 export class UsageError extends Error {
@@ -65,9 +69,6 @@ export class UsageError extends Error {
     this.mistakes = mistakes;
   }
 }
-
-/** Where neither the operator nor a label names one. */
-export const defaultWorkers: readonly string[] = ['worker'];
 
 const commands = ['update', 'plan', 'init', 'bump'] as const;
 
@@ -84,10 +85,11 @@ export function parseOptions(
   const words = argv.filter(
     (word) => word === '--help' || word === '-h' || word === '--version' || word === 'help',
   );
-  if (words.some((word) => word !== '--version')) return { command: 'help' };
-  if (words.length > 0) return { command: 'version' };
-
   const mistakes: string[] = [];
+  const product = readProduct(env, mistakes) ?? svc;
+  if (words.some((word) => word !== '--version')) return { command: 'help', product };
+  if (words.length > 0) return { command: 'version', product };
+
   const [first = ''] = argv;
   const command = commands.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
@@ -117,12 +119,13 @@ export function parseOptions(
   const log = (read.matching('log', /^(line|json)$/, 'line or json') ?? 'line') as LogFormat;
   const named = read.services();
   // The first is the app, the others are workers.
-  const [app = 'app', ...workers] = named ?? ['app', ...defaultWorkers];
+  const [app = 'app', ...workers] = named ?? product.services;
   const options: Options =
     command === 'bump'
       ? {
           log,
           command,
+          product,
           dir: read.text('dir'),
           files: read.list('file'),
           envFiles: read.list('env-file'),
@@ -136,6 +139,7 @@ export function parseOptions(
           ...(command === 'init'
             ? { command, dryRun: said.has('dry-run'), force: said.has('force') }
             : { command }),
+          product,
           target: read.target('target'),
           project: read.matching('project', /^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'),
           dir: read.matching('dir', /^\//, 'an absolute path'),
@@ -143,7 +147,7 @@ export function parseOptions(
           workers,
           versionVariable:
             read.matching('version-var', /^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable') ??
-            'SVC_VERSION',
+            product.versionVariable,
           servicesNamed: named !== null,
           leave: read.leave(named ?? []),
           waitTimeoutMs: read.seconds('wait-timeout', 300),

@@ -1,6 +1,23 @@
+import { type Product, roleLabelOf, svc } from '../../product/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 
-export const usage = `svc-updater: replaces the app and the worker of a running svc instance by a new release,
+/** What `--help` prints. The variables are of those who make a product, and svc's operators have always had them. */
+export function usageOf(product: Product): string {
+  const { name, services, versionVariable, containerName } = product;
+  if (product === svc) return usage;
+  const [app, ...workers] = services;
+  const choice = `(${app}, and the services labelled ${roleLabelOf(product)}: worker${workers.length > 0 ? `, else ${workers.join(', ')}` : ''})`;
+  return usage
+    .replace(/\(app, and the services labelled [^)]*\)/, choice)
+    .replace('(SVC_VERSION)', `(${versionVariable})`)
+    .replace('--name svc-updater', `--name ${containerName}`)
+    .replaceAll(/ \[SVC_UPDATER_\w+(?:=[^\]]*)?\]/g, '')
+    .replace(' (environment variable in brackets)', '')
+    .replace(/^SVC_UPDATER_TRACE.*\n\n/m, '')
+    .replaceAll(/\bsvc\b/g, name);
+}
+
+const usage = `svc-updater: replaces the app and the worker of a running svc instance by a new release,
 or leaves it exactly as it was.
 
   svc-updater [update] [options]   update the instance in the mounted directory (the default)

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Engine } from '../../engine/cli/engine.ts';
+import type { Product } from '../../product/product.ts';
 import { engineAddress } from './engine-address.ts';
 import { version } from './version.ts';
 
@@ -8,7 +9,10 @@ import { version } from './version.ts';
 const deadlineMs = 4_000;
 
 /** What `--version` prints: the updater, what it brings, and the engine where one answers. */
-export async function versionLine(env: Readonly<Record<string, string | undefined>>): Promise<string> {
+export async function versionLine(
+  { name }: Product,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
   const configDirectory = join(homedir(), '.docker');
   const engine = new Engine({ ...engineAddress(env), configDirectory }, { home: homedir() });
   const parts = await Promise.all([
@@ -16,7 +20,7 @@ export async function versionLine(env: Readonly<Record<string, string | undefine
     told(engine, 'compose', ['compose', 'version', '--short']),
     told(engine, 'engine', ['version', '--format', '{{.Server.Version}}']),
   ]);
-  return `svc-updater ${[version, ...parts.flat()].join(', ')}\n`;
+  return `${name}-updater ${[version, ...parts.flat()].join(', ')}\n`;
 }
 
 /** Nothing where the command is not there, or finds no engine. */

@@ -124,7 +124,7 @@ async function failOrRestore(
   const failure = isBroken
     ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
     : error;
-  const ending = endingOf(failure, endingFactsOf(journal.data));
+  const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product });
   for (const line of ending.lines) log.error(line);
   log.warn('nothing of the new version has started: the old one is brought back');
   await markGoingBack(journal, log, ending);

@@ -31,7 +31,8 @@ export async function gatherEarlierFacts(
   // What the containers had that are gone: an old password may still open something.
   log.learn(() => confidencesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await givePaths(project, paths, log);
-  const viewed = viewProject(new Compose(engine, project), paths, { containers, services }, log);
+  const about = { containers, services, product: options.product };
+  const viewed = viewProject(new Compose(engine, project), paths, about, log);
   // Of files that are half old and half new compose may take none: they have to be put back before it is asked again.
   const rejection = await viewed.then(
     () => null,

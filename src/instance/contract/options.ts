@@ -1,9 +1,10 @@
-import * as z from 'zod/mini';
+import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
-import { engineTarget } from '../../engine/http/target.ts';
 import type { FeedOptions, LogEntry } from '../../feed/feed-options.ts';
+import { type Product, type ProductOptions, productOf, svc } from '../../product/product.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
+import { optionsSchema } from './options-schema.ts';
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -47,7 +48,7 @@ export interface Store {
 export interface KnownBuildServer {
   name: string;
   version: string;
-  /** What updates it, typed there. Default `svc update`. */
+  /** What updates it, typed there. Default `svc update`, by the product's name. */
   command?: string;
 }
 
@@ -67,6 +68,11 @@ export interface Preparation {
 
 /** What only the host knows. */
 export interface InstanceOptions {
+  /**
+   * What it is that is updated: its name, and where its parts are called otherwise than by it. Logs, sentences and the
+   * updater go by it. Default svc (docs/your-product.md).
+   */
+  product?: ProductOptions;
   /** The server's own version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. With anything else, nothing is offered. */
   version: string;
   /** The updater's image, best by digest. */
@@ -76,12 +82,16 @@ export interface InstanceOptions {
   /** Settings of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. */
   updaterEnvironment?: Readonly<Record<string, string>>;
   /**
-   * The name of the updater's container, by which operators read its log. Default `svc-updater`. An engine runs one
+   * The name of the updater's container, by which operators read its log. Default that of
+   * the product, `svc-updater`. An engine runs one
    * update at a time under one name: instances that share an engine update side by side under names of their own.
    */
   containerName?: string;
-  /** Where releases are published; null: never asked for, nothing is offered. */
-  feed: FeedOptions | null;
+  /**
+   * Where releases are published; null: never asked for, nothing is offered. Left out: the feed of `product`, where that
+   * has one.
+   */
+  feed?: FeedOptions | null;
   authorize(request: Request): Awaitable<Caller>;
   queue: JobQueue;
   store: Store;
@@ -98,7 +108,7 @@ export interface InstanceOptions {
   idleTimeout?: number;
   /** The servers elsewhere that an update does not reach. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
-  /** Services that are updated beside the app. Default those labelled `svc.role: worker`, else `worker` where there is one. */
+  /** Services that are updated beside the app. Default those labelled `svc.role: worker`, else those of the product that there are: `worker`. */
   workers?: readonly string[];
   /** The app's service, where the library lives in another one. Default the server's own. */
   app?: string;
@@ -131,9 +141,11 @@ type WithoutDefault =
   | 'preparation'
   | 'preparationTimeout'
   | 'registryCredentials'
+  | 'product'
   | 'updaterSocket'
   | 'workers';
 export type Settings = Required<Omit<InstanceOptions, WithoutDefault>> & {
+  product: Product;
   /** Null for the server's own service. */
   app: string | null;
   updaterSocket: string | null;
@@ -147,73 +159,29 @@ export type Settings = Required<Omit<InstanceOptions, WithoutDefault>> & {
   workers: readonly string[] | null;
 };
 
-function isEngineAddress(text: string): boolean {
-  try {
-    const { options } = engineTarget(text);
-    return options.socketPath === undefined || /^\/.*[^/]$/.test(options.socketPath);
-  } catch {
-    return false;
-  }
-}
-
-/** Made when it is asked for: an import has no use of it, and waits for it. */
-function optionsSchema() {
-  const text = (form: RegExp, message: string) => z.string().check(z.regex(form, message));
-  const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
-  const callable = z.custom<never>((value) => typeof value === 'function', 'must be a function');
-  const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
-  const service = text(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
-
-  return z.strictObject({
-    version: z.string().check(z.minLength(1)),
-    updaterImage: text(/^[^\s-]\S*$/, 'must be an image reference'),
-    updaterPull: z.optional(z.enum(['always', 'missing'])),
-    updaterEnvironment: z.optional(
-      z.record(text(/^SVC_UPDATER_[A-Z_]+$/, 'must be a setting of the updater'), z.string()),
-    ),
-    containerName: z.optional(text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, "must be a container's name")),
-    feed: z.nullable(
-      z.strictObject({
-        url: z.url({ protocol: /^https?$/, message: 'must be an http or https address' }),
-        headers: z.optional(z.record(z.string(), z.string())),
-      }),
-    ),
-    authorize: callable,
-    queue: z.object({ hold: callable, resume: callable, jobs: callable }),
-    store: z.object({ get: callable, set: callable }),
-    beforeUpdate: z.optional(callable),
-    preparation: z.optional(z.string()),
-    preparationTimeout: z.optional(seconds),
-    idleTimeout: z.optional(seconds),
-    buildServers: z.optional(callable),
-    workers: z.optional(z.array(service)),
-    app: z.optional(service),
-    engine: z.optional(
-      z.string().check(z.refine(isEngineAddress, 'must be unix:///PATH or tcp://HOST:PORT')),
-    ),
-    updaterSocket: z.optional(absolute),
-    registryCredentials: z.optional(absolute),
-    directories: z.optional(z.array(absolute)),
-    path: z.optional(
-      text(/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)+$/, 'must be a path such as /api/v1/instance/update'),
-    ),
-    onEnd: z.optional(callable),
-    log: z.optional(callable),
-  });
-}
-
-function toConsole({ level, message, cause }: LogEntry): void {
-  if (level !== 'info') console[level](`svc-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
-}
+const toConsole =
+  ({ name }: Product) =>
+  ({ level, message, cause }: LogEntry): void => {
+    if (level !== 'info')
+      console[level](`${name}-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
+  };
 
 /** The options with their defaults. @throws TypeError that names every mistake at once */
-export function readOptions(options: InstanceOptions): Settings {
+export function readOptions(given: InstanceOptions): Settings {
+  const { product, mistakes } = readProduct(given);
+  // Where the record names its releases' address, that is said.
+  const isSaid = given?.feed !== undefined || !given?.product?.feed;
+  const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
   // Given with the question, and not set for the process, where the host may use zod as well.
   const { error } = optionsSchema().safeParse(options, { error: english().localeError });
-  if (error) throw new TypeError(`svc-updater: wrong options\n${z.prettifyError(error)}`);
-  const { preparationTimeout, idleTimeout, ...given } = options;
+  if (error) mistakes.unshift(prettifyError(error));
+  if (mistakes.length > 0)
+    throw new TypeError(`${product.name}-updater: wrong options\n${mistakes.join('\n')}`);
+  const { preparationTimeout, idleTimeout, ...rest } = options;
   return {
-    ...given,
+    ...rest,
+    product,
+    feed: options.feed ?? null,
     version: withV(options.version),
     beforeUpdate: options.beforeUpdate ?? null,
     preparation: options.preparation ?? null,
@@ -222,7 +190,7 @@ export function readOptions(options: InstanceOptions): Settings {
     buildServers: options.buildServers ?? (() => []),
     updaterPull: options.updaterPull ?? 'always',
     updaterEnvironment: options.updaterEnvironment ?? {},
-    containerName: options.containerName ?? 'svc-updater',
+    containerName: options.containerName ?? product.containerName,
     workers: options.workers ?? null,
     app: options.app ?? null,
     engine: options.engine ?? 'unix:///var/run/docker.sock',
@@ -231,8 +199,17 @@ export function readOptions(options: InstanceOptions): Settings {
     directories: options.directories ?? [],
     path: options.path ?? '/api/v1/instance/update',
     onEnd: options.onEnd ?? (() => {}),
-    log: options.log ?? toConsole,
+    log: options.log ?? toConsole(product),
   };
+}
+
+/** svc's where there is none, and where it is wrong, which the mistakes say. */
+function readProduct(given: InstanceOptions): { product: Product; mistakes: string[] } {
+  try {
+    return { product: given?.product === undefined ? svc : productOf(given.product), mistakes: [] };
+  } catch (error) {
+    return { product: svc, mistakes: [`✖ ${(error as Error).message}\n  → at product`] };
+  }
 }
 
 /** Build tools tell versions without the `v` of their tags. */

@@ -3,13 +3,13 @@ import { bodyLimit } from './read-body.ts';
 
 /**
  * The endpoints as an OpenAPI 3.1 document; what they take and give comes from the schemas that the server itself goes
- * by. `path` is where they are, `version` that of this package.
+ * by. `path` is where they are, `version` that of this package, `product` the name of what is updated.
  */
-export function openApi(path: string, version: string): object {
+export function openApi(path: string, version: string, product = 'svc'): object {
   return {
     openapi: '3.1.1',
     info: {
-      title: 'Updates of an svc instance',
+      title: `Updates of ${/^[aeiou]|^svc$/.test(product) ? 'an' : 'a'} ${product} instance`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       description:

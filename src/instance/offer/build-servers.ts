@@ -1,10 +1,13 @@
+import { type Product, svc } from '../../product/product.ts';
 import { channelOf, isAhead } from '../../release/channel.ts';
 import type { BuildServer } from '../../wire/status.ts';
 
-const usualCommand = 'svc update';
-
 /** What the host says of its build servers, as it is told; what is no build server is left out. */
-export function readBuildServers(answer: unknown, version: string): BuildServer[] {
+export function readBuildServers(
+  answer: unknown,
+  version: string,
+  { name: product }: Pick<Product, 'name'> = svc,
+): BuildServer[] {
   if (!Array.isArray(answer)) return [];
   return answer.flatMap((one: unknown) => {
     const { name, version: given, command } = Object(one) as Record<string, unknown>;
@@ -15,7 +18,7 @@ export function readBuildServers(answer: unknown, version: string): BuildServer[
         name,
         version: own,
         behind: isBehind(own, version),
-        command: typeof command === 'string' && command !== '' ? command : usualCommand,
+        command: typeof command === 'string' && command !== '' ? command : `${product} update`,
       },
     ];
   });

@@ -93,7 +93,7 @@ export class OfferBook {
     const { settings, timing } = this.#tools;
     try {
       const answer = await askHost('buildServers', () => settings.buildServers(), timing.host);
-      return readBuildServers(answer, version);
+      return readBuildServers(answer, version, this.#tools.settings.product);
     } catch (cause) {
       if (!(cause instanceof HostFailure)) throw cause;
       settings.log({ level: 'warn', message: 'the build servers cannot be told', cause });

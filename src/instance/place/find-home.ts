@@ -4,6 +4,7 @@ import { EngineFault } from '../../engine/http/fault.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { findOwnContainer, type OwnTraces, ownTraces } from '../../engine/own-container.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
+import type { Product } from '../../product/product.ts';
 import type { Settings } from '../contract/options.ts';
 import { type Home, noCompose, readHome } from './home.ts';
 import { HomeNotFound, unreachable } from './home-not-found.ts';
@@ -29,10 +30,10 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
         ? new HomeNotFound('not-compose', noCompose)
         : new HomeNotFound('no-engine', `the engine at ${engine.path} is not the one that runs the server`);
     }
-    await refuseSwarm(engine, own);
+    await refuseSwarm(engine, own, settings.product);
     const realSocket = isSocket ? await realpath(engine.path).catch(() => engine.path) : '';
     const home = readHome(own, settings, realSocket);
-    await checkMounts(engine, home);
+    await checkMounts(engine, home, settings.product);
     return home;
   } catch (error) {
     throw error instanceof EngineFault ? unreachable(engine, error) : error;
@@ -61,12 +62,12 @@ async function refusePodman(engine: EngineSocket): Promise<void> {
   );
 }
 
-async function refuseSwarm(engine: EngineSocket, own: ContainerDetails): Promise<void> {
+async function refuseSwarm(engine: EngineSocket, own: ContainerDetails, product: Product): Promise<void> {
   const service = own.labels[swarmLabels.service];
   if (!service) return;
   throw new HomeNotFound(
     'swarm',
     `the server is a task of the Swarm service ${service}, and Swarm replaces its containers itself`,
-    { manual: manualCommands(own, await swarmPeers(engine, own.labels)) },
+    { manual: manualCommands(own, await swarmPeers(engine, own.labels, product)) },
   );
 }

@@ -1,6 +1,7 @@
 import { EngineFault } from '../../engine/http/fault.ts';
 import { toolLabels } from '../../engine/labels.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
+import { type Product, svc } from '../../product/product.ts';
 import type { Home } from './home.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { updaterMounts } from './updater-container.ts';
@@ -13,7 +14,11 @@ const probeLabel = 'svc-updater.probe';
  * server's own image, and removed at once. Where another reason keeps it from being made, a launch will tell of that.
  * @throws Homeless no-directory, no-engine; EngineFault where nothing answers, or a proxy refuses
  */
-export async function checkMounts(engine: EngineSocket, home: Home): Promise<void> {
+export async function checkMounts(
+  engine: EngineSocket,
+  home: Home,
+  { name }: Pick<Product, 'name'> = svc,
+): Promise<void> {
   const image = await engine.image(home.imageId);
   if (image === null) return;
   // First what an earlier try has left: where nothing can be removed, nothing more is made.
@@ -25,7 +30,7 @@ export async function checkMounts(engine: EngineSocket, home: Home): Promise<voi
   );
   try {
     const id = await engine.create({
-      name: `svc-updater-probe-${crypto.randomUUID()}`,
+      name: `${name}-updater-probe-${crypto.randomUUID()}`,
       Image: home.imageId,
       Cmd: ['never-started'],
       Labels: { ...Object.fromEntries(inherited.map((name) => [name, ''])), [probeLabel]: home.project },

@@ -1,29 +1,31 @@
-import { composeLabels, roleLabel, swarmLabels } from '../../engine/labels.ts';
+import { composeLabels, swarmLabels } from '../../engine/labels.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
+import { type Product, roleLabelOf } from '../../product/product.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from './home.ts';
 
 /**
- * What is updated, the app first; null where the updater's own choice is right: the service `app`, and those that the
+ * What is updated, the app first; null where the updater's own choice is right: the product's app, and those that the
  * compose file calls workers (docs/contract.md 8.26).
  */
 export async function chooseServices(
   engine: EngineSocket,
   { project, service: own }: Home,
-  { app = null, workers }: Pick<Settings, 'app' | 'workers'>,
+  { app = null, workers, product }: Pick<Settings, 'app' | 'workers' | 'product'>,
 ): Promise<string[] | null> {
   const first = app ?? own;
   const unique = (others: readonly string[]) => [...new Set([first, ...others])];
   // Where the library lives in a worker, the own service is one.
   if (workers !== null) return unique([...workers, own]);
-  const labelled = await labelledWorkers(engine, project);
-  const byDefault =
-    labelled.length > 0 ? labelled : (await hasService(engine, project, 'worker')) ? ['worker'] : [];
-  const isUsual = first === 'app' && [first, ...byDefault].includes(own);
+  const labelled = await labelledWorkers(engine, project, product);
+  const [usualApp, ...usual] = product.services;
+  const byDefault = labelled.length > 0 ? labelled : await servicesOf(engine, project, usual);
+  const isUsual = first === usualApp && [first, ...byDefault].includes(own);
   return isUsual ? null : unique([...byDefault, own]);
 }
 
-async function labelledWorkers(engine: EngineSocket, project: string): Promise<string[]> {
+async function labelledWorkers(engine: EngineSocket, project: string, product: Product): Promise<string[]> {
+  const roleLabel = roleLabelOf(product);
   const label = [
     `${composeLabels.project}=${project}`,
     `${roleLabel}=worker`,
@@ -40,21 +42,33 @@ async function labelledWorkers(engine: EngineSocket, project: string): Promise<s
   return [...new Set(names.flat().filter(Boolean))].sort();
 }
 
-async function hasService(engine: EngineSocket, project: string, service: string): Promise<boolean> {
-  const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${service}`];
-  return (await engine.list({ label })).length > 0;
+/** Those of the named services that the project has containers of. */
+async function servicesOf(
+  engine: EngineSocket,
+  project: string,
+  names: readonly string[],
+): Promise<string[]> {
+  const found = names.map(async (name) => {
+    const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
+    return (await engine.list({ label })).length > 0 ? [name] : [];
+  });
+  return (await Promise.all(found)).flat();
 }
 
 /** Of a server's Swarm stack: the services besides its own whose tasks here are workers. */
 export async function swarmPeers(
   engine: EngineSocket,
   labels: Readonly<Record<string, string>>,
+  product: Product,
 ): Promise<string[]> {
   const stack = labels[swarmLabels.stack];
   if (!stack) return [];
   const tasks = await engine.list({ label: [`${swarmLabels.stack}=${stack}`] });
+  const usual = product.services.slice(1).map((name) => `${stack}_${name}`);
   const workers = tasks.filter(
-    (task) => task.labels[roleLabel] === 'worker' || task.labels[swarmLabels.service] === `${stack}_worker`,
+    (task) =>
+      task.labels[roleLabelOf(product)] === 'worker' ||
+      usual.includes(task.labels[swarmLabels.service] ?? ''),
   );
   const names = workers.map((task) => task.labels[swarmLabels.service] ?? '');
   return [...new Set(names)].filter((name) => name !== '' && name !== labels[swarmLabels.service]).sort();

@@ -1,6 +1,8 @@
 import { isUp } from '../../engine/container.ts';
 import type { ContainerDetails, ContainerSpec, MountSpec } from '../../engine/socket.ts';
 import { HostPaths } from '../../files/host-paths.ts';
+import { svc } from '../../product/product.ts';
+import type { Settings } from '../contract/options.ts';
 import type { RunOrigin } from '../contract/run-origin.ts';
 import type { Home } from './home.ts';
 
@@ -12,6 +14,16 @@ const labels = {
   to: 'svc-updater.to',
   startedAt: 'svc-updater.started-at',
 } as const;
+
+/** What the updater is told of a product that is not svc: it goes by that name and those labels itself. */
+export const environmentOf = ({
+  product,
+  containerName,
+  updaterEnvironment,
+}: Pick<Settings, 'product' | 'containerName' | 'updaterEnvironment'>): Record<string, string> => ({
+  ...(product === svc ? {} : { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
+  ...updaterEnvironment,
+});
 
 /** The label that names the run. */
 export const runLabel = labels.run;

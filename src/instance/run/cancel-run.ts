@@ -1,5 +1,7 @@
 import type { EngineSocket } from '../../engine/socket.ts';
+import type { Product } from '../../product/product.ts';
 import type { CancelReason, Run } from '../../wire/status.ts';
+import type { Settings } from '../contract/options.ts';
 import type { Ledger } from '../store/ledger.ts';
 import type { RunCare } from './run-care.ts';
 import { isLaunchState, type RunRecord } from './run-record.ts';
@@ -7,9 +9,9 @@ import { isLaunchState, type RunRecord } from './run-record.ts';
 const notRunning: { reason: CancelReason } = {
   reason: { code: 'not-running', message: 'no update is running' },
 };
-const tooLate: { reason: CancelReason } = {
-  reason: { code: 'too-late', message: 'svc is being replaced: the update can no longer be cancelled' },
-};
+const tooLate = ({ name }: Product): { reason: CancelReason } => ({
+  reason: { code: 'too-late', message: `${name} is being replaced: the update can no longer be cancelled` },
+});
 
 /**
  * Asks that a run stop (docs/contract.md 8.19): its preparation here, at the server that prepares it, or its updater.
@@ -20,11 +22,11 @@ export async function cancelRun(
   record: RunRecord | null,
   care: RunCare | null,
   by: string,
-  { ledger, engine }: { ledger: Ledger; engine: EngineSocket },
+  { ledger, engine, settings }: { ledger: Ledger; engine: EngineSocket; settings: Pick<Settings, 'product'> },
 ): Promise<{ run: Run } | { reason: CancelReason }> {
   if (record === null || record.hasEnded) return notRunning;
   const { id, state } = record.run;
-  if (state === 'recreate' || state === 'verify') return tooLate;
+  if (state === 'recreate' || state === 'verify') return tooLate(settings.product);
   const ask = () => ledger.change(id, (open) => ({ ...open, run: { ...open.run, cancelAskedBy: by } }));
   if (care === null) {
     if ((await ask()) === null) return notRunning;

@@ -7,7 +7,14 @@ import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
 import { chooseServices } from '../place/services.ts';
-import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
+import {
+  environmentOf,
+  isAbout,
+  isUnderWay,
+  originOf,
+  runLabel,
+  updaterContainer,
+} from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 
@@ -49,7 +56,7 @@ export async function launch(
       image: settings.updaterImage,
       target,
       services,
-      environment: settings.updaterEnvironment,
+      environment: environmentOf(settings),
       origin: record.run,
     });
     await gate();

@@ -165,7 +165,7 @@ async function lookAgain(order: StartOrder, { settings, timing, hold, sync }: Pr
     if (!(error instanceof HostFailure)) throw error;
     throw new RunStop('failed', 'the queue does not answer: nothing was changed', {
       code: 'queue-unavailable',
-      advice: 'See that svc itself works, then run the update again.',
+      advice: `See that ${settings.product.name} itself works, then run the update again.`,
       error,
     });
   }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { isGenerated, movedServices } from '../../../src/agent/inspect/installation.ts';
+import { svc } from '../../../src/product/product.ts';
 import { container } from '../../build.ts';
 import { composeText, installed } from '../../build-plan.ts';
 
@@ -18,7 +19,7 @@ it.each<[string, string, boolean]>([
   ['the marker in a later line', 'services: {}\n# svc:generated\n', false],
   ['two byte order marks', '\uFEFF\uFEFF# svc:generated\n', false],
 ])('isGenerated: %s', (_, text, expected) => {
-  expect(isGenerated(text)).toBe(expected);
+  expect(isGenerated(text, svc)).toBe(expected);
 });
 
 it('movedServices has the app first, and no followers', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
-import { checkStepping, requiresLabel } from '../../../src/agent/plan/stepping.ts';
+import { checkStepping } from '../../../src/agent/plan/stepping.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
 import { parseTarget } from '../../../src/release/tag.ts';
@@ -58,7 +58,7 @@ function check(given: Case): string[] {
   const plan = planUpdate(install, target === null ? null : parseTarget(target));
   const pulled = image('sha256:new', {
     labels: {
-      ...(given.requires === undefined ? {} : { [requiresLabel]: given.requires }),
+      ...(given.requires === undefined ? {} : { 'svc.release-requires': given.requires }),
       ...(given.version === undefined ? {} : { [versionLabel]: given.version }),
     },
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseOptions, UsageError } from '../../../src/agent/process/options.ts';
+import { svc } from '../../../src/product/product.ts';
 
 const mistakes = (argv: string[], env: Record<string, string> = {}): readonly string[] => {
   try {
@@ -15,6 +16,7 @@ describe('parseOptions', () => {
   it('knows every default of update', () => {
     expect(parseOptions([], {})).toEqual({
       command: 'update',
+      product: svc,
       target: null,
       project: null,
       dir: null,
@@ -51,6 +53,7 @@ describe('parseOptions', () => {
     };
     expect(parseOptions(['plan', '--service', 'app', '--wait-timeout', '9'], env)).toEqual({
       command: 'plan',
+      product: svc,
       target: { kind: 'canary', tag: 'canary' },
       app: 'app',
       workers: [],
@@ -111,7 +114,7 @@ describe('parseOptions', () => {
     [['help'], 'help'],
     [['--version'], 'version'],
   ])('answers %j without looking further', (argv, command) => {
-    expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'nonsense' })).toEqual({ command });
+    expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'nonsense' })).toEqual({ command, product: svc });
   });
 
   it('reports every mistake in one go, of both kinds', () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
+import { productOf, svc } from '../../../src/product/product.ts';
 
 const required: InstanceOptions = {
   version: 'v1.4.2',
@@ -28,6 +29,7 @@ describe('readOptions', () => {
     const settings = readOptions(required);
     expect(settings).toEqual({
       ...required,
+      product: svc,
       beforeUpdate: null,
       preparation: null,
       preparationMs: 3_600_000,
@@ -71,6 +73,7 @@ describe('readOptions', () => {
     };
     expect(readOptions({ ...options, preparationTimeout: 60, idleTimeout: 0.5 })).toEqual({
       ...options,
+      product: svc,
       preparationMs: 60_000,
       idleMs: 500,
     });
@@ -176,6 +179,36 @@ describe('readOptions', () => {
     expect(mistakes({ ...required, ...options })).toContain(where);
   });
 
+  it('goes by the product that is named', () => {
+    const feed = 'https://forge.example.org/releases';
+    const product = { name: 'larder', services: ['web', 'jobs'], feed };
+    const { feed: _, ...others } = required;
+    const read = readOptions({ ...others, product });
+    expect(read).toMatchObject({
+      product: productOf(product),
+      containerName: 'larder-updater',
+      feed: { url: feed },
+    });
+    expect(readOptions({ ...required, product }).feed).toBeNull();
+    expect(readOptions({ ...required, product, containerName: 'other' }).containerName).toBe('other');
+    expect(() => readOptions({ ...required, product, path: 'x' })).toThrow(
+      /^larder-updater: wrong options\n/,
+    );
+  });
+
+  it('wants the feed to be said where no product has one', () => {
+    const { feed: _, ...others } = required;
+    expect(mistakes(others)).toContain('feed');
+    expect(mistakes({ ...others, product: { name: 'svc' } })).toContain('feed');
+  });
+
+  it('names what is wrong in the product beside the rest', () => {
+    const text = mistakes({ ...required, path: 'x', product: { name: 'Larder' } });
+    expect(text).toContain('→ at path');
+    expect(text).toContain('wrong product: name should be a word of lower-case letters, digits and dashes');
+    expect(text).toContain('→ at product');
+  });
+
   it('names all of them at once', () => {
     const text = mistakes({ ...required, version: 1, path: 'x', log: 1, extra: 1 });
     for (const name of ['version', 'path', 'log', 'extra']) expect(text).toContain(name);
@@ -219,9 +252,11 @@ describe('the log', () => {
     log({ level: 'info', message: 'the releases were read' });
     log({ level: 'warn', message: 'the feed cannot be read', cause });
     log({ level: 'error', message: 'the store cannot be written' });
+    readOptions({ ...required, product: { name: 'larder' } }).log({ level: 'warn', message: 'x' });
     expect(said).toEqual([
       ['warn', 'svc-updater: the feed cannot be read', cause],
       ['error', 'svc-updater: the store cannot be written'],
+      ['warn', 'larder-updater: x'],
     ]);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
 import type { Home } from '../../../src/instance/place/home.ts';
 import { chooseServices, swarmPeers } from '../../../src/instance/place/services.ts';
+import { productOf, svc } from '../../../src/product/product.ts';
 import { startAsked } from './engine.ts';
 
 /** Services with the labels of their containers, and of the images of the same names. */
@@ -99,7 +100,28 @@ describe('the services that are updated', () => {
     ['are not named twice', usual, 'app', 'app', ['app', 'worker'], ['app', 'worker']],
   ])('%s', async (_, services, own, app, workers, expected) => {
     const home = { project: 'svc', service: own } as Home;
-    expect(await chooseServices(await engineOf(services), home, { app, workers })).toEqual(expected);
+    expect(await chooseServices(await engineOf(services), home, { app, workers, product: svc })).toEqual(
+      expected,
+    );
+  });
+});
+
+describe("another product's services", () => {
+  const larder = productOf({ name: 'larder', services: ['web', 'jobs', 'mail'] });
+  it.each<[string, Services, string, readonly string[] | null]>([
+    ['are left to the updater where they are the usual ones', { web: {}, jobs: {}, mail: {} }, 'web', null],
+    ['are those that there are', { web: {}, mail: {} }, 'jobs', ['jobs', 'mail']],
+    ['are not called as those of svc', { app: {}, worker: {} }, 'app', ['app']],
+    [
+      'have its own label',
+      { web: {}, cron: { labels: { 'larder.role': 'worker' } }, x: { labels: byRole } },
+      'cron',
+      ['cron'],
+    ],
+  ])('%s', async (_, services, own, expected) => {
+    const home = { project: 'svc', service: own } as Home;
+    const settings = { app: null, workers: null, product: larder };
+    expect(await chooseServices(await engineOf(services), home, settings)).toEqual(expected);
   });
 });
 
@@ -116,6 +138,6 @@ it("a Swarm stack's workers are told by label or by name, and only its own", asy
     e: of('other', 'other_worker'),
   });
   const labels = { [swarmLabels.stack]: 'svc', [swarmLabels.service]: 'svc_app' };
-  expect(await swarmPeers(engine, labels)).toEqual(['svc_jobs', 'svc_worker']);
-  expect(await swarmPeers(engine, { [swarmLabels.service]: 'alone' })).toEqual([]);
+  expect(await swarmPeers(engine, labels, svc)).toEqual(['svc_jobs', 'svc_worker']);
+  expect(await swarmPeers(engine, { [swarmLabels.service]: 'alone' }, svc)).toEqual([]);
 });

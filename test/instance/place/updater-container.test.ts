@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { parseOptions } from '../../../src/agent/process/options.ts';
 import {
+  environmentOf,
   isAbout,
   isUnderWay,
   originOf,
   ownerOf,
   updaterContainer,
 } from '../../../src/instance/place/updater-container.ts';
+import { productOf, svc } from '../../../src/product/product.ts';
 import { details } from './details.ts';
 import { homeOf } from './home-of.ts';
 
@@ -31,6 +34,20 @@ describe("the updater's container", () => {
       Env: ['DOCKER_HOST=unix:///run/docker.sock'],
       StopTimeout: 120,
       Labels: { 'svc-updater.project': 'svc', 'svc-updater.directory': '/opt/svc', 'svc-updater.run': 'r1' },
+    });
+  });
+
+  it('is told of a product that is not svc, under the name that it has', () => {
+    const updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: '600' };
+    const given = { containerName: 'x-updater', updaterEnvironment };
+    expect(environmentOf({ ...given, product: svc })).toEqual(updaterEnvironment);
+    const larder = productOf({ name: 'larder', services: ['web', 'jobs'] });
+    const { SVC_UPDATER_PRODUCT: told, ...others } = environmentOf({ ...given, product: larder });
+    expect(others).toEqual(updaterEnvironment);
+    expect(parseOptions([], { SVC_UPDATER_PRODUCT: told })).toMatchObject({
+      product: { ...larder, containerName: 'x-updater' },
+      app: 'web',
+      workers: ['jobs'],
     });
   });
 

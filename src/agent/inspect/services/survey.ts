@@ -1,6 +1,7 @@
 import type { ProjectFiles } from '../../../compose/project-files.ts';
 import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import type { Product } from '../../../product/product.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import type { World } from '../../process/world.ts';
 import type { FoundInstance } from '../find-instance.ts';
@@ -24,7 +25,7 @@ export interface Survey {
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
  */
 export async function surveyProject(
-  { engine, log }: Pick<World, 'engine' | 'log'>,
+  { engine, log, product }: Pick<World, 'engine' | 'log'> & { product: Product },
   { paths, place }: Pick<FoundInstance, 'paths' | 'place'>,
   containers: readonly Container[],
 ): Promise<Survey> {
@@ -35,7 +36,8 @@ export async function surveyProject(
   const project = await labelledProject(telling, { place, containers, names: [] }, paths, log);
   await givePaths(project, paths, log);
   const compose = new Compose(engine, project);
-  const { files, model } = await viewProject(compose, paths, { containers, services: [] }, log);
+  const about = { containers, services: [], product };
+  const { files, model } = await viewProject(compose, paths, about, log);
   const candidates = imagesOf(files, model).flatMap((each): Candidate[] => {
     const own = containers.filter((container) => serviceOf(container) === each.name);
     const hasHealthCheck = own.some(({ health }) => health !== null);
@@ -69,12 +71,12 @@ export async function withoutApp(
 
 /** Null where nothing can be proposed: the refusal stands without it. */
 async function proposedFlags(
-  { engine, log }: Pick<World, 'engine' | 'log'>,
+  { engine, log, options: { product } }: Pick<World, 'engine' | 'log' | 'options'>,
   found: Pick<FoundInstance, 'paths' | 'place'>,
   containers: readonly Container[],
 ): Promise<string | null> {
   try {
-    const { candidates, project } = await surveyProject({ engine, log }, found, containers);
+    const { candidates, project } = await surveyProject({ engine, log, product }, found, containers);
     const proposal = proposeServices(candidates, project.name);
     if (proposal === null) return null;
     return flags(

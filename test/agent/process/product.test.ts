@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { endingOf } from '../../../src/agent/log/ending.ts';
+import { nothingKnown } from '../../../src/agent/log/ending-facts.ts';
+import { parseOptions, UsageError } from '../../../src/agent/process/options.ts';
+import { usageOf } from '../../../src/agent/process/usage.ts';
+import { productOf, svc } from '../../../src/product/product.ts';
+import { errorCodes, ofProduct, UpdateError } from '../../../src/progress/update-error.ts';
+
+const larder = productOf({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
+const told = JSON.stringify({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
+
+describe('the product of the environment', () => {
+  it('gives services and version variable where nobody names others', () => {
+    const env = { SVC_UPDATER_PRODUCT: told };
+    expect(parseOptions([], env)).toMatchObject({
+      product: larder,
+      app: 'web',
+      workers: ['jobs'],
+      servicesNamed: false,
+      versionVariable: 'LARDER_VERSION',
+    });
+    expect(parseOptions(['--service', 'x', '--version-var', 'TAG'], env)).toMatchObject({
+      product: larder,
+      app: 'x',
+      workers: [],
+      servicesNamed: true,
+      versionVariable: 'TAG',
+    });
+    expect(parseOptions(['--help'], env)).toEqual({ command: 'help', product: larder });
+  });
+
+  it.each([
+    ['larder', productOf({ name: 'larder' })],
+    [' larder\n', productOf({ name: 'larder' })],
+    ['', svc],
+  ])('may be a name: %j', (text, product) => {
+    expect(parseOptions([], { SVC_UPDATER_PRODUCT: text })).toMatchObject({ product });
+  });
+
+  it.each([
+    ['Larder', 'name should be a word of lower-case letters, digits and dashes, not "Larder"'],
+    ['{"name":"larder"', 'it is neither a name nor a record as JSON'],
+    ['{"name":"larder","port":1}', 'there is no port'],
+  ])('is a mistake beside the others: %s', (text, why) => {
+    expect(() => parseOptions(['--nope'], { SVC_UPDATER_PRODUCT: text })).toThrow(
+      new UsageError([`SVC_UPDATER_PRODUCT is wrong: ${why}`, 'unknown option --nope']),
+    );
+  });
+});
+
+describe('what a user reads', () => {
+  it('is the same as ever where the product is svc', () => {
+    expect(usageOf(svc)).toContain('svc-updater [update] [options]');
+    expect(usageOf(svc)).toContain('[SVC_UPDATER_TARGET]');
+    for (const code of errorCodes) expect(ofProduct(adviceOf(code), svc)).toBe(adviceOf(code));
+  });
+
+  it('has nothing of svc in the help of another product', () => {
+    const help = usageOf(larder);
+    expect(help).not.toMatch(/svc/i);
+    expect(help).toContain('larder-updater plan [options] ');
+    expect(help).toContain('(web, and the services labelled larder.role: worker, else jobs)');
+    expect(help).toContain('the version variable (LARDER_VERSION)');
+    expect(help).toContain('docker run --rm --name my-larder --stop-timeout 120');
+    expect(help).toContain('-v /opt/larder:/opt/larder larder-updater --target');
+  });
+
+  it.each(errorCodes)('has nothing of svc in the last line of %s', (code) => {
+    const { message } = endingOf(new UpdateError(code, 'x'), { ...nothingKnown, product: larder });
+    // The folder of the state is called so for every product.
+    expect(message.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);
+  });
+
+  it('has the name of the container, and what is somebody else’s as it is', () => {
+    const { advice } = endingOf(new UpdateError('update-running', 'x'), { ...nothingKnown, product: larder });
+    expect(advice).toBe('Wait until it ends: docker logs -f my-larder.');
+    expect(ofProduct('cd /opt/svc', larder)).toBe('cd /opt/svc');
+  });
+});
+
+const adviceOf = (code: (typeof errorCodes)[number]): string => new UpdateError(code, 'x').advice;
