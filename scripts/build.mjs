@@ -3,6 +3,8 @@
 //                           packages that went into it
 //   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise. Where
 //                           `svc update` looks for releases is built in: SVC_UPDATER_BUILD_FEED in the environment
+//   client/index.mjs        what makes the client of another product, and what it depends on outside
+//   client/types            its declarations
 //   instance/index.mjs      the library for a server, readable; what it depends on stays outside, and the licenses of what
 //                           went into it are beside it
 //   instance/testing.mjs    the same played from a script
@@ -86,6 +88,19 @@ async function buildClient() {
   await chmod(join(out, 'svc.mjs'), 0o755);
   await writeFile(join(out, 'svc.licenses.txt'), await licensesOf(metafile));
   await weigh('svc.mjs', 400_000);
+
+  // What an earlier build left there would be published, too.
+  await rm(join(out, 'client'), { recursive: true, force: true });
+  const library = await build({
+    ...forNode,
+    entryPoints: ['src/client/create-client.ts'],
+    outfile: join(out, 'client/index.mjs'),
+    external: Object.keys(dependencies),
+    metafile: true,
+  });
+  await writeFile(join(out, 'client/licenses.txt'), await licensesOf(library.metafile));
+  await writeTypes(['client/create-client'], join(out, 'client/types'), []);
+  await weigh('client/index.mjs', 400_000);
 }
 
 async function buildLibrary() {

@@ -10,7 +10,7 @@ const ground: Record<string, readonly string[]> = {
   product: [],
   progress: ['product'],
   release: [],
-  wire: ['product'],
+  wire: [],
   files: ['progress'],
   compose: ['files', 'release', 'progress'],
   'engine/http': [],

@@ -8,14 +8,14 @@ import { command as instanceStatus } from './commands/instance-status.ts';
 import { command as instanceUpdate } from './commands/instance-update.ts';
 import { command as update } from './commands/update.ts';
 
-/** Everything that `svc` can do, in the order in which its help lists it. */
-export const commands: readonly Command[] = [
-  instanceStatus,
-  instanceChannel,
-  instanceUpdate,
-  instanceFollow,
-  instanceCancel,
-  instanceHistory,
-  update,
-  completionCommand(() => commands),
+/** Everything that the client can do, in the order in which its help lists it. */
+export const allCommands = (): readonly Command[] => [
+  instanceStatus(),
+  instanceChannel(),
+  instanceUpdate(),
+  instanceFollow(),
+  instanceCancel(),
+  instanceHistory(),
+  update(),
+  completionCommand(allCommands),
 ];

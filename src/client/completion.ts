@@ -1,4 +1,5 @@
 import type { Command, Option } from './command.ts';
+import { names } from './names.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
@@ -32,6 +33,7 @@ const choosing = (commands: readonly Command[]): [string, Option][] =>
   );
 
 function bash(commands: readonly Command[]): string {
+  const { name: program } = names();
   const cases = [...tree(commands)].map(
     ([before, words]) => `    '${before}') words='${words.join(' ')}' ;;`,
   );
@@ -39,8 +41,8 @@ function bash(commands: readonly Command[]): string {
     ([name, option]) => `    '${name} --${option.name}') words='${option.choices?.join(' ')}' ;;`,
   );
   const taking = valueNames(commands);
-  return `# svc completion for bash: eval "$(svc completion bash)"
-_svc() {
+  return `# ${program} completion for bash: eval "$(${program} completion bash)"
+_${program}() {
   local before='' words='' at word previous=\${COMP_WORDS[COMP_CWORD-1]}
   # A file: what an option names, what is redirected, and all behind --.
   case "$previous" in ${fileNames(commands)}|'>'|'>>'|'<'|'2>'|'&>') compopt -o default; return ;; esac
@@ -59,18 +61,19 @@ ${[...cases, ...values].join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -F _svc svc
+complete -F _${program} ${program}
 `;
 }
 
 function zsh(commands: readonly Command[]): string {
+  const { name: program } = names();
   const cases = [...tree(commands)].map(([before, words]) => `    '${before}') next=(${words.join(' ')}) ;;`);
   const values = choosing(commands).map(
     ([name, option]) => `    '${name} --${option.name}') next=(${option.choices?.join(' ')}) ;;`,
   );
-  return `#compdef svc
-# svc completion for zsh: source <(svc completion zsh), behind compinit
-_svc() {
+  return `#compdef ${program}
+# ${program} completion for zsh: source <(${program} completion zsh), behind compinit
+_${program}() {
   local before='' word previous=\${words[CURRENT-1]}
   local -a next
   # A file: what an option names, and all behind --.
@@ -87,25 +90,28 @@ ${[...cases, ...values].join('\n')}
   esac
   compadd -- $next
 }
-compdef _svc svc
+compdef _${program} ${program}
 `;
 }
 
 function fish(commands: readonly Command[]): string {
+  const { name: program } = names();
+  const is = `__${program.replaceAll('-', '_')}_is`;
   const quote = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
   const lines = commands.flatMap(({ name, summary, options, arguments: wanted = [] }) => {
     const parts = name.split(' ');
-    const at = (words: readonly string[]) => `-n ${quote(`__svc_is ${words.join(' ')}`.trim())}`;
-    const group = parts.length > 1 ? [`complete -c svc -f ${at([])} -a ${quote(parts[0] ?? '')}`] : [];
+    const at = (words: readonly string[]) => `-n ${quote(`${is} ${words.join(' ')}`.trim())}`;
+    const group = parts.length > 1 ? [`complete -c ${program} -f ${at([])} -a ${quote(parts[0] ?? '')}`] : [];
     const helps = parts.map(
-      (part, index) => `complete -c svc -f ${at(['help', ...parts.slice(0, index)])} -a ${quote(part)}`,
+      (part, index) =>
+        `complete -c ${program} -f ${at(['help', ...parts.slice(0, index)])} -a ${quote(part)}`,
     );
     return [
       ...group,
       ...helps,
-      `complete -c svc -f ${at(parts.slice(0, -1))} -a ${quote(parts.at(-1) ?? '')} -d ${quote(summary)}`,
+      `complete -c ${program} -f ${at(parts.slice(0, -1))} -a ${quote(parts.at(-1) ?? '')} -d ${quote(summary)}`,
       ...(wanted[0]?.choices
-        ? [`complete -c svc -f ${at(parts)} -a ${quote(wanted[0].choices.join(' '))}`]
+        ? [`complete -c ${program} -f ${at(parts)} -a ${quote(wanted[0].choices.join(' '))}`]
         : []),
       ...options.map((option) => {
         const value =
@@ -114,12 +120,12 @@ function fish(commands: readonly Command[]): string {
             : option.value === 'FILE'
               ? ' -rF'
               : ` -x${option.choices ? ` -a ${quote(option.choices.join(' '))}` : ''}`;
-        return `complete -c svc${option.value === 'FILE' ? '' : ' -f'} ${at(parts)} -l ${option.name}${value} -d ${quote(option.help)}`;
+        return `complete -c ${program}${option.value === 'FILE' ? '' : ' -f'} ${at(parts)} -l ${option.name}${value} -d ${quote(option.help)}`;
       }),
     ];
   });
-  return `# svc completion for fish: svc completion fish | source
-function __svc_is
+  return `# ${program} completion for fish: ${program} completion fish | source
+function ${is}
     set -l words (commandline -opc)[2..]
     set -l plain
     for word in $words
@@ -128,8 +134,8 @@ function __svc_is
     end
     test "$plain" = "$argv"
 end
-complete -c svc -f
-complete -c svc -F -n 'contains -- -- (commandline -opc)'
+complete -c ${program} -f
+complete -c ${program} -F -n 'contains -- -- (commandline -opc)'
 ${[...new Set(lines)].join('\n')}
 `;
 }

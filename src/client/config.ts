@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { Failure } from './command.ts';
+import { names } from './names.ts';
 
 /** Which svc to speak to. */
 export interface Config {
@@ -23,21 +24,22 @@ export interface Config {
  */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const path = configPath(env);
-  const given = env.SVC_URL?.trim() ?? '';
-  const file = given !== '' && env.SVC_TOKEN ? null : readFile(path);
+  const { name, url: urlVariable, token: tokenVariable } = names();
+  const given = env[urlVariable]?.trim() ?? '';
+  const file = given !== '' && env[tokenVariable] ? null : readFile(path);
   const fromFile = file?.url ?? '';
   if (given === '' && fromFile === '') {
     throw new Failure(
       2,
-      `It is not known where svc is. Set SVC_URL, or log in: svc login (${path} has no url)`,
+      `It is not known where ${name} is. Set ${urlVariable}, or log in: ${name} login (${path} has no url)`,
     );
   }
-  const urlSetting = given === '' ? `url in ${path}` : 'SVC_URL';
+  const urlSetting = given === '' ? `url in ${path}` : urlVariable;
   const url = readUrl(given || fromFile, urlSetting);
   const isOfFile = fromFile !== '' && withoutSlash(fromFile) === url;
-  const ownToken = env.SVC_TOKEN?.trim() || null;
+  const ownToken = env[tokenVariable]?.trim() || null;
   const token = ownToken ?? (isOfFile && file?.token ? file.token : null);
-  const tokenSetting = ownToken !== null || !isOfFile ? 'SVC_TOKEN' : `token in ${path}`;
+  const tokenSetting = ownToken !== null || !isOfFile ? tokenVariable : `token in ${path}`;
   if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
     throw new Failure(2, `${tokenSetting} has characters that no token has.`);
   }
@@ -49,7 +51,7 @@ function configPath(env: NodeJS.ProcessEnv): string {
   const given = env.XDG_CONFIG_HOME ?? '';
   // The standard has it that a relative path is to be ignored.
   const base = isAbsolute(given) ? given : join(homeOf(env), '.config');
-  return join(base, 'svc', 'config.json');
+  return join(base, names().name, 'config.json');
 }
 
 /** Never a file of the working directory, which may be anybody's. */
@@ -72,7 +74,7 @@ function readFile(path: string): { url: string; token: string } | null {
     const { url, token } = Object(JSON.parse(text.replace(/^\uFEFF/, ''))) as Record<string, unknown>;
     return { url: trimmed(url), token: trimmed(token) };
   } catch {
-    throw new Failure(2, `${path} is no JSON. Mend it, or log in again: svc login`);
+    throw new Failure(2, `${path} is no JSON. Mend it, or log in again: ${names().name} login`);
   }
 }
 
@@ -87,11 +89,11 @@ function isOpen(path: string): boolean {
 function readUrl(text: string, setting: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    const should = `${setting} has to be an address like https://svc.example.org.`;
+    const should = `${setting} has to be an address like https://${names().name}.example.org.`;
     throw new Failure(2, isHostAlone(text) ? `${should} Is it https://${text}, or http:// ?` : should);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new Failure(2, `${setting} must not have a name and password in it: set SVC_TOKEN.`);
+    throw new Failure(2, `${setting} must not have a name and password in it: set ${names().token}.`);
   }
   // A mark with nothing behind it is in neither of the two that Node has for it.
   if (/[?#]/.test(url.href)) {

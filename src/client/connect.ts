@@ -6,6 +6,7 @@ import type { Status } from '../wire/status.ts';
 import { type Context, Failure, stoppedCode } from './command.ts';
 import { type Config, readConfig } from './config.ts';
 import { explain } from './explain.ts';
+import { names } from './names.ts';
 
 /** The server that the user means. */
 export interface Connection {
@@ -21,7 +22,7 @@ export function connect({ env, version, ...context }: Context): Connection {
       `! Others may read or change ${config.openFile}, which has the token: chmod 600 ${shellWord(config.openFile)}\n`,
     );
   const headers = {
-    'User-Agent': `svc/${version}`,
+    'User-Agent': `${names().name}/${version}`,
     ...(config.token === null ? {} : { Authorization: `Bearer ${config.token}` }),
   };
   const address = `${config.url}/api/v1/instance/update`;

@@ -2,23 +2,23 @@ import { exitCodes } from '../progress/outcome.ts';
 import type { EndState } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
+import { names } from './names.ts';
 import { count, table } from './shown.ts';
 import { between, duration, seconds } from './times.ts';
 
 /** How a bad end begins; what follows is in the server's words. */
-const heads: Record<Exclude<EndState, 'updated' | 'unchanged'>, string> = {
+const heads = (): Record<Exclude<EndState, 'updated' | 'unchanged'>, string> => ({
   refused: 'The update was refused',
   failed: 'The update failed',
-  broken: 'The update has left svc broken',
+  broken: `The update has left ${names().name} broken`,
   cancelled: 'The update was cancelled',
   crashed: 'The updater crashed',
-};
-
-const known = (word: string): word is keyof typeof heads => Object.hasOwn(heads, word);
+});
 
 /** `The update failed (pull-unknown)` */
 const headOf = (word: string, { code }: Pick<Run, 'code'>): string =>
-  (known(word) ? heads[word] : `The update ended “${word}”`) + (code === null ? '' : ` (${code})`);
+  (new Map(Object.entries(heads())).get(word) ?? `The update ended “${word}”`) +
+  (code === null ? '' : ` (${code})`);
 
 /** As the updater itself would exit, and 143 for `cancelled`; 1 for a word that a newer server has. */
 export function exitCodeOf(outcome: string | null): number {
@@ -57,10 +57,10 @@ function goodLine(run: Run, status: Status | null): string {
   const isOther = run.to !== null && run.to !== 'canary' && runs !== run.to;
   // Where the tag that the instance follows lags behind, something else runs than was meant.
   if (isOther)
-    return `✓ svc ${runs} runs; the tag of its image does not lead to ${run.to} yet. ${times}`.trimEnd();
+    return `✓ ${names().name} ${runs} runs; the tag of its image does not lead to ${run.to} yet. ${times}`.trimEnd();
   if (run.outcome === 'unchanged')
-    return `✓ svc ${runs} runs already and is well; nothing was replaced. ${times}`.trimEnd();
-  return `✓ svc ${runs} runs. ${times}`.trimEnd();
+    return `✓ ${names().name} ${runs} runs already and is well; nothing was replaced. ${times}`.trimEnd();
+  return `✓ ${names().name} ${runs} runs. ${times}`.trimEnd();
 }
 
 /** The build servers that an update did not reach, with the command for each. */

@@ -1,5 +1,6 @@
 import type { NoAnswer, Refused } from '../wire/reader-answer.ts';
 import type { Config } from './config.ts';
+import { names } from './names.ts';
 import { sentence, shown } from './shown.ts';
 
 /** What a proxy says for a server that it does not reach. */
@@ -25,9 +26,10 @@ export function explain(refused: Refused, config: Config): string {
 }
 
 function explainLogIn({ url, token, tokenSetting }: Config): string {
+  const { name } = names();
   return token === null
-    ? `${url} wants to know who asks (401). Set SVC_TOKEN, or log in: svc login`
-    : `${url} does not accept the token (401). See ${tokenSetting}, or log in again: svc login`;
+    ? `${url} wants to know who asks (401). Set ${names().token}, or log in: ${name} login`
+    : `${url} does not accept the token (401). See ${tokenSetting}, or log in again: ${name} login`;
 }
 
 function explainRedirect(location: string | null, { url, urlSetting }: Config): string {
@@ -37,7 +39,7 @@ function explainRedirect(location: string | null, { url, urlSetting }: Config): 
   const at = target.pathname.indexOf(endpoints);
   const other = at < 0 ? null : target.origin + target.pathname.slice(0, at);
   if (other === url) {
-    return `${url} redirects to itself: something in front of svc changes addresses. See ${urlSetting}.`;
+    return `${url} redirects to itself: something in front of ${names().name} changes addresses. See ${urlSetting}.`;
   }
   if (other === null) {
     return `${url} redirects to ${shown(target.origin + target.pathname)}, perhaps a log-in. That is not followed; see ${urlSetting}.`;
@@ -46,17 +48,18 @@ function explainRedirect(location: string | null, { url, urlSetting }: Config): 
 }
 
 function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
-  if (why.what === 'late') return `${url} does not answer in time. Is svc well? Else see ${urlSetting}.`;
+  const { name } = names();
+  if (why.what === 'late') return `${url} does not answer in time. Is ${name} well? Else see ${urlSetting}.`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${shown(why.type)}`}`;
-    const see = proxyErrors.has(why.status) ? `Is svc up? Else see ${urlSetting}.` : `See ${urlSetting}.`;
-    return `Something else than svc answers at ${url} (${what}). ${see}`;
+    const see = proxyErrors.has(why.status) ? `Is ${name} up? Else see ${urlSetting}.` : `See ${urlSetting}.`;
+    return `Something else than ${name} answers at ${url} (${what}). ${see}`;
   }
   const code = codeOf(why.cause);
   const { hostname, host, port, pathname } = new URL(url);
   const behind = pathname === '/' ? '' : pathname;
   if (code === 'ECONNREFUSED')
-    return `Nothing answers at ${url}: connection refused. Is svc up? Else see ${urlSetting}.`;
+    return `Nothing answers at ${url}: connection refused. Is ${name} up? Else see ${urlSetting}.`;
   if (/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/.test(code))
     return `There is no host ${hostname} (${url}). See ${urlSetting}.`;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
@@ -70,11 +73,11 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
     return `${url} does not speak TLS. ${urlSetting} should perhaps be http://${host}${behind}`;
   }
   if (/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(code))
-    return `${url} closed the connection before it had answered. Is svc up? Else see ${urlSetting}.`;
+    return `${url} closed the connection before it had answered. Is ${name} up? Else see ${urlSetting}.`;
   if (code === 'bad port') return `Node does not connect to port ${port} (${url}). See ${urlSetting}.`;
   if (/^HPE_|HTTP\/1\.1 protocol/.test(code))
     return `Something that speaks no HTTP answers at ${url}. See ${urlSetting}.`;
-  return `The connection to ${url} failed (${shown(code)}). Is svc up? Else see ${urlSetting}.`;
+  return `The connection to ${url} failed (${shown(code)}). Is ${name} up? Else see ${urlSetting}.`;
 }
 
 /** What Node calls it; `fetch` hides it in the cause, several addresses of one host in a list. */

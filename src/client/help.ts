@@ -1,21 +1,28 @@
 import type { Command } from './command.ts';
+import { names } from './names.ts';
 import { table } from './shown.ts';
 
-const settings = [
-  'Where svc is: SVC_URL and SVC_TOKEN, or the file that svc login leaves',
-  '($XDG_CONFIG_HOME/svc/config.json). Colours: never with NO_COLOR, or where the output is no terminal.',
-];
+function settings(): string[] {
+  const { name, url, token } = names();
+  return [
+    `Where ${name} is: ${url} and ${token}, or the file that ${name} login leaves`,
+    `($XDG_CONFIG_HOME/${name}/config.json). Colours: never with NO_COLOR, or where the output is no terminal.`,
+  ];
+}
 
 /** The help of all commands, or of those that begin with a word. */
 export function helpOfAll(commands: readonly Command[], group: string): string {
+  const program = names().name;
   const listed = commands.filter(({ name }) => group === '' || name.startsWith(`${group} `));
   return lines(
-    group === '' ? 'svc: speaks with an svc instance, and updates it' : `svc ${group}: what there is`,
+    group === ''
+      ? `${program}: speaks with ${a(program)} instance, and updates it`
+      : `${program} ${group}: what there is`,
     '',
-    ...table(listed.map(({ name, summary }) => [`svc ${name}`, summary])),
+    ...table(listed.map(({ name, summary }) => [`${program} ${name}`, summary])),
     '',
-    'More of each: svc COMMAND --help. This version: svc --version',
-    ...settings,
+    `More of each: ${program} COMMAND --help. This version: ${program} --version`,
+    ...settings(),
   );
 }
 
@@ -28,13 +35,16 @@ export function helpOf(command: Command): string {
   return lines(
     summary,
     '',
-    `  svc ${name} ${usage}`.trimEnd(),
+    `  ${names().name} ${name} ${usage}`.trimEnd(),
     ...(rows.length === 0 ? [] : ['', ...table(rows)]),
     '',
     'Examples:',
     ...table(examples.map(({ line, does }) => [line, does])),
-    ...(name.startsWith('instance ') ? ['', ...settings] : []),
+    ...(name.startsWith('instance ') ? ['', ...settings()] : []),
   );
 }
 
 const lines = (...all: string[]): string => `${all.join('\n')}\n`;
+
+/** `svc` is spelt when it is said. */
+const a = (name: string): string => `${/^[aeio]|^svc$/.test(name) ? 'an' : 'a'} ${name}`;

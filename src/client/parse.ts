@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Args, type Command, UsageError } from './command.ts';
+import { names } from './names.ts';
 import { nearest } from './nearest.ts';
 
 /** What somebody has typed. */
@@ -37,10 +38,11 @@ function withoutCommand(words: readonly string[], commands: readonly Command[]):
   const known = commands
     .map(({ name }) => name)
     .filter((name) => group === '' || name.startsWith(`${group} `));
-  const unknown = rest[0] === undefined ? 'What should svc do?' : `There is no command "${words.join(' ')}".`;
+  const unknown =
+    rest[0] === undefined ? `What should ${names().name} do?` : `There is no command "${words.join(' ')}".`;
   const meant = rest[0] === undefined ? null : nearestCommand(words, known);
   throw new UsageError(
-    `${unknown} ${meant === null ? '' : `Is it svc ${meant}? `}There are: ${known.join(', ')}`,
+    `${unknown} ${meant === null ? '' : `Is it ${names().name} ${meant}? `}There are: ${known.join(', ')}`,
   );
 }
 

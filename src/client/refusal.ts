@@ -1,4 +1,5 @@
 import type { JobInTheWay, Reason, Status } from '../wire/status.ts';
+import { names } from './names.ts';
 import { count, cut, sentence, table, widthOf } from './shown.ts';
 import { age, between } from './times.ts';
 
@@ -42,7 +43,7 @@ function runningLines(reason: Reason, { now, run }: Pick<Status, 'now' | 'run'>)
   const started = facts.length === 0 ? '' : `, started ${facts.join(', ')}`;
   return [
     `An update to ${run.to ?? 'the newest release'} is on already${started}.`,
-    'Follow it: svc instance follow',
+    `Follow it: ${names().name} instance follow`,
   ];
 }
 
@@ -66,7 +67,7 @@ function jobAdvice(jobs: readonly JobInTheWay[]): string {
   const [first] = stuck;
   if (first === undefined) {
     const them = jobs.length === 1 ? 'it' : 'them';
-    return `Wait for ${them}: svc instance update --when-idle. Cut ${them} short: --force.`;
+    return `Wait for ${them}: ${names().name} instance update --when-idle. Cut ${them} short: --force.`;
   }
   const [subject, end] =
     stuck.length === 1 ? [`The ${first.kind} is`, 'it'] : [`${count(stuck.length, 'job')} are`, 'them'];

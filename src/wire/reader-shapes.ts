@@ -183,7 +183,7 @@ function readBuildServer(value: unknown): BuildServer[] {
   const given = object(value);
   const [name, version] = [text(given?.name), text(given?.version)];
   if (name === null || version === null) return [];
-  return [{ name, version, behind: given?.behind === true, command: text(given?.command) ?? 'svc update' }];
+  return [{ name, version, behind: given?.behind === true, command: text(given?.command) ?? '' }];
 }
 
 function readRelease(given: Fields | null): PublishedRelease | null {

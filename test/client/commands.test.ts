@@ -2,12 +2,13 @@ import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { commands } from '../../src/client/commands.ts';
+import { allCommands } from '../../src/client/commands.ts';
 import type { Script, ScriptedJob } from '../../src/instance/testing/index.ts';
 import { typicalRun } from '../../src/instance/testing/index.ts';
 import { plainStatus } from '../../src/instance/testing/script.ts';
 import { play, svc } from './rig.ts';
 
+const commands = allCommands();
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000 - 5000).toISOString();
 const jobs: ScriptedJob[] = [
   { kind: 'deployment', state: 'running', title: 'web to production', since: minutesAgo(2), stuck: false },

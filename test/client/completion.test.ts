@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
-import { commands } from '../../src/client/commands.ts';
+import { allCommands } from '../../src/client/commands.ts';
 import { completionFor, shells } from '../../src/client/completion.ts';
 
+const commands = allCommands();
 const hasShell = async (shell: string) =>
   (await execa(shell, ['-c', 'true'], { reject: false })).exitCode === 0;
 

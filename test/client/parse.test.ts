@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { commands } from '../../src/client/commands.ts';
+import { allCommands } from '../../src/client/commands.ts';
 import { parseTyped } from '../../src/client/parse.ts';
 import { svc } from './rig.ts';
 
+const commands = allCommands();
 const parse = (line: string) => parseTyped(line.split(' ').filter(Boolean), commands);
 
 describe('what was mistyped', () => {

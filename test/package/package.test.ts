@@ -22,7 +22,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 const bin = (name: string) => join(root, 'node_modules/.bin', name);
 
-const isType = (file: string) => /^dist\/(?:instance|web)\/types\/.*\.d\.ts$/.test(file);
+const isType = (file: string) => /^dist\/(?:client|instance|web)\/types\/.*\.d\.ts$/.test(file);
 
 /** All that somebody has who uses the library: what it depends on, and the types of Node. */
 const installed = ['semver', '@types/node'];
@@ -110,6 +110,8 @@ describe('the package', () => {
       'SECURITY.md',
       'dist/agent.licenses.txt',
       'dist/agent.mjs',
+      'dist/client/index.mjs',
+      'dist/client/licenses.txt',
       'dist/instance/index.mjs',
       'dist/instance/licenses.txt',
       'dist/instance/openapi.json',
@@ -291,6 +293,7 @@ describe('the elements', () => {
 
 describe('a project that has it installed', () => {
   const program = `import { createServer } from 'node:http';
+import { type Client, createClient, type ProductOptions } from 'svc-updater/client';
 import {
   createInstanceUpdates,
   fileStore,
@@ -340,6 +343,12 @@ try {
 export const state: 'nonsense' = ({} as Run).state;
 // @ts-expect-error: as would any here
 createScriptedUpdates({ speed: 'fast' });
+const product: ProductOptions = { name: 'larder', services: ['web', 'jobs'] };
+createInstanceUpdates({ ...options, product });
+const client: Client = createClient(product, { version: 'v1.4.2' });
+// @ts-expect-error: as would any here
+() => client.walk();
+await client.run(['--version']);
 `;
 
   beforeAll(async () => {
@@ -371,10 +380,10 @@ createScriptedUpdates({ speed: 'fast' });
     const types = read.filter((file) => file.startsWith(unpacked) && file.endsWith('.d.ts'));
     // Every declaration that is packed, and none that is not.
     expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(
-      packed.filter((file) => isType(file) && file.startsWith('dist/instance')),
+      packed.filter((file) => isType(file) && !file.startsWith('dist/web')),
     );
     const out = await run('node', ['out/main.js'], consumer);
-    expect(out.split('\n')).toEqual(['[true,401,"3"]', 'broken', 'true']);
+    expect(out.split('\n')).toEqual(['[true,401,"3"]', 'broken', 'true', 'larder v1.4.2']);
   }, 60_000);
 
   it('compiles a page against the types of the elements', async () => {

@@ -4,19 +4,26 @@ import { type Connection, connect, improper, interrupted } from '../connect.ts';
 import { exitCodeOf } from '../endings.ts';
 import { explain } from '../explain.ts';
 import { followUpdate, tellUsually } from '../follow/follow-update.ts';
+import { names } from '../names.ts';
 import { sentence, shown } from '../shown.ts';
 
-export const command: Command = {
+export const command = (): Command => ({
   name: 'instance cancel',
   summary: 'Stops the update that is on, as long as nothing has been replaced, and waits for its end.',
   usage: '',
   options: [],
   examples: [
-    { line: 'svc instance cancel', does: 'exits with 0 if it was stopped, with 3 if it was too late' },
-    { line: 'svc instance cancel && svc instance status', does: 'stop it, then see what runs' },
+    {
+      line: `${names().name} instance cancel`,
+      does: 'exits with 0 if it was stopped, with 3 if it was too late',
+    },
+    {
+      line: `${names().name} instance cancel && ${names().name} instance status`,
+      does: 'stop it, then see what runs',
+    },
   ],
   run,
-};
+});
 
 /** Seconds without an answer. */
 const timeout = 900;

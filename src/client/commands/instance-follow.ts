@@ -4,19 +4,23 @@ import type { Config } from '../config.ts';
 import { connect, improper, interrupted } from '../connect.ts';
 import { followUpdate, tellPast } from '../follow/follow-update.ts';
 import { timeoutOf, timeoutOption } from '../follow/timeout.ts';
+import { names } from '../names.ts';
 import { jsonLine } from '../shown.ts';
 
-export const command: Command = {
+export const command = (): Command => ({
   name: 'instance follow',
   summary: 'Follows the update that is on; without one it tells how the last one ended.',
   usage: '[--timeout SECONDS] [--json]',
   options: [timeoutOption, { name: 'json', help: 'print one event a line, as JSON' }],
   examples: [
-    { line: 'svc instance follow', does: 'from where it is to its end; exits as the update does' },
-    { line: 'svc instance follow --json | jq .event', does: 'each event, for programs' },
+    {
+      line: `${names().name} instance follow`,
+      does: 'from where it is to its end; exits as the update does',
+    },
+    { line: `${names().name} instance follow --json | jq .event`, does: 'each event, for programs' },
   ],
   run,
-};
+});
 
 async function run(context: Context): Promise<number> {
   const timeout = timeoutOf(context.args);
@@ -40,5 +44,8 @@ async function run(context: Context): Promise<number> {
 function notFollowed(refused: Refused, config: Config): Failure {
   const { exitCode, message } = improper(refused, config);
   if (refused.kind !== 'none') return new Failure(exitCode, message);
-  return new Failure(exitCode, `${message}\nWhile an update replaces svc it is away: try again in a moment.`);
+  return new Failure(
+    exitCode,
+    `${message}\nWhile an update replaces ${names().name} it is away: try again in a moment.`,
+  );
 }

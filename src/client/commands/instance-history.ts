@@ -2,20 +2,24 @@ import type { Run } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
 import { connect, proper } from '../connect.ts';
 import { wayOf } from '../endings.ts';
+import { names } from '../names.ts';
 import { jsonLine, shownAll, table } from '../shown.ts';
 import { between, dateTime, duration, seconds } from '../times.ts';
 
-export const command: Command = {
+export const command = (): Command => ({
   name: 'instance history',
   summary: 'Lists the last updates, newest first.',
   usage: '[--json]',
   options: [{ name: 'json', help: 'print them as one JSON document' }],
   examples: [
-    { line: 'svc instance history', does: 'when, from what to what, how it ended, who started it' },
-    { line: "svc instance history --json | jq '.[0].outcome'", does: 'how the last one ended' },
+    {
+      line: `${names().name} instance history`,
+      does: 'when, from what to what, how it ended, who started it',
+    },
+    { line: `${names().name} instance history --json | jq '.[0].outcome'`, does: 'how the last one ended' },
   ],
   run,
-};
+});
 
 async function run(context: Context): Promise<number> {
   const connection = connect(context);

@@ -3,22 +3,26 @@ import type { Status } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
 import { connect, proper } from '../connect.ts';
 import { badEnd } from '../endings.ts';
+import { names } from '../names.ts';
 import { offerLines } from '../offer-lines.ts';
 import { refusalLines } from '../refusal.ts';
 import { jsonLine, shownAll } from '../shown.ts';
 import { ago } from '../times.ts';
 
-export const command: Command = {
+export const command = (): Command => ({
   name: 'instance status',
   summary: 'Shows what runs, what is newer, and whether an update can start now.',
   usage: '[--json]',
   options: [{ name: 'json', help: 'print the status as one JSON document' }],
   examples: [
-    { line: 'svc instance status', does: 'what runs and what is newer' },
-    { line: 'svc instance status --json | jq -r .version', does: 'the version alone, for scripts' },
+    { line: `${names().name} instance status`, does: 'what runs and what is newer' },
+    {
+      line: `${names().name} instance status --json | jq -r .version`,
+      does: 'the version alone, for scripts',
+    },
   ],
   run,
-};
+});
 
 async function run(context: Context): Promise<number> {
   const connection = connect(context);
@@ -30,7 +34,7 @@ async function run(context: Context): Promise<number> {
   const status = shownAll(told);
   const lines = isForAdmins(status)
     ? statusLines(status)
-    : [`svc ${status.version}`, ...(status.updating ? ['An update is on.'] : [])];
+    : [`${names().name} ${status.version}`, ...(status.updating ? ['An update is on.'] : [])];
   context.stdout.write(lines.map((line) => `${line}\n`).join(''));
   return 0;
 }
@@ -45,12 +49,17 @@ function statusLines(status: Status): string[] {
     ({ name, version, behind }) => `${name} ${version}${behind ? ' (behind)' : ''}`,
   );
   return [
-    `svc ${version}, ${channel}`,
+    `${names().name} ${version}, ${channel}`,
     ...offerLines(status),
-    ...(canUpdate && status.next !== null ? ['It can be updated now: svc instance update'] : hindrance),
+    ...(canUpdate && status.next !== null
+      ? [`It can be updated now: ${names().name} instance update`]
+      : hindrance),
     ...(bad === null
       ? []
-      : [`Last time${when === '' ? '' : `, ${when}`}: ${bad}`, 'More of it: svc instance follow']),
+      : [
+          `Last time${when === '' ? '' : `, ${when}`}: ${bad}`,
+          `More of it: ${names().name} instance follow`,
+        ]),
     ...(servers.length === 0 ? [] : [`Build servers: ${servers.join(', ')}`]),
   ];
 }

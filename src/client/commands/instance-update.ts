@@ -3,15 +3,16 @@ import { UsageError } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { followUpdate } from '../follow/follow-update.ts';
 import { timeoutOf, timeoutOption } from '../follow/timeout.ts';
+import { names } from '../names.ts';
 import { jsonLine, shownAll } from '../shown.ts';
 import { agree } from '../start/agree.ts';
 import { decide } from '../start/decide.ts';
 import { startUpdate } from '../start/start-update.ts';
 import { readTarget } from '../start/target.ts';
 
-export const command: Command = {
+export const command = (): Command => ({
   name: 'instance update',
-  summary: 'Updates svc, and shows how that goes until the new version answers.',
+  summary: `Updates ${names().name}, and shows how that goes until the new version answers.`,
   usage: '[--target VERSION] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
     { name: 'target', value: 'VERSION', help: 'what to go to: v1.5.0, or canary (what is offered)' },
@@ -23,11 +24,14 @@ export const command: Command = {
     { name: 'json', help: 'print one event a line, as JSON; a refusal is its problem document' },
   ],
   examples: [
-    { line: 'svc instance update', does: 'go to what is offered, and watch' },
-    { line: 'svc instance update --when-idle --yes --json', does: 'unattended, once nothing runs' },
+    { line: `${names().name} instance update`, does: 'go to what is offered, and watch' },
+    {
+      line: `${names().name} instance update --when-idle --yes --json`,
+      does: 'unattended, once nothing runs',
+    },
   ],
   run,
-};
+});
 
 async function run(context: Context): Promise<number> {
   const { options } = context.args;
@@ -72,7 +76,7 @@ async function run(context: Context): Promise<number> {
     return followUpdate(context, connection, { run: started.run, timeout, json: json === true });
   if (json) context.stdout.write(jsonLine({ event: 'run', data: started.run }));
   tell([
-    `The update to ${shownAll(started.run).to ?? 'the newest release'} has started. Follow it: svc instance follow`,
+    `The update to ${shownAll(started.run).to ?? 'the newest release'} has started. Follow it: ${names().name} instance follow`,
   ]);
   return 0;
 }

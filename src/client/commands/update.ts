@@ -1,12 +1,13 @@
 import { channels } from '../../release/channel.ts';
 import { type Command, UsageError } from '../command.ts';
+import { names } from '../names.ts';
 import { ownSubject, programSubject } from '../self-update/subject.ts';
 import { updateProgram } from '../self-update/update-program.ts';
 
 /** Brings this client, or another program of one file, up to date. */
-export const command: Command = {
+export const command = (): Command => ({
   name: 'update',
-  summary: 'Updates svc itself, or the program that is named.',
+  summary: `Updates ${names().name} itself, or the program that is named.`,
   usage: '[--channel CHANNEL] [--program FILE -- COMMAND…]',
   options: [
     {
@@ -24,9 +25,9 @@ export const command: Command = {
   takesCommandLine: true,
   outlivesOutput: true,
   examples: [
-    { line: 'svc update', does: 'replaces this svc by the newest stable release' },
+    { line: `${names().name} update`, does: `replaces this ${names().name} by the newest stable release` },
     {
-      line: 'svc update --program /usr/local/bin/svc-worker -- systemctl --user restart svc-worker',
+      line: `${names().name} update --program /usr/local/bin/${names().name}-worker -- systemctl --user restart ${names().name}-worker`,
       does: 'replaces the build server’s program and restarts it',
     },
   ],
@@ -46,4 +47,4 @@ export const command: Command = {
     await updateProgram(subject, channel, context);
     return 0;
   },
-};
+});

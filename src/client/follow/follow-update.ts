@@ -5,6 +5,7 @@ import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { type Context, stoppedCode } from '../command.ts';
 import type { Connection } from '../connect.ts';
 import { endingLines, exitCodeOf, paintMark } from '../endings.ts';
+import { names } from '../names.ts';
 import { count, jsonLine, shownAll } from '../shown.ts';
 import { clockTime, duration } from '../times.ts';
 import { JsonEvents } from './json-events.ts';
@@ -35,6 +36,7 @@ export async function followUpdate(
 ): Promise<number> {
   const { run, json, tellEnd = tellUsually } = options;
   const { reader } = connection;
+  const { name } = names();
   const tell = (lines: readonly string[]) => tellLines(context, lines, json);
   const now = context.now();
   const view: View = { run: shownAll(run), toldAt: now, heardAt: now, refused: null };
@@ -52,7 +54,7 @@ export async function followUpdate(
       return stoppedCode;
     case 'unknown': {
       const answer = await reader.status();
-      const version = answer.kind === 'ok' ? `svc ${shownAll(answer.value).version}` : 'svc';
+      const version = answer.kind === 'ok' ? `${name} ${shownAll(answer.value).version}` : name;
       const begun = clockTime(view.run.startedAt, view.run.now);
       tell([
         `${version} answers and knows nothing of the update begun at ${begun}. On the machine: ${logOf(view.run)}`,
@@ -61,14 +63,14 @@ export async function followUpdate(
     }
     case 'logged-out':
       tell([
-        'svc does not accept the token any more (401). The update goes on by itself.',
-        'Log in again, then: svc instance follow',
+        `${name} does not accept the token any more (401). The update goes on by itself.`,
+        `Log in again, then: ${name} instance follow`,
       ]);
       return 1;
     case 'silent':
       tell([
-        `svc has not answered for ${duration(options.timeout * second)}: it is not known what became of the update.`,
-        `On the machine: ${logOf(view.run)}. Once svc answers: svc instance follow`,
+        `${name} has not answered for ${duration(options.timeout * second)}: it is not known what became of the update.`,
+        `On the machine: ${logOf(view.run)}. Once ${name} answers: ${name} instance follow`,
       ]);
       return 1;
   }
@@ -156,10 +158,11 @@ export const tellUsually = (run: Run, status: Status | null): { lines: string[];
 /** What goes on when nobody looks any more. */
 function farewell(run: Run): string {
   const { state, jobs } = run;
-  const following = 'The update goes on. Follow it: svc instance follow.';
+  const { name } = names();
+  const following = `The update goes on. Follow it: ${name} instance follow.`;
   if (mayBeAway(run)) return `${following} It can no longer be stopped.`;
-  if (state !== 'waiting') return `${following} Stop it: svc instance cancel.`;
-  return `It still waits for ${count(jobs.length, 'job')} and starts by itself. Stop it: svc instance cancel.`;
+  if (state !== 'waiting') return `${following} Stop it: ${name} instance cancel.`;
+  return `It still waits for ${count(jobs.length, 'job')} and starts by itself. Stop it: ${name} instance cancel.`;
 }
 
 /** A run that has ended already: nothing to follow. */

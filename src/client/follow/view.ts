@@ -1,6 +1,7 @@
 import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { ToldRun } from '../../wire/status.ts';
+import { names } from '../names.ts';
 import { count } from '../shown.ts';
 import { clockTime, duration } from '../times.ts';
 
@@ -27,7 +28,8 @@ export function rowsAt(view: View, now: number): RowOfRun[] {
   const { run } = view;
   return rowsOf(run, serverNow(view, now)).map((row) => {
     if (row.mark !== 'now') return row;
-    if (isAway(view)) return { ...row, message: 'svc is away', percent: null, took: now - view.heardAt };
+    if (isAway(view))
+      return { ...row, message: `${names().name} is away`, percent: null, took: now - view.heardAt };
     if (run.state === 'waiting') return { ...row, message: `for ${count(run.jobs.length, 'job')}` };
     return row;
   });
@@ -48,7 +50,7 @@ export function notesAt(view: View, now: number): string[] {
   if (refused !== null && !isAway(view)) notes.push(unheard(refused, silent));
   if (isAway(view) && silent >= longAbsence) {
     notes.push(
-      `svc has not come back for ${duration(silent - (silent % 60_000))}. On the machine: ${logOf(run)}`,
+      `${names().name} has not come back for ${duration(silent - (silent % 60_000))}. On the machine: ${logOf(run)}`,
     );
   }
   return notes;
@@ -61,16 +63,16 @@ function waitsFor({ until, now }: ToldRun): string {
 
 function unheard(refused: Refused, silent: number): string {
   if (refused.kind === 'logged-out') {
-    return `svc does not know who asks (${refused.status}), for ${duration(silent)}. The update goes on by itself.`;
+    return `${names().name} does not know who asks (${refused.status}), for ${duration(silent)}. The update goes on by itself.`;
   }
-  return `svc does not answer, for ${duration(silent)}. It may be your connection; the update goes on by itself.`;
+  return `${names().name} does not answer, for ${duration(silent)}. It may be your connection; the update goes on by itself.`;
 }
 
 /** The command that shows the log, also where the run is not known to have one yet. */
-export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? 'docker logs svc-updater';
+export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
 /** `Updating svc v1.4.2 → v1.5.0` */
 export const titleOf = ({ from, to }: Pick<ToldRun, 'from' | 'to'>): string => {
   const way = [from, to].filter((version) => version !== null).join(' → ');
-  return way === '' ? 'Updating svc' : `Updating svc ${way}`;
+  return `Updating ${[names().name, way].join(' ').trim()}`;
 };

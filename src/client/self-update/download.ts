@@ -2,6 +2,7 @@ import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { follow, headersOf } from '../../feed/follow.ts';
 import type { Asset } from '../../release/channel.ts';
 import { Failure } from '../command.ts';
+import { names } from '../names.ts';
 import { failed } from './failure.ts';
 
 /** What a download may not exceed: milliseconds and bytes. */
@@ -116,7 +117,7 @@ const notThere = ({ name }: Asset, host: string, status: number): Failure =>
   failed(
     `Nothing was changed: ${host} answers ${status} where ${name} should be.`,
     [401, 403, 404].includes(status)
-      ? 'see that everybody may download it; else give SVC_FEED a login: https://NAME:TOKEN@….'
+      ? `see that everybody may download it; else give ${names().feed} a login: https://NAME:TOKEN@….`
       : 'run it again in a few minutes.',
   );
 

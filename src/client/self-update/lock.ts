@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { basename, dirname } from 'node:path';
+import { names } from '../names.ts';
 import { refused } from './failure.ts';
 
 /** Ends what `takeLock` began. */
@@ -33,7 +34,7 @@ export async function takeLock(file: string): Promise<Lock> {
   });
   if (problem?.code === 'EADDRINUSE')
     throw refused(
-      `${file} is being replaced by another svc update.`,
+      `${file} is being replaced by another ${names().name} update.`,
       'wait until that one has ended, then run it again.',
     );
   if (problem) return none;

@@ -1,6 +1,7 @@
 import { access, constants, lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { disk, isGone, type Owner } from '../../files/file-system.ts';
+import { names } from '../names.ts';
 import { diskTrouble, failed, refused } from './failure.ts';
 import { installerOfFile, installerOfPath } from './package-manager.ts';
 
@@ -20,7 +21,7 @@ export interface Place {
   kept: string;
 }
 
-const prefix = '.svc-update-';
+const prefixOf = (): string => `.${names().name}-update-`;
 
 /**
  * Looks at the file, and touches nothing.
@@ -43,7 +44,7 @@ export async function findPlace(given: string): Promise<Place> {
   const name = basename(file);
   const directory = dirname(file);
   // The name stays at the end, as Node goes by what it ends with. It would be too long with a very long name.
-  const temporary = `${prefix}${process.pid.toString(36)}-${random()}-${name.slice(-150)}`;
+  const temporary = `${prefixOf()}${process.pid.toString(36)}-${random()}-${name.slice(-150)}`;
   return {
     given,
     file,
@@ -51,7 +52,7 @@ export async function findPlace(given: string): Promise<Place> {
     owner: await disk.owner(file),
     identity: identityOf(found),
     temporary: join(directory, temporary),
-    kept: `${file}.svc-old`,
+    kept: `${file}.${names().name}-old`,
   };
 }
 
@@ -82,6 +83,7 @@ export async function cleanUp({ directory, file, kept }: Place): Promise<{ isUns
   // It was killed when it had kept the old file and had not yet replaced it.
   if (old !== null && old === now) await disk.remove(kept);
   const name = basename(file).slice(-150);
+  const prefix = prefixOf();
   for (const found of await readdir(directory))
     if (found.startsWith(prefix) && found.endsWith(`-${name}`)) await disk.remove(join(directory, found));
   return { isUnsettled: old !== null && old !== now };

@@ -2,20 +2,22 @@ import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/newest-release.ts';
 import type { Asset, Channel, Release } from '../../release/channel.ts';
 import { UsageError } from '../command.ts';
+import { names } from '../names.ts';
 import { sumsFor } from './checksums.ts';
 import { download, sumsLimits } from './download.ts';
 import { failed } from './failure.ts';
 
-/** Where releases are looked for without `SVC_FEED`; the bundler may put another address in. */
-const builtIn = process.env.SVC_UPDATER_BUILD_FEED ?? 'https://api.github.com/repos/acme/svc/releases';
-
 const sumsName = 'SHA256SUMS';
 
 /** @throws UsageError; the value, which may hold a token, is not repeated */
-export function feedOf({ SVC_FEED }: NodeJS.ProcessEnv): string {
-  const address = URL.parse(SVC_FEED || builtIn);
+export function feedOf(env: NodeJS.ProcessEnv): string {
+  const { name, feed, releases } = names();
+  const given = env[feed] || releases;
+  if (given === null)
+    throw new UsageError(`it is not known where releases of ${name} are: ${feed} has to name the address`);
+  const address = URL.parse(given);
   if (!address || !/^https?:$/.test(address.protocol))
-    throw new UsageError('SVC_FEED should be the web address of a list of releases: https://…');
+    throw new UsageError(`${feed} should be the web address of a list of releases: https://…`);
   return address.href;
 }
 
@@ -38,12 +40,13 @@ export async function newestRelease(
 
 function nextAfter(error: unknown): string {
   const { wait, status } = error instanceof FeedError ? error : { wait: null, status: null };
-  const login = 'SVC_FEED a login: https://NAME:TOKEN@….';
+  const { feed } = names();
+  const login = `${feed} a login: https://NAME:TOKEN@….`;
   if (wait !== null)
     return `it allows no more requests for now: run it again in ${Math.max(1, Math.ceil(wait / 60_000))} min, or give ${login}`;
   if (status !== null && [401, 403, 404].includes(status))
     return `see that everybody may read them there; else give ${login}`;
-  return 'see that this machine reaches that address (SVC_FEED names another), then run it again.';
+  return `see that this machine reaches that address (${feed} names another), then run it again.`;
 }
 
 /** @throws Failure, failed, where the release does not have it */

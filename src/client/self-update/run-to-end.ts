@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { names } from '../names.ts';
 
 /** How a command is run. */
 export interface RunOptions {
@@ -20,8 +21,9 @@ export interface Ended {
 }
 
 /** A program that is only asked something needs none; whoever has named the command behind `--` may mean it to have them. */
-function withoutLogins({ SVC_TOKEN: _, SVC_FEED: __, ...rest }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return rest;
+function withoutLogins(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { token, feed } = names();
+  return { ...env, [token]: undefined, [feed]: undefined };
 }
 
 /** After it was told to end. */

@@ -1,6 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
 import { UsageError } from '../command.ts';
+import { names } from '../names.ts';
 import { refused } from './failure.ts';
 
 /** What is to be updated. */
@@ -20,12 +21,13 @@ export interface Subject {
 /** The client itself: one file, which this process runs. */
 export function ownSubject(): Subject {
   const [runtime, file] = process.argv;
+  const { name, asset } = names();
   if (runtime === undefined || file === undefined)
     throw refused(
-      'Nobody can tell which file this svc is.',
-      'download svc.mjs of the newest release by hand.',
+      `Nobody can tell which file this ${name} is.`,
+      `download ${asset} of the newest release by hand.`,
     );
-  return { name: 'svc', file, asset: 'svc.mjs', runner: [runtime], command: null };
+  return { name, file, asset, runner: [runtime], command: null };
 }
 
 /**

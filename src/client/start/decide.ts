@@ -1,6 +1,7 @@
 import { isAhead } from '../../release/channel.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
+import { names } from '../names.ts';
 import { offerLines } from '../offer-lines.ts';
 import { refusalLines } from '../refusal.ts';
 import { shownAll } from '../shown.ts';
@@ -42,7 +43,7 @@ export function decide(
   const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
   const goal = target ?? next?.version ?? (isAgain ? run.to : null);
   if (goal !== null && (goal !== status.version || isInTrouble)) return { kind: 'go', target: goal };
-  const lines = goal === null ? offerLines(shownAll(status)) : [`svc ${goal} runs already.`];
+  const lines = goal === null ? offerLines(shownAll(status)) : [`${names().name} ${goal} runs already.`];
   return { kind: 'stay', lines, problem: reason && problemOf(reason), exitCode: 0 };
 }
 

@@ -4,6 +4,7 @@ import type { Status, ToldRun } from '../../wire/status.ts';
 import { type Context, Failure, stoppedCode } from '../command.ts';
 import { type Connection, improper } from '../connect.ts';
 import { explain } from '../explain.ts';
+import { names } from '../names.ts';
 import { sentence, shown } from '../shown.ts';
 import { type Stay, stayFor } from './decide.ts';
 
@@ -38,7 +39,7 @@ export async function startUpdate(
   if (context.signal.aborted) {
     throw new Failure(
       stoppedCode,
-      'It is not known whether the update was started. That tells: svc instance status',
+      `It is not known whether the update was started. That tells: ${names().name} instance status`,
     );
   }
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503))
@@ -47,7 +48,11 @@ export async function startUpdate(
   context.stderr.write(`${explain(answer, connection.config)} Looking whether the update was started…\n`);
   const run = await findStarted(context, connection, status.run?.id ?? null);
   if (run !== null) return { kind: 'started', run };
-  throw new Failure(1, 'svc has not started the update; nothing was changed. Try again: svc instance update');
+  const { name } = names();
+  throw new Failure(
+    1,
+    `${name} has not started the update; nothing was changed. Try again: ${name} instance update`,
+  );
 }
 
 async function refusal(
@@ -90,7 +95,7 @@ async function findStarted(
       const why = isKnown || signal.aborted ? '' : `${explain(answer as Refused, config)} `;
       throw new Failure(
         signal.aborted ? stoppedCode : 1,
-        `${why}It is not known whether the update was started. That tells: svc instance status`,
+        `${why}It is not known whether the update was started. That tells: ${names().name} instance status`,
       );
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));

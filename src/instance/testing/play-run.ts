@@ -8,6 +8,8 @@ import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './scri
 /** What a run does to the play around it. */
 export interface Stage {
   speed: number;
+  /** What the updater's container is called. */
+  container: string;
   disturb(by: Disturbance | null): void;
   onLine(line: ProgressEvent): void;
 }
@@ -55,7 +57,7 @@ async function playStep(
     if (isLaunchState(state)) {
       record.prepare(state, message, { percent: percent ?? null, jobs: [...jobs], until });
     } else {
-      if (record.run.log === null) record.note({ log: 'docker logs svc-updater' });
+      if (record.run.log === null) record.note({ log: `docker logs ${stage.container}` });
       say({ level, phase: state, message, ...(percent === undefined ? {} : { percent }) }, record, stage);
     }
     // Who follows is told what begins before it is cut off: an updater says what it does, then does it.

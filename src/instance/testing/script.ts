@@ -1,3 +1,4 @@
+import type { ProductOptions } from '../../product/product.ts';
 import type { EndState, launchStates, PhaseWord } from '../../wire/codes.ts';
 import type { JobInTheWay, PublishedRelease, Run, Status } from '../../wire/status.ts';
 import type { Awaitable, Caller } from '../contract/options.ts';
@@ -47,6 +48,8 @@ export type StatusPieces = Omit<Status, 'run' | 'now' | 'releases' | 'updateAvai
 
 /** A play: what there is at first, and what happens to each update that is started. Everything may be left out. */
 export interface Script {
+  /** What it is that is updated. Default svc. */
+  product?: ProductOptions;
   /** How many times as fast as it says. Default 1. */
   speed?: number;
   /** What the status says. Default: v1.4.2, with v1.5.0 to go to. */
@@ -93,7 +96,7 @@ export const plainStatus: StatusPieces = {
 
 const phases = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify'] as const;
 const says = {
-  inspect: ['svc-updater 1.0.0', 'the instance is found'],
+  inspect: ['the updater begins', 'the instance is found'],
   plan: ['app and worker go to the release'],
   pull: [10, 40, 70, 100].map((percent) => ({ message: `pulling, ${percent * 1.2} of 120 MB`, percent })),
   write: ['.env is written'],

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { productOf, svc } from '../../product/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
 import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';
@@ -207,6 +208,7 @@ export class ScriptedService implements UpdateService {
     }
     const stage = {
       speed: this.#speed,
+      container: productOf(this.#script.product ?? svc).containerName,
       disturb: (by: Disturbance | null) => this.#disturb(by),
       onLine: (line: UpdateEvents['line']['line']) => void this.#tell('line', { run: record.run, line }),
     };

@@ -1,3 +1,4 @@
+import { productOf, svc } from '../../product/product.ts';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import { createHandler } from '../http/handler.ts';
 import { disturbed } from './disturbed.ts';
@@ -10,6 +11,7 @@ import { ScriptedService } from './scripted-service.ts';
  */
 export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   const path = script.path ?? '/api/v1/instance/update';
+  const { name } = productOf(script.product ?? svc);
   const service = new ScriptedService(script);
   const answer = createHandler(service, {
     path,
@@ -29,9 +31,9 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     start: async () => service.begin(),
     close: () => service.end(),
     status: (options) => service.status(options),
-    update: ({ target, when = 'now', force = false, by = 'svc' } = {}) =>
+    update: ({ target, when = 'now', force = false, by = name } = {}) =>
       service.start({ target: target ?? null, when, force, by }),
-    cancel: ({ by = 'svc' } = {}) => service.cancel(by),
+    cancel: ({ by = name } = {}) => service.cancel(by),
     setChannel: (channel) => service.setChannel(channel),
     history: () => service.history(),
     on: (event, listener) => service.on(event, listener),

@@ -89,7 +89,7 @@ function bodyOf(view: EndView, stage: Stage): Child[] {
 
 export function behindNodes(behind: EndView['behind'], stage: Stage): Child[] {
   const t = texts();
-  const commands = [...new Set(behind.map((server) => server.command))];
+  const commands = [...new Set(behind.map((server) => server.command).filter(Boolean))];
   return [
     box(
       '',

@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allCommands } from '../../src/client/commands.ts';
+import { createClient } from '../../src/client/create-client.ts';
+import { typicalRun } from '../../src/instance/testing/index.ts';
+import { play } from './rig.ts';
+import { startRig } from './self-update/rig.ts';
+
+let directory = '';
+let program = '';
+
+/** The client of another product, as its maker bundles it. */
+async function larderOf(version: string, product = "{ name: 'larder' }"): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: {
+      contents: `import { createClient } from './src/client/create-client.ts';
+await createClient(${product}, { version: '${version}' }).run();`,
+      resolveDir: fileURLToPath(new URL('../..', import.meta.url)),
+    },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    write: false,
+    banner: {
+      js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
+    },
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** Types a command. Nothing that it says is about svc. */
+async function larder(words: string, env: Record<string, string> = {}) {
+  const { exitCode, all } = await execa(process.execPath, [program, ...words.split(' ').filter(Boolean)], {
+    env: { PATH: process.env.PATH ?? '', HOME: directory, TZ: 'UTC', ...env },
+    extendEnv: false,
+    all: true,
+    input: '',
+    reject: false,
+    timeout: 60_000,
+  });
+  expect(all, words).not.toMatch(/svc/i);
+  return { exitCode, said: all };
+}
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'larder-'));
+  program = join(directory, 'larder.mjs');
+  await writeFile(program, await larderOf('v1.0.0'));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+describe("another product's client", () => {
+  it('has its name in the help of everything, and in what completes its words', async () => {
+    expect((await larder('--help')).said).toMatch(/^larder: speaks with a larder instance, and updates it\n/);
+    expect((await larder('--version')).said).toBe('larder v1.0.0');
+    for (const { name } of allCommands()) {
+      const { said } = await larder(`${name} --help`);
+      expect(said).toContain(`  larder ${name} `.trimEnd());
+    }
+    expect((await larder('instance status --help')).said).toContain(
+      'Where larder is: LARDER_URL and LARDER_TOKEN',
+    );
+    for (const shell of ['bash', 'zsh', 'fish'])
+      expect((await larder(`completion ${shell}`)).said).toContain('larder');
+  });
+
+  it('has it where something is wrong', async () => {
+    expect((await larder('')).said).toMatch(/^larder: What should larder do\? .*\nMore: larder --help$/s);
+    expect((await larder('instance statu')).said).toContain('Is it larder instance status?');
+    const none = await larder('instance status');
+    expect(none).toEqual({
+      exitCode: 2,
+      said: `It is not known where larder is. Set LARDER_URL, or log in: larder login (${directory}/.config/larder/config.json has no url)`,
+    });
+    const away = await larder('instance status', { LARDER_URL: 'http://127.0.0.1:1' });
+    expect(away.said).toMatch(/(?:Is larder up\? Else see|See) LARDER_URL\.$/);
+    expect((await larder('update')).said).toContain('LARDER_FEED has to name the address');
+    const feed = await larder('update', { LARDER_FEED: 'http://127.0.0.1:1/releases' });
+    expect(feed.said).toContain('(LARDER_FEED names another)');
+  });
+
+  it('has it in an update from its start to its end, and in a bad one', async () => {
+    const bad = typicalRun({ outcome: 'broken', code: 'broken' });
+    const script = { speed: 50, product: { name: 'larder' } };
+    const [one, two] = [await play(script), await play({ ...script, runs: [bad] })];
+    const env = { LARDER_URL: one.url, LARDER_TOKEN: 'anna' };
+    expect((await larder('instance status', env)).said).toMatch(
+      /^larder v1\.4\.2, stable\n(?:.*\n)*.*larder instance update/,
+    );
+    const good = await larder('instance update', env);
+    expect([good.exitCode, good.said]).toEqual([
+      0,
+      expect.stringContaining('Updating larder v1.4.2 → v1.5.0'),
+    ]);
+    expect(good.said).toMatch(/✓ larder v1\.5\.0 runs\./);
+    const broken = await larder('instance update', { LARDER_URL: two.url });
+    expect(broken.said).toContain('The update has left larder broken (broken)');
+    expect(broken.said).toContain('The whole log, on the machine: docker logs larder-updater');
+    for (const words of ['instance history', 'instance follow', 'instance cancel'])
+      await larder(words, { LARDER_URL: two.url });
+  }, 60_000);
+
+  it('reads the file that its log-in leaves, and no other', async () => {
+    const { url, asked } = await play();
+    await mkdir(join(directory, 'larder'), { recursive: true });
+    const file = join(directory, 'larder/config.json');
+    await writeFile(file, JSON.stringify({ url, token: 'x' }), { mode: 0o600 });
+    const { exitCode } = await larder('instance status', {
+      XDG_CONFIG_HOME: directory,
+      SVC_URL: 'http://127.0.0.1:1',
+    });
+    expect([exitCode, asked.length]).toEqual([0, 1]);
+  });
+
+  it('is replaced by the asset of its name', async () => {
+    const fresh = await larderOf('v1.5.0');
+    const rig = await startRig('');
+    try {
+      const file = join(rig.bin, 'larder');
+      await writeFile(file, await larderOf('v1.4.2'));
+      await chmod(file, 0o755);
+      rig.publish('v1.5.0', { 'larder.mjs': fresh });
+      const { exitCode, stdout, stderr } = await rig.run(
+        [],
+        { LARDER_FEED: rig.forge.address('gitHub') },
+        file,
+      );
+      expect([exitCode, stderr]).toEqual([0, '']);
+      expect(stdout).toBe('✓ larder v1.5.0 is in place of v1.4.2.');
+      expect(readFileSync(file, 'utf8')).toBe(fresh);
+    } finally {
+      await rig.close();
+    }
+  }, 60_000);
+
+  it('is of a product that makes sense', () => {
+    expect(() => createClient({ name: 'Larder' })).toThrow('wrong product: name should be');
+  });
+});
