@@ -124,7 +124,12 @@ const english: Texts = {
 };
 
 type Overrides = {
-  [K in keyof Texts]?: Texts[K] extends Record<string, unknown> ? Partial<Texts[K]> : Texts[K];
+  [K in Exclude<keyof Texts, 'product'>]?: Texts[K] extends Record<string, unknown>
+    ? Partial<Texts[K]>
+    : Texts[K];
+} & {
+  /** What the product is called: its record, or how people write it. */
+  product?: string | { readonly name: string };
 };
 
 export type { Overrides as TextOverrides };
@@ -135,7 +140,9 @@ const listeners = new Set<() => void>();
 export const texts = (): Texts => current;
 
 /** Replaces texts, for a translation or another name of the product; what is not named stays. */
-export function setTexts(overrides: Overrides): void {
+export function setTexts({ product, ...overrides }: Overrides): void {
+  if (product !== undefined)
+    current = { ...current, product: typeof product === 'string' ? product : product.name };
   const merged = Object.entries(overrides).map(([key, text]) => {
     const before = current[key as keyof Texts];
     const isList = typeof before === 'object' && typeof text === 'object';

@@ -389,6 +389,7 @@ await client.run(['--version']);
   it('compiles a page against the types of the elements', async () => {
     const consumer = join(directory, 'consumer');
     const page = `import { openUpdateDialog, setTexts, SvcUpdateNotice } from 'svc-updater/web';
+setTexts({ product: { name: 'larder' } });
 setTexts({ product: 'Acme', updateTo: (version) => 'Auf ' + version, outcomes: { failed: 'nein' } });
 openUpdateDialog(null).close();
 const notice: HTMLElement = new SvcUpdateNotice();

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { productOf } from '../../src/product/product.ts';
 import { ageOf, clockText, inUnits, readClock, serverTime } from '../../src/web/model/ages.ts';
 import { ClosedEnds } from '../../src/web/model/closed-ends.ts';
 import { leave, takeFarewell } from '../../src/web/model/reload.ts';
@@ -167,6 +168,8 @@ describe('texts', () => {
     setTexts({ product: 'Acme', outcomes: { failed: 'misslungen' }, updateNow: 'Jetzt' });
     expect(texts()).toMatchObject({ product: 'Acme', updateNow: 'Jetzt', cancel: 'Cancel' });
     expect(texts().outcomes).toMatchObject({ failed: 'misslungen', updated: 'updated' });
+    setTexts({ product: productOf({ name: 'larder' }) });
+    expect(texts()).toMatchObject({ product: 'larder', updateNow: 'Jetzt' });
     setTexts({
       product: plainTexts.product,
       outcomes: { failed: 'failed' },
