@@ -195,6 +195,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     workers,
     followers: Object.entries(followers).map(([name, list]) => facts(name, list)),
     runningVersion: '1.0.0',
+    prefix: 'v',
     ...rest,
   };
 }

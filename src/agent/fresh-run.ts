@@ -14,6 +14,7 @@ import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDefinitions } from './plan/check-definitions.ts';
 import { describePlan, recallFiles } from './plan/describe.ts';
 import { checkDrift } from './plan/drift/check-drift.ts';
+import { checkPublished } from './plan/forms/check-published.ts';
 import { goneImages } from './plan/gone-images.ts';
 import { isUnchanged } from './plan/is-unchanged.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
@@ -59,6 +60,7 @@ export async function freshRun(
 
   log.enter('plan');
   const plan = planUpdate(installation, options.target);
+  await checkPublished(engine, plan);
   await checkDefinitions(world, installation);
   await checkDrift(world, installation, { ownId: instance.own.id, accepted: options.acceptDrift });
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);

@@ -18,6 +18,7 @@ import { floatingMoves } from './plan/check-lag.ts';
 import { describePlan, recallFiles } from './plan/describe.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { checkDrift } from './plan/drift/check-drift.ts';
+import { checkPublished } from './plan/forms/check-published.ts';
 import { goneImages } from './plan/gone-images.ts';
 import { movesOf, planUpdate } from './plan/plan-update.ts';
 import { prepareFiles } from './plan/prepare-files.ts';
@@ -47,6 +48,7 @@ export async function showPlan(given: World, handles: RunHandles, read: ReadOpti
   log.enter('plan');
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
   const plan = planUpdate(installation, options.target);
+  await checkPublished(engine, plan);
   await checkDefinitions(world, installation);
   await checkDrift(world, installation, { ownId: instance.own.id, accepted: options.acceptDrift });
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);

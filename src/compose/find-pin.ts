@@ -1,6 +1,6 @@
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { parseTag, type Tag } from '../release/tag.ts';
+import { isNumbered, type PinTag, parsePinTag } from '../release/pin-tag.ts';
 import { effectiveImage } from './effective-image.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
@@ -34,7 +34,7 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   if (reference.digest !== null && reference.tag === null) {
     throw new UpdateError('pin-digest', `${where} is pinned by a digest alone, which names no release`);
   }
-  const tag = parseTag(reference.tag ?? 'latest');
+  const tag = parsePinTag(reference.tag ?? 'latest');
   if (tag.kind === 'release') {
     const names = variablesOfTag(template, layer.variables, reference, where);
     if (names.length > 1) throw severalVariables(where, tag.text, names);
@@ -101,7 +101,7 @@ const absentPlace = ({ file, line, where }: Context): PinPlace => ({
   description: `${where}, which has no tag`,
 });
 
-function tagPlace(context: Context, tag: Tag, resolved: TracedText, start: number): PinPlace {
+function tagPlace(context: Context, tag: PinTag, resolved: TracedText, start: number): PinPlace {
   const main = mainPart(context, tag, resolved, start);
   if (tag.kind === 'release' && main.start < 0) {
     throw new UpdateError(
@@ -124,12 +124,11 @@ function tagPlace(context: Context, tag: Tag, resolved: TracedText, start: numbe
 }
 
 /** The part of the tag that says the version: of several, a variable among written text. */
-function mainPart(context: Context, tag: Tag, resolved: TracedText, start: number): Segment {
+function mainPart(context: Context, tag: PinTag, resolved: TracedText, start: number): Segment {
   const parts = segments(resolved, start, start + tag.text.length);
-  const [from, to] =
-    tag.kind === 'release'
-      ? [start + tag.prefix.length, start + tag.prefix.length + tag.version.length]
-      : [start, start + tag.text.length];
+  const [from, to] = isNumbered(tag)
+    ? [start + tag.prefix.length, start + tag.prefix.length + tag.version.length]
+    : [start, start + tag.text.length];
   const carrying = segments(resolved, from, to);
   const variables = carrying.filter(({ via }) => via !== 'text');
   const distinct = new Set(variables.map(({ source, start: at }) => `${source}\n${at}`));

@@ -1,4 +1,5 @@
 import { UpdateError } from '../progress/update-error.ts';
+import { isNumbered } from '../release/pin-tag.ts';
 import { draftOf, withEdits } from './draft.ts';
 import type { Edit } from './edit.ts';
 import { assigns, setVariableEdit } from './env-file.ts';
@@ -95,7 +96,7 @@ function rangeEdit(
 }
 
 function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => boolean {
-  if (tag.kind !== 'release') return () => true;
+  if (!isNumbered(tag)) return () => true;
   const from = reference.tagStart + tag.prefix.length;
   const version = segments(resolved, from, from + tag.version.length);
   return (part) =>

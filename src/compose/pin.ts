@@ -1,4 +1,4 @@
-import type { Tag } from '../release/tag.ts';
+import type { PinTag } from '../release/pin-tag.ts';
 import type { Reference } from './reference.ts';
 import type { TracedText } from './traced.ts';
 
@@ -9,7 +9,7 @@ export interface Pin {
   /** As compose resolves it. */
   referenceText: string;
   /** An image without a tag counts as `latest`. */
-  tag: Tag;
+  tag: PinTag;
   place: PinPlace;
   /** The reference, and where each character of it is written. */
   resolved: TracedText;

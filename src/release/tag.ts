@@ -26,7 +26,8 @@ const labelForm = new RegExp(`^v?(${stable}(?:-canary\\.${number})?)$`);
 const targetForm = new RegExp(`^v(${stable})$`);
 
 // Somebody's own pre-release is no variant of a release: moved "in its own style" it would name a tag nobody publishes.
-const preRelease = /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
+export const preRelease =
+  /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
 
 export function parseTag(text: string): Tag {
   if (text === 'latest' || text === 'canary') return { kind: text, text };
@@ -40,13 +41,6 @@ export function parseTarget(text: string): Target | null {
   if (text === 'canary') return { kind: 'canary', tag: 'canary' };
   const version = targetForm.exec(text)?.[1] ?? '';
   return isVersion(version) ? { kind: 'release', version, tag: text } : null;
-}
-
-/** The tag that moves a pin to the target, written the way the old one is. Tags of another shape stay as they are. */
-export function retag(tag: Tag, target: Target): string {
-  if (tag.kind === 'other') return tag.text;
-  if (target.kind === 'canary') return target.tag;
-  return tag.kind === 'release' ? `${tag.prefix}${target.version}${tag.suffix}` : target.tag;
 }
 
 /**

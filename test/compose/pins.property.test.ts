@@ -5,7 +5,8 @@ import { applyEdits } from '../../src/compose/edit.ts';
 import { findPin } from '../../src/compose/find-pin.ts';
 import { pinEdits } from '../../src/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../src/compose/project-files.ts';
-import { parseTarget, retag } from '../../src/release/tag.ts';
+import { parseTarget } from '../../src/release/tag.ts';
+import { movedTag } from './moved-tag.ts';
 
 /** Files by their paths from `/srv`. */
 type Layout = Record<string, string>;
@@ -132,7 +133,7 @@ function bump(before: Layout, to: string): Layout {
   const files = project(before);
   const moves = ['app', 'worker']
     .map((service) => findPin(files, service))
-    .map((pin) => ({ pin, tag: retag(pin.tag, target), digest: digestOf(to) }));
+    .map((pin) => ({ pin, tag: movedTag(pin.tag, target), digest: digestOf(to) }));
   const edits = pinEdits(files, moves);
   const edited = Object.entries(before).map(([name, text]) => [
     name,

@@ -4,7 +4,8 @@ import { applyEdits } from '../../src/compose/edit.ts';
 import { findPin } from '../../src/compose/find-pin.ts';
 import { pinEdits } from '../../src/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../src/compose/project-files.ts';
-import { parseTarget, retag } from '../../src/release/tag.ts';
+import { parseTarget } from '../../src/release/tag.ts';
+import { movedTag } from './moved-tag.ts';
 
 const digests = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
 
@@ -28,7 +29,7 @@ function move(files: ProjectFiles, to: string, services = ['app'], digest?: stri
   const pins = services.map((service) => findPin(files, service));
   const edits = pinEdits(
     files,
-    pins.map((pin) => ({ pin, tag: retag(pin.tag, target), ...(digest === undefined ? {} : { digest }) })),
+    pins.map((pin) => ({ pin, tag: movedTag(pin.tag, target), ...(digest === undefined ? {} : { digest }) })),
   );
   const all = [...files.composeFiles, ...files.envFiles, ...(files.linkedFiles ?? [])];
   return Object.fromEntries(

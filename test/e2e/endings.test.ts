@@ -52,10 +52,10 @@ describe('1, 2, 0', () => {
   const mistakes: [name: string, args: string[], env: Record<string, string>, says: Says][] = [
     [
       'options, all of them in one go',
-      ['--target', '1.2', '--wait-timeout', 'soon', '--color', '--dir', 'svc', '--accept-drift=yes', 'extra'],
+      ['--target', '1 2', '--wait-timeout', 'soon', '--color', '--dir', 'svc', '--accept-drift=yes', 'extra'],
       {},
       [
-        '--target is "1.2": it should be vX.Y.Z or canary',
+        '--target is "1 2": it should be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache)',
         '--wait-timeout is "soon": it should be a whole number of seconds',
         'unknown option --color',
         '--dir is "svc": it should be an absolute path',
@@ -67,7 +67,7 @@ describe('1, 2, 0', () => {
       'environment values, beside options',
       ['--project', 'Not A Project'],
       {
-        SVC_UPDATER_TARGET: 'latest',
+        SVC_UPDATER_TARGET: '1.2.3.4.5.6',
         SVC_UPDATER_PULL_TIMEOUT: '0',
         SVC_UPDATER_SERVICES: 'app,app',
         SVC_UPDATER_VERSION_VAR: '1ST',
@@ -76,7 +76,7 @@ describe('1, 2, 0', () => {
       },
       [
         '--project is "Not A Project"',
-        'SVC_UPDATER_TARGET is "latest": it should be vX.Y.Z or canary',
+        'SVC_UPDATER_TARGET is "1.2.3.4.5.6": it should be a release as the product writes it',
         'SVC_UPDATER_PULL_TIMEOUT is "0"',
         'SVC_UPDATER_SERVICES names a service twice',
         'SVC_UPDATER_VERSION_VAR is "1ST"',

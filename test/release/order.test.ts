@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareVersions, isMajorChange } from '../../src/release/order.ts';
+import { compareTold, compareVersions, cut, isMajorChange } from '../../src/release/order.ts';
 
 describe('compareVersions', () => {
   it('orders by semantic version precedence, as docs/contract.md 3.12 says', () => {
@@ -29,7 +29,47 @@ describe('isMajorChange', () => {
     ['2.0.0-canary.1', '2.0.0', false],
     ['1.9.0', '2.0.0-canary.1', true],
     ['9.0.0', '10.0.0', true],
+    ['2025.12.5', '2026.1.0', false],
+    ['2025.12', '2026.1', false],
+    ['4.2.0', '2025.1.0', true],
+    ['31', '32', true],
+    ['4.0.15.2941', '5.0.0.1', true],
   ])('%s to %s: %s', (from, to, expected) => {
     expect(isMajorChange(from, to)).toBe(expected);
   });
+});
+
+describe('versions of other numbers', () => {
+  it('go by their numbers', () => {
+    const inOrder = [
+      '2',
+      '2.0.1',
+      '2.5',
+      '2.10',
+      '31.0.9',
+      '2025.08.3',
+      '2025.8.4',
+      '2025.08.05',
+      '2025.10',
+      '2025.10.1.2',
+    ];
+    for (const [i, a] of inOrder.entries()) {
+      for (const [j, b] of inOrder.entries())
+        expect([a, b, Math.sign(compareVersions(a, b))]).toEqual([a, b, Math.sign(i - j)]);
+    }
+  });
+
+  it.each([
+    ['2025.10', '2025.10.3', 0],
+    ['2025.10.3', '2025.10', 0],
+    ['2025.9.4', '2025.10', -1],
+    ['3', '2.9.9', 1],
+    ['1.6.0-canary.2', '1.6.0', -1],
+    ['1.6.0-canary.2', '1.6', 0],
+    ['v1.6.0', '1.6.1', -1],
+  ])('%s and %s, as far as both are told: %i', (a, b, expected) => {
+    expect(Math.sign(compareTold(a, b))).toBe(expected);
+  });
+
+  it('are cut as they are written', () => expect(cut('2025.08.4', 2)).toBe('2025.08'));
 });

@@ -1,12 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseTag, parseTarget, retag, type Target, versionFromLabel } from '../../src/release/tag.ts';
-
-const version = (text: string): Target => {
-  const target = parseTarget(text);
-  if (!target) throw new Error(`${text} is no target`);
-  return target;
-};
+import { parseTag, parseTarget, versionFromLabel } from '../../src/release/tag.ts';
 
 describe('parseTag', () => {
   it.each([
@@ -90,47 +83,6 @@ describe('parseTarget', () => {
     'v99999999999999999999.0.0',
   ])('"%s" is none', (text) => {
     expect(parseTarget(text)).toBeNull();
-  });
-});
-
-describe('retag', () => {
-  it.each([
-    ['v1.4.2', 'v1.5.0', 'v1.5.0'],
-    ['1.4.2', 'v1.5.0', '1.5.0'],
-    ['v1.4.2-alpine', 'v1.5.0', 'v1.5.0-alpine'],
-    ['1.4.2-alpine', 'v1.5.0', '1.5.0-alpine'],
-    ['v1.6.0-canary.2', 'v1.6.0', 'v1.6.0'],
-    ['1.6.0-canary.2-alpine', 'v1.6.0', '1.6.0-alpine'],
-    ['canary', 'v1.5.0', 'v1.5.0'],
-    ['latest', 'v1.5.0', 'v1.5.0'],
-    ['v1.4.2', 'canary', 'canary'],
-    ['1.4.2-alpine', 'canary', 'canary'],
-    ['latest', 'canary', 'canary'],
-    ['canary', 'canary', 'canary'],
-    ['main', 'v1.5.0', 'main'],
-    ['main', 'canary', 'main'],
-  ])('%s moved to %s is %s', (from, to, expected) => {
-    expect(retag(parseTag(from), version(to))).toBe(expected);
-  });
-
-  const part = fc.nat({ max: 5000 });
-  const release = fc.tuple(part, part, part).map((parts) => parts.join('.'));
-  const style = fc.tuple(fc.constantFrom('v', ''), fc.constantFrom('', '-alpine', '-nginx', '-slim-arm64'));
-
-  it('keeps the style, and there and back is where it was', () => {
-    fc.assert(
-      fc.property(release, release, style, (from, to, [prefix, suffix]) => {
-        const there = retag(parseTag(`${prefix}${from}${suffix}`), version(`v${to}`));
-        expect(there).toBe(`${prefix}${to}${suffix}`);
-        expect(retag(parseTag(there), version(`v${from}`))).toBe(`${prefix}${from}${suffix}`);
-      }),
-    );
-  });
-
-  it('never fails, whatever the tag', () => {
-    fc.assert(
-      fc.property(fc.string(), (text) => typeof retag(parseTag(text), version('v1.0.0')) === 'string'),
-    );
   });
 });
 

@@ -5,11 +5,14 @@ import { reachOf } from '../../compose/layers.ts';
 import type { Pin } from '../../compose/pin.ts';
 import { movedReference, type PinMove, pinEdits } from '../../compose/pin-edits.ts';
 import { allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
+import { isPinnedTo, notPinnedTo, noVersion, otherVariant } from '../../compose/targets/refused-target.ts';
 import { Compose, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { compareVersions } from '../../release/order.ts';
-import { retag } from '../../release/tag.ts';
+import { compareTold, compareVersions, countOf, cut } from '../../release/order.ts';
+import { isNumbered, type Numbered } from '../../release/pin-tag.ts';
+import { retag, styled } from '../../release/retag.ts';
+import type { Target } from '../../release/target.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfModel } from '../log/secrets.ts';
 import type { BumpOptions } from '../process/options.ts';
@@ -84,20 +87,12 @@ async function proposeEdits(
 function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMove[] {
   const { target, digest } = options;
   const moves = pins.flatMap((pin): PinMove[] => {
-    const { service, tag, place } = pin;
-    if (tag.kind === 'other') {
-      throw new UpdateError(
-        'pin-unsupported',
-        `${service} is at ${tag.text} (${place.description}), which is no release tag`,
-        { advice: 'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.' },
-      );
-    }
-    if (tag.kind !== 'release') {
-      log.info(`${service} floats at ${tag.text} (${place.description}): nothing to bump`);
+    const tag = bumpedTag(pin, target);
+    if (tag === null) {
+      log.info(`${pin.service} floats at ${pin.tag.text} (${pin.place.description}): nothing to bump`);
       return [];
     }
-    const move = { pin, tag: retag(tag, target) };
-    return [pin.reference.digest === null || digest === null ? move : { ...move, digest }];
+    return [pin.reference.digest === null || digest === null ? { pin, tag } : { pin, tag, digest }];
   });
   const digested = new Set(
     moves.flatMap((move) => (move.digest === undefined ? [] : [move.pin.reference.repository])),
@@ -109,12 +104,56 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
   }
   if (digest !== null && digested.size === 0) log.warn('--digest is not used: no pin carries one');
   const newest = moves
-    .map(({ pin }) => pin.tag.kind === 'release' && pin.tag.version)
-    .filter((v) => v !== false)
-    .sort(compareVersions)
+    .flatMap(({ pin }) => (isNumbered(pin.tag) ? [pin.tag] : []))
+    .sort((a, b) => compareVersions(a.version, b.version))
     .at(-1);
-  if (target.kind === 'release' && newest !== undefined && compareVersions(target.version, newest) < 0) {
-    log.warn(`${target.tag} is older than v${newest}: migrations only run forward`);
+  if (target.kind === 'release' && newest !== undefined && compareTold(target.version, newest.version) < 0) {
+    const [to, from] = [target, newest].map(({ version }) => `${newest.prefix}${version}`);
+    log.warn(`${to} is older than ${from}: migrations only run forward`);
   }
   return moves;
+}
+
+/** Null for a pin that floats and leads to the target by itself, as far as files can tell. */
+function bumpedTag(pin: Pin, target: Target): string | null {
+  const { service, tag, place } = pin;
+  if (target.kind === 'unversioned') throw noVersion(pin, target.tag);
+  if (target.kind === 'word') {
+    if (isPinnedTo(pin, target.tag)) return null;
+    throw notPinnedTo(pin, target.tag);
+  }
+  if (tag.kind === 'latest' || tag.kind === 'canary') return null;
+  if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);
+  if (tag.kind !== 'release') {
+    throw new UpdateError(
+      'pin-unsupported',
+      `${service} is at ${tag.text} (${place.description}), which is no release tag`,
+      { advice: 'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.' },
+    );
+  }
+  const moved = retag(tag, target);
+  if (moved.kind === 'moved') return moved.tag;
+  if (moved.kind === 'variant' && target.kind === 'release') throw otherVariant(pin, target);
+  throw new UpdateError(
+    'pin-unsupported',
+    `${target.tag} does not say which release ${service} goes to, which is at ${tag.text} (${place.description})`,
+    { advice: 'Name the release in full with --to.' },
+  );
+}
+
+/** Only a registry could tell whether a part of a version leads to one release, so the part itself has to be named. */
+function bumpedPart(pin: Pin, tag: Numbered, target: Extract<Target, { kind: 'release' }>): string | null {
+  const { version, suffix = '' } = target;
+  const count = countOf(tag.version);
+  if (suffix !== '' && suffix !== tag.suffix) throw otherVariant(pin, target);
+  if (countOf(version) === count) return styled(tag, version);
+  if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
+  const part = countOf(version) > count ? ` ${tag.prefix}${cut(version, count)}` : '';
+  throw new UpdateError(
+    'pin-unsupported',
+    `${pin.service} is at ${tag.text} (${pin.place.description}), which is moved to a tag of the same form`,
+    {
+      advice: `Name that with --to${part}, once it leads to the release; update asks the registry for it by itself.`,
+    },
+  );
 }

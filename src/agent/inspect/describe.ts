@@ -45,8 +45,8 @@ function describeReplicas({ name, containers }: ServiceFacts, left: readonly Con
 }
 
 /** `v1.4.2`, or the tag where no version is known. */
-export const fromWord = ({ runningVersion, app }: Installation): string => {
-  if (runningVersion) return `v${runningVersion}`;
+export const fromWord = ({ runningVersion, prefix, app }: Installation): string => {
+  if (runningVersion) return `${prefix ?? ''}${runningVersion}`;
   const reference = parseReference(app.containers[0]?.imageReference ?? '');
   return reference === null ? 'an unknown version' : (reference.tag ?? 'latest');
 };

@@ -27,7 +27,7 @@ import {
 } from './installation.ts';
 import { labelledProject } from './labelled-project.ts';
 import { profilesOf } from './profiles.ts';
-import { runningVersions } from './running-version.ts';
+import { newestRunning, versionPrefix } from './running-version.ts';
 import { checkNamed } from './services/check-named.ts';
 import { withoutApp } from './services/survey.ts';
 import { givePaths, viewProject } from './view-project.ts';
@@ -99,6 +99,7 @@ export async function inspectInstallation(
       return explain(error);
     }
   };
+  const pinnedApp = pinned(app);
   return {
     product: options.product,
     project: compose.project,
@@ -110,11 +111,11 @@ export async function inspectInstallation(
     versionVariable: options.versionVariable,
     model,
     containers,
-    app: pinned(app),
+    app: pinnedApp,
     workers: workers.map(pinned),
     followers,
-    // The newest of all: nothing may go below it.
-    runningVersion: runningVersions([app, ...workers].flatMap((facts) => facts.containers)).at(-1) ?? null,
+    runningVersion: newestRunning([app, ...workers].flatMap((facts) => facts.containers)),
+    prefix: versionPrefix(pinnedApp.pin, app.containers),
     sent,
     imagesInUse,
   };

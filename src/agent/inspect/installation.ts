@@ -51,6 +51,8 @@ export interface Installation {
   followers: readonly ServiceFacts[];
   /** `1.4.2` where the images tell, else null. */
   runningVersion: string | null;
+  /** What the product writes before its versions; null where nothing tells. */
+  prefix: 'v' | '' | null;
 }
 
 /** The services that the update moves, the app first. */

@@ -1,16 +1,42 @@
+import type { Pin } from '../../compose/pin.ts';
 import { parseReference } from '../../compose/reference.ts';
 import type { Container } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { compareVersions } from '../../release/order.ts';
-import { parseTag, versionFromLabel } from '../../release/tag.ts';
+import { isNumbered, type PinTag, parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
 
 /** The versions that containers run, `1.4.2`, the oldest first: by a release tag of the image, else by its label. */
 export function runningVersions(containers: readonly Container[]): string[] {
   const versions = containers.flatMap((container) => {
-    const reference = parseReference(container.imageReference);
-    const tag = parseTag(reference?.tag ?? 'latest');
-    const version = tag.kind === 'release' ? tag.version : versionFromLabel(container.labels[versionLabel]);
+    const tag = tagOf(container);
+    const version = tag.kind === 'release' ? tag.version : versionOfLabel(container.labels[versionLabel]);
     return version ? [version] : [];
   });
   return versions.sort(compareVersions);
 }
+
+/**
+ * The newest of all, as nothing may go below it. Where no image tells its version, a tag such as `2025.10` says what it
+ * is at least. Null where nothing does.
+ */
+export function newestRunning(containers: readonly Container[]): string | null {
+  const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
+  return runningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
+}
+
+/** The product that this updater is made for writes its versions with a `v`, whatever its labels say. */
+const ownName = 'svc';
+
+/** What a product writes before its versions: as its tags do, else as its label does. Null where nothing tells. */
+export function versionPrefix(pin: Pin, containers: readonly Container[]): 'v' | '' | null {
+  if (pin.reference.repository.split('/').at(-1) === ownName) return 'v';
+  const tag = [pin.tag, ...containers.map(tagOf)].find(isNumbered);
+  if (tag) return tag.prefix;
+  const label = containers
+    .map(({ labels }) => labels[versionLabel] ?? '')
+    .find((text) => versionOfLabel(text));
+  return label === undefined ? null : label.startsWith('v') ? 'v' : '';
+}
+
+const tagOf = ({ imageReference }: Container): PinTag =>
+  parsePinTag(parseReference(imageReference)?.tag ?? 'latest');

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { isNumbered } from '../../release/pin-tag.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { releaseFileNames } from '../inspect/installation.ts';
 import { movesOf, type UpdatePlan } from './plan-update.ts';
@@ -9,7 +10,7 @@ export function candidateFiles(installation: Installation, plan: UpdatePlan): st
   const candidates = new Set<string>();
   for (const { pin, tag } of movesOf(plan)) {
     if (pin.reference.digest === null && tag === (pin.reference.tag ?? 'latest')) continue;
-    const setsVariable = pin.place.kind === 'default' && pin.tag.kind !== 'release';
+    const setsVariable = pin.place.kind === 'default' && !isNumbered(pin.tag);
     candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);
   }
   if (kind === 'generated') {

@@ -1,13 +1,16 @@
+import type { Pin } from '../../compose/pin.ts';
 import { remoteDigest } from '../../engine/api/remote-digest.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { compareVersions } from '../../release/order.ts';
-import { parseTag, type Target, versionFromLabel } from '../../release/tag.ts';
+import { compareTold, countOf } from '../../release/order.ts';
+import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
+import { wholeForms } from '../../release/retag.ts';
+import type { Goal } from '../../release/target.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
-type Release = Extract<Target, { kind: 'release' }>;
+type Release = Extract<Goal, { kind: 'release' }>;
 
 /** What is known of the image that a tag leads to: `leads` is the sentence of a refusal. */
 type Judgement = { leads: string } | { warning: string } | null;
@@ -16,12 +19,28 @@ type Judgement = { leads: string } | { warning: string } | null;
  * Where a release was asked for: the services whose tags do not move to it, and may lead to another one. A worker's own
  * tag, such as `edge`, may be of versions of its own.
  */
-export const floatingMoves = (plan: UpdatePlan): Move[] =>
-  plan.target?.kind === 'release'
-    ? movesOf(plan).filter((move) =>
-        move === plan.app ? parseTag(move.tag).kind !== 'release' : move.tag === 'latest',
-      )
-    : [];
+export function floatingMoves(plan: UpdatePlan): Move[] {
+  const { target } = plan;
+  return target?.kind === 'release' ? movesOf(plan).filter((move) => mayLag(move, plan.app, target)) : [];
+}
+
+function mayLag(move: Move, app: Move, target: Release): boolean {
+  const tag = parsePinTag(move.tag);
+  switch (tag.kind) {
+    case 'release':
+      return false;
+    case 'part':
+      // Where the target has no more numbers than the tag, this very tag was asked for.
+      return countOf(target.version) > countOf(tag.version);
+    case 'latest':
+    case 'word':
+      return true;
+    case 'canary':
+    case 'other':
+    case 'unversioned':
+      return move === app;
+  }
+}
 
 /**
  * Holds what tags that do not move lead to against the release that was asked for: what was asked for is what comes, or
@@ -40,7 +59,7 @@ export async function checkLag(
   // App and worker often come from one image.
   const byReference = new Map(moves.map((move) => [move.to, move]));
   const judged = await Promise.all(
-    [...byReference.values()].map((move) => judge(engine, move, target, images.get(move.to))),
+    [...byReference.values()].map((move) => judge(engine, plan, move, images.get(move.to))),
   );
   const found = judged.filter((each) => each !== null);
   const lagging = found.flatMap((each) => ('leads' in each ? [each.leads] : []));
@@ -49,7 +68,7 @@ export async function checkLag(
     const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
     throw new UpdateError('lags', first, {
       detail: others,
-      advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${target.tag}, where it is published (${places}).`,
+      advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${plan.goal}, where it is published (${places}).`,
     });
   }
   return found.flatMap((each) => ('warning' in each ? [each.warning] : []));
@@ -57,36 +76,36 @@ export async function checkLag(
 
 async function judge(
   engine: Engine,
+  { target, goal, prefix }: UpdatePlan,
   { to, tag, pin }: Move,
-  target: Release,
   image: Image | undefined,
 ): Promise<Judgement> {
-  if (image === undefined) return null;
-  const version = versionFromLabel(image.labels[versionLabel]);
+  if (image === undefined || target?.kind !== 'release') return null;
+  const version = versionOfLabel(image.labels[versionLabel]);
   if (version !== null) {
     // A newer one is told in the end, by what runs then.
-    const isOlder = compareVersions(version, target.version) < 0;
-    return isOlder ? { leads: `${to} leads to v${version}, not to ${target.tag}` } : null;
+    const isOlder = compareTold(version, target.version) < 0;
+    return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${goal}` } : null;
   }
   // Somebody's own tag leads wherever its owner wants; that it stays is told already.
-  if (pin.tag.kind === 'other') return null;
+  if (pin.tag.kind === 'other' || pin.tag.kind === 'unversioned') return null;
   const { repository } = pin.reference;
-  const said = await digestOf(engine, repository, target);
+  const said = await digestOf(engine, pin, target);
   if (said === null) {
-    return { warning: `${to} tells no version: whether ${tag} leads to ${target.tag} is not known` };
+    return { warning: `${to} tells no version: whether ${tag} leads to ${goal} is not known` };
   }
-  if (said === 'none') return { leads: `${repository} has no ${target.tag}, and ${tag} tells no version` };
+  if (said === 'none') return { leads: `${repository} has no ${goal}, and ${tag} tells no version` };
   const isIt = image.digests.some((digest) => digest.endsWith(`@${said.digest}`)) || image.id === said.digest;
   return isIt ? null : { leads: `${to} leads to another image than ${repository}:${said.tag}` };
 }
 
-/** A release is published with or without a `v`. Null where nobody tells. */
+/** A release is published with or without a `v`, and in the variant of the pin. Null where nobody tells. */
 async function digestOf(
   engine: Engine,
-  repository: string,
-  { tag, version }: Release,
+  { tag, reference: { repository } }: Pin,
+  target: Release,
 ): Promise<{ tag: string; digest: string } | 'none' | null> {
-  for (const name of [tag, version]) {
+  for (const name of wholeForms(tag, target)) {
     const said = await remoteDigest(engine, { repository, tag: name });
     if (said === null) return null;
     if (said !== 'none') return { tag: name, digest: said.digest };

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { serviceOf } from '../../engine/container.ts';
+import { isNumbered } from '../../release/pin-tag.ts';
 import { fromWord } from '../inspect/describe.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { leaveAll } from '../inspect/services/check-named.ts';
@@ -51,7 +52,7 @@ export function recallFiles(
 /** A default that floats stays as it is: the variable is set in the env file instead (docs/contract.md 3.4). */
 function describeBump({ pin, tag }: Move, envFile: string): string {
   const { kind, variable, description } = pin.place;
-  return kind === 'default' && pin.tag.kind !== 'release'
+  return kind === 'default' && !isNumbered(pin.tag)
     ? `set ${variable} to ${tag} in ${basename(envFile)}`
     : `move ${description} to ${tag}`;
 }

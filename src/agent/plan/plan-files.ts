@@ -4,8 +4,8 @@ import type { Model } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { compareVersions, isMajorChange } from '../../release/order.ts';
-import { versionFromLabel } from '../../release/tag.ts';
+import { compareTold, isMajorChange } from '../../release/order.ts';
+import { versionOfLabel } from '../../release/pin-tag.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { type Expected, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
@@ -97,12 +97,15 @@ function proven(
  */
 export function pulledVersion(
   { runningVersion }: Installation,
-  { app }: UpdatePlan,
+  { app, prefix }: UpdatePlan,
   images: ReadonlyMap<string, Image>,
 ): string | null {
-  const version = versionFromLabel(images.get(app.to)?.labels[versionLabel]);
-  if (version && runningVersion && compareVersions(version, runningVersion) < 0) {
-    throw new UpdateError('downgrade', `${app.to} is v${version}, older than v${runningVersion}, which runs`);
+  const version = versionOfLabel(images.get(app.to)?.labels[versionLabel]);
+  if (version && runningVersion && compareTold(version, runningVersion) < 0) {
+    throw new UpdateError(
+      'downgrade',
+      `${app.to} is ${prefix}${version}, older than ${prefix}${runningVersion}, which runs`,
+    );
   }
   return version;
 }
@@ -110,7 +113,7 @@ export function pulledVersion(
 /** A floating tag tells only after the pull that it brings a new major version. */
 function floatingMajorWarnings(plan: UpdatePlan, from: string | null, to: string | null): string[] {
   if (plan.target?.kind === 'release' || !from || !to) return [];
-  return isMajorChange(from, to) ? [majorAdvice(from, to)] : [];
+  return isMajorChange(from, to) ? [majorAdvice(plan.prefix, from, to)] : [];
 }
 
 /** The image of a follower moves, too, where it shares the pin: it is recreated with the service it follows. */

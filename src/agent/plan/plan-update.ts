@@ -1,9 +1,18 @@
 import { join } from 'node:path';
 import { checkAgainstModel } from '../../compose/find-pin.ts';
 import type { Pin } from '../../compose/pin.ts';
+import {
+  isPinnedTo,
+  notPinnedTo,
+  noVersion,
+  otherVariant,
+  partIsNewer,
+  unversionedPin,
+} from '../../compose/targets/refused-target.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { compareVersions, isMajorChange } from '../../release/order.ts';
-import { retag, type Target } from '../../release/tag.ts';
+import { compareTold, countOf, isMajorChange } from '../../release/order.ts';
+import { type Retagged, retag } from '../../release/retag.ts';
+import type { Goal, Target } from '../../release/target.ts';
 import { type Installation, movedServices, releaseFileNames } from '../inspect/installation.ts';
 
 /** Where one service goes. */
@@ -16,15 +25,19 @@ export interface Move {
   to: string;
   /** False for `pull_policy: never`: what is local counts. */
   pull: boolean;
+  /** The target has too few numbers for this pin: the registry is asked for what to say, and the run is refused. */
+  isShort?: true;
 }
 
 /** The first half of a plan: all that can be known before anything is pulled. */
 export interface UpdatePlan {
-  target: Target | null;
+  target: Goal | null;
   app: Move;
   workers: readonly Move[];
-  /** What the run moves to, in a word: `v1.5.0`, `canary`, `latest`. */
+  /** What the run moves to, in a word: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
   goal: string;
+  /** What the product writes before its versions. */
+  prefix: 'v' | '';
   warnings: readonly string[];
 }
 
@@ -37,67 +50,100 @@ export const movesOf = ({ app, workers }: UpdatePlan): Move[] => [app, ...worker
  */
 export function planUpdate(installation: Installation, asked: Target | null): UpdatePlan {
   const { runningVersion } = installation;
-  const target = asked ?? impliedTarget(installation);
+  const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
+  const target = goalOf(installation, asked, prefix);
   const app = planMove(installation, installation.app.pin, target);
   const workers = installation.workers.map(({ pin }) => planMove(installation, pin, target));
-  const warnings = [app, ...workers].flatMap(staysAtOther);
+  const goal = target?.kind === 'release' ? `${prefix}${target.version}` : (target?.tag ?? app.tag);
+  const warnings =
+    asked?.kind === 'word' ? [] : [app, ...workers].flatMap((move) => staysThere(move, target));
   if (target?.kind === 'release' && runningVersion) {
     // Never plan a downgrade: migrations only run forward.
-    if (compareVersions(target.version, runningVersion) < 0) {
-      throw new UpdateError('downgrade', `${target.tag} is older than v${runningVersion}, which runs`);
+    if (compareTold(target.version, runningVersion) < 0) {
+      throw new UpdateError('downgrade', `${goal} is older than ${prefix}${runningVersion}, which runs`);
     }
     if (isMajorChange(runningVersion, target.version))
-      warnings.push(majorAdvice(runningVersion, target.version));
+      warnings.push(majorAdvice(prefix, runningVersion, target.version));
   }
-  return { target, app, workers, goal: target?.tag ?? app.tag, warnings };
+  return { target, app, workers, goal, prefix, warnings };
 }
 
-function planMove(installation: Installation, pin: Pin, target: Target | null): Move {
+/** What was asked for, written as the product writes it. */
+function goalOf(installation: Installation, asked: Target | null, prefix: string): Goal | null {
+  const { pin } = installation.app;
+  switch (asked?.kind) {
+    case undefined:
+      return impliedTarget(installation);
+    case 'word':
+      if (!isPinnedTo(pin, asked.tag)) throw notPinnedTo(pin, asked.tag);
+      return impliedTarget(installation);
+    case 'unversioned':
+      throw noVersion(pin, asked.tag);
+    case 'release':
+      return { ...asked, tag: `${prefix}${asked.version}${asked.suffix ?? ''}` };
+    case 'canary':
+      return asked;
+  }
+}
+
+function planMove(installation: Installation, pin: Pin, target: Goal | null): Move {
   const { service, reference } = pin;
   const model = installation.model.services[service];
   checkAgainstModel(pin, model?.image);
-  const tag = newTag(installation, pin, target);
+  const retagged = newTag(installation, pin, target);
+  const tag = retagged.kind === 'moved' ? retagged.tag : pin.tag.text;
   const to = `${reference.repository}:${tag}`;
-  return { service, pin, tag, to, pull: model?.pull_policy !== 'never' };
+  const move = { service, pin, tag, to, pull: model?.pull_policy !== 'never' };
+  if (target?.kind !== 'release') return move;
+  switch (retagged.kind) {
+    case 'moved':
+    case 'stays':
+      return move;
+    case 'short':
+      return { ...move, isShort: true };
+    case 'older':
+      throw partIsNewer(pin, target);
+    case 'variant':
+      throw otherVariant(pin, target);
+    case 'unversioned':
+      throw unversionedPin(pin, target);
+  }
 }
 
-const staysAtOther = ({ service, pin, tag }: Move): string[] =>
-  pin.tag.kind === 'other' && tag === pin.tag.text
-    ? [`${service} is at ${tag}, which is no release tag: it is pulled again and stays there`]
-    : [];
+/** What nobody can hold against a release is told; a word or a part of a version is, and has to lead to the target. */
+function staysThere({ service, pin, tag }: Move, target: Goal | null): string[] {
+  const { kind, text } = pin.tag;
+  const isTold = kind === 'other' || kind === 'unversioned' || target?.kind === 'canary';
+  if (tag !== text || !isTold || kind === 'canary') return [];
+  return [`${service} is at ${tag}, which is no release tag: it is pulled again and stays there`];
+}
 
-export const majorAdvice = (from: string, to: string): string =>
-  `v${from} → v${to} changes the major version: dump the database first, there is no way back`;
+export const majorAdvice = (prefix: string, from: string, to: string): string =>
+  `${prefix}${from} → ${prefix}${to} changes the major version: dump the database first, there is no way back`;
 
 /** A generated install on canary stays on canary; where a release tag pins, somebody must say where to go. */
-function impliedTarget(installation: Installation): Target | null {
+function impliedTarget(installation: Installation): Goal | null {
   const pins = movedServices(installation).map(({ pin }) => pin);
   const pinned = pins.find((pin) => pin.tag.kind === 'release');
   if (pinned) {
     throw new UpdateError(
       'no-target',
       `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`,
+      installation.prefix === '' ? { advice: 'Name the release with --target X.Y.Z.' } : {},
     );
   }
   const canary = installation.kind === 'generated' && pins.every((pin) => pin.tag.kind === 'canary');
   return canary ? { kind: 'canary', tag: 'canary' } : null;
 }
 
-/** The tag that a target leads to where this pin decides; the same one where the pin floats and stays. */
-export function newTag(installation: Installation, pin: Pin, target: Target | null): string {
-  const { tag } = pin;
-  if (target === null) return tag.text;
-  if (installation.kind === 'generated' && !isOverride(installation, pin)) return target.tag;
-  switch (tag.kind) {
-    case 'release':
-      return retag(tag, target);
-    case 'canary':
-      return target.kind === 'release' ? retag(tag, target) : tag.text;
-    case 'latest':
-      return target.kind === 'canary' ? retag(tag, target) : tag.text;
-    case 'other':
-      return tag.text;
+/** What a target makes of the tag where this pin decides. */
+export function newTag(installation: Installation, pin: Pin, target: Goal | null): Retagged {
+  if (target === null) return { kind: 'stays' };
+  if (installation.kind === 'generated' && !isOverride(installation, pin)) {
+    const isShort = target.kind === 'release' && countOf(target.version) < 3;
+    return isShort ? { kind: 'short' } : { kind: 'moved', tag: target.tag };
   }
+  return retag(pin.tag, target);
 }
 
 /** Whether a generated install is pinned by a file of the user's own, which the release does not overwrite. */

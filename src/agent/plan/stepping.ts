@@ -4,7 +4,9 @@ import { runsImage } from '../../engine/same-image.ts';
 import { requiresLabelOf } from '../../product/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions } from '../../release/order.ts';
-import { parseTag, parseTarget, type Target, versionFromLabel } from '../../release/tag.ts';
+import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
+import { parseTarget } from '../../release/tag.ts';
+import type { Goal } from '../../release/target.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { runningVersions } from '../inspect/running-version.ts';
 import { newTag, type UpdatePlan } from './plan-update.ts';
@@ -38,8 +40,8 @@ export function checkStepping(
     ];
   }
   if (compareVersions(running, step.version) >= 0) return [];
-  const message = `${app.to} can only be updated to from ${step.tag} on, and v${running} runs`;
-  const reached = versionFromLabel(image?.labels[versionLabel]);
+  const message = `${app.to} can only be updated to from ${step.tag} on, and ${plan.prefix}${running} runs`;
+  const reached = versionOfLabel(image?.labels[versionLabel]);
   if (reached !== null && compareVersions(reached, step.version) <= 0) {
     throw new UpdateError('upgrade-step', `${message}; that is no older release`, {
       advice: 'The release is labelled wrongly: report it to its publisher.',
@@ -52,11 +54,11 @@ export function checkStepping(
 }
 
 /** How to get to the stepping release, and from there on. */
-function adviceTo(installation: Installation, plan: UpdatePlan, step: Target): string {
+function adviceTo(installation: Installation, plan: UpdatePlan, step: Goal): string {
   const { pin } = installation.app;
   const again = plan.target === null ? 'without a target' : `with --target ${plan.goal}`;
-  const reached = parseTag(newTag(installation, pin, step));
-  if (reached.kind === 'release') {
+  const way = newTag(installation, pin, step);
+  if (way.kind === 'moved' && parsePinTag(way.tag).kind === 'release') {
     return `Run the update with --target ${step.tag} first, then again ${again}.`;
   }
   // A pin that floats is only pulled again, whatever the target is.

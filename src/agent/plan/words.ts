@@ -1,6 +1,7 @@
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
-import { parseTag, versionFromLabel } from '../../release/tag.ts';
+import { compareTold } from '../../release/order.ts';
+import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
 import { and } from '../log/words.ts';
 import type { FilePlan } from './plan-files.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
@@ -8,8 +9,8 @@ import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 /** What was reached; beside a floating tag the version that its image tells. */
 export function reached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
   const { tag } = plan.app;
-  if (parseTag(tag).kind === 'release') return plan.goal;
-  return filePlan.version ? `${tag} (v${filePlan.version})` : tag;
+  if (parsePinTag(tag).kind === 'release') return plan.goal;
+  return filePlan.version ? `${tag} (${plan.prefix}${filePlan.version})` : tag;
 }
 
 /**
@@ -26,8 +27,8 @@ export function whatRuns(
   for (const move of movesOf(plan)) {
     if (stopped.includes(move.service)) continue;
     const version = versionOf(move, filePlan, images);
-    const floating = version ? `${move.tag} (v${version})` : move.tag;
-    const word = parseTag(move.tag).kind === 'release' ? plan.goal : floating;
+    const floating = version ? `${move.tag} (${plan.prefix}${version})` : move.tag;
+    const word = parsePinTag(move.tag).kind === 'release' ? plan.goal : floating;
     byWord.set(word, [...(byWord.get(word) ?? []), move.service]);
   }
   return [...byWord].map(([word, names]) => `${and(names)} ${runs(names)} ${word}`).join(', ');
@@ -39,20 +40,21 @@ export function versionWarnings(
   filePlan: FilePlan,
   images: ReadonlyMap<string, Image>,
 ): string[] {
-  const { target } = plan;
+  const { target, goal, prefix } = plan;
   if (target?.kind !== 'release') return [];
   const byWarning = new Map<string, string[]>();
   for (const move of movesOf(plan)) {
     const version = versionOf(move, filePlan, images);
-    if (!version || version === target.version) continue;
-    const warning =
-      move.tag === 'latest'
-        ? `latest, which is v${version} by now, not ${target.tag}`
-        : `${move.to}, which says it is v${version}, not ${target.tag}`;
+    if (!version || compareTold(version, target.version) === 0) continue;
+    const warning = floats(move)
+      ? `${move.tag}, which is ${prefix}${version} by now, not ${goal}`
+      : `${move.to}, which says it is ${prefix}${version}, not ${goal}`;
     byWarning.set(warning, [...(byWarning.get(warning) ?? []), move.service]);
   }
   return [...byWarning].map(([warning, names]) => `${and(names)} ${runs(names)} ${warning}`);
 }
+
+const floats = ({ tag }: Move): boolean => ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
 
 const runs = (names: readonly string[]): string => (names.length > 1 ? 'run' : 'runs');
 
@@ -62,5 +64,5 @@ function versionOf(
   images: ReadonlyMap<string, Image>,
 ): string | null {
   const image = images.get(references.get(name) ?? to) ?? images.get(to);
-  return versionFromLabel(image?.labels[versionLabel]);
+  return versionOfLabel(image?.labels[versionLabel]);
 }

@@ -1,6 +1,6 @@
 import { type Product, svc } from '../../product/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
-import { parseTarget, type Target } from '../../release/tag.ts';
+import { parseAsked, type Target, targetForms } from '../../release/target.ts';
 import type { LogFormat } from '../log/log.ts';
 import { bumpFlags, initFlags, updateFlags, variables } from './flags.ts';
 import { type GivenValue, readFlags } from './read-flags.ts';
@@ -206,8 +206,8 @@ class Reader {
   target(flag: string): Target | null {
     const said = this.#said.get(flag)?.[0];
     if (!said) return null;
-    const target = parseTarget(said.value);
-    if (!target) this.#mistakes.push(`${said.where} is "${said.value}": it should be vX.Y.Z or canary`);
+    const target = parseAsked(said.value);
+    if (!target) this.#mistakes.push(`${said.where} is "${said.value}": it should be ${targetForms}`);
     return target;
   }
 

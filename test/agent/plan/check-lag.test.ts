@@ -3,7 +3,7 @@ import { checkLag, floatingMoves } from '../../../src/agent/plan/check-lag.ts';
 import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
-import { parseTarget } from '../../../src/release/tag.ts';
+import { parseAsked } from '../../../src/release/target.ts';
 import { container, image, installation } from '../../build.ts';
 import { engineThat } from '../../build-plan.ts';
 
@@ -16,7 +16,7 @@ function planOf(app: string, worker: string, target = 'v1.5.0') {
     { name: 'svc', services: { app: { image: app }, worker: { image: worker } } },
     { services: { app: [container('app-1')], worker: [container('worker-1')] }, runningVersion: null },
   );
-  return planUpdate(install, parseTarget(target));
+  return planUpdate(install, parseAsked(target));
 }
 
 /** An image that tells this version, or none. */
@@ -54,6 +54,9 @@ describe('a floating tag and a target', () => {
     ['a release, and latest', 'acme/svc:v1.4.2', 'acme/svc', ['acme/svc:latest']],
     ['a tag of its own', 'acme/svc:edge', 'acme/worker:edge', ['acme/svc:edge']],
     ['releases alone', 'acme/svc:v1.4.2', 'acme/svc:v1.4.2', []],
+    ['a word', 'acme/svc:stable', 'acme/worker:stable-cuda', ['acme/svc:stable', 'acme/worker:stable-cuda']],
+    ['a part that covers it', 'acme/svc:v1', 'acme/svc:v1.5', ['acme/svc:v1', 'acme/svc:v1.5']],
+    ['a part that moves', 'acme/svc:v1.4', 'acme/svc:v1.4', ['acme/svc:v1.5', 'acme/svc:v1.5']],
   ])('looks at %s', (_, app, worker, expected) => {
     expect(floatingMoves(planOf(app, worker)).map(({ to }) => to)).toEqual(expected);
     expect(floatingMoves(planOf(app, worker, 'canary'))).toEqual([]);
@@ -108,5 +111,51 @@ describe('a floating tag and a target', () => {
     const images = new Map([['acme/svc:edge', telling(null)]]);
     expect(await checkLag(await engineOf({}), plan, images)).toEqual([]);
     expect(asked).toEqual([]);
+  });
+
+  it('looks at no tag that was asked for itself', () => {
+    expect(floatingMoves(planOf('acme/svc:v1.4', 'acme/svc:v1.5', 'v1.5')).map(({ to }) => to)).toEqual([]);
+  });
+
+  it.each<[string, string, string, string | null, Registry, string | null]>([
+    ['31-apache', '32.0.1', '32-apache', null, { tags: { '32.0.1-apache': 'sha256:here' } }, null],
+    ['31-apache', '32.0.1', '32-apache', '32.0.1', {}, null],
+    ['31-apache', '32.0.1', '32-apache', '32.0.2', {}, null],
+    [
+      '31-apache',
+      '32.0.1',
+      '32-apache',
+      null,
+      { tags: { '32.0.1-apache': 'sha256:there' } },
+      'acme/svc:32-apache leads to another image than acme/svc:32.0.1-apache',
+    ],
+    [
+      '31-apache',
+      '32.0.1',
+      '32-apache',
+      null,
+      { tags: { '32.0.1': 'sha256:here' } },
+      'acme/svc has no v32.0.1, and 32-apache tells no version',
+    ],
+    ['31-apache', '32.0.1', '32-apache', '32.0.0', {}, 'acme/svc:32-apache leads to v32.0.0, not to v32.0.1'],
+    ['2', '2.5.1', '2', '2.5.0', {}, 'acme/svc:2 leads to v2.5.0, not to v2.5.1'],
+    ['stable', '2.5.1', 'stable', null, { tags: { '2.5.1': 'sha256:here' } }, null],
+    [
+      'stable',
+      '2.5.1',
+      'stable',
+      null,
+      { tags: { '2.5.1': 'sha256:there' } },
+      'acme/svc:stable leads to another image than acme/svc:2.5.1',
+    ],
+  ])('from %s to %s: %s of the version %s, beside %j', async (pin, to, tag, version, registry, message) => {
+    const images = new Map([[`acme/svc:${tag}`, telling(version)]]);
+    const judged = checkLag(
+      await engineOf(registry),
+      planOf(`acme/svc:${pin}`, `acme/svc:${pin}`, to),
+      images,
+    );
+    if (message === null) await expect(judged).resolves.toEqual([]);
+    else await expect(judged).rejects.toThrow(lags(message));
   });
 });

@@ -117,13 +117,30 @@ describe('parseOptions', () => {
     expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'nonsense' })).toEqual({ command, product: svc });
   });
 
+  it.each(['1.5.0', '32.0.1-apache', '2025.8', 'stable', 'RELEASE.2025-10-15T17-29-55Z'])(
+    'takes %s for a target, as its product writes it',
+    (tag) => {
+      expect(parseOptions(['--target', tag], {})).toMatchObject({ target: { tag } });
+      expect(parseOptions(['bump', '--service', 'a', '--to', tag], {})).toMatchObject({ target: { tag } });
+    },
+  );
+
+  it.each(['', '1.2.3.4.5.6', '$(reboot)', 'v1.5.0-rc.1', 'v1.5.0-canary.1'])(
+    'takes no "%s" for one',
+    (tag) => {
+      expect(mistakes([`--target=${tag}`])).toEqual([
+        expect.stringMatching(/^--target (?:is ".*": it should be a release|needs a value)/),
+      ]);
+    },
+  );
+
   it('reports every mistake in one go, of both kinds', () => {
     expect(
       mistakes(
         [
           'updat',
           '--target',
-          '1.5.0',
+          'abc def',
           '--wait-timeout',
           '0',
           '--nope',
@@ -143,7 +160,7 @@ describe('parseOptions', () => {
       'unexpected argument "extra"',
       '--accept-drift takes no value',
       'SVC_UPDATER_LOG is "xml": it should be line or json',
-      '--target is "1.5.0": it should be vX.Y.Z or canary',
+      '--target is "abc def": it should be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable',
       '--dir is "here": it should be an absolute path',
       '--wait-timeout is "0": it should be a whole number of seconds, from 1 to 999999',
       'SVC_UPDATER_PULL_TIMEOUT is "soon": it should be a whole number of seconds, from 1 to 999999',

@@ -3,7 +3,7 @@ import { parseReference } from '../../../compose/reference.ts';
 import { trace } from '../../../compose/traced.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { compareVersions } from '../../../release/order.ts';
-import { parseTag } from '../../../release/tag.ts';
+import { parsePinTag } from '../../../release/pin-tag.ts';
 import { type Finding, lossWithout } from './judge-drift.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';
 
@@ -51,7 +51,7 @@ export function findUnsetImage(
  * to an older release, an `up` would bring what nobody has asked for.
  */
 function isNewer(inFiles: string, running: string): boolean {
-  const [then, now] = [inFiles, running].map((text) => parseTag(parseReference(text)?.tag ?? ''));
+  const [then, now] = [inFiles, running].map((text) => parsePinTag(parseReference(text)?.tag ?? ''));
   return (
     then?.kind === 'release' && (now?.kind !== 'release' || compareVersions(then.version, now.version) > 0)
   );

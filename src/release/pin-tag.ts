@@ -1,0 +1,70 @@
+import { parseTag, preRelease } from './tag.ts';
+
+/** A tag with a version in it, as its product writes it. */
+export interface Numbered {
+  /** `part`: of one or two numbers, which as a rule leads to the newest release that begins so. */
+  kind: 'release' | 'part';
+  text: string;
+  /** `1.2.3`, `2025.08.4`, `1.6.0-canary.4`; `2` or `2025.10` of a part. */
+  version: string;
+  prefix: 'v' | '';
+  /** A variant such as `-alpine`, or empty. */
+  suffix: string;
+}
+
+/** What the tag that pins an image says about its version, whatever product it is of. */
+export type PinTag =
+  | Numbered
+  | { kind: 'latest' | 'canary'; text: string }
+  /** A word by which products call what they have released last: `stable`, `release-cuda`. */
+  | { kind: 'word'; text: string; suffix: string }
+  /** A word of somebody's own: `edge`, `main`. */
+  | { kind: 'other'; text: string }
+  /** It was made once and does not float, and of two such tags nobody can tell the newer one. */
+  | { kind: 'unversioned'; text: string };
+
+const number = '\\d{1,15}';
+const numbered = new RegExp(`^(v?)(${number}(?:\\.${number}){0,4})((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
+const word = /^(?:latest|release|stable|lts|current|mainline|production)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$/;
+// The number of a build that was made of one version, which a tag of the next version does not share.
+const build = /-ls\d+$/;
+const date = /(?<!\d)(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01])(?!\d)/;
+const commit = /^(?:(?:sha|git)-)?(?=[a-f]*\d)[0-9a-f]{7,40}$/;
+/** A longer number is a date or a build, and one that begins with a zero the end of an id. */
+const alone = /^(?:0|[1-9]\d{0,3})$/;
+
+export function parsePinTag(text: string): PinTag {
+  const tag = parseTag(text);
+  if (tag.kind !== 'other' && !(tag.kind === 'release' && isBuild(tag.suffix))) return tag;
+  const [, suffix] = word.exec(text) ?? [];
+  if (suffix !== undefined) return { kind: 'word', text, suffix };
+  return parseNumbered(text) ?? { kind: isUnversioned(text) ? 'unversioned' : 'other', text };
+}
+
+/** What a tag has beside a word or a version. */
+export const suffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffix : '');
+
+export const isNumbered = (tag: PinTag): tag is Numbered => tag.kind === 'release' || tag.kind === 'part';
+
+/**
+ * The version an image's label states, null where it states none. A label of one or two numbers is as a rule that of
+ * the system which the image is made on.
+ */
+export function versionOfLabel(label: string | undefined): string | null {
+  const tag = parsePinTag(label ?? '');
+  return tag.kind === 'release' ? tag.version : null;
+}
+
+function parseNumbered(text: string): Numbered | null {
+  const [, prefix, version = '', suffix = ''] = numbered.exec(text) ?? [];
+  if (prefix === undefined || preRelease.test(suffix) || isBuild(suffix)) return null;
+  const numbers = version.split('.');
+  if (numbers.length === 1 && !alone.test(version)) return null;
+  const kind = numbers.length > 2 ? 'release' : 'part';
+  return { kind, text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
+}
+
+const isBuild = (suffix: string): boolean => build.test(suffix) || date.test(suffix);
+
+const isUnversioned = (text: string): boolean =>
+  /^v?\d/.test(text) || build.test(text) || date.test(text) || commit.test(text);

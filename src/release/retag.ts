@@ -1,0 +1,59 @@
+import { compareTold, countOf, cut } from './order.ts';
+import { isNumbered, type Numbered, type PinTag, suffixOf } from './pin-tag.ts';
+import type { Goal } from './target.ts';
+
+/** What becomes of a tag when its product goes to a target. */
+export type Retagged =
+  | { kind: 'moved'; tag: string }
+  /** It floats, or covers the target as it is. */
+  | { kind: 'stays' }
+  /** `2025.10` says no newer release than the target. */
+  | { kind: 'older' }
+  /** The target names a variant that the pin is not of. */
+  | { kind: 'variant' }
+  /** The target has fewer numbers than the pin needs. */
+  | { kind: 'short' }
+  /** The pin has no version that could be moved. */
+  | { kind: 'unversioned' };
+
+/** Written the way the old one is (docs/contract.md 3.2); a tag of another shape stays as it is. */
+export function retag(tag: PinTag, target: Goal): Retagged {
+  if (target.kind === 'canary') {
+    const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
+    return moves ? { kind: 'moved', tag: target.tag } : { kind: 'stays' };
+  }
+  if (tag.kind === 'unversioned') return { kind: 'unversioned' };
+  if (tag.kind === 'canary') return { kind: 'moved', tag: target.tag };
+  const { suffix = '', version } = target;
+  const isOfPin = tag.kind === 'release' || suffixOf(tag) !== '' || tag.kind === 'part';
+  if (suffix !== '' && isOfPin && suffix !== suffixOf(tag)) return { kind: 'variant' };
+  if (!isNumbered(tag)) return { kind: 'stays' };
+  if (tag.kind === 'part' && compareTold(version, tag.version) < 0) return { kind: 'older' };
+  const count = countOf(tag.version);
+  if (countOf(version) < count) return { kind: 'short' };
+  if (tag.kind === 'release') return { kind: 'moved', tag: styled(tag, version) };
+  const part = cut(version, count);
+  return compareTold(part, tag.version) === 0 ? { kind: 'stays' } : { kind: 'moved', tag: styled(tag, part) };
+}
+
+/** A version as a pin writes it. */
+export const styled = ({ prefix, suffix }: Numbered, version: string): string =>
+  `${prefix}${version}${suffix}`;
+
+type Release = Extract<Goal, { kind: 'release' }>;
+
+/** The tags that a target may be published by as it was given, in the variant of a pin: with a `v` and without. */
+export const wholeForms = (tag: PinTag, { version, suffix = '' }: Release): string[] =>
+  prefixesOf(tag).map((prefix) => `${prefix}${version}${suffixOf(tag) || suffix}`);
+
+/** All tags that a target may be published by: whole first, then its parts. */
+export function formsOf(tag: PinTag, target: Release): string[] {
+  const { version } = target;
+  const count = countOf(version);
+  const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];
+  const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => cut(version, fewer));
+  const versions = [...filled, version, ...parts];
+  return versions.flatMap((each) => wholeForms(tag, { ...target, version: each }));
+}
+
+const prefixesOf = (tag: PinTag): string[] => (isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']);

@@ -1,0 +1,210 @@
+import { describe, expect, it } from 'vitest';
+import type { Installation } from '../../../../src/agent/inspect/installation.ts';
+import { versionPrefix } from '../../../../src/agent/inspect/running-version.ts';
+import { describePlan } from '../../../../src/agent/plan/describe.ts';
+import { planUpdate } from '../../../../src/agent/plan/plan-update.ts';
+import { reached, versionWarnings } from '../../../../src/agent/plan/words.ts';
+import { versionLabel } from '../../../../src/engine/labels.ts';
+import { parseAsked } from '../../../../src/release/target.ts';
+import { container } from '../../../build.ts';
+import { composeText, filePlan, imageOf, installed, rememberingLog } from '../../../build-plan.ts';
+
+/** A product that is pinned like this; `label` is the version that its running image tells. */
+function product(
+  pin: string,
+  runningVersion: string | null,
+  parts: { worker?: string; label?: string } = {},
+) {
+  const images = { app: `acme/home:${pin}`, ...(parts.worker && { worker: `acme/ml:${parts.worker}` }) };
+  const labels = {
+    ...container('app-1').labels,
+    ...(parts.label !== undefined && { [versionLabel]: parts.label }),
+  };
+  const running = [container('app-1', { imageReference: images.app, labels })];
+  const found = installed(
+    { 'compose.yaml': composeText(images) },
+    { services: { app: running, ...(parts.worker && { worker: [container('worker-1')] }) }, runningVersion },
+  );
+  return { ...found, prefix: versionPrefix(found.app.pin, running) };
+}
+
+function plan(from: Installation, to: string | null) {
+  const target = to === null ? null : parseAsked(to);
+  if (to !== null && target === null) throw new Error(`${to} is no target`);
+  return planUpdate(from, target);
+}
+
+/** The line that says what is going to be done, without what stays. */
+function line(from: Installation, to: string | null): string {
+  const { log, lines } = rememberingLog();
+  describePlan(from, plan(from, to), log);
+  return lines.join('\n').replaceAll('info: ', '');
+}
+
+const place = 'image of app in compose.yaml line 3';
+
+describe('a product in its own form', () => {
+  it.each<[string, string | null, string | null, string]>([
+    ['2025.8.3', '2025.8.4', '2025.8.3', `2025.8.3 → 2025.8.4: move ${place} to 2025.8.4, recreate app`],
+    ['2025.8.3', 'v2025.8.4', '2025.8.3', `2025.8.3 → 2025.8.4: move ${place} to 2025.8.4, recreate app`],
+    [
+      '31.0.9-apache',
+      '31.0.10-apache',
+      '31.0.9',
+      `31.0.9 → 31.0.10: move ${place} to 31.0.10-apache, recreate app`,
+    ],
+    ['v1.144.0', '1.144.1', '1.144.0', `v1.144.0 → v1.144.1: move ${place} to v1.144.1, recreate app`],
+    ['2025.10', '2025.11.1', '2025.10.3', `2025.10.3 → 2025.11.1: move ${place} to 2025.11, recreate app`],
+    ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: move ${place} to 2025.11, recreate app`],
+    ['2025.12', '2026.1.0', '2025.12.4', `2025.12.4 → 2026.1.0: move ${place} to 2026.1, recreate app`],
+    ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull again, recreate app where the image is another'],
+    [
+      'stable',
+      '2025.8.4',
+      '2025.8.3',
+      '2025.8.3 → 2025.8.4: pull again, recreate app where the image is another',
+    ],
+    [
+      'stable',
+      'stable',
+      '2025.8.3',
+      '2025.8.3 → stable: pull again, recreate app where the image is another',
+    ],
+    [
+      '2025.10',
+      null,
+      '2025.10.3',
+      '2025.10.3 → 2025.10: pull again, recreate app where the image is another',
+    ],
+    ['release', null, null, 'release: pull again, recreate app where the image is another'],
+  ])('at %s, to %s, while %s runs', (pin, to, running, expected) => {
+    expect(line(product(pin, running, { label: running ?? '' }), to)).toBe(expected);
+  });
+
+  it('recalls a dump at another major version, and at no new year', () => {
+    expect(plan(product('31-apache', '31.0.9'), '32.0.1').warnings).toEqual([
+      '31.0.9 → 32.0.1 changes the major version: dump the database first, there is no way back',
+    ]);
+    expect(plan(product('2025.12.4', '2025.12.4'), '2026.1.0').warnings).toEqual([]);
+  });
+
+  it.each<[string, string | null, string, string, string]>([
+    [
+      '31.0.9-apache',
+      '32.0.1-fpm',
+      'pin-unsupported',
+      `32.0.1-fpm is not of the variant of app, which is at 31.0.9-apache (${place})`,
+      'Name the release without -fpm: each pin keeps its own variant; or write the other variant there by hand, then docker compose pull && docker compose up -d.',
+    ],
+    [
+      '2025.8.3',
+      'stable',
+      'pin-unsupported',
+      `app is at 2025.8.3 (${place}), not at stable`,
+      'Name a release with --target; or write stable there by hand, then docker compose pull && docker compose up -d.',
+    ],
+    [
+      'stable',
+      'release',
+      'pin-unsupported',
+      `app is at stable (${place}), not at release`,
+      'Name a release with --target; or write release there by hand, then docker compose pull && docker compose up -d.',
+    ],
+    [
+      'RELEASE.2025-09-01T00-00-00Z',
+      'RELEASE.2025-10-15T17-29-55Z',
+      'pin-unsupported',
+      'RELEASE.2025-10-15T17-29-55Z is no version: whether it is newer than what runs cannot be told',
+      `Write it by hand (${place}), then docker compose pull && docker compose up -d.`,
+    ],
+    [
+      '2.1.0-ls47',
+      '2.2.0',
+      'pin-unsupported',
+      `app is pinned to 2.1.0-ls47 (${place}), which is no version: whether 2.2.0 is newer cannot be told`,
+      'Write the new tag there by hand, then docker compose pull && docker compose up -d.',
+    ],
+    [
+      '2025.8.3',
+      null,
+      'no-target',
+      `app is pinned to 2025.8.3 by ${place}`,
+      'Name the release with --target X.Y.Z.',
+    ],
+    [
+      '2025.8.3',
+      '2025.8.2',
+      'downgrade',
+      '2025.8.2 is older than 2025.8.3, which runs',
+      'There is no downgrade: migrations only run forward. Choose a release that is newer.',
+    ],
+    [
+      '2025.10',
+      '2025.9.4',
+      'downgrade',
+      `2025.9.4 is older than 2025.10, which app is at (${place})`,
+      'There is no downgrade: migrations only run forward. Choose a release that is newer.',
+    ],
+  ])('at %s, to %s: %s', (pin, to, code, message, advice) => {
+    const running = /^\d+\.\d+\.\d+$/.test(pin) ? pin : null;
+    expect(() => plan(product(pin, running), to)).toThrow(expect.objectContaining({ code, message, advice }));
+  });
+
+  it.each([
+    ['stable', '2025.8.2', '2025.8.3'],
+    ['2', '2.4.1', '2.5.0'],
+    ['31-apache', '31.0.8', '31.0.9'],
+    ['4.0.15.2941', '4.0.15.2940', '4.0.15.2941'],
+    ['2025.08.3', '2025.8.2', '2025.08.3'],
+  ])('never goes back: at %s, to %s, while %s runs', (pin, to, running) => {
+    expect(() => plan(product(pin, running), to)).toThrow(expect.objectContaining({ code: 'downgrade' }));
+  });
+
+  it('takes each service to the release in its own variant', () => {
+    const moves = plan(product('v2.1.0', '2.1.0', { worker: 'v2.1.0-cuda' }), '2.2.0');
+    expect([moves.app.to, ...moves.workers.map(({ to }) => to)]).toEqual([
+      'acme/home:v2.2.0',
+      'acme/ml:v2.2.0-cuda',
+    ]);
+  });
+
+  it('pulls a word and its variants again, and no release beside it', () => {
+    expect(plan(product('release', null, { worker: 'release-cuda' }), 'release').goal).toBe('release');
+    expect(() => plan(product('release', null, { worker: 'v2.1.0' }), 'release')).toThrow(
+      expect.objectContaining({ code: 'no-target' }),
+    );
+  });
+
+  it('says what was reached, and what leads elsewhere', () => {
+    const moved = plan(product('2025.10', '2025.10.3'), '2025.11.1');
+    expect(reached(moved, filePlan({ version: '2025.11.2' }))).toBe('2025.11 (2025.11.2)');
+    expect(reached(moved, filePlan({ version: null }))).toBe('2025.11');
+    const images = new Map([['acme/home:2025.11', imageOf('new', '2025.11.2')]]);
+    expect(versionWarnings(moved, filePlan(), images)).toEqual([
+      'app runs 2025.11, which is 2025.11.2 by now, not 2025.11.1',
+    ]);
+    const asked = plan(product('2025.10', '2025.10.3'), '2025.11');
+    expect(versionWarnings(asked, filePlan(), images)).toEqual([]);
+  });
+});
+
+describe('versionPrefix', () => {
+  it.each<[string, string, string | undefined, 'v' | '' | null]>([
+    ['acme/home', '2025.8.3', 'v2025.8.3', ''],
+    ['acme/home', 'v3', undefined, 'v'],
+    ['acme/home', 'stable', '2025.8.3', ''],
+    ['acme/home', 'release', 'v2.2.0', 'v'],
+    ['acme/home', 'stable', undefined, null],
+    ['acme/home', 'stable', '24.04', null],
+    ['registry.example:5000/acme/svc', 'latest', '1.0.0', 'v'],
+    ['svc', '1.0.0', '1.0.0', 'v'],
+  ])('of %s:%s with the label %s: %j', (repository, tag, label, expected) => {
+    const image = `${repository}:${tag}`;
+    const labels = label === undefined ? {} : { [versionLabel]: label };
+    const { app } = installed(
+      { 'compose.yaml': composeText({ app: image }) },
+      { services: { app: [container('app-1', { imageReference: image, labels })] } },
+    );
+    expect(versionPrefix(app.pin, app.containers)).toBe(expected);
+  });
+});

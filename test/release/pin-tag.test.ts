@@ -1,0 +1,127 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parsePinTag, versionOfLabel } from '../../src/release/pin-tag.ts';
+import { parseTag } from '../../src/release/tag.ts';
+
+describe('parsePinTag', () => {
+  // As the products publish them: Home Assistant, authentik, Paperless-ngx, n8n, Nextcloud, Immich, Plausible, Gitea,
+  // Pi-hole, BookStack, WordPress, GitLab, Sonarr, SonarQube, Collabora.
+  it.each([
+    ['2025.8.4', '2025.8.4', '', ''],
+    ['2025.10.1', '2025.10.1', '', ''],
+    ['2.20.1', '2.20.1', '', ''],
+    ['1.119.2', '1.119.2', '', ''],
+    ['32.0.1-apache', '32.0.1', '', '-apache'],
+    ['v2.2.0', '2.2.0', 'v', ''],
+    ['v2.2.0-cuda', '2.2.0', 'v', '-cuda'],
+    ['v3.0.1', '3.0.1', 'v', ''],
+    ['1.24.6-rootless', '1.24.6', '', '-rootless'],
+    ['2025.08.0', '2025.08.0', '', ''],
+    ['v25.07.1', '25.07.1', 'v', ''],
+    ['6.8.2-php8.3-apache', '6.8.2', '', '-php8.3-apache'],
+    ['17.8.1-ce.0', '17.8.1', '', '-ce.0'],
+    ['4.0.15.2941', '4.0.15.2941', '', ''],
+    ['25.8.0.112029-community', '25.8.0.112029', '', '-community'],
+    ['25.04.5.1.1', '25.04.5.1.1', '', ''],
+    ['v1.6.0-canary.10-alpine', '1.6.0-canary.10', 'v', '-alpine'],
+  ])('%s is a release', (text, version, prefix, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'release', text, version, prefix, suffix });
+  });
+
+  it.each([
+    ['2', '2', '', ''],
+    ['v2', '2', 'v', ''],
+    ['2025.10', '2025.10', '', ''],
+    ['31-apache', '31', '', '-apache'],
+    ['1.24-rootless', '1.24', '', '-rootless'],
+    ['2025', '2025', '', ''],
+    ['24.04', '24.04', '', ''],
+  ])('%s is a part of a version', (text, version, prefix, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'part', text, version, prefix, suffix });
+  });
+
+  it.each([
+    ['release', ''],
+    ['stable', ''],
+    ['release-cuda', '-cuda'],
+    ['stable-apache', '-apache'],
+    ['latest-rootless', '-rootless'],
+  ])('%s is a word', (text, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'word', text, suffix });
+  });
+
+  it.each(['edge', 'main', 'nightly', 'beta', 'release-10.11', 'php8.3-apache', 'Stable', ''])(
+    '"%s" is somebody\'s own',
+    (text) => {
+      expect(parsePinTag(text)).toEqual({ kind: 'other', text });
+    },
+  );
+
+  it.each([
+    'RELEASE.2025-10-15T17-29-55Z',
+    '2025-10-15',
+    '20251015',
+    '250707',
+    '0123',
+    '1.2.3-20251015',
+    'jammy-20251015',
+    '2.1.0-ls47',
+    'v2.1.0-alpine-ls47',
+    'version-2.1.0-ls47',
+    '1.2.3-jammy-20251015',
+    '6.5.1-12',
+    '1.42.1.10060-4e8b05daf',
+    'v1.2.3-rc.1',
+    '2025.10.0b3',
+    '1.2.3.4.5.6',
+    'sha-1a2b3c4',
+    '1a2b3c4d5e6f',
+    '99999999999999999999.0.0',
+  ])('%s has no version', (text) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'unversioned', text });
+  });
+
+  it('reads what the strict reading knows in the same way', () => {
+    const tag = fc
+      .tuple(fc.constantFrom('', 'v'), fc.nat(3000), fc.nat(50), fc.nat(50), fc.constantFrom('', '-alpine'))
+      .map(([v, x, y, z, suffix]) => `${v}${x}.${y}.${z}${suffix}`);
+    fc.assert(
+      fc.property(fc.oneof(tag, fc.constantFrom('latest', 'canary', 'v1.6.0-canary.2')), (text) => {
+        expect(parsePinTag(text)).toEqual(parseTag(text));
+      }),
+    );
+  });
+
+  it('gives back what it has taken apart, whatever it is', () => {
+    const parts = fc.array(fc.nat(9999), { minLength: 1, maxLength: 5 }).map((all) => all.join('.'));
+    const made = fc
+      .tuple(fc.constantFrom('', 'v'), parts, fc.constantFrom('', '-apache', '-ls4', '-rc1', '-1'))
+      .map((all) => all.join(''));
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), made), (text) => {
+        const tag = parsePinTag(text);
+        expect(tag.text).toBe(text);
+        if (tag.kind !== 'release' && tag.kind !== 'part') return;
+        expect(`${tag.prefix}${tag.version}${tag.suffix}`).toBe(text);
+        expect(tag.kind).toBe(tag.version.split('.').length > 2 ? 'release' : 'part');
+      }),
+    );
+  });
+});
+
+describe('versionOfLabel', () => {
+  it.each([
+    ['2025.8.4', '2025.8.4'],
+    ['v2.2.0', '2.2.0'],
+    ['1.24.6-rootless', '1.24.6'],
+    ['1.6.0-canary.10', '1.6.0-canary.10'],
+    // Of the system that an image is made on.
+    ['24.04', null],
+    ['stable', null],
+    ['2.1.0-ls47', null],
+    ['', null],
+    [undefined, null],
+  ])('%j: %j', (label, version) => {
+    expect(versionOfLabel(label)).toBe(version);
+  });
+});

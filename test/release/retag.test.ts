@@ -1,0 +1,155 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compareTold } from '../../src/release/order.ts';
+import { parsePinTag } from '../../src/release/pin-tag.ts';
+import { formsOf, retag, wholeForms } from '../../src/release/retag.ts';
+import { type Goal, parseAsked } from '../../src/release/target.ts';
+
+const goal = (text: string): Goal => {
+  const target = parseAsked(text);
+  if (target?.kind !== 'release' && target?.kind !== 'canary') throw new Error(`${text} is no goal`);
+  return target;
+};
+const release = (text: string) => {
+  const target = goal(text);
+  if (target.kind !== 'release') throw new Error(`${text} is no release`);
+  return target;
+};
+
+/** The new tag, or the word for what becomes of the old one. */
+const moved = (from: string, to: string): string => {
+  const result = retag(parsePinTag(from), goal(to));
+  return result.kind === 'moved' ? `→ ${result.tag}` : result.kind;
+};
+
+describe('retag', () => {
+  it.each([
+    ['v1.4.2', 'v1.5.0', '→ v1.5.0'],
+    ['1.4.2', 'v1.5.0', '→ 1.5.0'],
+    ['v1.4.2', '1.5.0', '→ v1.5.0'],
+    ['v1.4.2-alpine', 'v1.5.0', '→ v1.5.0-alpine'],
+    ['1.4.2-alpine', 'v1.5.0', '→ 1.5.0-alpine'],
+    ['v1.6.0-canary.2', 'v1.6.0', '→ v1.6.0'],
+    ['1.6.0-canary.2-alpine', 'v1.6.0', '→ 1.6.0-alpine'],
+    ['canary', 'v1.5.0', '→ v1.5.0'],
+    ['v1.4.2', 'canary', '→ canary'],
+    ['1.4.2-alpine', 'canary', '→ canary'],
+    ['latest', 'canary', '→ canary'],
+    ['canary', 'canary', '→ canary'],
+    ['latest', 'v1.5.0', 'stays'],
+    ['main', 'v1.5.0', 'stays'],
+    ['main', 'canary', 'stays'],
+    ['2025.8.3', '2025.8.4', '→ 2025.8.4'],
+    ['2025.08.0', '2025.08.1', '→ 2025.08.1'],
+    ['31.0.9-apache', '32.0.1', '→ 32.0.1-apache'],
+    ['31.0.9-apache', 'v32.0.1', '→ 32.0.1-apache'],
+    ['31.0.9-apache', '32.0.1-apache', '→ 32.0.1-apache'],
+    ['31.0.9-apache', '32.0.1-fpm', 'variant'],
+    ['31.0.9', '32.0.1-apache', 'variant'],
+    ['31-apache', '32.0.1-fpm', 'variant'],
+    ['4.0.15.2941', '4.0.16.2944', '→ 4.0.16.2944'],
+    ['4.0.15.2941', '4.0.16', 'short'],
+    ['2025.8.3', '2025.9', 'short'],
+    ['31.0.9-apache', '32', 'short'],
+    ['1', '2', '→ 2'],
+    ['1', '2.5.1', '→ 2'],
+    ['v2', 'v3.0.1', '→ v3'],
+    ['v2', '3', '→ v3'],
+    ['2025.10', '2025.11', '→ 2025.11'],
+    ['2025.10', '2025.11.2', '→ 2025.11'],
+    ['2025.12', '2026.1.0', '→ 2026.1'],
+    ['31-apache', '32', '→ 32-apache'],
+    ['31-apache', '32.0.1', '→ 32-apache'],
+    ['31-apache', '32-apache', '→ 32-apache'],
+    ['2', '2.5.1', 'stays'],
+    ['2', '2', 'stays'],
+    ['2025.10', '2025.10.3', 'stays'],
+    ['2025.10', '2025.9.4', 'older'],
+    ['3', '2.9.9', 'older'],
+    ['2.5', '3', 'short'],
+    ['2025.10', '2025', 'short'],
+    ['2', 'canary', 'stays'],
+    ['stable', '2025.8.4', 'stays'],
+    ['release-cuda', 'v2.2.0', 'stays'],
+    ['release-cuda', 'v2.2.0-openvino', 'variant'],
+    ['RELEASE.2025-10-15T17-29-55Z', 'v1.0.0', 'unversioned'],
+    ['2.1.0-ls47', '2.2.0', 'unversioned'],
+    ['2025-10-15', '2025.11.1', 'unversioned'],
+  ])('%s, with the target %s: %s', (from, to, expected) => {
+    expect(moved(from, to)).toBe(expected);
+  });
+
+  const part = fc.nat({ max: 5000 });
+  const version = (count: number) =>
+    fc.array(part, { minLength: count, maxLength: count }).map((all) => all.join('.'));
+  const style = fc.tuple(fc.constantFrom('v', ''), fc.constantFrom('', '-apache', '-nginx', '-slim-arm64'));
+
+  it('keeps the style, and there and back is where it was', () => {
+    const pair = fc.constantFrom(3, 4, 5).chain((count) => fc.tuple(version(count), version(count)));
+    fc.assert(
+      fc.property(
+        pair,
+        style,
+        fc.constantFrom('v', ''),
+        fc.boolean(),
+        ([from, to], [prefix, suffix], v, says) => {
+          const there = moved(`${prefix}${from}${suffix}`, `${v}${to}${says ? suffix : ''}`);
+          expect(there).toBe(`→ ${prefix}${to}${suffix}`);
+          expect(moved(there.slice(2), `v${from}`)).toBe(`→ ${prefix}${from}${suffix}`);
+        },
+      ),
+    );
+  });
+
+  it('moves a part to a newer part of the same form, and never back', () => {
+    const count = fc.constantFrom(1, 2).chain((few) => fc.tuple(version(few), version(3)));
+    fc.assert(
+      fc.property(count, style, ([from, to], [prefix, suffix]) => {
+        const tag = parsePinTag(`${prefix}${from}${suffix}`);
+        const result = retag(tag, goal(to));
+        const order = Math.sign(compareTold(to, from));
+        expect(result.kind).toBe(order < 0 ? 'older' : order === 0 ? 'stays' : 'moved');
+        if (result.kind !== 'moved') return;
+        const next = parsePinTag(result.tag);
+        expect(next).toMatchObject({ kind: 'part', prefix, suffix });
+        // It covers the target: asked for once more, it stays.
+        expect(retag(next, goal(to))).toEqual({ kind: 'stays' });
+      }),
+    );
+  });
+
+  it('never fails, whatever the tag', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => typeof retag(parsePinTag(text), goal('v1.0.0')).kind === 'string'),
+    );
+  });
+});
+
+describe('the tags that a release may be published by', () => {
+  it.each([
+    ['latest', 'v1.5.0', ['v1.5.0', '1.5.0']],
+    ['2', '2.5.1', ['2.5.1', 'v2.5.1']],
+    ['31-apache', '32.0.1', ['32.0.1-apache', 'v32.0.1-apache']],
+    ['stable', '32.0.1-apache', ['v32.0.1-apache', '32.0.1-apache']],
+    ['release-cuda', 'v2.2.0', ['v2.2.0-cuda', '2.2.0-cuda']],
+  ])('beside %s, of %s: %j', (tag, to, expected) => {
+    expect(wholeForms(parsePinTag(tag), release(to))).toEqual(expected);
+  });
+
+  it('are whole first, then parts', () => {
+    expect(formsOf(parsePinTag('31.0.9-apache'), release('32'))).toEqual([
+      '32.0.0-apache',
+      'v32.0.0-apache',
+      '32-apache',
+      'v32-apache',
+    ]);
+    expect(formsOf(parsePinTag('v2'), release('3.1.2'))).toEqual([
+      'v3.1.2',
+      '3.1.2',
+      'v3.1',
+      '3.1',
+      'v3',
+      '3',
+    ]);
+  });
+});

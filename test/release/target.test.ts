@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { parseAsked } from '../../src/release/target.ts';
+
+describe('parseAsked', () => {
+  it.each([
+    ['v1.5.0', '1.5.0', ''],
+    ['1.5.0', '1.5.0', ''],
+    ['2025.8.4', '2025.8.4', ''],
+    ['2025.08.4', '2025.08.4', ''],
+    ['32.0.1-apache', '32.0.1', '-apache'],
+    ['v1.144.1', '1.144.1', ''],
+    ['4.0.16.2944', '4.0.16.2944', ''],
+    ['2025.11', '2025.11', ''],
+    ['32-apache', '32', '-apache'],
+    ['v3', '3', ''],
+  ])('%s is a release', (tag, version, suffix) => {
+    expect(parseAsked(tag)).toEqual({ kind: 'release', version, tag, suffix });
+  });
+
+  it('canary has rules of its own', () =>
+    expect(parseAsked('canary')).toEqual({ kind: 'canary', tag: 'canary' }));
+
+  it.each(['release', 'stable', 'latest', 'nightly', 'release-cuda', 'release-10.11'])(
+    '%s is a word',
+    (tag) => {
+      expect(parseAsked(tag)).toEqual({ kind: 'word', tag });
+    },
+  );
+
+  it.each(['RELEASE.2025-10-15T17-29-55Z', '2025-10-15', '20251015', '2.1.0-ls47', '6.5.1-12'])(
+    '%s has no version',
+    (tag) => {
+      expect(parseAsked(tag)).toEqual({ kind: 'unversioned', tag });
+    },
+  );
+
+  it.each([
+    '',
+    'abc def',
+    '1.2.3.4.5.6',
+    '$(reboot)',
+    '`id`',
+    'v1.5.0;ls',
+    'v1.5.0\n',
+    ' v1.5.0',
+    '-v1.5.0',
+    'svc:v1.5.0',
+    'v1.5.0@sha256:00',
+    'v1.5.0-canary.1',
+    'v1.5.0-rc.1',
+    '2025.10.0-beta1',
+    'v1.2.3+build',
+    '…',
+    'a'.repeat(129),
+  ])('%j is none', (text) => {
+    expect(parseAsked(text)).toBeNull();
+  });
+});
