@@ -201,9 +201,9 @@ describe('bump', () => {
   test.each<[string, Record<string, string>, string[], string, string]>([
     [
       'a tag that is no release tag',
-      { 'compose.yaml': services({ web: 'acme/svc:1.2' }) },
+      { 'compose.yaml': services({ web: 'acme/svc:edge' }) },
       [],
-      'web is at 1.2 (image of web in compose.yaml line 3), which is no release tag',
+      'web is at edge (image of web in compose.yaml line 3), which is no release tag',
       'Write a release tag there by hand, such as v1.2.3',
     ],
     [

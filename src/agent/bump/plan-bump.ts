@@ -120,7 +120,7 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   if (target.kind === 'unversioned') throw noVersion(pin, target.tag);
   if (target.kind === 'word') {
     if (isPinnedTo(pin, target.tag)) return null;
-    throw notPinnedTo(pin, target.tag);
+    throw notPinnedTo(pin, target.tag, '--to');
   }
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
   if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);

@@ -27,7 +27,9 @@ or leaves it exactly as it was.
   svc-updater --help | --version
 
 update and plan (environment variable in brackets):
-  --target vX.Y.Z|canary    what to move to [SVC_UPDATER_TARGET]; without it floating tags are pulled again
+  --target RELEASE          what to move to, as the product writes it: v1.2.3, 2025.8.4, 32.0.1-apache, 2025.8, canary, or a
+                            tag that floats, such as stable, by its name [SVC_UPDATER_TARGET]; without it floating tags
+                            are pulled again
   --project NAME            compose project [SVC_UPDATER_PROJECT]
   --dir DIR                 the compose directory as mounted [SVC_UPDATER_DIR]
   --service NAME            repeatable; the first is the app, the others are workers [SVC_UPDATER_SERVICES=a,b]
@@ -45,7 +47,7 @@ init: --project, --dir, --log as above; --service, --leave, --version-var, --wai
 update, plan and bump take from that file what no option and no variable says.
 
 bump:
-  --to vX.Y.Z|canary        what to move pins to
+  --to RELEASE              what to move pins to, written as above
   --service NAME            once or more: whose pins (services of ${settingsName})
   --dir DIR                 the compose directory (that of the first --file, else the working directory)
   --file FILE               repeatable; compose files, from DIR on (what compose itself would find)

@@ -13,10 +13,10 @@ const refused = (message: string, advice: string): UpdateError =>
 export const isPinnedTo = ({ tag }: Pin, word: string): boolean =>
   tag.text === word || (tag.kind === 'word' && tag.text === `${word}${tag.suffix}`);
 
-export const notPinnedTo = ({ service, tag, place }: Pin, word: string): UpdateError =>
+export const notPinnedTo = ({ service, tag, place }: Pin, word: string, option = '--target'): UpdateError =>
   refused(
     `${service} is at ${tag.text} (${place.description}), not at ${word}`,
-    `Name a release with --target; or write ${word} there by hand, ${byHand}.`,
+    `Name a release with ${option}; or write ${word} there by hand, ${byHand}.`,
   );
 
 export const noVersion = ({ place }: Pin, tag: string): UpdateError =>

@@ -131,6 +131,30 @@ describe('planBump', () => {
     });
   });
 
+  it.each<[string, string, string | null, string[]]>([
+    ['acme/home:2025.8.3', '2025.8.4', 'acme/home:2025.8.4', []],
+    ['acme/home:31.0.9-apache', 'v32.0.1', 'acme/home:32.0.1-apache', []],
+    ['acme/home:31-apache', '32', 'acme/home:32-apache', []],
+    ['acme/home:2025.10', '2025.11', 'acme/home:2025.11', []],
+    ['acme/home:v2', 'v3', 'acme/home:v3', []],
+    ['acme/home:2', '1', 'acme/home:1', ['warn: 1 is older than 2: migrations only run forward']],
+    [
+      'acme/home:2',
+      '2.5.1',
+      null,
+      ['info: app floats at 2 (image of app in compose.yaml line 3): nothing to bump'],
+    ],
+    [
+      'acme/home:stable',
+      'stable',
+      null,
+      ['info: app floats at stable (image of app in compose.yaml line 3): nothing to bump'],
+    ],
+  ])('moves %s to %s in its own form', async (from, to, after, lines) => {
+    const result = await planned(app(from), services('app'), to);
+    expect([result.text, result.lines]).toEqual([after === null ? null : app(after), lines]);
+  });
+
   it('makes an edit for each place', async () => {
     expect((await planned(both('acme/svc:v1.0.0'), services('app', 'worker'))).edits).toBe(2);
   });
@@ -216,6 +240,49 @@ describe('planBump refuses', () => {
     ],
   ])('%s', async (_, text, argv, expected) => {
     await expect(planned(text, argv)).rejects.toThrow(expected);
+  });
+
+  it.each<[string, string, string, string]>([
+    [
+      '2025.10',
+      '2025.11.1',
+      'app is at 2025.10 (image of app in compose.yaml line 3), which is moved to a tag of the same form',
+      'Name that with --to 2025.11, once it leads to the release; update asks the registry for it by itself.',
+    ],
+    [
+      '2025.10.1',
+      '2025.11',
+      '2025.11 does not say which release app goes to, which is at 2025.10.1 (image of app in compose.yaml line 3)',
+      'Name the release in full with --to.',
+    ],
+    [
+      '31-apache',
+      '32-fpm',
+      '32-fpm is not of the variant of app, which is at 31-apache (image of app in compose.yaml line 3)',
+      'Name the release without -fpm: each pin keeps its own variant; or write the other variant there by hand, then docker compose pull && docker compose up -d.',
+    ],
+    [
+      '2025.10.1',
+      'stable',
+      'app is at 2025.10.1 (image of app in compose.yaml line 3), not at stable',
+      'Name a release with --to; or write stable there by hand, then docker compose pull && docker compose up -d.',
+    ],
+    [
+      '2.1.0-ls47',
+      '2.1.1-ls48',
+      '2.1.1-ls48 is no version: whether it is newer than what runs cannot be told',
+      'Write it by hand (image of app in compose.yaml line 3), then docker compose pull && docker compose up -d.',
+    ],
+    [
+      '2.1.0-ls47',
+      '2.1.1',
+      'app is at 2.1.0-ls47 (image of app in compose.yaml line 3), which is no release tag',
+      'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.',
+    ],
+  ])('%s to %s', async (tag, to, message, advice) => {
+    await expect(planned(app(`acme/home:${tag}`), services('app'), to)).rejects.toThrow(
+      refusal('pin-unsupported', message, advice),
+    );
   });
 
   it('what compose reads in another way than the updater', async () => {
