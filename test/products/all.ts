@@ -1,0 +1,17 @@
+import { others } from './others.ts';
+import { immich, nextcloud, paperless } from './photos-and-files.ts';
+import type { Product } from './product.ts';
+import { authentik, gitea, homeAssistant, n8n, plausible } from './work-and-home.ts';
+
+/** Every product that is tried. */
+export const products: readonly Product[] = [
+  immich,
+  paperless,
+  nextcloud,
+  n8n,
+  gitea,
+  authentik,
+  plausible,
+  homeAssistant,
+  ...others,
+];

@@ -1,0 +1,245 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import type { Product } from './product.ts';
+
+const read = '2026-11-23';
+
+/** Three services of two repositories, each with the version in its own line. */
+const mastodon: Product = {
+  title: 'Mastodon',
+  origin: 'https://github.com/mastodon/mastodon/blob/main/docker-compose.yml',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    db: {
+      repository: 'postgres',
+      tag: '14-alpine',
+      networks: ['internal_network'],
+      health: 'pg_isready -U postgres',
+      mounts: ['./postgres14:/var/lib/postgresql/data'],
+    },
+    redis: {
+      repository: 'redis',
+      tag: '7-alpine',
+      networks: ['internal_network'],
+      health: 'redis-cli ping',
+      mounts: ['./redis:/data'],
+    },
+    web: {
+      repository: 'mastodon/mastodon',
+      tag: '§',
+      envFile: '.env.production',
+      command: 'bundle exec puma -C config/puma.rb',
+      networks: ['external_network', 'internal_network'],
+      health: 'wget -q -O - http://127.0.0.1:8080/version',
+      needs: ['db', 'redis'],
+      mounts: ['./public/system:/mastodon/public/system'],
+    },
+    streaming: {
+      repository: 'mastodon/mastodon-streaming',
+      tag: '§',
+      envFile: '.env.production',
+      command: 'node ./streaming/index.js',
+      networks: ['external_network', 'internal_network'],
+      health: 'wget -q -O - http://127.0.0.1:8080/version',
+      needs: ['db', 'redis'],
+    },
+    sidekiq: {
+      repository: 'mastodon/mastodon',
+      tag: '§',
+      envFile: '.env.production',
+      command: 'bundle exec sidekiq',
+      networks: ['external_network', 'internal_network'],
+      health: 'wget -q -O - http://127.0.0.1:8080/version',
+      needs: ['db', 'redis'],
+      mounts: ['./public/system:/mastodon/public/system'],
+    },
+  },
+  networks: { external_network: '', internal_network: 'internal: true' },
+  envFiles: { '.env.production': { LOCAL_DOMAIN: 'example.org', SECRET_KEY_BASE: 'elephants-remember' } },
+  moved: ['web', 'streaming', 'sidekiq'],
+  database: 'db',
+  label: 'tag',
+  releases: {
+    old: { tag: 'v4.3.17', part: 'v4.3', word: 'latest' },
+    next: { tag: 'v4.4.8', part: 'v4.4', word: 'latest' },
+    crashing: { tag: 'v4.5.0', part: 'v4.5', word: 'latest' },
+    missing: { tag: 'v4.4.99', part: 'v4.4' },
+  },
+  forms: [
+    { name: 'pinned', pin: '{tag}' },
+    { name: 'in parts', pin: '{part}' },
+  ],
+};
+
+const vaultwarden: Product = {
+  title: 'Vaultwarden',
+  origin: 'https://github.com/dani-garcia/vaultwarden#docker-compose',
+  read,
+  file: 'compose.yaml',
+  services: {
+    vaultwarden: {
+      containerName: 'vaultwarden',
+      repository: 'vaultwarden/server',
+      tag: '§',
+      environment: ['DOMAIN=https://vw.example.org'],
+      mounts: ['./vw-data/:/data/'],
+      imageHealth: true,
+    },
+  },
+  moved: ['vaultwarden'],
+  label: 'plain',
+  releases: {
+    old: { tag: '1.34.3-alpine', part: '1.34-alpine', word: 'latest' },
+    next: { tag: '1.35.0-alpine', part: '1.35-alpine', word: 'latest' },
+    crashing: { tag: '1.36.0-alpine', part: '1.36-alpine', word: 'latest' },
+    missing: { tag: '1.35.9-alpine', part: '1.35-alpine' },
+  },
+  forms: [
+    { name: 'floating', pin: '{word}' },
+    { name: 'pinned', pin: '{tag}' },
+  ],
+};
+
+/** No tag at all, as the documentation has it. */
+const jellyfin: Product = {
+  title: 'Jellyfin',
+  origin: 'https://jellyfin.org/docs/general/installation/container',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    jellyfin: {
+      containerName: 'jellyfin',
+      repository: 'jellyfin/jellyfin',
+      tag: '§',
+      user: '0:0',
+      mounts: ['./config:/config', './cache:/cache', './media:/media:ro'],
+      environment: ['JELLYFIN_PublishedServerUrl=http://example.org'],
+      imageHealth: true,
+    },
+  },
+  moved: ['jellyfin'],
+  label: 'plain',
+  releases: {
+    old: { tag: '10.10.7', part: '10.10', word: 'latest' },
+    next: { tag: '10.11.5', part: '10.11', word: 'latest' },
+    crashing: { tag: '10.12.0', part: '10.12', word: 'latest' },
+    missing: { tag: '10.11.99', part: '10.11' },
+  },
+  forms: [
+    { name: 'floating', pin: '' },
+    { name: 'pinned', pin: '{tag}' },
+    { name: 'in parts', pin: '{part}' },
+  ],
+};
+
+/** The whole reference is the default of a variable. */
+const miniflux: Product = {
+  title: 'Miniflux',
+  origin: 'https://github.com/miniflux/v2/blob/main/contrib/docker-compose/basic.yml',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    miniflux: {
+      containerName: 'miniflux',
+      repository: 'miniflux/miniflux',
+      written: '${MINIFLUX_IMAGE:-@:§}',
+      needsHealthy: ['db'],
+      environment: [
+        'DATABASE_URL=postgres://miniflux:secret@db/miniflux?sslmode=disable',
+        'RUN_MIGRATIONS=1',
+      ],
+    },
+    db: {
+      containerName: 'postgres',
+      repository: 'postgres',
+      tag: '18',
+      environment: ['POSTGRES_USER=miniflux', 'POSTGRES_PASSWORD=secret'],
+      mounts: ['miniflux-db:/var/lib/postgresql/data'],
+      health: 'pg_isready -U miniflux',
+    },
+  },
+  volumes: ['miniflux-db'],
+  moved: ['miniflux'],
+  database: 'db',
+  label: 'plain',
+  releases: {
+    old: { tag: '2.2.13', word: 'latest' },
+    next: { tag: '2.2.14', word: 'latest' },
+    crashing: { tag: '2.3.0', word: 'latest' },
+    missing: { tag: '2.2.99' },
+  },
+  forms: [
+    { name: 'floating', pin: '{word}' },
+    { name: 'pinned', pin: '{tag}' },
+  ],
+};
+
+const mealie: Product = {
+  title: 'Mealie',
+  origin: 'https://docs.mealie.io/documentation/getting-started/installation/postgres/',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    mealie: {
+      containerName: 'mealie',
+      repository: 'mealie-recipes/mealie',
+      tag: '§',
+      mounts: ['mealie-data:/app/data/'],
+      environment: ['DB_ENGINE=postgres', 'POSTGRES_SERVER=postgres', 'POSTGRES_PASSWORD=mealie'],
+      needsHealthy: ['postgres'],
+      imageHealth: true,
+    },
+    postgres: {
+      containerName: 'postgres',
+      repository: 'postgres',
+      tag: '17',
+      mounts: ['mealie-pgdata:/var/lib/postgresql/data'],
+      environment: ['POSTGRES_PASSWORD=mealie', 'PGUSER=mealie'],
+      health: 'pg_isready',
+    },
+  },
+  volumes: ['mealie-data', 'mealie-pgdata'],
+  moved: ['mealie'],
+  database: 'postgres',
+  label: 'tag',
+  releases: {
+    old: { tag: 'v3.13.0', word: 'latest' },
+    next: { tag: 'v3.14.0', word: 'latest' },
+    crashing: { tag: 'v3.15.0', word: 'latest' },
+    missing: { tag: 'v3.99.0' },
+  },
+  forms: [{ name: 'pinned', pin: '{tag}' }],
+};
+
+/** A whole number is all that the documentation pins. */
+const forgejo: Product = {
+  title: 'Forgejo',
+  origin: 'https://forgejo.org/docs/latest/admin/installation/docker/',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    server: {
+      containerName: 'forgejo',
+      repository: 'forgejo/forgejo',
+      tag: '§',
+      environment: ['USER_UID=1000', 'USER_GID=1000'],
+      networks: ['forgejo'],
+      mounts: ['./forgejo:/data', '/etc/localtime:/etc/localtime:ro'],
+    },
+  },
+  networks: { forgejo: 'external: false' },
+  moved: ['server'],
+  label: 'plain',
+  releases: {
+    old: { tag: '11.0.14', part: '11' },
+    next: { tag: '12.0.4', part: '12' },
+    crashing: { tag: '13.0.0', part: '13' },
+    missing: { tag: '12.0.9', part: '12' },
+  },
+  forms: [
+    { name: 'in parts', pin: '{part}' },
+    { name: 'pinned', pin: '{tag}' },
+  ],
+};
+
+export const others: readonly Product[] = [mastodon, vaultwarden, jellyfin, miniflux, mealie, forgejo];

@@ -1,0 +1,107 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestHost } from '../rig/test-host.ts';
+import { Installed } from './installed.ts';
+import type { Form, Product } from './product.ts';
+import { type TrialName, trialNames, trials } from './trials.ts';
+
+/** One product in one form, with what was wrong in each trial. */
+export interface Row {
+  product: Product;
+  form: Form;
+  facts: Partial<Record<TrialName, string[]>>;
+  seconds: number;
+  /** Where the log of a red one is. */
+  log: string | null;
+}
+
+export interface RunOptions {
+  /** Rows that run side by side. */
+  lanes: number;
+  /** For the logs of red ones. */
+  directory: string;
+  trials?: readonly TrialName[];
+  say(line: string): void;
+}
+
+/** Tries every product in every given form, and tells of each as soon as it has ended. */
+export async function runProducts(
+  chosen: readonly [Product, Form][],
+  host: TestHost,
+  options: RunOptions,
+): Promise<Row[]> {
+  const waiting = [...chosen];
+  const rows: Row[] = [];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const row = await tryOne(next, host, options);
+      rows.push(row);
+      const reds = Object.entries(row.facts).filter(([, facts]) => facts.length > 0);
+      options.say(`${reds.length === 0 ? 'ok ' : 'RED'}  ${titleOf(row)}, ${row.seconds} s`);
+      for (const [name, facts] of reds)
+        for (const fact of facts) options.say(`       ${name}: ${fact.slice(0, 600)}`);
+      if (row.log !== null) options.say(`       log: ${row.log}`);
+    }
+  };
+  await Promise.all(Array.from({ length: options.lanes }, lane));
+  return chosen.flatMap(([product, form]) =>
+    rows.filter((row) => row.product === product && row.form === form),
+  );
+}
+
+const titleOf = ({ product, form }: Pick<Row, 'product' | 'form'>): string =>
+  `${product.title}, ${form.name}`;
+
+async function tryOne([product, form]: [Product, Form], host: TestHost, options: RunOptions): Promise<Row> {
+  const began = performance.now();
+  const facts: Row['facts'] = {};
+  const logs: string[] = [];
+  try {
+    const installed = await Installed.start(host, product, form);
+    try {
+      for (const name of trialNames) {
+        if (options.trials !== undefined && !options.trials.includes(name)) continue;
+        facts[name] = await trials[name](installed).catch((error: Error) => [`${error.stack ?? error}`]);
+      }
+    } finally {
+      for (const { words, result } of installed.said) logs.push(`==== ${words}\n${result.log}`);
+      await installed.dispose();
+    }
+  } catch (error) {
+    facts['no target'] = [`${(error as Error).stack ?? error}`];
+  }
+  const seconds = Math.round((performance.now() - began) / 1000);
+  const isRed = Object.values(facts).some((each) => each.length > 0);
+  const log = isRed
+    ? join(options.directory, `${product.title}-${form.name}.log`.replaceAll(' ', '-'))
+    : null;
+  if (log !== null) {
+    await mkdir(options.directory, { recursive: true });
+    await writeFile(log, logs.join('\n'));
+  }
+  return { product, form, facts, seconds, log };
+}
+
+/** A line for each row, a column for each trial. */
+export function tableOf(rows: readonly Row[]): string {
+  const head = ['product', 'form', ...trialNames];
+  const cells = rows.map((row) => [
+    row.product.title,
+    row.form.name,
+    ...trialNames.map((name) => {
+      const facts = row.facts[name];
+      return facts === undefined ? '-' : facts.length === 0 ? 'ok' : 'RED';
+    }),
+  ]);
+  const width = head.map((title, at) =>
+    Math.max(...[head, ...cells].map((line) => line[at]?.length ?? title.length)),
+  );
+  return [head, ...cells]
+    .map((line) =>
+      line
+        .map((cell, at) => cell.padEnd(width[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,145 @@
+import type { UpdateResult } from '../rig/updater-run.ts';
+import type { Installed } from './installed.ts';
+import { floats, type ReleaseName } from './product.ts';
+import { judgeMoved, judgeSame, type View, view } from './view.ts';
+import { judgeEnd, judgeOwnWords, judgeSays } from './words.ts';
+
+/** One thing that an owner does. Gives a sentence for each thing that is not right. */
+type Trial = (installed: Installed) => Promise<string[]>;
+
+/** In this order on one instance. */
+export const trials = {
+  /** As it stands: what floats is pulled again, what is pinned asks for a release. */
+  'no target': async (installed) => {
+    const before = await view(installed);
+    const result = await installed.run(...servicesOf(installed));
+    const pinned = installed.form.name === 'pinned';
+    return [
+      ...judgeEnd(result, pinned ? ['refused'] : ['unchanged'], pinned ? ['--target'] : []),
+      ...(await untouched(installed, result, before)),
+    ];
+  },
+  /** Without a word of the services. */
+  'nothing named': async (installed) => {
+    const before = await atNext(installed);
+    const result = await installed.run('plan', '--target', tagOf(installed, 'next'));
+    const { moved } = installed.product;
+    const named = moved.every((name) => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(sentencesOf(result)));
+    return [
+      ...judgeEnd(result, ['planned', 'refused']),
+      ...(named ? [] : [`the log does not name all of ${moved.join(', ')}`]),
+      ...(await untouched(installed, result, before)),
+    ];
+  },
+  plan: async (installed) => {
+    const before = await atNext(installed);
+    const result = await installed.run(
+      'plan',
+      ...servicesOf(installed),
+      '--target',
+      tagOf(installed, 'next'),
+    );
+    return [
+      ...judgeEnd(result, ['planned']),
+      ...judgeSays(result, [...installed.product.moved, tagOf(installed, 'next')]),
+      ...(await untouched(installed, result, before)),
+    ];
+  },
+  /** Of services that belong together, one alone. */
+  'one alone': async (installed) => {
+    const [app, ...others] = installed.product.moved;
+    if (others.length === 0) return [];
+    const before = await atNext(installed);
+    const result = await installed.run('plan', '--service', app, '--target', tagOf(installed, 'next'));
+    const left = others.filter((name) => !sentencesOf(result, 'warn', 'error').includes(name));
+    return [
+      ...judgeEnd(result, ['planned', 'refused']),
+      ...(left.length === 0 ? [] : [`no warning names ${left.join(', ')}, left behind`]),
+      ...(await untouched(installed, result, before)),
+    ];
+  },
+  /** The database beside the app, by mistake. */
+  database: async (installed) => {
+    const { database, moved } = installed.product;
+    if (database === undefined) return [];
+    const before = await atNext(installed);
+    const services = [...servicesOf(installed), '--service', database];
+    const result = await installed.run('plan', ...services, '--target', tagOf(installed, 'next'));
+    return [
+      ...judgeEnd(result, ['refused']),
+      ...(new RegExp(`(?<![\\w-])${database}(?![\\w-])`).test(sentencesOf(result, 'error'))
+        ? []
+        : [`no error names ${database} beside ${moved[0]}`]),
+      ...(await untouched(installed, result, before)),
+    ];
+  },
+  /** A release that does not exist. */
+  missing: async (installed) => {
+    const before = await atNext(installed);
+    const target = tagOf(installed, 'missing');
+    const result = await installed.run(...servicesOf(installed), '--target', target);
+    return [
+      ...judgeEnd(result, ['refused', 'failed']),
+      ...judgeSays(result, [target]),
+      ...(await untouched(installed, result, before)),
+    ];
+  },
+  update: async (installed) => {
+    const before = await atNext(installed);
+    const target = tagOf(installed, 'next');
+    const result = await installed.run(...servicesOf(installed), '--target', target);
+    const files = installed.files('next');
+    return [
+      ...judgeEnd(result, ['updated'], [target]),
+      ...judgeMoved(before, await view(installed), {
+        version: target,
+        services: installed.product.moved,
+        files,
+        well: true,
+      }),
+      ...judgeOwnWords(installed.product, result),
+      ...result.lines.filter(({ level }) => level === 'error').map(({ message }) => `an error: "${message}"`),
+    ];
+  },
+  /** A release whose app exits as it starts. What floats gets it without a word. */
+  crash: async (installed) => {
+    const before = await view(installed);
+    await installed.publish('crashing');
+    const target = floats(installed.form) ? [] : ['--target', tagOf(installed, 'crashing')];
+    const result = await installed.run(...servicesOf(installed), ...target, '--wait-timeout', '60');
+    return [
+      ...judgeEnd(result, ['broken'], ['docker compose', installed.product.moved[0]]),
+      ...judgeSays(result, ['the schema of the database is not known']),
+      ...judgeMoved(before, await view(installed), {
+        version: null,
+        services: installed.product.moved,
+        files: installed.files('crashing'),
+        well: false,
+      }),
+      ...judgeOwnWords(installed.product, result),
+    ];
+  },
+} as const satisfies Record<string, Trial>;
+
+export type TrialName = keyof typeof trials;
+export const trialNames = Object.keys(trials) as TrialName[];
+
+const tagOf = ({ product }: Installed, release: ReleaseName): string => product.releases[release].tag;
+
+const servicesOf = ({ product }: Installed): string[] => product.moved.flatMap((name) => ['--service', name]);
+
+/** How it stands, with the next release published. */
+async function atNext(installed: Installed): Promise<View> {
+  await installed.publish('next');
+  return view(installed);
+}
+
+async function untouched(installed: Installed, result: UpdateResult, before: View): Promise<string[]> {
+  return [...judgeSame(before, await view(installed)), ...judgeOwnWords(installed.product, result)];
+}
+
+const sentencesOf = ({ lines }: UpdateResult, ...levels: string[]): string =>
+  lines
+    .filter(({ level }) => levels.length === 0 || levels.includes(level))
+    .map(({ message }) => message)
+    .join('\n');

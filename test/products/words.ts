@@ -1,0 +1,61 @@
+import { endingOf } from '../judge/log.ts';
+import type { UpdateResult } from '../rig/updater-run.ts';
+import type { Product } from './product.ts';
+
+// What the owner of another product must not read, and must.
+
+/**
+ * Every sentence in the product's own words: none of svc, of services that it does not have, of a `v` that its releases
+ * do not have, or lack; and nothing said over and over.
+ */
+export function judgeOwnWords(product: Product, { log, lines }: UpdateResult): string[] {
+  const has = (name: string) => name in product.services;
+  const foreign: [RegExp, string][] = [
+    [/(?<![\w./-])svc(?![\w-])|\bSVC_[A-Z]+/, 'says svc'],
+    ...(has('worker') ? [] : [[/(?<![\w-])workers?(?![\w-])/, 'speaks of a worker'] as [RegExp, string]]),
+    ...formsOf(product),
+  ];
+  const sentences = lines.map(({ message }) => message);
+  const said = foreign.flatMap(([form, what]) => {
+    const sentence = sentences.find((each) => form.test(each));
+    return sentence === undefined ? [] : [`${what}: "${sentence.slice(0, 200)}"`];
+  });
+  const loud = lines.filter(({ level }) => level !== 'info').map(({ message }) => message);
+  const repeated = [...new Set(loud)].filter((each) => loud.filter((other) => other === each).length > 2);
+  return [
+    ...said,
+    ...repeated.map(
+      (message) => `says it ${loud.filter((each) => each === message).length} times: "${message}"`,
+    ),
+    ...(/^ +at \S+ \(|node:internal/m.test(log) ? ['has a stack trace'] : []),
+  ];
+}
+
+/** A version is written as the product writes it. */
+function formsOf({ releases }: Product): [RegExp, string][] {
+  const tags = Object.values(releases).map(({ tag }) => tag);
+  if (!tags.some((tag) => tag.startsWith('v'))) return [[/(?<![\w.-])v\d+\.\d/, 'writes a v']];
+  const plain = tags.map((tag) => tag.slice(1).replaceAll('.', '\\.')).join('|');
+  return [[new RegExp(`(?<![\\w.:-])(?:${plain})(?![\\w.])`), 'leaves out the v']];
+}
+
+/** Which end a run has, by the exit code and by its last line, and what that line says. */
+export function judgeEnd(
+  result: UpdateResult,
+  outcomes: readonly string[],
+  says: readonly (string | RegExp)[] = [],
+): string[] {
+  const last = result.lines.at(-1)?.message ?? result.log.trim().split('\n').at(-1) ?? '';
+  const outcome = endingOf(result) ?? last.split(/[ :]/)[0] ?? 'nothing';
+  const bad = /^(?:refused|failed|broken) \(/.test(last);
+  return [
+    ...(outcomes.includes(outcome) ? [] : [`ended ${outcome}, not ${outcomes.join(' or ')}: "${last}"`]),
+    ...(bad && !/\. Next: \S/.test(last) ? [`the last line has no advice: "${last}"`] : []),
+    ...says
+      .filter((each) => (typeof each === 'string' ? !last.includes(each) : !each.test(last)))
+      .map((each) => `the last line does not say ${each}: "${last}"`),
+  ];
+}
+
+export const judgeSays = ({ log }: UpdateResult, texts: readonly string[]): string[] =>
+  texts.filter((text) => !log.includes(text)).map((text) => `the log does not name ${text}`);
