@@ -14,6 +14,10 @@ const e2e = { by: 'e2e' } as const;
 /** The README's. */
 export const updater =
   'docker run --rm --name svc-updater --stop-timeout 120 -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater:dev';
+/** That of another product, in docs/other-products.md. */
+const immich =
+  'docker run --rm --name svc-updater --stop-timeout 120 -v /var/run/docker.sock:/var/run/docker.sock -v /opt/immich:/opt/immich svc-updater:dev';
+const immichWords = '--service immich-server --service immich-machine-learning --target v2.6.0';
 /** SECURITY.md's. */
 export const leastRights =
   'docker run --rm --name svc-updater --stop-timeout 120 --network none --cap-drop ALL --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER --security-opt no-new-privileges --read-only --tmpfs /tmp -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater:dev';
@@ -27,6 +31,14 @@ export const commands = {
   [`${updater} plan --target v1.1.0`]: e2e,
   [`${updater} --target v1.1.0`]: e2e,
   [`${leastRights} --target v1.1.0`]: e2e,
+  [`${immich} plan ${immichWords}`]: {
+    in: 'test/products/trials.ts',
+    says: "installed.run('plan', ...servicesOf(installed), '--target', target)",
+  },
+  [`${immich} ${immichWords}`]: {
+    in: 'test/products/trials.ts',
+    says: "installed.run(...servicesOf(installed), '--target', target)",
+  },
   'docker run': { in: 'test/rig/updater-run.ts', says: "'run'," },
   'docker stop': { in: 'test/rig/updater-run.ts', says: "['stop', '--time'" },
   'docker kill': { in: 'test/rig/updater-run.ts', says: "['kill', '--signal'" },
@@ -86,6 +98,12 @@ export const commands = {
   'scripts/faults --tries 1': { faults: ['--tries', '1'], in: 'test/e2e/faults.test.ts' },
   'scripts/faults --short': { faults: ['--short'], in: 'test/e2e/faults.test.ts' },
   'scripts/matrix': { in: 'test/e2e/second-base.test.ts', says: "execa('scripts/matrix'" },
+  'scripts/products': { in: 'scripts/products', says: 'test/products/main.ts "$@"' },
+  'scripts/products immich': { in: 'test/products/products.test.ts', says: "['immich']" },
+  'scripts/products --form published': {
+    in: 'test/products/products.test.ts',
+    says: "['--form', 'published']",
+  },
   'scripts/bench': { bench: null },
   'scripts/bench update': { bench: 'update' },
   'scripts/bench client': { bench: 'client' },

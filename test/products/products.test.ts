@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { formatLine } from '../../src/progress/line.ts';
+import { read, tablesOf } from '../documents/documents.ts';
 import { products } from './all.ts';
+import { choose } from './choose.ts';
 import { filesAt } from './compose-file.ts';
+import { rowOf, wordsOf } from './document.ts';
 import { type Form, ofRelease, type Product } from './product.ts';
 import { judgeOwnWords } from './words.ts';
 
@@ -21,12 +24,12 @@ describe('a product as test data', () => {
   });
 
   it.each(each)('%s: is a compose file with these services', (_, product, form) => {
-    const read = parse(filesAt(product, form, product.releases.old, place)[product.file] ?? '', {
+    const text = parse(filesAt(product, form, product.releases.old, place)[product.file] ?? '', {
       merge: true,
     });
-    expect(Object.keys(read.services)).toEqual(Object.keys(product.services));
+    expect(Object.keys(text.services)).toEqual(Object.keys(product.services));
     for (const [name, { image, volumes = [] }] of Object.entries<{ image: string; volumes?: string[] }>(
-      read.services,
+      text.services,
     )) {
       expect(image.startsWith('r.example/photos/') || image.startsWith('${'), `${name}: ${image}`).toBe(true);
       for (const mount of volumes) {
@@ -53,6 +56,37 @@ describe('a product as test data', () => {
     expect(next).toEqual(moved);
     expect(JSON.stringify(old) === JSON.stringify(next)).toBe(from === to);
   });
+});
+
+describe('docs/other-products.md', () => {
+  it('has every product, its pins, and the words that are tried', () => {
+    const [table] = tablesOf(read('docs/other-products.md'));
+    expect(table?.rows.map((row) => row.slice(0, 3))).toEqual(products.map(rowOf));
+  });
+
+  it('has a command with the words of its product', () => {
+    const [immich] = products;
+    if (immich === undefined) throw new Error('there is no product');
+    expect(read('docs/other-products.md')).toContain(`svc-updater:dev plan ${wordsOf(immich)}\n`);
+    expect(read('docs/other-products.md')).toContain(`svc-updater:dev ${wordsOf(immich)}\n`);
+  });
+});
+
+describe('the words of scripts/products', () => {
+  it.each([
+    [['immich'], 3],
+    [['--form', 'published'], products.length],
+    [[], each.length],
+  ])('%j are so many rows', (words, count) => {
+    expect(choose(words)).toMatchObject({ chosen: { length: count } });
+  });
+
+  it.each([['photoprism'], ['--form', 'odd'], ['--trial', 'odd'], ['--lanes', '0'], ['--odd']])(
+    '%s %s are wrong',
+    (...words) => {
+      expect(choose(words)).toMatch(/./);
+    },
+  );
 });
 
 describe('what its owner must not read', () => {

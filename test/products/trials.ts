@@ -33,15 +33,11 @@ export const trials = {
   },
   plan: async (installed) => {
     const before = await atNext(installed);
-    const result = await installed.run(
-      'plan',
-      ...servicesOf(installed),
-      '--target',
-      tagOf(installed, 'next'),
-    );
+    const target = tagOf(installed, 'next');
+    const result = await installed.run('plan', ...servicesOf(installed), '--target', target);
     return [
       ...judgeEnd(result, ['planned']),
-      ...judgeSays(result, [...installed.product.moved, tagOf(installed, 'next')]),
+      ...judgeSays(result, [...installed.product.moved, target]),
       ...(await untouched(installed, result, before)),
     ];
   },
