@@ -33,11 +33,11 @@ export const commands = {
   [`${leastRights} --target v1.1.0`]: e2e,
   [`${immich} plan ${immichWords}`]: {
     in: 'test/products/trials.ts',
-    says: "installed.run('plan', ...servicesOf(installed), '--target', target)",
+    says: "installed.run('plan', ...servicesOf(installed), ...target)",
   },
   [`${immich} ${immichWords}`]: {
     in: 'test/products/trials.ts',
-    says: "installed.run(...servicesOf(installed), '--target', target)",
+    says: 'installed.run(...servicesOf(installed), ...target)',
   },
   'docker run': { in: 'test/rig/updater-run.ts', says: "'run'," },
   'docker stop': { in: 'test/rig/updater-run.ts', says: "['stop', '--time'" },

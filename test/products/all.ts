@@ -1,3 +1,4 @@
+import { withoutVersions } from './no-version.ts';
 import { others } from './others.ts';
 import { immich, nextcloud, paperless } from './photos-and-files.ts';
 import type { Product } from './product.ts';
@@ -14,4 +15,5 @@ export const products: readonly Product[] = [
   plausible,
   homeAssistant,
   ...others,
+  ...withoutVersions,
 ];

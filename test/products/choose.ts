@@ -9,7 +9,7 @@ Sets up products that people host, by the facts of their published compose files
 each what its owner does. Prints a table, and ends with 1 where something is not right.
 
   PRODUCT         a part of a title: ${products.map(({ title }) => title).join(', ')}
-  --form FORM     published, pinned, 'in parts' or floating; all by default
+  --form FORM     published, pinned, 'in parts', floating or 'no version'; all by default
   --trial TRIAL   ${trialNames.join(', ')}; all by default
   --lanes N       so many side by side; 2 by default
   --help          this text

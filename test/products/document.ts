@@ -11,10 +11,13 @@ export function rowOf(product: Product): string[] {
 }
 
 /** What is typed behind the image to update the product. */
-export const wordsOf = ({ moved, releases }: Product): string =>
-  [...moved.map((name) => `--service ${name}`), `--target ${releases.next.tag}`].join(' ');
+export const wordsOf = ({ moved, releases, isUntargeted }: Product): string =>
+  [
+    ...moved.map((name) => `--service ${name}`),
+    ...(isUntargeted ? [] : [`--target ${releases.next.tag}`]),
+  ].join(' ');
 
 function tagOf({ releases: { old } }: Product, { name, pin }: Form): string {
   if (pin === '') return 'no tag';
-  return `\`${ofRelease({ floating: '{word}', 'in parts': '{part}', pinned: '{tag}' }[name], old)}\``;
+  return `\`${ofRelease({ floating: '{word}', 'in parts': '{part}', pinned: '{tag}', 'no version': '{tag}' }[name], old)}\``;
 }

@@ -27,6 +27,8 @@ export interface Product {
   /** How the images tell their version: as the tag has it, without its `v` and its suffix, or not at all. */
   label: 'tag' | 'plain' | 'none';
   releases: Readonly<Record<ReleaseName, Release>>;
+  /** Its tags are no versions: an update goes where the tag that floats leads, and to no target. */
+  isUntargeted?: boolean;
   /** How people pin it; the first as published. */
   forms: readonly [Form, ...Form[]];
 }
@@ -73,7 +75,8 @@ export interface Release {
 }
 
 export interface Form {
-  name: 'floating' | 'in parts' | 'pinned';
+  /** Of `no version` nobody can tell which one is newer. */
+  name: 'floating' | 'in parts' | 'pinned' | 'no version';
   /** What stands for `§` in the file; `{tag}`, `{part}` and `{word}` are the release's. Empty for no tag at all. */
   pin: string;
   /** Lines of `.env`. */

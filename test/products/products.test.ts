@@ -45,7 +45,7 @@ describe('a product as test data', () => {
     const [old, next] = [product.releases.old, product.releases.next].map((release) =>
       Object.entries(filesAt(product, form, release, place)),
     );
-    const key = form.name === 'pinned' ? 'tag' : form.name === 'in parts' ? 'part' : 'word';
+    const key = /pinned|no version/.test(form.name) ? 'tag' : form.name === 'in parts' ? 'part' : 'word';
     const [from, to] = [product.releases.old, product.releases.next].map((release) =>
       ofRelease(`{${key}}`, { word: '', ...release }),
     );
@@ -75,6 +75,7 @@ describe('docs/other-products.md', () => {
 describe('the words of scripts/products', () => {
   it.each([
     [['immich'], 3],
+    [['--form', 'no version'], 2],
     [['--form', 'published'], products.length],
     [[], each.length],
   ])('%j are so many rows', (words, count) => {

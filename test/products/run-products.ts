@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { TestHost } from '../rig/test-host.ts';
 import { Installed } from './installed.ts';
 import type { Form, Product } from './product.ts';
-import { type TrialName, trialNames, trials } from './trials.ts';
+import { type TrialName, trialNames, trials, withoutVersion } from './trials.ts';
 
 /** One product in one form, with what was wrong in each trial. */
 export interface Row {
@@ -61,7 +61,9 @@ async function tryOne([product, form]: [Product, Form], host: TestHost, options:
     try {
       for (const name of trialNames) {
         if (options.trials !== undefined && !options.trials.includes(name)) continue;
-        facts[name] = await trials[name](installed).catch((error: Error) => [`${error.stack ?? error}`]);
+        const trial = form.name === 'no version' ? withoutVersion[name] : trials[name];
+        if (trial === undefined) continue;
+        facts[name] = await trial(installed).catch((error: Error) => [`${error.stack ?? error}`]);
       }
     } finally {
       for (const { words, result } of installed.said) logs.push(`==== ${words}\n${result.log}`);

@@ -7,7 +7,7 @@ import { judgeEnd, judgeOwnWords, judgeSays } from './words.ts';
 /** One thing that an owner does. Gives a sentence for each thing that is not right. */
 type Trial = (installed: Installed) => Promise<string[]>;
 
-/** In this order on one instance. */
+/** In this order on one instance; which of them, depends on the form. */
 export const trials = {
   /** As it stands: what floats is pulled again, what is pinned asks for a release. */
   'no target': async (installed) => {
@@ -22,7 +22,7 @@ export const trials = {
   /** Without a word of the services. */
   'nothing named': async (installed) => {
     const before = await atNext(installed);
-    const result = await installed.run('plan', '--target', tagOf(installed, 'next'));
+    const result = await installed.run('plan', ...targetOf(installed, 'next'));
     const { moved } = installed.product;
     const named = moved.every((name) => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(sentencesOf(result)));
     return [
@@ -33,11 +33,11 @@ export const trials = {
   },
   plan: async (installed) => {
     const before = await atNext(installed);
-    const target = tagOf(installed, 'next');
-    const result = await installed.run('plan', ...servicesOf(installed), '--target', target);
+    const target = targetOf(installed, 'next');
+    const result = await installed.run('plan', ...servicesOf(installed), ...target);
     return [
       ...judgeEnd(result, ['planned']),
-      ...judgeSays(result, [...installed.product.moved, target]),
+      ...judgeSays(result, [...installed.product.moved, ...shown(target)]),
       ...(await untouched(installed, result, before)),
     ];
   },
@@ -46,7 +46,7 @@ export const trials = {
     const [app, ...others] = installed.product.moved;
     if (others.length === 0) return [];
     const before = await atNext(installed);
-    const result = await installed.run('plan', '--service', app, '--target', tagOf(installed, 'next'));
+    const result = await installed.run('plan', '--service', app, ...targetOf(installed, 'next'));
     const left = others.filter((name) => !sentencesOf(result, 'warn', 'error').includes(name));
     return [
       ...judgeEnd(result, ['planned', 'refused']),
@@ -60,7 +60,7 @@ export const trials = {
     if (database === undefined) return [];
     const before = await atNext(installed);
     const services = [...servicesOf(installed), '--service', database];
-    const result = await installed.run('plan', ...services, '--target', tagOf(installed, 'next'));
+    const result = await installed.run('plan', ...services, ...targetOf(installed, 'next'));
     return [
       ...judgeEnd(result, ['refused']),
       ...(new RegExp(`(?<![\\w-])${database}(?![\\w-])`).test(sentencesOf(result, 'error'))
@@ -82,13 +82,13 @@ export const trials = {
   },
   update: async (installed) => {
     const before = await atNext(installed);
-    const target = tagOf(installed, 'next');
-    const result = await installed.run(...servicesOf(installed), '--target', target);
+    const target = targetOf(installed, 'next');
+    const result = await installed.run(...servicesOf(installed), ...target);
     const files = installed.files('next');
     return [
-      ...judgeEnd(result, ['updated'], [target]),
+      ...judgeEnd(result, ['updated'], shown(target)),
       ...judgeMoved(before, await view(installed), {
-        version: target,
+        version: tagOf(installed, 'next'),
         services: installed.product.moved,
         files,
         well: true,
@@ -101,7 +101,7 @@ export const trials = {
   crash: async (installed) => {
     const before = await view(installed);
     await installed.publish('crashing');
-    const target = floats(installed.form) ? [] : ['--target', tagOf(installed, 'crashing')];
+    const target = floats(installed.form) ? [] : targetOf(installed, 'crashing');
     const result = await installed.run(...servicesOf(installed), ...target, '--wait-timeout', '60');
     return [
       ...judgeEnd(result, ['broken'], ['docker compose', installed.product.moved[0]]),
@@ -117,10 +117,37 @@ export const trials = {
   },
 } as const satisfies Record<string, Trial>;
 
+/** Of two tags that are no versions nobody knows the newer one: whoever wants to go on edits the file. */
+export const withoutVersion: Partial<Record<keyof typeof trials, Trial>> = {
+  'no target': async (installed) => {
+    const before = await view(installed);
+    const result = await installed.run(...servicesOf(installed));
+    return [...judgeEnd(result, ['refused', 'unchanged']), ...(await untouched(installed, result, before))];
+  },
+  update: async (installed) => {
+    const before = await atNext(installed);
+    const result = await installed.run(...servicesOf(installed), '--target', tagOf(installed, 'next'));
+    return [
+      ...judgeEnd(result, ['refused']),
+      ...(/no (?:release|version)/.test(sentencesOf(result))
+        ? []
+        : ['the log does not say that it is no version']),
+      ...(await untouched(installed, result, before)),
+    ];
+  },
+};
+
 export type TrialName = keyof typeof trials;
 export const trialNames = Object.keys(trials) as TrialName[];
 
 const tagOf = ({ product }: Installed, release: ReleaseName): string => product.releases[release].tag;
+
+const targetOf = (installed: Installed, release: ReleaseName): string[] =>
+  installed.product.isUntargeted ? [] : ['--target', tagOf(installed, release)];
+
+/** A release as a sentence has it: with its variant or without. */
+const shown = (target: readonly string[]): string[] =>
+  target.slice(1).map((tag) => tag.replace(/-[a-z].*$/, ''));
 
 const servicesOf = ({ product }: Installed): string[] => product.moved.flatMap((name) => ['--service', name]);
 

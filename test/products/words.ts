@@ -35,7 +35,7 @@ export function judgeOwnWords(product: Product, { log, lines }: UpdateResult): s
 function formsOf({ releases }: Product): [RegExp, string][] {
   const tags = Object.values(releases).map(({ tag }) => tag);
   if (!tags.some((tag) => tag.startsWith('v'))) return [[/(?<![\w.-])v\d+\.\d/, 'writes a v']];
-  const plain = tags.map((tag) => tag.slice(1).replaceAll('.', '\\.')).join('|');
+  const plain = tags.map((tag) => tag.slice(1).replace(/-.*$/, '').replaceAll('.', '\\.')).join('|');
   return [[new RegExp(`(?<![\\w.:-])(?:${plain})(?![\\w.])`), 'leaves out the v']];
 }
 

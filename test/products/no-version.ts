@@ -1,0 +1,80 @@
+import type { Product } from './product.ts';
+
+// Products whose tags are no versions: whose builds have a number, or whose releases a date.
+
+const read = '2026-11-23';
+
+/** The database has the app's own publisher. */
+const bookstack: Product = {
+  title: 'BookStack by LinuxServer',
+  origin: 'https://docs.linuxserver.io/images/docker-bookstack/',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    bookstack: {
+      containerName: 'bookstack',
+      repository: 'linuxserver/bookstack',
+      tag: '§',
+      environment: ['PUID=1000', 'PGID=1000', 'DB_HOST=mariadb', 'DB_PORT=3306'],
+      mounts: ['./config:/config'],
+      needs: ['mariadb'],
+    },
+    mariadb: {
+      containerName: 'mariadb',
+      repository: 'linuxserver/mariadb',
+      tag: 'latest',
+      environment: ['PUID=1000', 'PGID=1000', 'MYSQL_DATABASE=bookstack'],
+      mounts: ['./mariadb:/config'],
+    },
+  },
+  moved: ['bookstack'],
+  database: 'mariadb',
+  label: 'tag',
+  releases: {
+    old: { tag: 'v25.12.9-ls251', word: 'latest' },
+    next: { tag: 'v26.09.1-ls287', word: 'latest' },
+    crashing: { tag: 'v26.09.1-ls288', word: 'latest' },
+    missing: { tag: 'v26.09.9-ls999' },
+  },
+  isUntargeted: true,
+  forms: [
+    { name: 'floating', pin: '{word}' },
+    { name: 'no version', pin: '{tag}' },
+  ],
+};
+
+const minio: Product = {
+  title: 'MinIO',
+  origin: 'https://github.com/minio/minio/blob/master/docs/orchestration/docker-compose/docker-compose.yaml',
+  read,
+  file: 'docker-compose.yaml',
+  services: {
+    minio1: {
+      repository: 'minio/minio',
+      tag: '§',
+      command: 'server http://minio{1...2}/data{1...2}',
+      environment: ['MINIO_ROOT_USER=minio', 'MINIO_ROOT_PASSWORD=minio123'],
+      mounts: ['data1-1:/data1'],
+    },
+    minio2: {
+      repository: 'minio/minio',
+      tag: '§',
+      command: 'server http://minio{1...2}/data{1...2}',
+      environment: ['MINIO_ROOT_USER=minio', 'MINIO_ROOT_PASSWORD=minio123'],
+      mounts: ['data2-1:/data1'],
+    },
+  },
+  volumes: ['data1-1', 'data2-1'],
+  moved: ['minio1', 'minio2'],
+  label: 'tag',
+  releases: {
+    old: { tag: 'RELEASE.2025-09-07T16-13-09Z' },
+    next: { tag: 'RELEASE.2025-10-15T17-29-55Z' },
+    crashing: { tag: 'RELEASE.2025-11-01T00-00-00Z' },
+    missing: { tag: 'RELEASE.2025-10-31T00-00-00Z' },
+  },
+  isUntargeted: true,
+  forms: [{ name: 'no version', pin: '{tag}' }],
+};
+
+export const withoutVersions: readonly Product[] = [bookstack, minio];
