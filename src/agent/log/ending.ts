@@ -6,6 +6,7 @@ import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { ofProduct, UpdateError } from '../../progress/update-error.ts';
 import { type EndingFacts, savedMeanwhile, withOwnCommands } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
+import { and } from './words.ts';
 
 /** How a run ended, or is about to. */
 export interface Ending {
@@ -123,7 +124,7 @@ const sentenceOfCause = (error: UpdateError): string => {
 function stateAfter({ code, outcome }: UpdateError, facts: EndingFacts): string {
   if (code === 'files-not-back') return 'the files are not as they were';
   if (code === 'engine-lost') {
-    return 'the engine went away while containers were replaced; the files are the new ones, app and worker may be half replaced';
+    return `the engine went away while containers were replaced; the files are the new ones, ${and(facts.services)} may be half replaced`;
   }
   if (code === 'not-brought-back') {
     return `${files(facts)}, but ${running(facts)} could not be brought back; nothing of the new version has started${saved(facts)}`;

@@ -9,6 +9,7 @@ import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { EndingFacts, LeftAlone } from '../log/ending-facts.ts';
+import { and } from '../log/words.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { runStamp } from './kept-runs.ts';
 
@@ -150,7 +151,10 @@ export function pendingSentence(data: JournalData): string {
   const what = `the update ${target === null ? '' : `to ${target} `}of ${spelledOut(run)}`;
   if (goingBack !== null) return `${what} was putting everything back when it was interrupted`;
   if (outcome !== null) return `${what} ended ${outcome.outcome}`;
-  if (changeover !== null) return `${what} was interrupted in ${phase}: app and worker may be half replaced`;
+  if (changeover !== null) {
+    const names = changeover.moved.filter(({ follows }) => !follows).map(({ name }) => name);
+    return `${what} was interrupted in ${phase}: ${and(names)} may be half replaced`;
+  }
   return `${what} was interrupted in ${phase}`;
 }
 

@@ -149,6 +149,13 @@ it('names the commands of a broken instance', () => {
   expect(last).toContain('docker compose -p svc logs app worker');
 });
 
+it('names the services that the engine left half replaced', () => {
+  const facts = { ...touched, services: ['server', 'cron'] };
+  expect(ending(new UpdateError('engine-lost', 'no answer'), facts).last).toContain(
+    'the files are the new ones, server and cron may be half replaced',
+  );
+});
+
 it.each<[string, EndingFacts, RegExp]>([
   ['before recreate', known, /^crashed: a bug in the updater; no container was touched/],
   ['from recreate on', touched, /^crashed: a bug in the updater; containers may be half replaced/],

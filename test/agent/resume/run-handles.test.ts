@@ -57,7 +57,7 @@ describe('endingFacts', () => {
   const ofJournal = { ...seen, version: 'v1.0.0' };
   const ofHalf = { ...seen, version: 'v0.9.0', services: ['app', 'jobs'] };
   const halfDone =
-    'the update to v1.1.0 of 2026-11-21 10:42:07 UTC was interrupted in recreate: app and worker may be half replaced';
+    'the update to v1.1.0 of 2026-11-21 10:42:07 UTC was interrupted in recreate: app and jobs may be half replaced';
 
   const stopped = { ...inspected, app: { ...inspected.app, running: 0 } };
   const touchedNow = { ...seen, touched: true };

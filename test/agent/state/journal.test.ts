@@ -305,6 +305,10 @@ describe('what is left to do', () => {
     ['the update to v1.5.0 of by_hand was interrupted in pull', { run: 'by_hand' }],
     [`${of} was interrupted in recreate: ${half}`, replaced],
     [`${of} was interrupted in verify: ${half}`, { ...replaced, phase: 'verify' }],
+    [
+      `${of} was interrupted in recreate: server and cron may be half replaced`,
+      { ...replaced, changeover: changeover({ moved: [movedService('server'), movedService('cron')] }) },
+    ],
     [`${of} ended broken`, { ...replaced, outcome: ended('broken') }],
     [
       `${of} was putting everything back when it was interrupted`,
