@@ -127,6 +127,7 @@ describe('the package', () => {
       'docs/images/available.png',
       'docs/images/restarting.png',
       'docs/matrix.md',
+      'docs/other-products.md',
       'docs/pins.md',
       'docs/platform.md',
       'docs/server-library.md',
