@@ -66,7 +66,7 @@ test('are proposed, held together, written down, and updated', async () => {
       `worker belongs with server (the same repository, ${image}), and was not named`,
       'machine-learning belongs with server (the same pin, SVC_VERSION in .env line ',
     ],
-    '--service server --service worker --service machine-learning; or, to leave them at the old version, with --leave worker --leave machine-learning besides.',
+    `Run it with ${three}; or, to leave them at the old version, with --leave machine-learning --leave worker besides.`,
   );
   await expectAttempt(
     instance,

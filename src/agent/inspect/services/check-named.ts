@@ -82,11 +82,12 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
     const why = whyForeign(app, each);
     return why === null ? [] : [{ name: each.name, why }];
   });
-  const [first, ...others] = found;
-  if (first === undefined) return;
+  const last = found.at(-1);
+  if (last === undefined) return;
   const own = named.map(({ name }) => name).filter((name) => !found.some((each) => each.name === name));
-  throw new UpdateError('foreign-service', first.why, {
-    detail: others.map(({ why }) => why),
+  throw new UpdateError('foreign-service', last.why, {
+    // The log has these lines before the message.
+    detail: found.slice(0, -1).map(({ why }) => why),
     advice: `Run it with ${flags('service', [app.name, ...own])}; ${and(found.map(({ name }) => name))} ${found.length > 1 ? 'stay' : 'stays'} as ${found.length > 1 ? 'they are' : 'it is'}.`,
   });
 }
@@ -100,8 +101,8 @@ function leftBehind(
     ({ each, bond }) => `${each.name} belongs with ${app.name} (${bond}), and was not named`,
   );
   const names = forgotten.map(({ each }) => each.name);
-  return new UpdateError('left-behind', sentences[0] ?? '', {
-    detail: sentences.slice(1),
+  return new UpdateError('left-behind', sentences.at(-1) ?? '', {
+    detail: sentences.slice(0, -1),
     advice: `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${names.length > 1 ? 'them' : 'it'} at the old version, with ${flags('leave', names)} besides.`,
   });
 }

@@ -21,7 +21,9 @@ function check({ images, env = '', args, kind = 'user-written', running, followe
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     expect(error.outcome).toBe('refused');
-    return [`${error.code}: ${error.message}`, ...error.detail, `Next: ${error.advice}`];
+    // In the order of the log.
+    const [first = '', ...others] = [...error.detail, error.message];
+    return [`${error.code}: ${first}`, ...others, `Next: ${error.advice}`];
   }
 }
 
