@@ -71,12 +71,15 @@ export async function withoutApp(
 
 /** Null where nothing can be proposed: the refusal stands without it. */
 async function proposedFlags(
-  { engine, log, options: { product } }: Pick<World, 'engine' | 'log' | 'options'>,
+  { engine, log, options: { app, product } }: Pick<World, 'engine' | 'log' | 'options'>,
   found: Pick<FoundInstance, 'paths' | 'place'>,
   containers: readonly Container[],
 ): Promise<string | null> {
   try {
-    const { candidates, project } = await surveyProject({ engine, log, product }, found, containers);
+    const seen = await surveyProject({ engine, log, product }, found, containers);
+    const { candidates, project, model } = seen;
+    // The app is there, and only has to be started.
+    if (app in model.services) return null;
     const proposal = proposeServices(candidates, project.name);
     if (proposal === null) return null;
     return flags(
