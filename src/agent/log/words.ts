@@ -1,3 +1,10 @@
 export const and = (names: readonly string[]): string =>
   names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 export const seconds = (ms: number, digits = 0): string => `${(ms / 1000).toFixed(digits)} s`;
+
+/** Each line once, where it stands first, with how often it is there: what crashes at each start says the same each time. */
+export function eachOnce(lines: readonly string[]): string[] {
+  const times = new Map<string, number>();
+  for (const line of lines) times.set(line, (times.get(line) ?? 0) + 1);
+  return [...times].map(([line, count]) => (count > 1 ? `${line} (${count} times)` : line));
+}

@@ -6,6 +6,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfContainers } from '../log/secrets.ts';
+import { eachOnce } from '../log/words.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 
 /** Events come as they happen; this is for what no event tells, and for those that are lost with the engine. */
@@ -91,7 +92,7 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
   const health = container.lastHealthOutput.trim();
   return [
     `the last ${lines.length === 1 ? 'line' : `${lines.length} lines`} of ${container.name}:`,
-    ...lines.map((line) => `  ${line}`),
+    ...eachOnce(lines).map((line) => `  ${line}`),
     ...(health && container.health !== 'healthy' ? [`its health check said: ${health}`] : []),
   ];
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { and, seconds } from '../../../src/agent/log/words.ts';
+import { and, eachOnce, seconds } from '../../../src/agent/log/words.ts';
 
 it.each<[string[], string]>([
   [[], ''],
@@ -18,4 +18,13 @@ it.each<[number, number | undefined, string]>([
   [1_250, 2, '1.25 s'],
 ])('seconds(%d, %s) is %s', (ms, digits, expected) => {
   expect(seconds(ms, digits)).toBe(expected);
+});
+
+it('has what a container says at each of its starts once', () => {
+  const start = ['migrations run', 'lost the database'];
+  expect(eachOnce([...start, ...start, ...start, 'migrations run'])).toEqual([
+    'migrations run (4 times)',
+    'lost the database (3 times)',
+  ]);
+  expect(eachOnce(start)).toEqual(start);
 });
