@@ -24,7 +24,7 @@ import { askModelEarly, prepareFiles } from './plan/prepare-files.ts';
 import { versionWarnings, whatRuns } from './plan/words.ts';
 import { startEarly } from './process/start-early.ts';
 import type { World } from './process/world.ts';
-import { pullAdded, pullHookImages, pullMoves } from './pull/obtain-images.ts';
+import { pullAdded, pullHookImages, pullMoves, withUntagged } from './pull/obtain-images.ts';
 import { tagsBefore } from './pull/tags.ts';
 import { awaitOthers } from './replace/await-others.ts';
 import { replaceContainers } from './replace/replace-containers.ts';
@@ -148,9 +148,10 @@ async function pullAndPrepare(
   const early = askModelEarly(installation, plan);
   // A failed pull is told before a rejected model: the person has to mend the pull first.
   if (early !== null) startEarly(early.model);
-  const images = await pullMoves(world, installation, plan, deadline);
+  const pulled = await pullMoves(world, installation, plan, deadline);
   const backup = `${stateName}/backup/${journal.data.run}`;
-  const filePlan = await prepareFiles(engine, installation, plan, { images, backup, early, log });
+  const filePlan = await prepareFiles(engine, installation, plan, { images: pulled, backup, early, log });
+  const images = withUntagged(pulled, filePlan.references.values());
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
   const more = await pullAdded(world, installation, added, { journal, deadline });
   const names = [...movedServices(installation), ...installation.followers].map(({ name }) => name);

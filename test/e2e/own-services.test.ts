@@ -84,7 +84,8 @@ test('are proposed, held together, written down, and updated', async () => {
   await expectAttempt(instance, ['init', '--dry-run'], {
     exitCode: 0,
     says: [
-      `server, the app, runs ${image}, pinned by SVC_VERSION in .env line `,
+      `server runs ${image}, pinned by SVC_VERSION in .env line `,
+      '; it is the app',
       'stays as it is',
       '+   - machine-learning  # ',
     ],

@@ -30,7 +30,7 @@ export async function init(doors: Omit<World, 'options'>, options: InitOptions):
   if (proposal === null) throw nothingToUpdate(survey);
   const { app, workers, others } = proposal;
   for (const each of [app, ...workers]) {
-    log.info(`${each.name}${each === app ? ', the app,' : ''} runs ${pinOf(each)}`);
+    log.info(`${each.name} runs ${pinOf(each)}${each === app ? '; it is the app' : ''}`);
   }
   for (const each of others) log.info(`${describeCandidate(each)} stays as it is`);
   const text = settingsText(proposal, options);

@@ -1,3 +1,4 @@
+import { parseReference } from '../../compose/reference.ts';
 import type { Compose, Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
@@ -28,6 +29,20 @@ export async function pullMoves(
     engine,
     moves.map(({ to }) => to),
   );
+}
+
+/** With what files name without a tag, which is its `latest`: that is here, and not pulled a second time. */
+export function withUntagged(
+  images: ReadonlyMap<string, Image>,
+  references: Iterable<string>,
+): Map<string, Image> {
+  const all = new Map(images);
+  for (const reference of references) {
+    const { tag, digest } = parseReference(reference) ?? {};
+    const image = images.get(`${reference}:latest`);
+    if (tag === null && digest === null && image !== undefined) all.set(reference, image);
+  }
+  return all;
 }
 
 /** Pulls images that only the new files name, by service. The journal knows what their tags named before. */

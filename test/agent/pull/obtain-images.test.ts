@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Cancellation } from '../../../src/agent/process/cancellation.ts';
 import type { World } from '../../../src/agent/process/world.ts';
-import { pullAdded, pullMoves } from '../../../src/agent/pull/obtain-images.ts';
+import { pullAdded, pullMoves, withUntagged } from '../../../src/agent/pull/obtain-images.ts';
 import { Journal } from '../../../src/agent/state/journal.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
-import { journalData } from '../../build.ts';
+import { image, journalData } from '../../build.ts';
 import {
   composeText,
   engineWith,
@@ -122,4 +122,17 @@ describe('pullAdded', () => {
       { reference: 'acme/cron:v2', imageId: 'sha256:acme/cron:v2' },
     ]);
   });
+});
+
+it.each([
+  ['r.example:5000/svc', 'r.example:5000/svc:latest', true],
+  ['acme/svc', 'acme/svc:latest', true],
+  ['acme/svc', 'acme/svc:v1.0.0', false],
+  ['r.example:5000', 'r.example:5000/svc:latest', false],
+  ['acme/svc:v1', 'acme/svc:v1:latest', false],
+])('what is named %s is here with %s: %s', (named, pulled, isHere) => {
+  const here = image('sha256:one');
+  const images = withUntagged(new Map([[pulled, here]]), [named]);
+  expect(images.get(named)).toBe(isHere ? here : undefined);
+  expect(images.get(pulled)).toBe(here);
 });
