@@ -42,6 +42,7 @@ const longest = [
   'server-runs',
   'client',
   'server-refusals',
+  'your-product',
   'replicas',
   'bad-answers',
   'saved',

@@ -1,0 +1,280 @@
+import { randomBytes } from 'node:crypto';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import type { Run } from '../../src/wire/status.ts';
+import { root } from '../documents/documents.ts';
+import { bridgeAddress } from '../platform/rig/bridge-address.ts';
+import { askEngine, engineSocket, findContainers, removeNamed } from '../rig/engine-api.ts';
+import { freePort } from '../rig/free-port.ts';
+import { assemble, baseLayer } from '../rig/image.ts';
+import { push } from '../rig/registry.ts';
+import { nodeLayer } from '../rig/server/node-layer.ts';
+import { updaterImage } from '../rig/updater-run.ts';
+import { load, openBrowser } from '../rig/web/browser.ts';
+import { Visitor } from './support/visitor.ts';
+
+// The product of docs/your-product.md, made as it is said there: whoever uses it reads of larder, and of nothing else.
+
+const host = inject('host');
+const name = `${host.run}-${randomBytes(3).toString('hex')}`;
+const source = join(host.directory, `${name}-source`);
+const directory = join(host.directory, name);
+const image = `${host.registry}/${name}/larder`;
+const ownUpdater = `${host.registry}/${name}/larder-updater:1`;
+const token = 'correct-horse';
+
+/** All that a user has read, by where it stood. */
+const seen = new Map<string, string>();
+const read = (where: string, text: string): string => {
+  seen.set(where, `${seen.get(where) ?? ''}${text}\n`);
+  return text;
+};
+
+/** As the document has it. */
+const byHand =
+  'docker run --rm --name larder-updater --stop-timeout 120 -v /var/run/docker.sock:/var/run/docker.sock -v /opt/larder:/opt/larder ghcr.io/acme/larder-updater:1';
+
+let browser: Browser;
+let forge: Server;
+let url = '';
+
+/** Types a command of the document, with names of the test's own; it must end well. */
+async function type(command: string, cwd: string): Promise<string> {
+  const typed = command
+    .replaceAll('ghcr.io/acme/larder-updater:1', ownUpdater)
+    .replaceAll('ghcr.io/acme/larder', image)
+    .replaceAll('/opt/larder', directory)
+    .replace('-v /var/run/docker.sock:', `-v ${engineSocket}:`);
+  const env = { DOCKER_BUILDKIT: '1' };
+  const { all, exitCode } = await execa('sh', ['-c', typed], { cwd, env, all: true, reject: false });
+  expect(exitCode, `${typed}\n${all}`).toBe(0);
+  return all;
+}
+
+/** What the client says; whatever its exit code is. */
+async function larder(words: string): Promise<{ exitCode: number | undefined; said: string }> {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: directory,
+    LARDER_URL: url,
+    LARDER_TOKEN: token,
+    LARDER_FEED: forgeUrl(),
+  };
+  const options = { env, extendEnv: false, all: true, reject: false, input: '', timeout: 90_000 } as const;
+  const { exitCode, all } = await execa(join(source, 'dist/larder.mjs'), words.split(' '), options);
+  return { exitCode, said: read(`larder ${words}`, all) };
+}
+
+const history = async (): Promise<Run[]> => {
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await fetch(`${url}/api/v1/instance/update/history`, { headers });
+  return JSON.parse(read('history', await answer.text()));
+};
+
+beforeAll(async () => {
+  const opening = openBrowser();
+  await Promise.all([makeSource(), makeForge()]);
+  browser = await opening;
+  await type('node build.mjs v1.0.0', source);
+  const publish = async (version: string) => {
+    await type(`docker build --build-arg VERSION=${version} --tag ghcr.io/acme/larder:${version} .`, source);
+    await type(`docker push ghcr.io/acme/larder:${version}`, source);
+  };
+  const updater = 'docker build --tag ghcr.io/acme/larder-updater:1 --file updater.Dockerfile .';
+  await Promise.all([publish('v1.0.0'), publish('v1.1.0'), type(updater, source)]);
+  await start();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  forge?.closeAllConnections();
+  forge?.close();
+  await removeNamed(name);
+});
+
+/** The files of the document, with the package as `npm run build` leaves it, and images that this machine has. */
+async function makeSource(): Promise<void> {
+  await cp(join(root, 'test/larder'), source, { recursive: true });
+  const published = join(source, 'node_modules/svc-updater');
+  await mkdir(published, { recursive: true });
+  await cp(join(root, 'package.json'), join(published, 'package.json'));
+  await symlink(join(root, 'dist'), join(published, 'dist'));
+  for (const needed of ['esbuild', 'semver'])
+    await symlink(join(root, 'node_modules', needed), join(source, 'node_modules', needed));
+  const base = assemble([await baseLayer(), await nodeLayer()], { Env: ['PATH=/bin'] });
+  await push(host.registry, `${name}/node`, '1', base);
+  const node = (text: string) => text.replace(/^FROM .*/, `FROM ${host.registry}/${name}/node:1`);
+  await rewrite('Dockerfile', node);
+  await rewrite('updater.Dockerfile', (text) => text.replace(/^FROM .*/, `FROM ${updaterImage}`));
+  await rewrite('compose.yaml', (text) => text.replace('/var/run/docker.sock:', `${engineSocket}:`));
+}
+
+async function rewrite(file: string, change: (text: string) => string): Promise<void> {
+  const text = await readFile(join(source, file), 'utf8');
+  await writeFile(join(source, file), change(text));
+}
+
+/** Has published a release, and one whose image nobody can pull. */
+async function makeForge(): Promise<void> {
+  const releases = ['v1.0.0', 'v1.1.0', 'v1.2.0'].map((version, at) => ({
+    tag_name: version,
+    html_url: `https://example.org/larder/${version}`,
+    body: `What is new in ${version}`,
+    draft: false,
+    prerelease: false,
+    published_at: new Date(Date.UTC(2026, 0, 1 + at)).toISOString(),
+  }));
+  let published = releases.slice(0, 2);
+  forge = createServer((request, answer) => {
+    if (request.url === '/more') published = releases;
+    answer.setHeader('Content-Type', 'application/json').end(JSON.stringify(published));
+  });
+  const address = await bridgeAddress();
+  await new Promise<void>((resolve) => forge.listen(0, address, resolve));
+}
+
+const forgeUrl = (): string => {
+  const place = forge.address();
+  return typeof place === 'object' && place !== null ? `http://${place.address}:${place.port}` : '';
+};
+
+async function start(): Promise<void> {
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  await mkdir(directory, { recursive: true });
+  await cp(join(source, 'compose.yaml'), join(directory, 'compose.yaml'));
+  const env = {
+    LARDER_VERSION: 'v1.0.0',
+    ADMIN_TOKEN: token,
+    LARDER_IMAGE: image,
+    LARDER_PORT: `127.0.0.1:${port}`,
+    UPDATER_IMAGE: ownUpdater,
+    UPDATER_NAME: `${name}-larder-updater`,
+    FEED: `${forgeUrl()}/releases`,
+  };
+  const lines = Object.entries(env).map(([key, value]) => `${key}=${value}\n`);
+  await writeFile(join(directory, '.env'), lines.join(''));
+  await type('docker compose up -d', directory);
+  await vi.waitFor(async () => expect(await version()).toBe('v1.0.0'), { timeout: 30_000 });
+}
+
+const version = (): Promise<string | null> =>
+  fetch(`${url}/version`, { signal: AbortSignal.timeout(2000) }).then(
+    async (answer) => (await answer.text()).trim(),
+    () => null,
+  );
+
+/** Everything on the page that can be read or heard, in the elements' shadows, too. */
+const textOfPage = `(() => {
+  const texts = [document.title];
+  const visit = (node) => {
+    if (node.nodeType === 3) texts.push(node.data);
+    if (['SCRIPT', 'STYLE'].includes(node.nodeName)) return;
+    for (const label of ['aria-label', 'title', 'placeholder']) texts.push(node.getAttribute?.(label) ?? '');
+    for (const child of [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes]) visit(child);
+  };
+  visit(document.body);
+  return texts.map((text) => text.trim()).filter(Boolean).join('\\n');
+})()`;
+
+/** Reads the page again and again, until it is told to stop; a page that is being loaded is read the next time. */
+function watch(page: Page): () => Promise<void> {
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      await page.evaluate<string>(textOfPage).then(
+        (text) => seen.get('page')?.includes(text) || read('page', text),
+        () => {},
+      );
+      await sleep(50);
+    }
+  })();
+  return () => {
+    isOver = true;
+    return watching;
+  };
+}
+
+test('a click updates it, and its client follows', async () => {
+  const ada = await Visitor.arrive(browser, 'Ada');
+  await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
+  await load(ada.page, `${url}/`);
+  const stop = watch(ada.page);
+  await ada.press('Update to v1.1.0');
+  await ada.press('Update now');
+  await expect.poll(async () => (await history()).length, { timeout: 20_000 }).toBe(1);
+  const followed = await larder('instance follow');
+  expect(followed.said).toMatch(/✓ larder v1\.1\.0 runs\./);
+  expect(followed.exitCode).toBe(0);
+  await ada.sees(/v1\.1\.0 runs/);
+  await ada.seesButton(/^larder v1\.1\.0/);
+  expect(await version()).toBe('v1.1.0');
+  expect(await readFile(join(directory, '.env'), 'utf8')).toMatch(/^LARDER_VERSION=v1\.1\.0$/m);
+  const containers = await findContainers(name);
+  const services = containers.filter(({ Config }) => Config.Labels['com.docker.compose.service']);
+  expect(services.map(({ Config }) => Config.Image)).toEqual([`${image}:v1.1.0`, `${image}:v1.1.0`]);
+  const log = await type(`docker logs ${name}-larder-updater`, directory);
+  expect(read('log of the updater', log)).toMatch(/larder-updater \S+, engine .*\n/);
+  expect(log).toMatch(/ INFO {2}done updated v1\.0\.0 → v1\.1\.0/);
+  await stop();
+  expect(ada.complaints).toEqual([]);
+});
+
+test('a release whose image is missing leaves it as it is, and says so', async () => {
+  await fetch(`${forgeUrl()}/more`);
+  const { said, exitCode } = await larder('instance update');
+  expect([exitCode, said]).toEqual([4, expect.stringContaining('The update failed (pull-unknown)')]);
+  const ada = await Visitor.arrive(browser, 'Ada');
+  await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
+  await load(ada.page, `${url}/`);
+  const stop = watch(ada.page);
+  await ada.press(/^larder v1\.1\.0/);
+  await ada.sees(/v1\.2\.0/);
+  await stop();
+  read('log of the updater', await type(`docker logs ${name}-larder-updater`, directory));
+});
+
+test('by hand it is updated under its own name', async () => {
+  const updater = (words: string) =>
+    type(`${byHand.replace('--name larder-updater', '')} ${words}`, directory).then((said) =>
+      read(words, said),
+    );
+  const said = await Promise.all(['plan --target v1.1.0', '--help', '--version'].map(updater));
+  expect(said).toEqual([
+    expect.stringContaining('done planned'),
+    expect.stringContaining('larder-updater plan [options]'),
+    expect.stringMatching(/^larder-updater /),
+  ]);
+});
+
+test('nothing that anybody has read is about svc', async () => {
+  const ofInstance = ['status', 'channel', 'update', 'follow', 'cancel', 'history'];
+  const said = [
+    ...['--help', 'instance --help', 'update --help', 'completion --help', '--version', 'nonsense', 'update'],
+    ...ofInstance.map((command) => `instance ${command} --help`),
+    ...['instance status', 'instance history', 'instance channel stable', 'instance cancel'],
+  ];
+  await Promise.all(said.map(larder));
+  await history();
+  const logs = await Promise.all(
+    ['web', 'jobs'].map((each) => type(`docker compose logs ${each}`, directory)),
+  );
+  read('logs of the servers', logs.join('\n'));
+  // Of the test itself, and the folder beside the compose file, which is called so for every product.
+  const plain = (text: string) =>
+    text.replaceAll(name, 'NAME').replaceAll(host.run, 'RUN').replaceAll('.svc-updater', '');
+  expect([...seen].filter(([, text]) => text.trim() === '').map(([where]) => where)).toEqual([]);
+  const lines = [...seen].flatMap(([where, text]) =>
+    plain(text)
+      .split('\n')
+      .map((line) => `${where}: ${line}`),
+  );
+  expect(lines.length).toBeGreaterThan(200);
+  expect(lines.filter((line) => /svc/i.test(line))).toEqual([]);
+  expect(await askEngine('GET', `/containers/${name}-larder-updater/json`)).toMatchObject({ status: 200 });
+});
