@@ -18,6 +18,9 @@ export const updater =
 const immich =
   'docker run --rm --name svc-updater --stop-timeout 120 -v /var/run/docker.sock:/var/run/docker.sock -v /opt/immich:/opt/immich svc-updater:dev';
 const immichWords = '--service immich-server --service immich-machine-learning --target v2.6.0';
+/** That of docs/your-product.md. */
+export const byHand =
+  'docker run --rm --name larder-updater --stop-timeout 120 -v /var/run/docker.sock:/var/run/docker.sock -v /opt/larder:/opt/larder ghcr.io/acme/larder-updater:1';
 /** SECURITY.md's. */
 export const leastRights =
   'docker run --rm --name svc-updater --stop-timeout 120 --network none --cap-drop ALL --cap-add CHOWN --cap-add DAC_OVERRIDE --cap-add FOWNER --security-opt no-new-privileges --read-only --tmpfs /tmp -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater:dev';
@@ -83,6 +86,26 @@ export const commands = {
 
   'node -e 0': { in: 'test/bench/client.ts', says: "node(['-e', '0'])" },
   'svc --version': { in: 'test/bench/client.ts', says: "node([client, '--version'])" },
+
+  // Those of a product of one's own.
+  'node build.mjs v1.0.0': { in: 'test/e2e/your-product.test.ts', says: "'node build.mjs v1.0.0'" },
+  'docker build --build-arg VERSION=v1.0.0 --tag ghcr.io/acme/larder:v1.0.0 .': {
+    in: 'test/e2e/your-product.test.ts',
+    says: 'docker build --build-arg VERSION=${version} --tag ghcr.io/acme/larder:${version} .',
+  },
+  'docker push ghcr.io/acme/larder:v1.0.0': {
+    in: 'test/e2e/your-product.test.ts',
+    says: 'docker push ghcr.io/acme/larder:${version}',
+  },
+  'docker build --tag ghcr.io/acme/larder-updater:1 --file updater.Dockerfile .': {
+    in: 'test/e2e/your-product.test.ts',
+    says: 'docker build --tag ghcr.io/acme/larder-updater:1 --file updater.Dockerfile .',
+  },
+  'docker push ghcr.io/acme/larder-updater:1': {
+    in: 'test/e2e/your-product.test.ts',
+    says: 'docker push ghcr.io/acme/larder-updater:1',
+  },
+  [`${byHand} plan --target v1.1.0`]: { in: 'test/e2e/your-product.test.ts', says: "'plan --target v1.1.0'" },
 
   // Scripts and npm scripts.
   'scripts/test': { in: '.ci/run', says: 'scripts/test' },

@@ -7,6 +7,7 @@ import { execa } from 'execa';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import type { Run } from '../../src/wire/status.ts';
+import { byHand } from '../documents/commands.ts';
 import { root } from '../documents/documents.ts';
 import { bridgeAddress } from '../platform/rig/bridge-address.ts';
 import { askEngine, engineSocket, findContainers, removeNamed } from '../rig/engine-api.ts';
@@ -34,10 +35,6 @@ const read = (where: string, text: string): string => {
   seen.set(where, `${seen.get(where) ?? ''}${text}\n`);
   return text;
 };
-
-/** As the document has it. */
-const byHand =
-  'docker run --rm --name larder-updater --stop-timeout 120 -v /var/run/docker.sock:/var/run/docker.sock -v /opt/larder:/opt/larder ghcr.io/acme/larder-updater:1';
 
 let browser: Browser;
 let forge: Server;
@@ -85,8 +82,11 @@ beforeAll(async () => {
     await type(`docker build --build-arg VERSION=${version} --tag ghcr.io/acme/larder:${version} .`, source);
     await type(`docker push ghcr.io/acme/larder:${version}`, source);
   };
-  const updater = 'docker build --tag ghcr.io/acme/larder-updater:1 --file updater.Dockerfile .';
-  await Promise.all([publish('v1.0.0'), publish('v1.1.0'), type(updater, source)]);
+  const publishUpdater = async () => {
+    await type('docker build --tag ghcr.io/acme/larder-updater:1 --file updater.Dockerfile .', source);
+    await type('docker push ghcr.io/acme/larder-updater:1', source);
+  };
+  await Promise.all([publish('v1.0.0'), publish('v1.1.0'), publishUpdater()]);
   await start();
 });
 
@@ -149,8 +149,6 @@ async function start(): Promise<void> {
   await mkdir(directory, { recursive: true });
   await cp(join(source, 'compose.yaml'), join(directory, 'compose.yaml'));
   const env = {
-    LARDER_VERSION: 'v1.0.0',
-    ADMIN_TOKEN: token,
     LARDER_IMAGE: image,
     LARDER_PORT: `127.0.0.1:${port}`,
     UPDATER_IMAGE: ownUpdater,
@@ -158,7 +156,10 @@ async function start(): Promise<void> {
     FEED: `${forgeUrl()}/releases`,
   };
   const lines = Object.entries(env).map(([key, value]) => `${key}=${value}\n`);
-  await writeFile(join(directory, '.env'), lines.join(''));
+  await writeFile(
+    join(directory, '.env'),
+    (await readFile(join(source, 'example.env'), 'utf8')) + lines.join(''),
+  );
   await type('docker compose up -d', directory);
   await vi.waitFor(async () => expect(await version()).toBe('v1.0.0'), { timeout: 30_000 });
 }

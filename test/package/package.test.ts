@@ -132,6 +132,7 @@ describe('the package', () => {
       'docs/platform.md',
       'docs/server-library.md',
       'docs/web.md',
+      'docs/your-product.md',
       'package.json',
     ]);
   });
