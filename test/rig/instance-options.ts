@@ -36,6 +36,8 @@ export interface InstanceOptions {
   env?: string;
   /** The environment of the shell that starts it, beside PATH and HOME. */
   shell?: Record<string, string>;
+  /** The last part of the repository of app and worker. Default `svc`, by which the updater knows its own product. */
+  repository?: string;
   /** A registry in front of the run's own. */
   registry?: string;
   /** Composed by the compose of the updater's image, in place of the machine's. */

@@ -53,7 +53,7 @@ export class Instance {
     this.port = port;
     this.directory = join(host.directory, options.folder ?? '', name);
     this.project = options.project === undefined ? name : `${name}-${options.project}`;
-    this.image = `${options.registry ?? host.registry}/${name}/svc`;
+    this.image = `${options.registry ?? host.registry}/${name}/${options.repository ?? 'svc'}`;
     this.#host = host;
     this.#options = options;
     const { tag = 'v1.0.0', text = {} } = options;
@@ -86,7 +86,7 @@ export class Instance {
 
   /** Puts a release under a tag of this instance's repository and returns its digest; a tag that exists moves. */
   publish(tag: string, options: ReleaseOptions = releases[tag] ?? {}): Promise<string> {
-    return publish(this.#host.registry, `${this.name}/svc`, tag, options);
+    return publish(this.#host.registry, `${this.name}/${this.#options.repository ?? 'svc'}`, tag, options);
   }
 
   /** `docker compose …` with the flags of this instance, typed in its directory; returns what it printed. */
