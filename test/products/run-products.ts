@@ -39,7 +39,7 @@ export async function runProducts(
       const reds = Object.entries(row.facts).filter(([, facts]) => facts.length > 0);
       options.say(`${reds.length === 0 ? 'ok ' : 'RED'}  ${titleOf(row)}, ${row.seconds} s`);
       for (const [name, facts] of reds)
-        for (const fact of facts) options.say(`       ${name}: ${fact.slice(0, 600)}`);
+        for (const fact of facts) options.say(`       ${name}: ${shortened(fact)}`);
       if (row.log !== null) options.say(`       log: ${row.log}`);
     }
   };
@@ -48,6 +48,9 @@ export async function runProducts(
     rows.filter((row) => row.product === product && row.form === form),
   );
 }
+
+const shortened = (fact: string): string =>
+  fact.length < 800 ? fact : `${fact.slice(0, 500)} … ${fact.slice(-280)}`;
 
 const titleOf = ({ product, form }: Pick<Row, 'product' | 'form'>): string =>
   `${product.title}, ${form.name}`;

@@ -85,6 +85,7 @@ async function standIn(repository: string, version: string, options: StandIn): P
     // What published health checks ask for.
     { name: 'bin/pg_isready', kind: 'file', mode: 0o755, content: answersWell },
     { name: 'bin/redis-cli', kind: 'file', mode: 0o755, content: answersWell },
+    { name: 'etc/passwd', kind: 'file', content: 'root:x:0:0:root:/:/bin/sh\n' },
     { name: 'etc/repository', kind: 'file', content: `${repository}\n` },
     { name: 'etc/version', kind: 'file', content: `${version}\n` },
     { name: 'www/version', kind: 'file', content: `${version}\n` },

@@ -20,7 +20,10 @@ export function judgeOwnWords(product: Product, { log, lines }: UpdateResult): s
     const sentence = sentences.find((each) => form.test(each));
     return sentence === undefined ? [] : [`${what}: "${sentence.slice(0, 200)}"`];
   });
-  const loud = lines.filter(({ level }) => level !== 'info').map(({ message }) => message);
+  // Behind blanks stand a container's own words, which are as many as it has said.
+  const loud = lines
+    .filter(({ level, message }) => level !== 'info' && !message.startsWith('  '))
+    .map(({ message }) => message);
   const repeated = [...new Set(loud)].filter((each) => loud.filter((other) => other === each).length > 2);
   return [
     ...said,

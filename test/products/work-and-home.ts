@@ -184,7 +184,7 @@ export const plausible: Product = {
       repository: 'clickhouse/clickhouse-server',
       tag: '24.3.3.102-alpine',
       mounts: ['event-data:/var/lib/clickhouse'],
-      health: 'wget --version',
+      health: 'wget -q -O - http://127.0.0.1:8080/version',
     },
     plausible: {
       repository: 'plausible/community-edition',
