@@ -49,10 +49,8 @@ export async function freshRun(
   if (lock.takenOver) await removeScratches(engine, instance.place.name);
   const services = new Set([options.app, ...options.workers]);
   const ignores = wasLeftDown(earlier);
-  const { containers, leftovers, debris } = await awaitOthers(world, instance.place.name, {
-    services,
-    ignores,
-  });
+  const own = { services, ignores };
+  const { containers, leftovers, debris } = await awaitOthers(world, instance.place.name, own);
   const interrupted = wasInterrupted(earlier, leftovers);
   const installation = await inspectInstallation(world, instance, interrupted, containers);
   handles.installation = installation;
