@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Run, Status } from '../../src/wire/status.ts';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
@@ -10,6 +10,7 @@ import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
 import { type BadRegistry, startBadRegistry } from '../rig/bad-registry.ts';
 import { type ServerInstance, startServerInstance } from '../rig/server/server-instance.ts';
 import { alone } from './support/instance.ts';
+import { watchReplaced } from './support/replaced.ts';
 import {
   follow,
   inspect,
@@ -104,33 +105,6 @@ async function killServer(): Promise<void> {
   await execa('docker', ['kill', '--signal', 'KILL', app()]);
   expect(await instance.version()).toBeNull();
   await execa('docker', ['start', app()]);
-}
-
-/** When (seconds since 1970) the container of that name was last told to stop, ended and started, from here on. */
-function watchReplaced(name: string) {
-  const filters = [
-    '--filter',
-    `container=${name}`,
-    ...['kill', 'die', 'start'].flatMap((e) => ['--filter', `event=${e}`]),
-  ];
-  const events = execa(
-    'docker',
-    ['events', ...filters, '--format', '{{json .}}', '--since', `${Date.now() / 1_000}`],
-    {
-      reject: false,
-    },
-  );
-  onTestFinished(() => void events.kill());
-  return {
-    stop: async () => {
-      events.kill();
-      const lines = (await events).stdout.split('\n').filter((line) => line.endsWith('}'));
-      const told = lines.map((line) => JSON.parse(line) as { Action: string; timeNano: number });
-      const at = (action: string) =>
-        (told.find(({ Action }) => Action === action)?.timeNano ?? Number.NaN) / 1e9;
-      return { kill: at('kill'), die: at('die'), start: at('start') };
-    },
-  };
 }
 
 it('waits for what runs, keeps back what is queued, and is cancelled while the updater pulls', async () => {
@@ -269,7 +243,6 @@ it('is followed without an engine, by a server after one that was killed, and on
   expect(await cancel()).toMatchObject({ status: 409, reason: { code: 'too-late' } });
   const updated = await waitForEnd(instance);
   expect(updated).toMatchObject({ id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0', code: null });
-  // The old server notes its end between the signal and its exit, the new one begins between its start and its answer.
   const { kill, die, start: started } = await changes.stop();
   expect(updated.away, JSON.stringify({ kill, die, started, answeredAt })).toBeGreaterThan(
     started - die - 0.1,
