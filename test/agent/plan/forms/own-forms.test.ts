@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Installation } from '../../../../src/agent/inspect/installation.ts';
-import { versionPrefix } from '../../../../src/agent/inspect/running-version.ts';
+import { newestRunning, versionPrefix } from '../../../../src/agent/inspect/running-version.ts';
 import { describePlan } from '../../../../src/agent/plan/describe.ts';
 import { planUpdate } from '../../../../src/agent/plan/plan-update.ts';
 import { reached, versionWarnings } from '../../../../src/agent/plan/words.ts';
@@ -58,6 +58,12 @@ describe('a product in its own form', () => {
     ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: move ${place} to 2025.11, recreate app`],
     ['2025.12', '2026.1.0', '2025.12.4', `2025.12.4 → 2026.1.0: move ${place} to 2026.1, recreate app`],
     ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull again, recreate app where the image is another'],
+    [
+      '2025.10',
+      '2025.10',
+      '2025.10.3',
+      '2025.10.3 → 2025.10: pull again, recreate app where the image is another',
+    ],
     [
       'stable',
       '2025.8.4',
@@ -206,5 +212,22 @@ describe('versionPrefix', () => {
       { services: { app: [container('app-1', { imageReference: image, labels })] } },
     );
     expect(versionPrefix(app.pin, app.containers)).toBe(expected);
+  });
+});
+
+describe('newestRunning', () => {
+  const running = (tag: string, label?: string) =>
+    container('app-1', {
+      imageReference: `acme/home:${tag}`,
+      labels: label === undefined ? {} : { [versionLabel]: label },
+    });
+  it.each<[string, ReturnType<typeof running>[], string | null]>([
+    ['a label beside a part', [running('2025.10', '2025.10.3')], '2025.10.3'],
+    ['a part, at least', [running('31-apache'), running('stable')], '31'],
+    ['the newest part', [running('2025.9'), running('2025.10')], '2025.10'],
+    ['the newest of all', [running('4.0.15.2941'), running('4.0.9.3000')], '4.0.15.2941'],
+    ['nothing', [running('stable'), running('2.1.0-ls47'), running('edge', '24.04')], null],
+  ])('is %s', (_, containers, expected) => {
+    expect(newestRunning(containers)).toBe(expected);
   });
 });
