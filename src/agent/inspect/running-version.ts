@@ -24,12 +24,12 @@ export function newestRunning(containers: readonly Container[]): string | null {
   return runningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
 }
 
-/** The product that this updater is made for writes its versions with a `v`, whatever its labels say. */
-const ownName = 'svc';
+/** The product that this updater is made for: it writes its versions with a `v`, whatever its labels say. */
+export const isOwnProduct = ({ reference }: Pin): boolean => reference.repository.split('/').at(-1) === 'svc';
 
 /** What a product writes before its versions: as its tags do, else as its label does. Null where nothing tells. */
 export function versionPrefix(pin: Pin, containers: readonly Container[]): 'v' | '' | null {
-  if (pin.reference.repository.split('/').at(-1) === ownName) return 'v';
+  if (isOwnProduct(pin)) return 'v';
   const tag = [pin.tag, ...containers.map(tagOf)].find(isNumbered);
   if (tag) return tag.prefix;
   const label = containers

@@ -14,6 +14,7 @@ import { compareTold, countOf, isMajorChange } from '../../release/order.ts';
 import { type Retagged, retag } from '../../release/retag.ts';
 import type { Goal, Target } from '../../release/target.ts';
 import { type Installation, movedServices, releaseFileNames } from '../inspect/installation.ts';
+import { isOwnProduct } from '../inspect/running-version.ts';
 
 /** Where one service goes. */
 export interface Move {
@@ -124,12 +125,13 @@ export const majorAdvice = (prefix: string, from: string, to: string): string =>
 /** A generated install on canary stays on canary; where a release tag pins, somebody must say where to go. */
 function impliedTarget(installation: Installation): Goal | null {
   const pins = movedServices(installation).map(({ pin }) => pin);
-  const pinned = pins.find((pin) => pin.tag.kind === 'release');
-  if (pinned) {
+  const pinned = pins.find(({ tag }) => tag.kind === 'release');
+  if (pinned?.tag.kind === 'release') {
     throw new UpdateError(
       'no-target',
       `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`,
-      installation.prefix === '' ? { advice: 'Name the release with --target X.Y.Z.' } : {},
+      // Only svc publishes what its channel `canary` leads to.
+      isOwnProduct(pinned) ? {} : { advice: `Name the release with --target ${pinned.tag.prefix}X.Y.Z.` },
     );
   }
   const canary = installation.kind === 'generated' && pins.every((pin) => pin.tag.kind === 'canary');

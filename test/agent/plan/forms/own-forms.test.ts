@@ -138,6 +138,13 @@ describe('a product in its own form', () => {
       'Name the release with --target X.Y.Z.',
     ],
     [
+      'v2.1.0',
+      null,
+      'no-target',
+      `app is pinned to v2.1.0 by ${place}`,
+      'Name the release with --target vX.Y.Z.',
+    ],
+    [
       '2025.8.3',
       '2025.8.2',
       'downgrade',
