@@ -13,6 +13,8 @@ export function describeInstallation(installation: Installation, log: Log): void
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = and([...new Set(moved.map(({ pin }) => pin.place.description))]);
   const from = fromWord(installation);
+  // A variable may hold the version without its variant: it is no secret, however long it is.
+  log.learn(() => ({ keep: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   log.info(`${names} ${runs} ${from}; ${file} is ${kind}, pinned by ${pinnedBy}`, { from, kind });
   if (!runningVersion)

@@ -24,6 +24,7 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
       ? `${what.join(', ')}, recreate ${and(moved)}`
       : `pull again, recreate ${and(moved)} where the image is another`;
   const from = fromWord(installation);
+  log.learn(() => ({ keep: [plan.goal] }));
   const way = from === plan.goal ? from : `${from} → ${plan.goal}`;
   log.info(`${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} stay${stay.length > 1 ? '' : 's'}` : ''}`, {
     from: fromWord(installation),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { describeInstallation } from '../../../../src/agent/inspect/describe.ts';
 import type { Installation } from '../../../../src/agent/inspect/installation.ts';
 import { newestRunning, versionPrefix } from '../../../../src/agent/inspect/running-version.ts';
 import { describePlan } from '../../../../src/agent/plan/describe.ts';
@@ -85,6 +86,19 @@ describe('a product in its own form', () => {
     ['release', null, null, 'release: pull again, recreate app where the image is another'],
   ])('at %s, to %s, while %s runs', (pin, to, running, expected) => {
     expect(line(product(pin, running, { label: running ?? '' }), to)).toBe(expected);
+  });
+
+  it('is shown, though a variable of the project has the version alone', () => {
+    const from = product('4.0.15.2941-alpine', '4.0.15.2941');
+    const { log, lines } = rememberingLog();
+    const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
+    log.learn(() => ({ secrets }));
+    describeInstallation(from, log);
+    describePlan(from, plan(from, '4.0.16.2944'), log);
+    expect(lines.map((text) => text.replace(/[;:] (?:compose|move).*/, ''))).toEqual([
+      'info: app runs 4.0.15.2941',
+      'info: 4.0.15.2941 → 4.0.16.2944',
+    ]);
   });
 
   it('recalls a dump at another major version, and at no new year', () => {
