@@ -66,3 +66,18 @@ export function publisherOf(repository: string): string | null {
   const path = /[.:]|^localhost$/.test(first) ? parts.slice(1) : parts;
   return path.join('/') || first || null;
 }
+
+// Their data is of one major version, and moves by means of their own.
+const databases = new Set([
+  ...['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'cockroach', 'mysql'],
+  ...['mariadb', 'percona', 'mongo', 'mongodb', 'redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
+  ...['clickhouse', 'cassandra', 'scylla'],
+]);
+/** What is made for a database, and is none: `postgres-exporter`. */
+const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
+
+/** By the name of the image. */
+export function isDatabase({ repository }: Pick<Reference, 'repository'>): boolean {
+  const words = (repository.split('/').at(-1) ?? '').split(/[-_.]+/);
+  return words.some((word) => databases.has(word)) && !words.some((word) => helpers.test(word));
+}

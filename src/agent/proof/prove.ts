@@ -1,6 +1,6 @@
 import type { Edit } from '../../compose/edit.ts';
 import { allFiles, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
-import { parseReference, type Reference } from '../../compose/reference.ts';
+import { isDatabase, parseReference, type Reference } from '../../compose/reference.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
@@ -115,7 +115,10 @@ function movesAlong(from: string, to: string, moves: readonly Substitution[]): b
   if (old.digest !== null && old.digest === now.digest) return false;
   return moves.some((move) => {
     const planned = parseReference(move.from);
-    return planned !== null && publisher(planned) === publisher(old);
+    if (planned === null) return false;
+    // The next recreate of a database would start another version on the data of the old one.
+    if (isDatabase(old)) return planned.repository === old.repository;
+    return publisher(planned) === publisher(old);
   });
 }
 

@@ -102,6 +102,12 @@ describe('prove', () => {
       'services.db.image: "postgres:v1.0.0" → "postgres:v1.1.0"',
     ],
     [
+      "a database of the app's publisher",
+      { db: { image: 'acme/postgres:v1.0.0' } },
+      { db: { image: 'acme/postgres:v1.1.0' } },
+      'services.db.image: "acme/postgres:v1.0.0" → "acme/postgres:v1.1.0"',
+    ],
+    [
       'the name of an image',
       { db: { image: 'acme/v1.0.0' } },
       { db: { image: 'acme/v1.1.0' } },

@@ -1,10 +1,11 @@
 import { sharesPin as sharesText } from '../../../compose/find-pin.ts';
 import type { ProjectFiles } from '../../../compose/project-files.ts';
+import { isDatabase } from '../../../compose/reference.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { and } from '../../log/words.ts';
 import type { UpdateOptions } from '../../process/options.ts';
-import { bondOf, imagesOf, isDatabase, type ServiceImage, shown, whyForeign } from './together.ts';
+import { bondOf, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
 
 /** A project, and which of its services have containers. */
 interface NamedIn {

@@ -1,5 +1,6 @@
+import { isDatabase } from '../../../compose/reference.ts';
 import type { ModelService } from '../../../engine/cli/compose.ts';
-import { bondOf, isDatabase, type ServiceImage, shown } from './together.ts';
+import { bondOf, type ServiceImage, shown } from './together.ts';
 
 /** A service that runs, with what tells whether people use it. */
 export interface Candidate extends ServiceImage {

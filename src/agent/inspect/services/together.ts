@@ -3,6 +3,7 @@ import type { Pin } from '../../../compose/pin.ts';
 import type { ProjectFiles } from '../../../compose/project-files.ts';
 import {
   canonicalRepository,
+  isDatabase,
   parseReference,
   publisherOf,
   type Reference,
@@ -74,20 +75,6 @@ export function whyForeign(app: ServiceImage, other: ServiceImage): string | nul
       ? 'another image, of another version'
       : "another publisher's image";
   return `${runs}, ${what} than that of ${app.name}, ${shown(app.reference)}`;
-}
-
-// Their data is of one major version, and moves by means of their own.
-const databases = new Set([
-  ...['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'cockroach', 'mysql'],
-  ...['mariadb', 'percona', 'mongo', 'mongodb', 'redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
-  ...['clickhouse', 'cassandra', 'scylla'],
-]);
-/** What is made for a database, and is none: `postgres-exporter`. */
-const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
-
-export function isDatabase({ repository }: Reference): boolean {
-  const words = (repository.split('/').at(-1) ?? '').split(/[-_.]+/);
-  return words.some((word) => databases.has(word)) && !words.some((word) => helpers.test(word));
 }
 
 const isOneRepository = (a: ServiceImage, b: ServiceImage): boolean =>
