@@ -3,6 +3,7 @@ import { withWorkers, workersOf } from '../../../src/agent/inspect/choose-worker
 import type { World } from '../../../src/agent/process/world.ts';
 import type { Model } from '../../../src/engine/cli/compose.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
+import { productOf } from '../../../src/product/product.ts';
 import { engineThat, updateOptions } from '../../build-plan.ts';
 
 const byRole = { 'svc.role': 'worker' };
@@ -92,6 +93,14 @@ describe('the workers that the files tell of', () => {
     ],
   ])('are told %s', (_, services, before, workers) => {
     expect(workersOf(model(services), options(...before))).toEqual(workers);
+  });
+
+  it.each<[string, Model['services'], string[]]>([
+    ['its own label', { web: {}, jobs: {}, cron: { labels: { 'larder.role': 'worker' } } }, ['cron']],
+    ['its own names, and not the label of svc', { web: {}, jobs: {}, cron: { labels: byRole } }, ['jobs']],
+  ])('are of another product by %s', (_, services, workers) => {
+    const product = productOf({ name: 'larder', services: ['web', 'jobs'] });
+    expect(workersOf(model(services), { ...options('jobs'), product, app: 'web' })).toEqual(workers);
   });
 
   it('are the named ones where there are such', () => {

@@ -1,8 +1,14 @@
 import { expect, it } from 'vitest';
 import { isGenerated, movedServices } from '../../../src/agent/inspect/installation.ts';
-import { svc } from '../../../src/product/product.ts';
+import { productOf, svc } from '../../../src/product/product.ts';
 import { container } from '../../build.ts';
 import { composeText, installed } from '../../build-plan.ts';
+
+it("isGenerated goes by the product's own marker", () => {
+  const larder = productOf({ name: 'larder' });
+  expect(isGenerated('# larder:generated\n', larder)).toBe(true);
+  expect(isGenerated('# svc:generated\n', larder)).toBe(false);
+});
 
 it.each<[string, string, boolean]>([
   ['the marker', '# svc:generated\nservices: {}\n', true],

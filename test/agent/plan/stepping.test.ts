@@ -3,6 +3,7 @@ import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
 import { checkStepping } from '../../../src/agent/plan/stepping.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
+import { type Product, productOf } from '../../../src/product/product.ts';
 import { parseTarget } from '../../../src/release/tag.ts';
 import { container, image, installation } from '../../build.ts';
 
@@ -20,6 +21,9 @@ interface Case {
   /** Labels of the pulled image of the app. */
   requires?: string;
   version?: string;
+  labels?: Record<string, string>;
+  /** Default svc. */
+  product?: Product;
   /** The app's container runs the pulled image already. */
   same?: boolean;
 }
@@ -53,11 +57,17 @@ function check(given: Case): string[] {
   const install = installation(
     files,
     { name: 'svc', services: { app: resolved, worker: resolved } },
-    { kind, services: { app: [app], worker: [worker] }, runningVersion: null },
+    {
+      kind,
+      services: { app: [app], worker: [worker] },
+      runningVersion: null,
+      ...(given.product && { product: given.product }),
+    },
   );
   const plan = planUpdate(install, target === null ? null : parseTarget(target));
   const pulled = image('sha256:new', {
     labels: {
+      ...given.labels,
       ...(given.requires === undefined ? {} : { 'svc.release-requires': given.requires }),
       ...(given.version === undefined ? {} : { [versionLabel]: given.version }),
     },
@@ -65,12 +75,19 @@ function check(given: Case): string[] {
   return checkStepping(install, plan, new Map([[plan.app.to, pulled]]));
 }
 
+const larder = productOf({ name: 'larder', labelPrefix: 'org.larder' });
 const pinned = 'Run the update with --target v1.5.0 first, then again';
 const inEnv = { pin: `svc:\${SVC_VERSION}` };
+
+it("is told by another product's own label", () => {
+  const labels = { 'org.larder.release-requires': 'v1.5.0' };
+  expect(() => check({ product: larder, labels })).toThrow('can only be updated to from v1.5.0 on');
+});
 
 describe('a release that another one has to come before', () => {
   it.each<[string, Case]>([
     ['names none', {}],
+    ['names it for another product', { requires: 'v1.5.0', product: larder }],
     ['can be reached from what runs', { requires: 'v1.4.2' }],
     ['can be reached from a release before', { requires: 'v1.4.0' }],
     ['can be reached from a release with a variant', { requires: 'v1.4.2', runs: 'svc:1.4.2-alpine' }],

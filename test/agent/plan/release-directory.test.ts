@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { releaseDirectory } from '../../../src/agent/plan/release-files.ts';
+import { productOf, svc } from '../../../src/product/product.ts';
+
+const larder = productOf({ name: 'larder' });
+
+it.each([
+  [svc, {}, '/usr/share/svc/release'],
+  [svc, { 'svc.release-files': '/x' }, '/x'],
+  [larder, {}, '/usr/share/larder/release'],
+  [larder, { 'svc.release-files': '/x' }, '/usr/share/larder/release'],
+  [larder, { 'larder.release-files': '/x' }, '/x'],
+  [productOf({ name: 'larder', releaseDirectory: '/release' }), {}, '/release'],
+])('of %j with %j the files of a release are in %s', (product, labels, directory) => {
+  expect(releaseDirectory(labels, product)).toBe(directory);
+});
