@@ -11,6 +11,7 @@ import { createClient } from '../../src/client/create-client.ts';
 import { typicalRun } from '../../src/instance/testing/index.ts';
 import { play } from './rig.ts';
 import { startRig } from './self-update/rig.ts';
+import { sit } from './terminal.ts';
 
 let directory = '';
 let program = '';
@@ -104,6 +105,15 @@ describe("another product's client", () => {
     expect(broken.said).toContain('The whole log, on the machine: docker logs larder-updater');
     for (const words of ['instance history', 'instance follow', 'instance cancel'])
       await larder(words, { LARDER_URL: two.url });
+  }, 60_000);
+
+  it('has it on a terminal, also while it is away', async () => {
+    const { url } = await play({ speed: 2, product: { name: 'larder' } });
+    const command = [process.execPath, program];
+    const session = await sit('', 'instance update', { columns: 80, command, env: { LARDER_URL: url } });
+    expect(session.screens.some((screen) => screen.includes('larder is away'))).toBe(true);
+    expect(session.screens.filter((screen) => /svc/i.test(screen))).toEqual([]);
+    expect(session.exitCode).toBe(0);
   }, 60_000);
 
   it('reads the file that its log-in leaves, and no other', async () => {

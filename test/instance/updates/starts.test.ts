@@ -369,6 +369,26 @@ describe('cancel', () => {
     expect(await ended(one)).toMatchObject({ ...stopped, message: 'nothing was changed, v1.4.2 runs on' });
   });
 
+  it('speaks of the product that it is', async () => {
+    rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 7));
+    const one = await booted({
+      product: { name: 'larder' },
+      containerName: 'svc-updater',
+      buildServers: () => [{ name: 'build-1', version: 'v1.0.0' }],
+    });
+    await one.ask();
+    await until(async () => (await stateOf(one)) === 'recreate');
+    const message = 'larder is being replaced: the update can no longer be cancelled';
+    expect(await cancel(one)).toMatchObject({ reason: { message } });
+    expect((await one.updates.status()).buildServers).toMatchObject([{ command: 'larder update' }]);
+    expect(rig.engine.updater.spec.Env).toContainEqual(
+      expect.stringMatching(/^SVC_UPDATER_PRODUCT=.*larder/),
+    );
+    rig.engine.updater.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
+    rig.engine.updater.exit(0);
+    expect(await ended(one)).toMatchObject({ outcome: 'updated' });
+  });
+
   it.each([
     ['recreate', 7],
     ['verify', 8],
