@@ -89,10 +89,10 @@ const vaultwarden: Product = {
   moved: ['vaultwarden'],
   label: 'plain',
   releases: {
-    old: { tag: '1.34.3-alpine', part: '1.34-alpine', word: 'latest' },
-    next: { tag: '1.35.0-alpine', part: '1.35-alpine', word: 'latest' },
-    crashing: { tag: '1.36.0-alpine', part: '1.36-alpine', word: 'latest' },
-    missing: { tag: '1.35.9-alpine', part: '1.35-alpine' },
+    old: { tag: '1.34.3', part: '1.34', word: 'latest' },
+    next: { tag: '1.35.0', part: '1.35', word: 'latest' },
+    crashing: { tag: '1.36.0', part: '1.36', word: 'latest' },
+    missing: { tag: '1.35.9', part: '1.35' },
   },
   forms: [
     { name: 'floating', pin: '{word}' },
