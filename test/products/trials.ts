@@ -149,7 +149,8 @@ const tagOf = ({ product }: Installed, release: ReleaseName): string => product.
 const targetOf = (installed: Installed, release: ReleaseName): string[] =>
   installed.product.isUntargeted ? [] : ['--target', tagOf(installed, release)];
 
-const tellsNoVersion = ({ product, form }: Installed): boolean => floats(form) && product.label === 'none';
+const tellsNoVersion = ({ product, form }: Installed): boolean =>
+  form.name !== 'pinned' && product.label === 'none';
 
 const namesOf = ({ product }: Installed, release: ReleaseName): string[] =>
   tagsOf(product.releases[release]).map(withoutVariant);
