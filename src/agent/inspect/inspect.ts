@@ -115,7 +115,7 @@ export async function inspectInstallation(
     workers: workers.map(pinned),
     followers,
     runningVersion: newestRunning([app, ...workers].flatMap((facts) => facts.containers)),
-    prefix: versionPrefix(pinnedApp.pin, app.containers),
+    prefix: versionPrefix(pinnedApp.pin, app.containers, options.product),
     sent,
     imagesInUse,
   };

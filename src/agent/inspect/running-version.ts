@@ -2,6 +2,7 @@ import type { Pin } from '../../compose/pin.ts';
 import { parseReference } from '../../compose/reference.ts';
 import type { Container } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
+import type { Product } from '../../product/product.ts';
 import { compareVersions } from '../../release/order.ts';
 import { isNumbered, type PinTag, parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
 
@@ -24,12 +25,13 @@ export function newestRunning(containers: readonly Container[]): string | null {
   return runningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
 }
 
-/** The product that this updater is made for: it writes its versions with a `v`, whatever its labels say. */
-export const isOwnProduct = ({ reference }: Pin): boolean => reference.repository.split('/').at(-1) === 'svc';
+/** Of the product that this updater is made for: it writes its versions with a `v`, whatever its labels say. */
+export const isOfProduct = ({ reference }: Pin, { name }: Product): boolean =>
+  reference.repository.split('/').at(-1) === name;
 
 /** What a product writes before its versions: as its tags do, else as its label does. Null where nothing tells. */
-export function versionPrefix(pin: Pin, containers: readonly Container[]): 'v' | '' | null {
-  if (isOwnProduct(pin)) return 'v';
+export function versionPrefix(pin: Pin, containers: readonly Container[], product: Product): 'v' | '' | null {
+  if (isOfProduct(pin, product)) return 'v';
   const tag = [pin.tag, ...containers.map(tagOf)].find(isNumbered);
   if (tag) return tag.prefix;
   const label = containers

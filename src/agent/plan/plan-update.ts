@@ -14,7 +14,7 @@ import { compareTold, countOf, isMajorChange } from '../../release/order.ts';
 import { type Retagged, retag } from '../../release/retag.ts';
 import type { Goal, Target } from '../../release/target.ts';
 import { type Installation, movedServices, releaseFileNames } from '../inspect/installation.ts';
-import { isOwnProduct } from '../inspect/running-version.ts';
+import { isOfProduct } from '../inspect/running-version.ts';
 
 /** Where one service goes. */
 export interface Move {
@@ -130,8 +130,10 @@ function impliedTarget(installation: Installation): Goal | null {
     throw new UpdateError(
       'no-target',
       `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`,
-      // Only svc publishes what its channel `canary` leads to.
-      isOwnProduct(pinned) ? {} : { advice: `Name the release with --target ${pinned.tag.prefix}X.Y.Z.` },
+      // Others publish nothing that the word `canary` leads to.
+      isOfProduct(pinned, installation.product)
+        ? {}
+        : { advice: `Name the release with --target ${pinned.tag.prefix}X.Y.Z.` },
     );
   }
   const canary = installation.kind === 'generated' && pins.every((pin) => pin.tag.kind === 'canary');

@@ -6,6 +6,7 @@ import { describePlan } from '../../../../src/agent/plan/describe.ts';
 import { planUpdate } from '../../../../src/agent/plan/plan-update.ts';
 import { reached, versionWarnings } from '../../../../src/agent/plan/words.ts';
 import { versionLabel } from '../../../../src/engine/labels.ts';
+import { svc } from '../../../../src/product/product.ts';
 import { parseAsked } from '../../../../src/release/target.ts';
 import { container } from '../../../build.ts';
 import { composeText, filePlan, imageOf, installed, rememberingLog } from '../../../build-plan.ts';
@@ -26,7 +27,7 @@ function product(
     { 'compose.yaml': composeText(images) },
     { services: { app: running, ...(parts.worker && { worker: [container('worker-1')] }) }, runningVersion },
   );
-  return { ...found, prefix: versionPrefix(found.app.pin, running) };
+  return { ...found, prefix: versionPrefix(found.app.pin, running, svc) };
 }
 
 function plan(from: Installation, to: string | null) {
@@ -232,7 +233,7 @@ describe('versionPrefix', () => {
       { 'compose.yaml': composeText({ app: image }) },
       { services: { app: [container('app-1', { imageReference: image, labels })] } },
     );
-    expect(versionPrefix(app.pin, app.containers)).toBe(expected);
+    expect(versionPrefix(app.pin, app.containers, svc)).toBe(expected);
   });
 });
 
