@@ -1,3 +1,7 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { differs } from '../judge/differs.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import type { Installed } from './installed.ts';
 import { floats, type ReleaseName, tagsOf } from './product.ts';
@@ -38,6 +42,21 @@ export const trials = {
     return [
       ...judgeEnd(result, ['planned']),
       ...judgeSays(result, [...installed.product.moved, ...shown(target)]),
+      ...(await untouched(installed, result, before)),
+    ];
+  },
+  /** What is to be typed, written down once. */
+  init: async (installed) => {
+    const before = await view(installed);
+    const result = await installed.run('init');
+    const file = join(installed.directory, '.svc-updater.yaml');
+    const text = await readFile(file, 'utf8').catch(() => '');
+    await rm(file, { force: true });
+    const [app, ...others] = (parse(text) as { services?: string[] } | null)?.services ?? [];
+    const [expected, ...more] = installed.product.moved;
+    return [
+      ...(result.exitCode === 0 ? [] : judgeEnd(result, [])),
+      ...differs('the services of the file', [expected, ...more.toSorted()], [app ?? '', ...others.sort()]),
       ...(await untouched(installed, result, before)),
     ];
   },
