@@ -1,3 +1,4 @@
+import { dify } from './dify.ts';
 import { withoutVersions } from './no-version.ts';
 import { others } from './others.ts';
 import { immich, nextcloud, paperless } from './photos-and-files.ts';
@@ -15,5 +16,6 @@ export const products: readonly Product[] = [
   plausible,
   homeAssistant,
   ...others,
+  dify,
   ...withoutVersions,
 ];
