@@ -88,7 +88,8 @@ async function judge(
     return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${goal}` } : null;
   }
   // Somebody's own tag leads wherever its owner wants; that it stays is told already.
-  if (pin.tag.kind === 'other' || pin.tag.kind === 'unversioned') return null;
+  if (pin.tag.kind === 'unversioned' || (pin.tag.kind === 'other' && !isVariant(pin.tag.text, target)))
+    return null;
   const { repository } = pin.reference;
   const said = await digestOf(engine, pin, target);
   if (said === null) {
@@ -98,6 +99,9 @@ async function judge(
   const isIt = image.digests.some((digest) => digest.endsWith(`@${said.digest}`)) || image.id === said.digest;
   return isIt ? null : { leads: `${to} leads to another image than ${repository}:${said.tag}` };
 }
+
+/** A variant by itself, `apache` of `32.0.1-apache`, floats as `latest` does. */
+const isVariant = (text: string, { suffix = '' }: Release): boolean => suffix === `-${text}`;
 
 /** A release is published with or without a `v`, and in the variant of the pin. Null where nobody tells. */
 async function digestOf(

@@ -138,6 +138,16 @@ describe('a floating tag and a target', () => {
       'acme/svc has no v32.0.1, and 32-apache tells no version',
     ],
     ['31-apache', '32.0.1', '32-apache', '32.0.0', {}, 'acme/svc:32-apache leads to v32.0.0, not to v32.0.1'],
+    ['apache', '32.0.1-apache', 'apache', null, { tags: { '32.0.1-apache': 'sha256:here' } }, null],
+    ['apache', '32.0.9-apache', 'apache', null, {}, 'acme/svc has no v32.0.9, and apache tells no version'],
+    [
+      'apache',
+      '32.0.1-apache',
+      'apache',
+      null,
+      { tags: { '32.0.1-apache': 'sha256:there' } },
+      'acme/svc:apache leads to another image than acme/svc:32.0.1-apache',
+    ],
     ['2', '2.5.1', '2', '2.5.0', {}, 'acme/svc:2 leads to v2.5.0, not to v2.5.1'],
     ['stable', '2.5.1', 'stable', null, { tags: { '2.5.1': 'sha256:here' } }, null],
     [

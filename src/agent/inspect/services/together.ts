@@ -59,7 +59,7 @@ export function bondOf(app: ServiceImage, other: ServiceImage): string | null {
   const publisher = publisherOf(repository);
   // A publisher of many products has them all at `latest`, or at `2`: only a whole version tells of one release.
   return publisher !== null && isExact(other.reference) && isOneVersion(app, other)
-    ? `the same publisher and version, ${publisher} and ${versionOf(other.reference)}`
+    ? `the same publisher and version, ${publisher} and ${writtenVersion(other.reference)}`
     : null;
 }
 
@@ -96,6 +96,10 @@ const numbers = /^v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
 /** What the tag says of the version, without the variant: `1.144.1` of `v1.144.1-cuda`, `release` of `release-cuda`. */
 const versionOf = ({ tag }: Reference): string =>
   numbers.exec(tag ?? 'latest')?.[1] ?? (tag ?? 'latest').replace(/-.*$/, '');
+
+/** As the product writes it: `v1.144.1`. */
+const writtenVersion = (reference: Reference): string =>
+  `${/^v(?=\d)/.exec(reference.tag ?? '')?.[0] ?? ''}${versionOf(reference)}`;
 
 const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(reference));
 

@@ -117,6 +117,11 @@ describe('a service that belongs with the app, and is not named', () => {
       '',
       'the same publisher and version, acme and 1.4.0',
     ],
+    [
+      { server: 'acme/a:v1.4.0', cron: 'acme/b:v1.4.0-cuda' },
+      '',
+      'the same publisher and version, acme and v1.4.0)',
+    ],
   ])('is refused: %j', (images, env, bond) => {
     const [said, next] = check({ images, env, args: '--service server' });
     expect(said).toMatch(/^left-behind: cron belongs with server \(.*\), and was not named$/);
