@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, type FileHandle, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { isMap, isScalar, isSeq } from 'yaml';
 import { placeAt } from '../../compose/project-files.ts';
 import { parseYaml } from '../../compose/yaml-document.ts';
@@ -109,7 +109,8 @@ async function readSettings(path: string): Promise<TextFile | null> {
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return null;
+    // Of a directory that may not be read, those who need it tell with a better sentence.
+    if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
     if (code === 'ELOOP') throw invalid([`${settingsName} is a symbolic link: it has to be the file itself`]);
     throw invalid([`${settingsName} cannot be read (${code ?? (error as Error).message})`]);
   }
