@@ -5,7 +5,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { judgeUntouched } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import { composeText } from '../rig/compose-text.ts';
-import { engineSocket } from '../rig/engine-api.ts';
+import { engineSocket, removeNamed } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
@@ -118,7 +118,11 @@ describe('a stack that Portainer keeps in its volume', () => {
     });
     const volume = `${name}-portainer`;
     await execa('docker', ['volume', 'create', volume]);
-    onTestFinished(async () => void (await execa('docker', ['volume', 'rm', '--force', volume])));
+    onTestFinished(async () => {
+      // They write into it, where no use of the volume is seen that would keep it.
+      await removeNamed(instance.project);
+      await execa('docker', ['volume', 'rm', '--force', volume]);
+    });
     const { stdout: mountpoint } = await execa('docker', [
       ...['volume', 'inspect', '--format', '{{.Mountpoint}}', volume],
     ]);
