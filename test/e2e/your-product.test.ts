@@ -202,6 +202,9 @@ function watch(page: Page): () => Promise<void> {
 }
 
 test('a click updates it, and its client follows', async () => {
+  // A page that is there before the server has looked for releases asks again a minute later.
+  const offered = () => larder('instance status').then(({ said }) => said);
+  await expect.poll(offered, { timeout: 30_000, interval: 500 }).toContain('v1.1.0');
   const ada = await Visitor.arrive(browser, 'Ada');
   await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
   await load(ada.page, `${url}/`);
