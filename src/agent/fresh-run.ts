@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { removeScratches } from '../engine/api/scratch.ts';
 import { type Container, type Image, isUp, serviceOf } from '../engine/container.ts';
-import { checkTargets } from '../files/check-targets.ts';
 import { stateName } from '../progress/state-name.ts';
 import { Cancelled, Interrupted } from '../progress/stops.ts';
 import { UpdateError } from '../progress/update-error.ts';
@@ -10,16 +9,11 @@ import { inspectInstallation } from './inspect/inspect.ts';
 import { type Installation, movedServices } from './inspect/installation.ts';
 import { type Ending, endingOf, endWell } from './log/ending.ts';
 import { and, seconds } from './log/words.ts';
-import { candidateFiles } from './plan/candidate-files.ts';
-import { checkDefinitions } from './plan/check-definitions.ts';
-import { describePlan, recallFiles } from './plan/describe.ts';
-import { checkDrift } from './plan/drift/check-drift.ts';
-import { checkPublished } from './plan/forms/check-published.ts';
-import { goneImages } from './plan/gone-images.ts';
+import { makePlan } from './make-plan.ts';
 import { isUnchanged } from './plan/is-unchanged.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
-import { movesOf, planUpdate, type UpdatePlan } from './plan/plan-update.ts';
+import { movesOf, type UpdatePlan } from './plan/plan-update.ts';
 import { askModelEarly, prepareFiles } from './plan/prepare-files.ts';
 import { versionWarnings, whatRuns } from './plan/words.ts';
 import { startEarly } from './process/start-early.ts';
@@ -57,14 +51,7 @@ export async function freshRun(
   describeInstallation(installation, log);
 
   log.enter('plan');
-  const plan = planUpdate(installation, options.target);
-  await checkPublished(engine, plan);
-  await checkDefinitions(world, installation);
-  await checkDrift(world, installation, { ownId: instance.own.id, accepted: options.acceptDrift });
-  const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
-  describePlan(installation, plan, log);
-  recallFiles(installation, plan, options, log);
-  for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
+  const plan = await makePlan(world, installation, instance.own.id);
 
   const journal = new Journal(
     lock,

@@ -1,0 +1,27 @@
+import { checkTargets } from '../files/check-targets.ts';
+import type { Installation } from './inspect/installation.ts';
+import { candidateFiles } from './plan/candidate-files.ts';
+import { checkDefinitions } from './plan/check-definitions.ts';
+import { describePlan, recallFiles } from './plan/describe.ts';
+import { checkDrift } from './plan/drift/check-drift.ts';
+import { checkPublished } from './plan/forms/check-published.ts';
+import { goneImages } from './plan/gone-images.ts';
+import { planUpdate, type UpdatePlan } from './plan/plan-update.ts';
+import type { World } from './process/world.ts';
+
+/**
+ * The first half of the plan, held against all that can be known before anything is pulled, and said. `ownId` is the id of
+ * the updater's own container. Refusals: those of planUpdate and of each check.
+ */
+export async function makePlan(world: World, installation: Installation, ownId: string): Promise<UpdatePlan> {
+  const { engine, options, log } = world;
+  const plan = planUpdate(installation, options.target);
+  await checkPublished(engine, plan);
+  await checkDefinitions(world, installation);
+  await checkDrift(world, installation, { ownId, accepted: options.acceptDrift });
+  const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
+  describePlan(installation, plan, log);
+  recallFiles(installation, plan, options, log);
+  for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
+  return plan;
+}
