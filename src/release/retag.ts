@@ -1,6 +1,6 @@
 import { compareTold, countOf, cut } from './order.ts';
 import { isNumbered, type Numbered, type PinTag, suffixOf } from './pin-tag.ts';
-import type { Goal } from './target.ts';
+import type { Goal, Release } from './target.ts';
 
 /** What becomes of a tag when its product goes to a target. */
 export type Retagged =
@@ -39,8 +39,6 @@ export function retag(tag: PinTag, target: Goal): Retagged {
 /** A version as a pin writes it. */
 export const styled = ({ prefix, suffix }: Numbered, version: string): string =>
   `${prefix}${version}${suffix}`;
-
-type Release = Extract<Goal, { kind: 'release' }>;
 
 /** The tags that a target may be published by as it was given, in the variant of a pin: with a `v` and without. */
 export const wholeForms = (tag: PinTag, { version, suffix = '' }: Release): string[] =>

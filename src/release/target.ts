@@ -21,6 +21,8 @@ export type Target =
 /** What is left of targets once a plan is made. */
 export type Goal = Extract<Target, { kind: 'release' | 'canary' }>;
 
+export type Release = Extract<Goal, { kind: 'release' }>;
+
 const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const wordForm = /^[A-Za-z][A-Za-z0-9_.-]*$/;
 const tooManyNumbers = /^v?\d+(?:\.\d+){5,}/;

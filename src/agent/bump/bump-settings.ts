@@ -1,8 +1,7 @@
 import { dirname, resolve } from 'node:path';
-import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import type { BumpOptions, FileValues } from '../process/options.ts';
+import { type BumpOptions, type FileValues, needsService } from '../process/options.ts';
 import { withSettings } from '../process/settings-file.ts';
 
 /**
@@ -19,5 +18,5 @@ export async function withBumpSettings(
   const directory = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const found = await withSettings(directory, options, read, log);
   if (found.services.length > 0) return found;
-  throw new UpdateError('usage', `bump needs --service, once or more, or services in ${settingsName}`);
+  throw new UpdateError('usage', needsService);
 }

@@ -1,12 +1,11 @@
+import { svc } from '../../product/product.ts';
 import type { Candidate, Proposal } from '../inspect/services/propose.ts';
 import { describeCandidate } from '../inspect/services/propose.ts';
 import { and } from '../log/words.ts';
-import type { InitOptions } from '../process/options.ts';
+import { type InitOptions, usualSeconds } from '../process/options.ts';
 
 /** Beside the services what was given with `init` is written down. */
 type Given = Pick<InitOptions, 'leave' | 'versionVariable' | 'waitTimeoutMs' | 'pullTimeoutMs'>;
-
-const byDefault = { versionVariable: 'SVC_VERSION', waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 };
 
 /** The settings file, with what its readers want to know of it. */
 export function settingsText({ app, workers, others }: Proposal, given: Given): string {
@@ -23,9 +22,9 @@ export function settingsText({ app, workers, others }: Proposal, given: Given): 
           `leave: [${leave.map(scalar).join(', ')}]`,
         ]
       : []),
-    ...(versionVariable === byDefault.versionVariable ? [] : [`version-var: ${versionVariable}`]),
-    ...(waitTimeoutMs === byDefault.waitTimeoutMs ? [] : [`wait-timeout: ${waitTimeoutMs / 1000}`]),
-    ...(pullTimeoutMs === byDefault.pullTimeoutMs ? [] : [`pull-timeout: ${pullTimeoutMs / 1000}`]),
+    ...(versionVariable === svc.versionVariable ? [] : [`version-var: ${versionVariable}`]),
+    ...(waitTimeoutMs === usualSeconds.wait * 1000 ? [] : [`wait-timeout: ${waitTimeoutMs / 1000}`]),
+    ...(pullTimeoutMs === usualSeconds.pull * 1000 ? [] : [`pull-timeout: ${pullTimeoutMs / 1000}`]),
     '',
   ].join('\n');
 }

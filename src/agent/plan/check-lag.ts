@@ -7,10 +7,8 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, countOf } from '../../release/order.ts';
 import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
 import { wholeForms } from '../../release/retag.ts';
-import type { Goal } from '../../release/target.ts';
+import type { Release } from '../../release/target.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
-
-type Release = Extract<Goal, { kind: 'release' }>;
 
 /** What is known of the image that a tag leads to: `leads` is the sentence of a refusal. */
 type Judgement = { leads: string } | { warning: string } | null;

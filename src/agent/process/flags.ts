@@ -1,7 +1,7 @@
 import type { FlagKind } from './read-flags.ts';
 
-export const updateFlags: Record<string, FlagKind> = {
-  target: 'text',
+/** Which instance it is, and what is its own. */
+const instanceFlags: Record<string, FlagKind> = {
   project: 'text',
   dir: 'text',
   service: 'list',
@@ -9,21 +9,19 @@ export const updateFlags: Record<string, FlagKind> = {
   'version-var': 'text',
   'wait-timeout': 'text',
   'pull-timeout': 'text',
-  'accept-drift': 'flag',
   log: 'text',
 };
 
+export const updateFlags: Record<string, FlagKind> = {
+  ...instanceFlags,
+  target: 'text',
+  'accept-drift': 'flag',
+};
+
 export const initFlags: Record<string, FlagKind> = {
-  project: 'text',
-  dir: 'text',
-  service: 'list',
-  leave: 'list',
-  'version-var': 'text',
-  'wait-timeout': 'text',
-  'pull-timeout': 'text',
+  ...instanceFlags,
   'dry-run': 'flag',
   force: 'flag',
-  log: 'text',
 };
 
 export const bumpFlags: Record<string, FlagKind> = {

@@ -70,6 +70,9 @@ export class UsageError extends Error {
   }
 }
 
+/** What a run waits where nobody says how long. */
+export const usualSeconds = { wait: 300, pull: 3600 };
+
 const commands = ['update', 'plan', 'init', 'bump'] as const;
 
 /**
@@ -150,8 +153,8 @@ export function parseOptions(
             product.versionVariable,
           servicesNamed: named !== null,
           leave: read.leave(named ?? []),
-          waitTimeoutMs: read.seconds('wait-timeout', 300),
-          pullTimeoutMs: read.seconds('pull-timeout', 3600),
+          waitTimeoutMs: read.seconds('wait-timeout', usualSeconds.wait),
+          pullTimeoutMs: read.seconds('pull-timeout', usualSeconds.pull),
           acceptDrift: read.switched('accept-drift'),
         };
   if (mistakes.length > 0) throw new UsageError(mistakes);
@@ -160,7 +163,7 @@ export function parseOptions(
 
 const flagsOf = { update: updateFlags, plan: updateFlags, init: initFlags, bump: bumpFlags };
 
-const needsService = `bump needs --service, once or more, or services in ${settingsName}`;
+export const needsService = `bump needs --service, once or more, or services in ${settingsName}`;
 
 /** Whether a settings file that nobody has read yet may still say what is missing. */
 const isOpen = (file: FileValues | null, mistakes: readonly string[]): boolean =>

@@ -1,8 +1,6 @@
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Goal } from '../../release/target.ts';
+import type { Release } from '../../release/target.ts';
 import type { Pin } from '../pin.ts';
-
-type Release = Extract<Goal, { kind: 'release' }>;
 
 const byHand = 'then docker compose pull && docker compose up -d';
 

@@ -3,6 +3,7 @@ import type { Pin } from '../../../compose/pin.ts';
 import type { ProjectFiles } from '../../../compose/project-files.ts';
 import {
   canonicalRepository,
+  formatReference,
   isDatabase,
   parseReference,
   publisherOf,
@@ -104,5 +105,4 @@ const writtenVersion = (reference: Reference): string =>
 const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(reference));
 
 /** `acme/svc:v1.2.0`, without a digest. */
-export const shown = ({ repository, tag }: Reference): string =>
-  tag === null ? repository : `${repository}:${tag}`;
+export const shown = (reference: Reference): string => formatReference({ ...reference, digest: null });

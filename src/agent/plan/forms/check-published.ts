@@ -4,11 +4,9 @@ import { UpdateError } from '../../../progress/update-error.ts';
 import { countOf } from '../../../release/order.ts';
 import { parsePinTag } from '../../../release/pin-tag.ts';
 import { formsOf } from '../../../release/retag.ts';
-import type { Goal } from '../../../release/target.ts';
+import type { Release } from '../../../release/target.ts';
 import { and } from '../../log/words.ts';
 import { type Move, movesOf, type UpdatePlan } from '../plan-update.ts';
-
-type Release = Extract<Goal, { kind: 'release' }>;
 
 /**
  * Holds against the registry what only it can tell of a target before the pull: whether it has the part of a version
