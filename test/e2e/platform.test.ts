@@ -5,7 +5,7 @@ import type { Run, Status } from '../../src/wire/status.ts';
 import { type Forge, slowPace, startForge } from '../platform/forge/forge.ts';
 import { bridgeAddress } from '../platform/rig/bridge-address.ts';
 import { type Platform, startPlatform } from '../platform/rig/platform.ts';
-import { load, openBrowser } from '../rig/web/browser.ts';
+import { openBrowser } from '../rig/web/browser.ts';
 import { inspect } from './support/server.ts';
 import { Visitor } from './support/visitor.ts';
 
@@ -42,7 +42,7 @@ afterAll(async () => {
 
 async function logIn(name: string, button: RegExp): Promise<Visitor> {
   const visitor = await Visitor.arrive(browser, name);
-  await load(visitor.page, platform.url);
+  await visitor.page.goto(platform.url);
   await visitor.press(button);
   await visitor.sees('One job runs at a time.');
   return visitor;
@@ -80,12 +80,12 @@ async function mend(setting: string): Promise<void> {
 
 it('offers a release to admins alone', async () => {
   for (const name of ['tea', 'milk']) {
-    await load(anna.page, `${platform.url}/data`);
+    await anna.page.goto(`${platform.url}/data`);
     await anna.page.getByLabel('Name').fill(name);
     await anna.press('Add a row');
     await anna.sees(name);
   }
-  await load(anna.page, `${platform.url}/jobs`);
+  await anna.page.goto(`${platform.url}/jobs`);
   await anna.seesButton('Update to v1.1.0', { picture: '01-notice' });
   await ben.sees('v1.0.0');
   expect(await ben.button(/Update|svc v/).count()).toBe(0);
@@ -96,7 +96,7 @@ it('is refused while a job runs, until it has ended', async () => {
   await anna.sees('running');
   await anna.press('Update to v1.1.0');
   await anna.sees('1 job is in the way', { picture: '02-job-in-the-way' });
-  await load(annaElsewhere.page);
+  await annaElsewhere.page.reload();
   await annaElsewhere.press('End it');
   await anna.press('Check again');
   await anna.sees('is available');
@@ -127,7 +127,7 @@ it('waits for a job, goes on by itself, and comes back on the new page', async (
   // Queued, and run afterwards.
   await annaElsewhere.press('Start a backup');
   await annaElsewhere.sees('The queue is held for an update');
-  await load(ben.page);
+  await ben.page.reload();
   await ben.sees('Updating…', { picture: '07-user' });
   expect(await ben.button(/Updating/).count()).toBe(0);
 
@@ -202,7 +202,7 @@ it('is broken where the app does not start, until somebody has mended it and it 
 
 it('is broken where the worker does not start, which svc itself tells', async () => {
   await published('v1.3.1');
-  await load(anna.page);
+  await anna.page.reload();
   await anna.press('Update to v1.3.1');
   await anna.press('Update now');
   await anna.sees('svc is restarting');
@@ -221,7 +221,7 @@ it('is broken where the worker does not start, which svc itself tells', async ()
 
 it('has kept what people had, through every restart, and complained of nothing', async () => {
   for (const visitor of [anna, annaElsewhere, ben]) {
-    await load(visitor.page, `${platform.url}/data`);
+    await visitor.page.goto(`${platform.url}/data`);
     await visitor.sees('milk');
     expect(await visitor.page.locator('#count').innerText()).toBe('2');
     expect(visitor.complaints).toEqual([]);

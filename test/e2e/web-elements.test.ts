@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import type { Script } from '../../src/instance/testing/index.ts';
-import { axeFindings, load, openBrowser, stickingOut, type VisitOptions, visit } from '../rig/web/browser.ts';
+import { axeFindings, openBrowser, stickingOut, type VisitOptions, visit } from '../rig/web/browser.ts';
 import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
 
 const folder = fileURLToPath(new URL('../../.cache/screens/', import.meta.url));
@@ -113,14 +113,14 @@ describe.concurrent('a notice', () => {
   it('leads to a bad end, which stays closed in this browser', async () => {
     await visit(browser, { ...standing, history: [failed] }, {}, async ({ page, context }) => {
       const other = await context.newPage();
-      await load(other, page.url());
+      await other.goto(page.url());
       await button(other, 'Update failed').waitFor();
       await button(page, 'Update failed').click();
       await dialog(page).getByRole('heading', { name: 'The update failed' }).waitFor();
       await dialog(page).locator('.actions').getByRole('button', { name: 'Close' }).click();
       await button(page, 'Update to v1.5.0').waitFor();
       await button(other, 'Update to v1.5.0').waitFor();
-      await load(page);
+      await page.reload();
       await button(page, 'Update to v1.5.0').waitFor();
     });
   });
@@ -263,7 +263,7 @@ describe.concurrent('the choice of a channel', () => {
       expect(await axeFindings(page)).toEqual([]);
       await button(page, 'Save').click();
       await page.getByText('Saved: the channel is canary.').waitFor();
-      await load(page);
+      await page.reload();
       await page.waitForFunction(
         "document.querySelector('svc-update-channel').shadowRoot.querySelector('[value=canary]')?.checked",
       );

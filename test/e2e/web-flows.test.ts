@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { typicalRun } from '../../src/instance/testing/index.ts';
-import { load, openBrowser, visit } from '../rig/web/browser.ts';
+import { openBrowser, visit } from '../rig/web/browser.ts';
 import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
 
 /** The machine may have more to do than this. */
@@ -66,7 +66,7 @@ describe.concurrent('an update', () => {
       expect(await page.title()).toBe('✓ v1.5.0 – svc');
       await notice(page).getByRole('button', { name: 'Close' }).click();
       expect(await page.title()).toBe('svc');
-      await load(page);
+      await page.reload();
       await notice(page).getByText('v1.5.0').waitFor();
       expect(await notice(page).locator('.toast').isVisible()).toBe(false);
       expect(await page.evaluate('JSON.parse(sessionStorage.told)')).toEqual([
@@ -85,10 +85,10 @@ describe.concurrent('an update', () => {
       await button(page, 'Update to v1.5.0').click();
       await button(page, 'Update now').click();
       const other = await context.newPage();
-      await load(other, page.url());
+      await other.goto(page.url());
       await button(other, 'Updating… 42 %').click();
       await page.getByText('51 of 120 MB').waitFor();
-      await load(page);
+      await page.reload();
       await button(page, 'Updating… 42 %').click();
       for (const one of [page, other]) {
         await one.getByText('51 of 120 MB').waitFor();
@@ -386,7 +386,7 @@ describe.concurrent('a person', () => {
     await visit(browser, { ...standing, speed: 20, open: typicalRun(end) }, options, async ({ page }) => {
       await button(page, 'Update failed').waitFor();
       // A page that has seen none of them asks for the lines.
-      await load(page);
+      await page.reload();
       await button(page, 'Update failed').click();
       await button(page, 'Copy report').click();
       await button(page, 'Copied').waitFor();

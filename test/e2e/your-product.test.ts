@@ -16,7 +16,7 @@ import { assemble, baseLayer } from '../rig/image.ts';
 import { push } from '../rig/registry.ts';
 import { nodeLayer } from '../rig/server/node-layer.ts';
 import { updaterImage } from '../rig/updater-run.ts';
-import { load, openBrowser } from '../rig/web/browser.ts';
+import { openBrowser } from '../rig/web/browser.ts';
 import { Visitor } from './support/visitor.ts';
 
 // The product of docs/your-product.md, made as it is said there: whoever uses it reads of larder, and of nothing else.
@@ -207,7 +207,7 @@ test('a click updates it, and its client follows', async () => {
   await expect.poll(offered, { timeout: 30_000, interval: 500 }).toContain('v1.1.0');
   const ada = await Visitor.arrive(browser, 'Ada');
   await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
-  await load(ada.page, `${url}/`);
+  await ada.page.goto(`${url}/`);
   const stop = watch(ada.page);
   await ada.press('Update to v1.1.0');
   await ada.press('Update now');
@@ -235,7 +235,7 @@ test('a release whose image is missing leaves it as it is, and says so', async (
   expect([exitCode, said]).toEqual([4, expect.stringContaining('The update failed (pull-unknown)')]);
   const ada = await Visitor.arrive(browser, 'Ada');
   await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
-  await load(ada.page, `${url}/`);
+  await ada.page.goto(`${url}/`);
   const stop = watch(ada.page);
   await ada.press(/^larder v1\.1\.0/);
   await ada.sees(/v1\.2\.0/);

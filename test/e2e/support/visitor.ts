@@ -2,7 +2,6 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { load } from '../../rig/web/browser.ts';
 
 /** Seconds that something may take to be seen: an update beside other tests is slow. */
 const patience = 60;
@@ -17,24 +16,16 @@ export interface Sight {
   picture?: string;
 }
 
-const isErrorPage = (address: string): boolean => address.startsWith('chrome-error:');
-
 /** Somebody at a browser of their own. */
 export class Visitor {
   readonly page: Page;
   readonly #name: string;
   /** What the browser complained of: a script that fails, or something that the page's policy forbids. */
   readonly complaints: string[] = [];
-  /** Of the last page that was no page of an error. */
-  #address = '';
-  #isLoading = false;
 
   private constructor(name: string, page: Page) {
     this.#name = name;
     this.page = page;
-    page.on('framenavigated', (frame) => {
-      if (frame === page.mainFrame() && !isErrorPage(frame.url())) this.#address = frame.url();
-    });
     page.on('pageerror', ({ message }) => this.complaints.push(message));
     page.on('console', (line) => {
       // While svc is away its answers are errors, which is what they should be.
@@ -84,9 +75,7 @@ export class Visitor {
 
   async #shown(locator: Locator, what: string, seconds = patience): Promise<Locator> {
     const found = locator.filter({ visible: true }).first();
-    const mending = setInterval(() => void this.#loadAnew(), 1_000);
-    const waiting = found.waitFor({ timeout: seconds * 1000 }).finally(() => clearInterval(mending));
-    await waiting.catch(async (cause) => {
+    await found.waitFor({ timeout: seconds * 1000 }).catch(async (cause) => {
       await this.picture('missing');
       // The elements' text is in their shadows, which the page's own text does not have.
       const said = await Promise.all([
@@ -100,14 +89,6 @@ export class Visitor {
       throw new Error(`${this.#name} does not see ${what} after ${seconds} s, but\n${seen}`, { cause });
     });
     return found;
-  }
-
-  /** A page that loads itself anew is broken off as others are, and people's browsers try such a page again by themselves. */
-  async #loadAnew(): Promise<void> {
-    if (this.#isLoading || !isErrorPage(this.page.url())) return;
-    this.#isLoading = true;
-    await load(this.page, this.#address).catch(() => {});
-    this.#isLoading = false;
   }
 
   async picture(name: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import {
   type Browser,
@@ -5,18 +6,22 @@ import {
   type BrowserContextOptions,
   chromium,
   type Page,
-  type Request,
 } from 'playwright-core';
 import type { Script } from '../../../src/instance/testing/index.ts';
 import { type PageServer, servePage } from './page-server.ts';
 
 /** Debian's, without a window: it takes half the time of the other one. Another is named by the environment. */
 const program = process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell';
+const withoutNetlink = fileURLToPath(new URL('./without-netlink', import.meta.url));
 
 /** A browser; to start one is dear, so a test file has one. */
 export const openBrowser = (): Promise<Browser> =>
-  // Root has no sandbox in a container.
-  chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  chromium.launch({
+    executablePath: withoutNetlink,
+    env: { ...process.env, PROGRAM: program },
+    // Root has no sandbox in a container.
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  });
 
 export interface Visit {
   page: Page;
@@ -53,36 +58,11 @@ export async function visit(
     const page = await context.newPage();
     const complaints = listen(page);
     await prepare?.(page);
-    await load(page, `http://${host}:${server.port}/`);
+    await page.goto(`http://${host}:${server.port}/`);
     await look({ page, context, server, complaints });
   } finally {
     await context.close();
     await server.close();
-  }
-}
-
-/**
- * Loads a page, or loads it again. While the engine beside makes and removes networks, Chromium breaks off what it loads
- * (`ERR_NETWORK_CHANGED`), the page or its script: then once more.
- */
-export async function load(page: Page, address?: string): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    const broken: string[] = [];
-    const listen = (request: Request) => {
-      const { errorText = '' } = request.failure() ?? {};
-      if (errorText.includes('ERR_NETWORK_CHANGED')) broken.push(request.url());
-    };
-    page.on('requestfailed', listen);
-    const loading = address === undefined ? page.reload() : page.goto(address);
-    const error = await loading.then(
-      () => null,
-      (error: Error) => error,
-    );
-    page.off('requestfailed', listen);
-    if (error === null && broken.length === 0) return;
-    // The page of that error may come in between the next try.
-    if (error !== null && !/ERR_NETWORK_CHANGED|chrome-error:/.test(error.message)) throw error;
-    if (tries === 5) throw error ?? new Error(`${broken.join(', ')} was broken off ${tries} times`);
   }
 }
 
