@@ -112,14 +112,16 @@ export async function findNamed(text: string): Promise<Named> {
   const wanted = filter({ name: [text] });
   const [containers, updaters, networks, volumes, images] = await Promise.all([
     get<Listed[]>(`/containers/json?all=1&filters=${wanted}`),
-    get<Listed[]>(`/containers/json?all=1&filters=${filter({ label: [updaterLabel] })}`),
+    listUpdaters(),
     get<{ Id: string; Name: string }[]>(`/networks?filters=${wanted}`),
     get<{ Volumes: { Name: string }[] | null }>(`/volumes?filters=${wanted}`),
-    get<{ RepoTags: string[] | null; RepoDigests: string[] | null }[]>('/images/json'),
+    get<{ RepoTags: string[] | null; RepoDigests: string[] | null }[]>(
+      `/images/json?filters=${filter({ reference: referencesWith(text) })}`,
+    ),
   ]);
   return {
     containers: (containers ?? []).map(named),
-    updaters: (updaters ?? []).filter(({ Labels }) => Labels?.[updaterLabel]?.includes(text)).map(named),
+    updaters: updatersOf(updaters, text),
     networks: (networks ?? []).map(({ Id, Name }) => ({ id: Id, name: Name })),
     volumes: (volumes?.Volumes ?? []).map(({ Name }) => Name),
     images: (images ?? [])
@@ -128,14 +130,28 @@ export async function findNamed(text: string): Promise<Named> {
   };
 }
 
+const listUpdaters = () =>
+  get<Listed[]>(`/containers/json?all=1&filters=${filter({ label: [updaterLabel] })}`);
+
+const updatersOf = (listed: Listed[] | undefined, text: string) =>
+  (listed ?? []).filter(({ Labels }) => Labels?.[updaterLabel]?.includes(text)).map(named);
+
+/**
+ * Patterns of all references that contain the text. The engine measures the disk use of each image that it lists, which
+ * takes seconds on the containerd store; an image that the patterns do not fit is not measured.
+ */
+const referencesWith = (text: string): string[] =>
+  ['', '*/', '*/*/'].flatMap((host) => ['', '/*', '/*/*'].map((name) => `${host}*${text}*${name}`));
+
 const named = ({ Id, Names }: Listed) => ({ id: Id, name: Names?.[0]?.slice(1) ?? Id });
 
 /** Removes everything in the engine whose name contains the text: containers, networks, volumes, image references. */
 export async function removeNamed(text: string): Promise<void> {
   if (text.length < 8) throw new Error(`too short to tell ours from other people's: ${text}`);
   // First, as one that runs starts containers.
-  const { updaters } = await findNamed(text);
-  await Promise.all(updaters.map(({ id }) => remove(`/containers/${id}?force=1&v=1`)));
+  await Promise.all(
+    updatersOf(await listUpdaters(), text).map(({ id }) => remove(`/containers/${id}?force=1&v=1`)),
+  );
   const found = await findNamed(text);
   await Promise.all(found.containers.map(({ id }) => remove(`/containers/${id}?force=1&v=1`)));
   await Promise.all([
