@@ -103,20 +103,21 @@ test.concurrent('a part with a variant, of images that tell no version', async (
   const { image } = instance;
   await Promise.all(['32-apache', '32.0.1-apache'].map((tag) => instance.publish(tag, silent('32.0.1'))));
   await instance.publish('32.0.0-apache', silent('32.0.0'));
-  await refused(instance, '32.0.1-fpm', 'pin-unsupported', '32.0.1-fpm is not of the variant of app', '31');
-  await refused(instance, '32.0.7', 'lags', `${image} has no 32.0.7, and 32-apache tells no version`, '31');
+  const runs = '31-apache';
+  await refused(instance, '32.0.1-fpm', 'pin-unsupported', '32.0.1-fpm is not of the variant of app', runs);
+  await refused(instance, '32.0.7', 'lags', `${image} has no 32.0.7, and 32-apache tells no version`, runs);
   await refused(
     instance,
     '32.0.0',
     'lags',
     `32-apache leads to another image than ${image}:32.0.0-apache`,
-    '31',
+    runs,
   );
   await updateWell(instance, to('32.0.1'), {
     ...app,
     version: 'v32.0.1',
     changed: { 'compose.yaml': set('31-apache', '32-apache') },
-    says: [/done updated 31 → 32-apache in /],
+    says: [/done updated 31-apache → 32-apache in /],
     warns: ['31 → 32.0.1 changes the major version: dump the database first, there is no way back'],
   });
 });

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
 import { type Container, isUp } from '../../engine/container.ts';
+import { parsePinTag } from '../../release/pin-tag.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
 import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
@@ -46,9 +47,11 @@ function describeReplicas({ name, containers }: ServiceFacts, left: readonly Con
   log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
 }
 
-/** `v1.4.2`, or the tag where no version is known. */
+/** `v1.4.2`, or the tag where no version is known, or only as much of it as stands in the tag. */
 export const fromWord = ({ runningVersion, prefix, app }: Installation): string => {
-  if (runningVersion) return `${prefix ?? ''}${runningVersion}`;
   const reference = parseReference(app.containers[0]?.imageReference ?? '');
-  return reference === null ? 'an unknown version' : (reference.tag ?? 'latest');
+  const tag = parsePinTag(reference?.tag ?? 'latest');
+  if (runningVersion && !(tag.kind === 'part' && tag.version === runningVersion))
+    return `${prefix ?? ''}${runningVersion}`;
+  return reference === null ? 'an unknown version' : tag.text;
 };

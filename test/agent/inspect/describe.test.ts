@@ -130,6 +130,9 @@ it.each<[string | null, string, string]>([
   [null, 'localhost:5000/svc', 'latest'],
   [null, `acme/svc:edge@sha256:${'a'.repeat(64)}`, 'edge'],
   [null, '', 'an unknown version'],
+  ['31', 'acme/home:31-apache', '31-apache'],
+  ['2025.10', 'acme/home:2025.10', '2025.10'],
+  ['31.0.9', 'acme/home:31-apache', 'v31.0.9'],
 ])('fromWord of version %s and %j is %s', (runningVersion, imageReference, expected) => {
   const services = { app: [container('app-1', { imageReference })], worker };
   expect(fromWord(installed(both, { services, runningVersion }))).toBe(expected);
