@@ -23,7 +23,8 @@ export const leaveAll = '*';
 
 /**
  * Holds the services that the operator has named against the app's (docs/contract.md 2.23). Gives a sentence for each one
- * that is left behind because `--leave` says so, or because nobody has named any.
+ * that is left behind because `--leave` says so, or because nobody has named any, and for each name in `--leave` that
+ * no service has.
  * Refusals: foreign-service, left-behind.
  */
 export function checkNamed(
@@ -56,10 +57,14 @@ export function checkNamed(
   const isLeft = (name: string) => leave.includes(name) || leave.includes(leaveAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
   if (forgotten.length > 0) throw leftBehind(app, moved, forgotten);
-  return bound.map(
-    ({ each, bond }) =>
-      `${each.name} is left behind at ${shown(each.reference)}, as --leave says; it belongs with ${app.name}: ${bond}`,
-  );
+  const unknown = leave.filter((name) => name !== leaveAll && !(name in model.services));
+  return [
+    ...bound.map(
+      ({ each, bond }) =>
+        `${each.name} is left behind at ${shown(each.reference)}, as --leave says; it belongs with ${app.name}: ${bond}`,
+    ),
+    ...unknown.map((name) => `--leave names ${name}, but compose shows no such service here`),
+  ];
 }
 
 /** One that shares the pin is told in the end, as its next recreate moves it. */

@@ -146,6 +146,12 @@ describe('a service that belongs with the app, and is not named', () => {
     ]);
   });
 
+  it('tells of names that are left for nothing', () => {
+    expect(check({ images: { server: 'acme/a:v1.0.0' }, args: '--service server --leave corn' })).toEqual([
+      '--leave names corn, but compose shows no such service here',
+    ]);
+  });
+
   it.each<[string, Partial<Case>]>([
     ['nobody has named any, and it shares the pin', { args: '' }],
     ['it has no container', { running: ['app', 'db'] }],
