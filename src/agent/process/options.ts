@@ -132,7 +132,7 @@ export function parseOptions(
           dir: read.text('dir'),
           files: read.list('file'),
           envFiles: read.list('env-file'),
-          target: read.target('to') ?? read.required('to', 'bump needs --to vX.Y.Z or --to canary'),
+          target: read.target('to') ?? read.required('to', `bump needs --to RELEASE: ${targetForms}`),
           services: named ?? (isOpen(file, mistakes) ? [] : read.required('service', needsService)),
           digest: read.matching('digest', /^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'),
           dryRun: said.has('dry-run'),

@@ -177,7 +177,7 @@ describe('parseOptions', () => {
     [
       ['bump'],
       [
-        'bump needs --to vX.Y.Z or --to canary',
+        'bump needs --to RELEASE: a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable',
         'bump needs --service, once or more, or services in .svc-updater.yaml',
       ],
     ],
