@@ -61,6 +61,7 @@ interface Listed {
   Id: string;
   Names: string[] | null;
   Labels?: Record<string, string> | null;
+  Mounts?: { Type: string; Name?: string }[] | null;
 }
 
 /** Every container of the engine, running or not, whose name contains the text or whose project is that. */
@@ -100,6 +101,7 @@ export interface Named {
   /** Updaters that a server has launched: all are called alike, and a label says whose they are. */
   updaters: { id: string; name: string }[];
   networks: { id: string; name: string }[];
+  /** Those without a name of their own, too, which the containers have. */
   volumes: string[];
   /** References by tag and by digest. */
   images: string[];
@@ -123,12 +125,20 @@ export async function findNamed(text: string): Promise<Named> {
     containers: (containers ?? []).map(named),
     updaters: updatersOf(updaters, text),
     networks: (networks ?? []).map(({ Id, Name }) => ({ id: Id, name: Name })),
-    volumes: (volumes?.Volumes ?? []).map(({ Name }) => Name),
+    volumes: [...new Set([...(volumes?.Volumes ?? []).map(({ Name }) => Name), ...anonymousOf(containers)])],
     images: (images ?? [])
       .flatMap(({ RepoTags, RepoDigests }) => [...(RepoTags ?? []), ...(RepoDigests ?? [])])
       .filter((reference) => reference.includes(text)),
   };
 }
+
+/** Once compose has handed one on to the next container, the engine no longer removes it with that. */
+const anonymousOf = (listed: Listed[] | undefined) =>
+  (listed ?? []).flatMap(({ Mounts }) =>
+    (Mounts ?? []).flatMap(({ Type, Name = '' }) =>
+      Type === 'volume' && /^[0-9a-f]{64}$/.test(Name) ? [Name] : [],
+    ),
+  );
 
 const listUpdaters = () =>
   get<Listed[]>(`/containers/json?all=1&filters=${filter({ label: [updaterLabel] })}`);
