@@ -79,5 +79,8 @@ const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gu
 /** By the name of the image. */
 export function isDatabase({ repository }: Pick<Reference, 'repository'>): boolean {
   const words = (repository.split('/').at(-1) ?? '').split(/[-_.]+/);
-  return words.some((word) => databases.has(word)) && !words.some((word) => helpers.test(word));
+  const at = words.findIndex((word) => databases.has(word));
+  if (at < 0 || words.some((word) => helpers.test(word))) return false;
+  // `zabbix-server-mysql` is a server that is built for a database, `mysql-server` is one.
+  return !words.slice(0, at).includes('server');
 }

@@ -92,6 +92,11 @@ describe('a service that is not of the app', () => {
     ],
     ['one pin of names alone', { server: 'a:${V}', db: 'b:${V}' }, 'V=1.1.0'],
     ['one pin with a variant', { server: 'acme/a:${V:-edge}', db: 'acme/b:gpu-${V:-edge}' }, ''],
+    [
+      'a server built for a database',
+      { server: 'acme/server-mysql:v1.0.0', db: 'acme/a-server-mysql:v1.0.0' },
+      '',
+    ],
     ['what is made for a database', { server: 'acme/a:v1.0.0', db: 'acme/postgres-exporter:v1.0.0' }, ''],
   ])('is none of %s', (_, images, env) => {
     expect(check({ images, env, args: both })).toEqual([]);
