@@ -26,7 +26,7 @@ export async function init(doors: Omit<World, 'options'>, options: InitOptions):
   log.enter('plan');
   const proposal = options.servicesNamed
     ? asNamed(survey, options, containers.map(serviceOf))
-    : proposeServices(survey.candidates, survey.project.name);
+    : proposeServices(survey.candidates, survey.project.name, options.leave);
   if (proposal === null) throw nothingToUpdate(survey);
   const { app, workers, others } = proposal;
   for (const each of [app, ...workers]) {

@@ -3,7 +3,7 @@ import { serviceOf } from '../../engine/container.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { fromWord } from '../inspect/describe.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import { leaveAll } from '../inspect/services/check-named.ts';
+import { leaveAll } from '../inspect/services/propose.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';

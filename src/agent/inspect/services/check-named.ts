@@ -5,6 +5,7 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { and } from '../../log/words.ts';
 import type { UpdateOptions } from '../../process/options.ts';
+import { leaveAll } from './propose.ts';
 import { bondOf, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
 
 /** A project, and which of its services have containers. */
@@ -17,9 +18,6 @@ interface NamedIn {
   /** Of those the ones that are recreated with the app, as they live in a namespace of it. */
   followers: readonly string[];
 }
-
-/** Says for all that belongs to the app. */
-export const leaveAll = '*';
 
 /**
  * Holds the services that the operator has named against the app's (docs/contract.md 2.23). Gives a sentence for each one

@@ -2,6 +2,9 @@ import { isDatabase } from '../../../compose/reference.ts';
 import type { ModelService } from '../../../engine/cli/compose.ts';
 import { bondOf, type ServiceImage, shown } from './together.ts';
 
+/** Says for all that belongs to the app. */
+export const leaveAll = '*';
+
 /** A service that runs, with what tells whether people use it. */
 export interface Candidate extends ServiceImage {
   /** As compose has it. */
@@ -20,8 +23,13 @@ export interface Proposal {
 /**
  * Which services are to be updated together, and which of them is the app: of those that are no database, the ones that
  * people reach and that stand on others. Null where there is none.
+ * @param leave names of services that stay behind, or `*` for all but the app
  */
-export function proposeServices(candidates: readonly Candidate[], project: string): Proposal | null {
+export function proposeServices(
+  candidates: readonly Candidate[],
+  project: string,
+  leave: readonly string[] = [],
+): Proposal | null {
   const able = candidates.filter(({ reference }) => !isDatabase(reference)).toSorted(compare);
   const groups = able.map((first) => [
     first,
@@ -32,9 +40,14 @@ export function proposeServices(candidates: readonly Candidate[], project: strin
     .toSorted((a, b) => b.score - a.score);
   const best = ranked[0]?.group;
   if (best === undefined) return null;
-  const app = best.toSorted((a, b) => appScore(b, best) - appScore(a, best) || compare(a, b))[0];
+  // A settings file that has one service in both of its lists would be refused by the next run.
+  const stays = ({ name }: Candidate) => leave.includes(name);
+  const app = best
+    .filter((each) => !stays(each))
+    .toSorted((a, b) => appScore(b, best) - appScore(a, best) || compare(a, b))[0];
   if (app === undefined) return null;
-  const workers = able.filter((each) => each !== app && bondOf(app, each) !== null).toSorted(compare);
+  const bound = able.filter((each) => each !== app && !stays(each) && bondOf(app, each) !== null);
+  const workers = leave.includes(leaveAll) ? [] : bound.toSorted(compare);
   const moved = [app, ...workers];
   return { app, workers, others: candidates.filter((each) => !moved.includes(each)).toSorted(compare) };
 }

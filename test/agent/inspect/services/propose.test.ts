@@ -159,3 +159,17 @@ it.each(rows)('proposes what %s is made of', (project, services, proposed) => {
   const all = [...names, ...(found?.others ?? []).map(({ name }) => name)];
   if (found !== null) expect(all.toSorted()).toEqual(Object.keys(services).toSorted());
 });
+
+it('leaves out what is left behind', () => {
+  const images = { web: 'acme/a:1.2.0', jobs: 'acme/a:1.2.0', cron: 'acme/a:1.2.0' };
+  const files = projectFiles({ 'compose.yaml': composeText(images) });
+  const model = modelOf(files);
+  const candidates = imagesOf(files, model).map((each) => ({ ...each, model: {}, hasHealthCheck: false }));
+  const proposed = (...leave: string[]) => {
+    const found = proposeServices(candidates, 'x', leave);
+    return [found?.app, ...(found?.workers ?? [])].map((each) => each?.name);
+  };
+  expect(proposed('jobs')).toEqual(['web', 'cron']);
+  expect(proposed('web')).toEqual(['cron', 'jobs']);
+  expect(proposed('*')).toEqual(['web']);
+});
