@@ -7,6 +7,8 @@ export interface Numbered {
   text: string;
   /** `1.2.3`, `2025.08.4`, `1.6.0-canary.4`; `2` or `2025.10` of a part. */
   version: string;
+  /** A word before the version, with what parts them, such as `postgresql-`; none in most tags. */
+  lead?: string;
   prefix: 'v' | '';
   /** A variant such as `-alpine`, or empty. */
   suffix: string;
@@ -25,11 +27,14 @@ export type PinTag =
 
 const number = '\\d{1,15}';
 const numbered = new RegExp(`^(v?)(${number}(?:\\.${number}){0,4})((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
+const led = /^((?:[A-Za-z][A-Za-z0-9]*-)+)(v?\d.*)$/;
 const word = /^(?:latest|release|stable|lts|current|mainline|production)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$/;
 // The number of a build that was made of one version, which a tag of the next version does not share.
 const build = /-ls\d+$/;
 const date = /(?<!\d)(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01])(?!\d)/;
 const commit = /^(?:(?:sha|git)-)?(?=[a-f]*\d)[0-9a-f]{7,40}$/;
+// The letters of a commit beside a version are no pre-release and no variant: those of the next tag are others.
+const committed = /-(?=[a-f]*\d)[a-f0-9]{7,40}(?=-|$)/;
 /** A longer number is a date or a build, and one that begins with a zero the end of an id. */
 const alone = /^(?:0|[1-9]\d{0,3})$/;
 
@@ -38,7 +43,9 @@ export function parsePinTag(text: string): PinTag {
   if (tag.kind !== 'other' && !(tag.kind === 'release' && isBuild(tag.suffix))) return tag;
   const [, suffix] = word.exec(text) ?? [];
   if (suffix !== undefined) return { kind: 'word', text, suffix };
-  return parseNumbered(text) ?? { kind: isUnversioned(text) ? 'unversioned' : 'other', text };
+  return (
+    parseNumbered(text) ?? parseLed(text) ?? { kind: isUnversioned(text) ? 'unversioned' : 'other', text }
+  );
 }
 
 /** What a tag has beside a word or a version. */
@@ -52,7 +59,7 @@ export const isNumbered = (tag: PinTag): tag is Numbered => tag.kind === 'releas
  */
 export function versionOfLabel(label: string | undefined): string | null {
   const tag = parsePinTag(label ?? '');
-  return tag.kind === 'release' ? tag.version : null;
+  return tag.kind === 'release' && !tag.lead ? tag.version : null;
 }
 
 function parseNumbered(text: string): Numbered | null {
@@ -64,7 +71,25 @@ function parseNumbered(text: string): Numbered | null {
   return { kind, text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
 }
 
-const isBuild = (suffix: string): boolean => build.test(suffix) || date.test(suffix);
+/**
+ * A whole version behind a word (`postgresql-v2.15.1`, `version-6.1.21`). Of fewer numbers it may be that of the system
+ * which the image is made on.
+ */
+function parseLed(text: string): Numbered | null {
+  const [, lead = '', rest = ''] = led.exec(text) ?? [];
+  if (lead === '' || preRelease.test(`-${lead}`) || date.test(text)) return null;
+  const tag = parseNumbered(rest);
+  return tag?.kind === 'release' ? { ...tag, text, lead } : null;
+}
+
+/** Everything before the version: `postgresql-v`. */
+export const beforeVersion = ({ lead = '', prefix }: Numbered): string => `${lead}${prefix}`;
+
+/** Without the commit that it was made of. */
+export const withoutCommit = (text: string): string => text.replace(committed, '');
+
+const isBuild = (suffix: string): boolean =>
+  build.test(suffix) || date.test(suffix) || committed.test(suffix);
 
 const isUnversioned = (text: string): boolean =>
   /^v?\d/.test(text) || build.test(text) || date.test(text) || commit.test(text);

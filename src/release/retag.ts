@@ -1,5 +1,5 @@
 import { compareTold, countOf, cut } from './order.ts';
-import { isNumbered, type Numbered, type PinTag, suffixOf } from './pin-tag.ts';
+import { beforeVersion, isNumbered, type Numbered, type PinTag, suffixOf } from './pin-tag.ts';
 import type { Goal, Release } from './target.ts';
 
 /** What becomes of a tag when its product goes to a target. */
@@ -23,8 +23,9 @@ export function retag(tag: PinTag, target: Goal): Retagged {
     return moves ? { kind: 'moved', tag: target.tag } : { kind: 'stays' };
   }
   if (tag.kind === 'unversioned') return { kind: 'unversioned' };
+  const { suffix = '', version, lead } = target;
+  if (lead !== undefined && (!isNumbered(tag) || lead !== tag.lead)) return { kind: 'variant' };
   if (tag.kind === 'canary') return { kind: 'moved', tag: target.tag };
-  const { suffix = '', version } = target;
   const isOfPin = tag.kind === 'release' || suffixOf(tag) !== '' || tag.kind === 'part';
   if (suffix !== '' && isOfPin && suffix !== suffixOf(tag)) return { kind: 'variant' };
   if (!isNumbered(tag)) return { kind: 'stays' };
@@ -37,8 +38,8 @@ export function retag(tag: PinTag, target: Goal): Retagged {
 }
 
 /** A version as a pin writes it. */
-export const styled = ({ prefix, suffix }: Numbered, version: string): string =>
-  `${prefix}${version}${suffix}`;
+export const styled = (tag: Numbered, version: string): string =>
+  `${beforeVersion(tag)}${version}${tag.suffix}`;
 
 /** The tags that a target may be published by as it was given, in the variant of a pin: with a `v` and without. */
 export const wholeForms = (tag: PinTag, { version, suffix = '' }: Release): string[] =>
@@ -54,4 +55,8 @@ export function formsOf(tag: PinTag, target: Release): string[] {
   return versions.flatMap((each) => wholeForms(tag, { ...target, version: each }));
 }
 
-const prefixesOf = (tag: PinTag): string[] => (isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']);
+function prefixesOf(tag: PinTag): string[] {
+  const lead = isNumbered(tag) ? (tag.lead ?? '') : '';
+  const both = isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', ''];
+  return both.map((prefix) => `${lead}${prefix}`);
+}

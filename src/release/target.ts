@@ -1,4 +1,4 @@
-import { parsePinTag } from './pin-tag.ts';
+import { parsePinTag, withoutCommit } from './pin-tag.ts';
 import { preRelease } from './tag.ts';
 
 /** What an operator asks to move to, as the product writes it. */
@@ -11,6 +11,8 @@ export type Target =
       tag: string;
       /** `-apache`; where there is none, each pin keeps its own. */
       suffix?: string;
+      /** `postgresql-`, likewise. */
+      lead?: string;
     }
   | { kind: 'canary'; tag: 'canary' }
   /** A tag that floats, by its name: what is pinned to it is pulled again. */
@@ -39,14 +41,21 @@ export function parseAsked(text: string): Target | null {
       return { kind: 'canary', tag: 'canary' };
     case 'release':
       if (tag.version.includes('-')) return null;
-      return { kind: 'release', version: tag.version, tag: text, suffix: tag.suffix };
+      return {
+        kind: 'release',
+        version: tag.version,
+        tag: text,
+        suffix: tag.suffix,
+        ...(tag.lead && { lead: tag.lead }),
+      };
     case 'part':
       return { kind: 'release', version: tag.version, tag: text, suffix: tag.suffix };
     case 'latest':
     case 'word':
       return { kind: 'word', tag: text };
     case 'unversioned':
-      if (!tagForm.test(text) || preRelease.test(text) || tooManyNumbers.test(text)) return null;
+      if (!tagForm.test(text) || preRelease.test(withoutCommit(text)) || tooManyNumbers.test(text))
+        return null;
       return { kind: 'unversioned', tag: text };
     case 'other':
       return wordForm.test(text) && tagForm.test(text) ? { kind: 'word', tag: text } : null;

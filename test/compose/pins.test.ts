@@ -279,6 +279,8 @@ describe('moving a pin', () => {
       'v1.5.0',
       one('v1.4.2/svc:v1.5.0'),
     ],
+    ['behind a word', one('svc:pg-v1.4.2'), 'v1.5.0', one('svc:pg-v1.5.0')],
+    ['behind a word, in a variable', one('svc:pg-v${V}', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
     ['to canary', one('svc:1.4.2-alpine'), 'canary', one('svc:canary')],
     ['from canary', one('svc:canary'), 'v1.5.0', one('svc:v1.5.0')],
     ['a variable', one('svc:${V}', 'V="v1.4.2" # V=v1.4.2\n'), 'v1.5.0', env('V="v1.5.0" # V=v1.4.2\n')],

@@ -28,6 +28,18 @@ describe('parsePinTag', () => {
     expect(parsePinTag(text)).toEqual({ kind: 'release', text, version, prefix, suffix });
   });
 
+  // Umami, Firefly III, Zabbix, and one of several words.
+  it.each([
+    ['postgresql-v2.15.1', 'postgresql-', '2.15.1', 'v', ''],
+    ['version-6.1.21', 'version-', '6.1.21', '', ''],
+    ['alpine-7.0.5', 'alpine-', '7.0.5', '', ''],
+    ['server-cuda-1.2.3-rootless', 'server-cuda-', '1.2.3', '', '-rootless'],
+  ])('%s is a release behind a word', (text, lead, version, prefix, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'release', text, lead, version, prefix, suffix });
+    // A label that says it is of the system as often as of the product.
+    expect(versionOfLabel(text)).toBeNull();
+  });
+
   it.each([
     ['2', '2', '', ''],
     ['v2', '2', 'v', ''],
@@ -50,16 +62,29 @@ describe('parsePinTag', () => {
     expect(parsePinTag(text)).toEqual({ kind: 'word', text, suffix });
   });
 
-  it.each(['edge', 'main', 'nightly', 'beta', 'release-10.11', 'php8.3-apache', 'Stable', ''])(
-    '"%s" is somebody\'s own',
-    (text) => {
-      expect(parsePinTag(text)).toEqual({ kind: 'other', text });
-    },
-  );
+  it.each([
+    'edge',
+    'main',
+    'nightly',
+    'beta',
+    'release-10.11',
+    'beta-1.2.3',
+    'alpine-7.0-latest',
+    'php8.3-apache',
+    'Stable',
+    '',
+  ])('"%s" is somebody\'s own', (text) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'other', text });
+  });
 
   it.each([
     'RELEASE.2025-10-15T17-29-55Z',
     '2025-10-15',
+    // SearXNG: whatever the commit begins with.
+    '2025.10.12-f00ba4e1d',
+    '2025.10.12-a1b2c3d4e',
+    '2025.10.12-12345678a',
+    'main-2025.10.12',
     '20251015',
     '250707',
     '0123',

@@ -72,6 +72,13 @@ describe('retag', () => {
     ['stable', '2025.8.4', 'stays'],
     ['release-cuda', 'v2.2.0', 'stays'],
     ['release-cuda', 'v2.2.0-openvino', 'variant'],
+    ['postgresql-v2.15.1', '2.16.0', '→ postgresql-v2.16.0'],
+    ['postgresql-v2.15.1', 'postgresql-v2.16.0', '→ postgresql-v2.16.0'],
+    ['postgresql-v2.15.1', 'mysql-v2.16.0', 'variant'],
+    ['v2.15.1', 'mysql-v2.16.0', 'variant'],
+    ['latest', 'mysql-v2.16.0', 'variant'],
+    ['alpine-7.0.5', '7.2', 'short'],
+    ['2025.10.12-f00ba4e1d', '2025.11.3', 'unversioned'],
     ['RELEASE.2025-10-15T17-29-55Z', 'v1.0.0', 'unversioned'],
     ['2.1.0-ls47', '2.2.0', 'unversioned'],
     ['2025-10-15', '2025.11.1', 'unversioned'],
@@ -132,6 +139,7 @@ describe('the tags that a release may be published by', () => {
     ['31-apache', '32.0.1', ['32.0.1-apache', 'v32.0.1-apache']],
     ['stable', '32.0.1-apache', ['v32.0.1-apache', '32.0.1-apache']],
     ['release-cuda', 'v2.2.0', ['v2.2.0-cuda', '2.2.0-cuda']],
+    ['alpine-7.0.5', '7.0.6', ['alpine-7.0.6', 'alpine-v7.0.6']],
   ])('beside %s, of %s: %j', (tag, to, expected) => {
     expect(wholeForms(parsePinTag(tag), release(to))).toEqual(expected);
   });

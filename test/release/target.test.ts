@@ -17,6 +17,15 @@ describe('parseAsked', () => {
     expect(parseAsked(tag)).toEqual({ kind: 'release', version, tag, suffix });
   });
 
+  it('keeps the word before a version', () =>
+    expect(parseAsked('postgresql-v2.16.0')).toEqual({
+      kind: 'release',
+      version: '2.16.0',
+      tag: 'postgresql-v2.16.0',
+      suffix: '',
+      lead: 'postgresql-',
+    }));
+
   it('canary has rules of its own', () =>
     expect(parseAsked('canary')).toEqual({ kind: 'canary', tag: 'canary' }));
 
@@ -27,12 +36,17 @@ describe('parseAsked', () => {
     },
   );
 
-  it.each(['RELEASE.2025-10-15T17-29-55Z', '2025-10-15', '20251015', '2.1.0-ls47', '6.5.1-12'])(
-    '%s has no version',
-    (tag) => {
-      expect(parseAsked(tag)).toEqual({ kind: 'unversioned', tag });
-    },
-  );
+  it.each([
+    'RELEASE.2025-10-15T17-29-55Z',
+    '2025-10-15',
+    '20251015',
+    '2.1.0-ls47',
+    '6.5.1-12',
+    '2025.11.3-a1b2c3d4e',
+    '2025.11.3-f00ba4e1d',
+  ])('%s has no version', (tag) => {
+    expect(parseAsked(tag)).toEqual({ kind: 'unversioned', tag });
+  });
 
   it.each([
     '',
@@ -48,6 +62,7 @@ describe('parseAsked', () => {
     'v1.5.0@sha256:00',
     'v1.5.0-canary.1',
     'v1.5.0-rc.1',
+    'v1.5.0-beta-1a2b3c4',
     '2025.10.0-beta1',
     'v1.2.3+build',
     '…',

@@ -81,7 +81,7 @@ function goalOf(installation: Installation, asked: Target | null, prefix: string
     case 'unversioned':
       throw noVersion(pin, asked.tag);
     case 'release':
-      return { ...asked, tag: `${prefix}${asked.version}${asked.suffix ?? ''}` };
+      return { ...asked, tag: `${asked.lead ?? ''}${prefix}${asked.version}${asked.suffix ?? ''}` };
     case 'canary':
       return asked;
   }
@@ -144,6 +144,7 @@ function impliedTarget(installation: Installation): Goal | null {
 export function newTag(installation: Installation, pin: Pin, target: Goal | null): Retagged {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isOverride(installation, pin)) {
+    if (target.kind === 'release' && target.lead !== undefined) return { kind: 'variant' };
     const isShort = target.kind === 'release' && countOf(target.version) < 3;
     return isShort ? { kind: 'short' } : { kind: 'moved', tag: target.tag };
   }

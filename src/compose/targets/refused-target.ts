@@ -31,11 +31,11 @@ export const unversionedPin = ({ service, tag, place }: Pin, target: Release): U
 
 export const otherVariant = (
   { service, tag, place }: Pin,
-  { tag: asked, suffix = '' }: Release,
+  { tag: asked, lead = '', suffix = '' }: Release,
 ): UpdateError =>
   refused(
     `${asked} is not of the variant of ${service}, which is at ${tag.text} (${place.description})`,
-    `Name the release without ${suffix}: each pin keeps its own variant; or write the other variant there by hand, ${byHand}.`,
+    `Name the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant; or write the other variant there by hand, ${byHand}.`,
   );
 
 export const partIsNewer = ({ service, tag, place }: Pin, target: Release): UpdateError =>

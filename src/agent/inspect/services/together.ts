@@ -92,7 +92,8 @@ const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean => {
   return versionOf(a.reference) === versionOf(b.reference);
 };
 
-const numbers = /^v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
+const numbers =
+  /^(?:(?:[A-Za-z][A-Za-z0-9]*-)+(?=v?\d+\.\d+\.\d))?v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
 
 /** What the tag says of the version, without the variant: `1.144.1` of `v1.144.1-cuda`, `release` of `release-cuda`. */
 const versionOf = ({ tag }: Reference): string =>

@@ -121,6 +121,16 @@ const rows: Row[] = [
     },
     'web api worker',
   ],
+  [
+    'zabbix',
+    {
+      'zabbix-server': 'zabbix/zabbix-server-mysql:alpine-7.0.5 | needs mysql-server',
+      'zabbix-web': 'zabbix/zabbix-web-nginx-mysql:alpine-7.0.5 | ports | needs mysql-server,zabbix-server',
+      'zabbix-agent': 'zabbix/zabbix-agent:alpine-6.4.1',
+      'mysql-server': 'mysql:8.0',
+    },
+    'zabbix-web zabbix-server',
+  ],
   ['nothing', { db: 'postgres:16', cache: 'redis:7' }, ''],
 ];
 
