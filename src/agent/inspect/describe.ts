@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
+import type { ModelService } from '../../engine/cli/compose.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import { parsePinTag } from '../../release/pin-tag.ts';
 import type { Log } from '../log/log.ts';
@@ -22,9 +23,14 @@ export function describeInstallation(installation: Installation, log: Log): void
     log.info('the running images do not tell their version: there is no check against a downgrade');
   if (app.running === 0) log.info(`${app.name} is stopped: it is updated and started`);
   else describeReplicas(app, [], log);
+  const once = new Set(moved.flatMap(({ name }) => awaitedEnds(installation.model.services[name])));
   for (const worker of workers) {
     const down = worker.containers.filter((container) => !isUp(container));
-    if (worker.running === 0) log.info(`${worker.name} is stopped: it is updated and left stopped`);
+    if (worker.running === 0 && once.has(worker.name)) {
+      log.warn(
+        `${worker.name} is stopped, and depends_on says service_completed_successfully: it is updated and not run, before or after the others`,
+      );
+    } else if (worker.running === 0) log.info(`${worker.name} is stopped: it is updated and left stopped`);
     else if (down.length > worker.stopped.length) {
       log.warn(
         `${worker.name} is stopped since something was interrupted that replaced it: it is started again`,
@@ -39,6 +45,12 @@ export function describeInstallation(installation: Installation, log: Log): void
     );
   }
 }
+
+/** The services that one waits for to run to their end before it starts. */
+export const awaitedEnds = (service: ModelService | undefined): string[] =>
+  Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
+    condition === 'service_completed_successfully' ? [name] : [],
+  );
 
 /** Where there are several; `left` are those that stay stopped. */
 function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {

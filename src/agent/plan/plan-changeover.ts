@@ -1,5 +1,6 @@
 import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
+import { awaitedEnds } from '../inspect/describe.ts';
 import { type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
 import type { FilePlan } from './plan-files.ts';
@@ -43,6 +44,7 @@ export function planChangeover(
   const stoppedWorkers = installation.workers
     .map(({ name }) => name)
     .filter((name) => !containers.some(({ service, runs }) => service === name && runs));
+  const byHand = runByHand(installation, filePlan, containers);
   return {
     moved: [...movedServices(installation).map(moved(false)), ...followers.map(moved(true))],
     containers,
@@ -56,6 +58,7 @@ export function planChangeover(
       newServices: filePlan.newServices,
       changedServices: filePlan.changedServices,
       restartedByHand: restartedByHand(installation, filePlan.model, containers),
+      ...(byHand.length > 0 && { runByHand: byHand }),
     },
   };
 }
@@ -80,5 +83,21 @@ function restartedByHand(
       !moved.has(name) &&
       asks(services[name] ?? {}) &&
       containers.some(({ service, runs }) => service === name && runs),
+  );
+}
+
+/**
+ * Services of the new version that run once, such as a migration, and that one that moves waits for: compose would run them
+ * at its next `up`, and a run starts nothing that does not run.
+ */
+function runByHand(
+  installation: Installation,
+  { model, alsoMoved }: FilePlan,
+  containers: readonly ContainerRecord[],
+): string[] {
+  const moved = movedServices(installation).map(({ name }) => name);
+  const once = new Set(moved.flatMap((name) => awaitedEnds(model.services[name])));
+  return [...new Set([...moved, ...alsoMoved])].filter(
+    (name) => once.has(name) && !containers.some(({ service, runs }) => service === name && runs),
   );
 }

@@ -152,7 +152,12 @@ function endUpdated(
   for (const name of words.alsoMoved) {
     log.info(`${name} is pinned by the same text: ${upCommand(project, [name])} moves it, too`);
   }
-  const { newServices, changedServices = [], restartedByHand = [] } = words;
+  const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
+  if (runByHand.length > 0) {
+    log.warn(
+      `not run, although depends_on says service_completed_successfully: ${and(runByHand)}; ${upCommand(project, runByHand)} does it`,
+    );
+  }
   if (restartedByHand.length > 0) {
     log.warn(
       `left alone, although depends_on says restart: true: ${and(restartedByHand)}; ${composeCommand(project)} restart ${restartedByHand.join(' ')} does it`,

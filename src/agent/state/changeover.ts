@@ -63,6 +63,8 @@ export interface Changeover {
     changedServices?: readonly string[];
     /** Left alone, although their `depends_on` says `restart: true`. Journals from before this was kept have none. */
     restartedByHand?: readonly string[];
+    /** Not run, although others wait for them to complete. Journals from before this was kept have none. */
+    runByHand?: readonly string[];
   };
 }
 

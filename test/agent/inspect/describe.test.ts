@@ -101,6 +101,15 @@ describe('describeInstallation', () => {
     expect(lines(installed(both, { services: { app, worker } })).slice(1)).toEqual(expected);
   });
 
+  it('warns of a worker that runs once, and is not run although the app waits for its end', () => {
+    const from = installed(both, { services: { app, worker: [container('worker-1', down)] } });
+    const depends_on = { worker: { condition: 'service_completed_successfully' } };
+    const services = { ...from.model.services, app: { ...from.model.services.app, depends_on } };
+    expect(lines({ ...from, model: { ...from.model, services } }).slice(1)).toEqual([
+      'warn: worker is stopped, and depends_on says service_completed_successfully: it is updated and not run, before or after the others',
+    ]);
+  });
+
   it('warns of a worker that something interrupted has left down', () => {
     const from = installed(both);
     const [facts] = from.workers;

@@ -83,6 +83,21 @@ describe('planChangeover', () => {
     expect(changeoverOf(goals, {}, stopped, services).words.restartedByHand).toEqual([]);
   });
 
+  it('names what runs once, and is not run, although one that moves waits for its end', () => {
+    const waits = (...names: string[]): ModelService => ({
+      depends_on: Object.fromEntries(
+        names.map((name) => [name, { condition: 'service_completed_successfully' }]),
+      ),
+    });
+    const stopped = containers.map((each) => ({ ...each, runs: each.service !== 'worker' }));
+    const named = (records: ContainerRecord[], service: ModelService) =>
+      changeoverOf(goals, {}, records, { app: service, worker: {}, tail: {} }).words.runByHand;
+    // `migrate` has the app's pin; what prepares a volume has not.
+    expect(named(stopped, waits('worker', 'migrate', 'prepare'))).toEqual(['worker', 'migrate']);
+    expect(named(containers, waits('worker'))).toBeUndefined();
+    expect(named(stopped, { depends_on: { worker: { condition: 'service_started' } } })).toBeUndefined();
+  });
+
   it.each<[string, Record<string, string>, MovedService['image']]>([
     ['that shares the pin', { tail: 'busybox:2' }, { reference: 'busybox:2', id: 'sha256:tail' }],
     ['whose new image is not here', { tail: 'busybox:3' }, null],
