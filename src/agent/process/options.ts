@@ -231,7 +231,9 @@ class Reader {
     for (const { value, where } of said) {
       if (!/^(?:[A-Za-z0-9._-]+|\*)$/.test(value))
         this.#mistakes.push(`${where} is "${value}": it should be a service's name, or *`);
-      if (services.includes(value)) this.#mistakes.push(`${value} is named by --service and by ${where}`);
+      const named =
+        services.includes(value) && this.#said.get('service')?.find((each) => each.value === value);
+      if (named) this.#mistakes.push(`${value} is named by ${named.where} and by ${where}`);
     }
     return said.map(({ value }) => value);
   }

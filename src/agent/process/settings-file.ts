@@ -56,7 +56,9 @@ export function settingsOf(file: TextFile): FileValues {
     throw invalid([`${at(contents)}: it should be keys and values, such as "services: [app]"`]);
   const mistakes: string[] = [];
   const values = new Map<string, GivenValue[]>();
-  for (const { key, value } of contents.items) {
+  const follow = (node: unknown) => document?.follow(node) ?? null;
+  for (const { key, value: written } of contents.items) {
+    const value = follow(written);
     const name = textOf(key);
     const flag = settingNames.find((each) => keyOf(each) === name);
     if (flag === undefined) {
@@ -70,7 +72,7 @@ export function settingsOf(file: TextFile): FileValues {
       mistakes.push(`${where} should be a list, such as [app, worker]`);
       continue;
     }
-    const texts = nodes.map(textOf);
+    const texts = nodes.map(follow).map(textOf);
     if (texts.length === 0 || texts.some((text) => text === null || text === '')) {
       mistakes.push(`${where} should ${lists.includes(flag) ? 'name services' : 'be one value'}`);
       continue;
