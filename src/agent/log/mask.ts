@@ -34,7 +34,7 @@ export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: s
   }
   for (const value of extra) if (value !== '') values.add(value);
   const findSecrets = finder([...values].flatMap(forms));
-  const findKept = finder([...kept]);
+  const findKept = finder([...kept, ...ownTexts]);
 
   return (text) =>
     hideSecrets(text, findSecrets(text), findKept(text, isWhole)).replace(urlCredentials, `$1${hidden}@`);
@@ -60,6 +60,18 @@ const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states]
 
 /** Words that the log is made of, and that the server reads back from it, are no secrets. */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
+
+/**
+ * Shown as wholes, whatever value lies inside one (docs/contract.md 6.7): a password `update` would hide the outcome `updated`, and tell of itself by
+ * that; one that is `docker` would hide what to type.
+ */
+const ownTexts = [
+  ...words,
+  ...'compose run logs ps image start restart network volume pull commit login inspect'
+    .split(' ')
+    .map((command) => `docker ${command}`),
+  'svc-updater',
+];
 
 /** How a value is printed by this program, by compose and by the engine; compose doubles each `$` first. */
 function forms(value: string): string[] {

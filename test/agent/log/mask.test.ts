@@ -11,6 +11,18 @@ describe('createMask', () => {
   it.each<[string, Record<string, string>, string, string | RegExp]>([
     ['a long value', { NOTE: 'longvalue' }, 'is longvalue here', 'is *** here'],
     ['every time', { NOTE: 'longvalue' }, 'longvalue,longvalue', '***,***'],
+    [
+      'a password that an own word begins with',
+      { PASS: 'update' },
+      'update and outdated updateds',
+      '*** and outdated ***ds',
+    ],
+    [
+      'a password that is part of a command',
+      { PASS: 'docker' },
+      'docker, docker xcompose',
+      '***, *** xcompose',
+    ],
     ['inside a word', { NOTE: 'longvalue' }, 'xlongvaluey', 'x***y'],
     ['a short value of a secret key', { DB_PASSWORD: 'hunt' }, 'pw hunt', 'pw ***'],
     ['a key that says so in a word of its own', { API_KEY: 'abcd', auth: 'efgh' }, 'abcd efgh', '*** ***'],
@@ -77,6 +89,14 @@ describe('createMask', () => {
     ],
     ['the state of a container', { A: 'unhealthy', B: 'restarting' }, 'is unhealthy, restarting', []],
     ['a phase and a code', { MODE: 'recreate', A_TOKEN: 'pull-unknown' }, 'recreate (pull-unknown)', []],
+    ['the outcome that a password begins', { PASS: 'update' }, 'updated v1.0.0 → v1.1.0', []],
+    [
+      'the commands that a password is a part of',
+      { A_PASSWORD: 'docker', B_TOKEN: 'compose' },
+      'docker compose up -d, docker image rm a:b',
+      [],
+    ],
+    ['the folder that a password is a part of', { PASS: 'update' }, '.svc-updater/backup/1/.env', []],
     ['a very short value of a secret key', { PASS: 'abc' }, 'abc', []],
     [
       'a release tag',
