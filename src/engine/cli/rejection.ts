@@ -29,6 +29,15 @@ const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
 function adviceOn(message: string): { advice?: string } {
   const missing = /required variable (\w+) is missing/.exec(message)?.[1];
   if (missing) return { advice: `See that .env is there and sets ${missing}, then run the update again.` };
+  // `docker compose config` looks for neither, and accepts the file.
+  const network = /network (\S+) declared as external, but could not be found/.exec(message)?.[1];
+  const volume = /external volume "([^"]+)" not found/.exec(message)?.[1];
+  const missed = network ? `network create ${network}` : volume && `volume create ${volume}`;
+  if (missed) {
+    return {
+      advice: `Create it as it was (docker ${missed}), or name another one in the file, then run the update again.`,
+    };
+  }
   // From compose 5.2 on the two are merged.
   if (/conflicts with imported resource/.test(message)) {
     return {
