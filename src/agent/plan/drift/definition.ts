@@ -94,7 +94,11 @@ export function plannedDefinition(
   ]);
   return {
     name: withoutNumber(name),
-    config: withHostname(withImage(config, image, running.config), host, running),
+    config: withOwnMac(
+      withHostname(withImage(config, image, running.config), host, running),
+      endpoints,
+      running,
+    ),
     hostConfig: withChoices(host, running.hostConfig, defaults),
     networks,
     shortId: running.shortId,
@@ -147,6 +151,13 @@ function withHostname(config: Json, host: Json, running: Definition): Json {
 /** The engine tells a MAC address of every endpoint, wished for or not. */
 const withMac = (sent: Json, running: Json | undefined): Json =>
   isEmpty(sent.MacAddress) && !isWishedFor(running) ? { ...sent, MacAddress: running?.MacAddress } : sent;
+
+/** The engine tells the wished address of an endpoint a second time, as the container's own, where compose sends it once. */
+function withOwnMac(config: Json, endpoints: Readonly<Record<string, Json>>, running: Definition): Json {
+  const told = running.config.MacAddress;
+  const isSent = Object.values(endpoints).some(({ MacAddress }) => MacAddress === told);
+  return isEmpty(config.MacAddress) && isSent ? { ...config, MacAddress: told } : config;
+}
 
 /**
  * Whether nobody but a person can have chosen the MAC address: engines make one of 02:42 and the IPv4 address, or, from

@@ -339,6 +339,16 @@ describe('no difference', () => {
       'a random MAC address of a newer engine',
       [{ networks: { svc_default: { MacAddress: '7e:11:22:33:44:55', IPAddress: '10.0.0.9' } } }, {}],
     ],
+    [
+      'a wished MAC address, which the engine tells twice',
+      [
+        {
+          config: { MacAddress: '02:42:ac:11:00:99' },
+          networks: { svc_default: { MacAddress: '02:42:ac:11:00:99' } },
+        },
+        { networks: { svc_default: { MacAddress: '02:42:ac:11:00:99' } } },
+      ],
+    ],
     ["the host's network", [ofMode('host', { host: {} }), ofMode('host')]],
     ['no network', [ofMode('none', { none: {} }), ofMode('none')]],
     ['the default bridge', [ofMode('bridge', { bridge: {} }), ofMode('bridge')]],
