@@ -1,4 +1,4 @@
-import { lstat, realpath } from 'node:fs/promises';
+import { lstat, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { addMounts, mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
@@ -19,23 +19,32 @@ export async function checkTargets(files: readonly string[], paths: HostPaths): 
 
 /**
  * Whether new files can have the rights of these; those that are not there have none. `here` is where a file is seen.
- * Gives warnings. @throws UpdateError rights-lost
+ * Gives warnings, of names that are left behind, too. @throws UpdateError rights-lost
  */
 export async function checkRights(
   files: readonly string[],
   here: (file: string) => string = (file) => file,
 ): Promise<readonly string[]> {
   const unknown: string[] = [];
+  const linked: string[] = [];
   for (const file of files) {
     const real = await realpath(here(file)).catch(() => null);
     if (real === null) continue;
+    const others = (await stat(real)).nlink - 1;
+    // A new file takes the place of this name alone (docs/contract.md 5.1).
+    if (others > 0) {
+      linked.push(
+        `${file} has ${others === 1 ? 'another name (a hard link), which keeps' : `${others} other names (hard links), which keep`} the old text`,
+      );
+    }
     const attributes = await readAttributes(real).catch(refuseLost(file));
     if (attributes === null) unknown.push(file);
     const why = attributes && whyNotKept(attributes);
     if (why) throw new UpdateError('rights-lost', `${file} would not keep its rights: ${why}`);
   }
-  if (unknown.length === 0) return [];
+  if (unknown.length === 0) return linked;
   return [
+    ...linked,
     `nothing here can tell whether ${unknown.join(' and ')} ${unknown.length > 1 ? 'have access-control lists' : 'has an access-control list'}: a list would be lost (getfattr, of the package attr, would keep it)`,
   ];
 }

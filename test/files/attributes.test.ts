@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -146,6 +157,15 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     expect(told).toEqual([`${at('.env')} loses attributes that cannot be given here: user.note (A=1\n)`]);
     const { 'user.note': _, ...rest } = ofEnv;
     expect(await readAttributes(at('.env'))).toEqual(rest);
+  });
+
+  it('names a hard link, which keeps the old text, before the first file changes', async () => {
+    await link(at('plain'), at('second'));
+    const told = await checkRights([at('plain')]);
+    expect(told).toEqual([`${at('plain')} has another name (a hard link), which keeps the old text`]);
+    await link(at('plain'), at('third'));
+    expect(await checkRights([at('plain')])).toEqual([expect.stringContaining('2 other names (hard links)')]);
+    expect(await checkRights([at('new')])).toEqual([]);
   });
 
   it('without getfattr goes by what ls shows, and says where that shows nothing', async () => {
