@@ -163,6 +163,13 @@ describe('where the directory is mounted and how the instance was started', () =
     expect(blind.log).toContain(
       `If COMPOSE_FILE in a .env of ${directory} names the compose file, add -v ${directory}:${directory} to`,
     );
+    // Named by the shell alone, that .env has to name it.
+    const env = await instance.read('.env');
+    await instance.write('.env', env.replace(/^COMPOSE_FILE=.*\n/, ''));
+    const shells = await instance.update(toNext);
+    expect(shells.exitCode, shells.log).toBe(3);
+    expect(shells.log).toContain('add the line COMPOSE_FILE=deploy/compose.yaml there');
+    await instance.write('.env', env);
     // Nothing is rejected where every variable has a default.
     const text = await instance.read('deploy/compose.yaml');
     await instance.write('deploy/compose.yaml', text.replaceAll(/\$\{(\w+)(:\?[^}]*)?\}/g, `\${$1:-1}`));

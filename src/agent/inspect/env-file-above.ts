@@ -1,5 +1,5 @@
-import { dirname, join, resolve } from 'node:path';
-import { variablesOf } from '../../compose/variables.ts';
+import { dirname, join, relative, resolve } from 'node:path';
+import { variablesOf, writtenValues } from '../../compose/variables.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { mountFlags } from '../../progress/advice.ts';
@@ -33,6 +33,28 @@ export function withEnvAbove(error: unknown, project: ComposeProject, paths: Hos
     detail: error.detail,
     cause: error,
   });
+}
+
+/**
+ * The error, with what to write down where the shell's own `COMPOSE_FILE` named the compose files: a mounted `.env` above sets
+ * what is missing, and no label tells of it.
+ */
+export async function withShellsFiles(
+  error: unknown,
+  project: ComposeProject,
+  paths: HostPaths,
+): Promise<unknown> {
+  const missing =
+    error instanceof UpdateError && /required variable (\w+) is missing/.exec(error.message)?.[1];
+  if (!missing || project.envFiles.length > 0) return error;
+  for (const directory of parentsOf(project.directory)) {
+    const env = await readHere(join(directory, '.env'), paths);
+    if (env === null || !writtenValues([env]).some(({ key }) => key === missing)) continue;
+    const named = project.files.map((file) => relative(directory, file)).join(':');
+    const advice = `${join(directory, '.env')} sets ${missing}. If the instance was started from ${directory}, add the line COMPOSE_FILE=${named} there, then run the update again.`;
+    return new UpdateError(error.code, error.message, { advice, detail: error.detail, cause: error });
+  }
+  return error;
 }
 
 /** What to mount where a variable that no file sets may be in a `.env` above the project; null where it is none of that. */

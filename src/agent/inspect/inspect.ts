@@ -15,7 +15,7 @@ import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
 import { askUp } from './ask-up.ts';
 import { workersOf } from './choose-workers.ts';
-import { withEnvAbove } from './env-file-above.ts';
+import { withEnvAbove, withShellsFiles } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
@@ -57,7 +57,9 @@ export async function inspectInstallation(
   const explain = (error: unknown): never => {
     throw explained(error, project, paths);
   };
-  const { files, model } = await viewProject(seen, paths, about, log).catch(explain);
+  const { files, model } = await viewProject(seen, paths, about, log).catch(async (error) =>
+    explain(await withShellsFiles(error, project, paths)),
+  );
   const named = workersOf(model, options);
   const isAsGuessed = named.join() === options.workers.join();
   const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);

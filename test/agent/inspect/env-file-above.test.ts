@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { envFilesAbove, withEnvAbove } from '../../../src/agent/inspect/env-file-above.ts';
+import { envFilesAbove, withEnvAbove, withShellsFiles } from '../../../src/agent/inspect/env-file-above.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';
 
@@ -94,5 +94,24 @@ describe('the env file above a subdirectory', () => {
     expect(withEnvAbove(lacking, { ...project, envFiles: ['/x'] }, own)).toBe(lacking);
     const other = new UpdateError('compose-invalid', 'no such key');
     expect(withEnvAbove(other, project, own)).toBe(other);
+  });
+
+  it('is to name the files where it sets what is missing and the shell named them', async () => {
+    const top = join(root, 'shell');
+    await mkdir(join(top, 'deploy'), { recursive: true });
+    await writeFile(join(top, '.env'), 'X=1\n');
+    const project = projectIn(join(top, 'deploy'), 'c.yaml', 'd.yaml');
+    const lacking = (name: string) =>
+      new UpdateError('compose-invalid', `required variable ${name} is missing a value`);
+    expect(await withShellsFiles(lacking('X'), project, bind(top))).toMatchObject({
+      advice: `${top}/.env sets X. If the instance was started from ${top}, add the line COMPOSE_FILE=deploy/c.yaml:deploy/d.yaml there, then run the update again.`,
+    });
+    for (const [name, paths] of [
+      ['Y', bind(top)],
+      ['X', bind(project.directory)],
+    ] as const) {
+      const error = lacking(name);
+      expect(await withShellsFiles(error, project, paths)).toBe(error);
+    }
   });
 });
