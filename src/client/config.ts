@@ -26,12 +26,15 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const path = configPath(env);
   const { name, url: urlVariable, token: tokenVariable } = names();
   const given = env[urlVariable]?.trim() ?? '';
-  const file = given !== '' && env[tokenVariable] ? null : readFile(path);
+  const isWhole = given !== '' && env[tokenVariable];
+  const file = isWhole || path === null ? null : readFile(path);
   const fromFile = file?.url ?? '';
   if (given === '' && fromFile === '') {
     throw new Failure(
       2,
-      `It is not known where ${name} is. Set ${urlVariable}, or log in: ${name} login (${path} has no url)`,
+      path === null
+        ? `It is not known where ${name} is. Set ${urlVariable}.`
+        : `It is not known where ${name} is. Set ${urlVariable}, or log in: ${name} login (${path} has no url)`,
     );
   }
   const urlSetting = given === '' ? `url in ${path}` : urlVariable;
@@ -44,14 +47,26 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     throw new Failure(2, `${tokenSetting} has characters that no token has.`);
   }
   const isFromFile = token !== null && ownToken === null;
-  return { url, token, urlSetting, tokenSetting, openFile: isFromFile && isOpen(path) ? path : null };
+  return {
+    url,
+    token,
+    urlSetting,
+    tokenSetting,
+    openFile: isFromFile && path !== null && isOpen(path) ? path : null,
+  };
 }
 
-function configPath(env: NodeJS.ProcessEnv): string {
+/** Null where nobody knows of a home: a user without an entry in the machine's list, as containers run with. */
+function configPath(env: NodeJS.ProcessEnv): string | null {
   const given = env.XDG_CONFIG_HOME ?? '';
+  const at = (base: string) => join(base, names().name, 'config.json');
   // The standard has it that a relative path is to be ignored.
-  const base = isAbsolute(given) ? given : join(homeOf(env), '.config');
-  return join(base, names().name, 'config.json');
+  if (isAbsolute(given)) return at(given);
+  try {
+    return at(join(homeOf(env), '.config'));
+  } catch {
+    return null;
+  }
 }
 
 /** Never a file of the working directory, which may be anybody's. */

@@ -1,8 +1,19 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, vi } from 'vitest';
 import { readConfig } from '../../src/client/config.ts';
+
+const user = vi.hoisted(() => ({ isUnknown: false }));
+// What Node does for a user whom the machine does not know, and who has no HOME.
+vi.mock('node:os', async (original) => {
+  const os = await original<typeof import('node:os')>();
+  const known = <T>(ask: () => T) => {
+    if (user.isUnknown) throw new Error('uv_os_homedir returned ENOENT');
+    return ask();
+  };
+  return { ...os, homedir: () => known(os.homedir), userInfo: () => known(os.userInfo) };
+});
 
 const home = mkdtempSync(join(tmpdir(), 'svc-config-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -69,3 +80,14 @@ it.each([{ HOME: '' }, { HOME: '', XDG_CONFIG_HOME: 'here' }, { HOME: 'here' }])
     expect(() => readConfig({ ...env, SVC_URL: '' })).toThrow(path);
   },
 );
+
+it('a user without a home has what the environment says', () => {
+  user.isUnknown = true;
+  try {
+    expect(readConfig({ SVC_URL: 'http://svc' })).toMatchObject({ url: 'http://svc', token: null });
+    expect(readConfig({ HOME: 'here', SVC_URL: 'http://svc', SVC_TOKEN: 'a' }).token).toBe('a');
+    expect(() => readConfig({})).toThrow(/^It is not known where svc is\. Set SVC_URL\.$/);
+  } finally {
+    user.isUnknown = false;
+  }
+});
