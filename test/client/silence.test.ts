@@ -8,7 +8,7 @@ import { readToldRun } from '../../src/wire/reader-shapes.ts';
 afterEach(() => void vi.useRealTimers());
 
 /** Follows an update with a server that says no word, by a clock that the test sets. */
-function follow(timeout: number) {
+function follow(timeout: number, asleep = () => 0) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   const now = '2026-11-21T10:42:00Z';
   const run = readToldRun({ id: 'a', state: 'recreate', startedAt: now, now });
@@ -29,7 +29,7 @@ function follow(timeout: number) {
     rows: () => 24,
     signal: new AbortController().signal,
     version: 'v1.0.0',
-    now: () => performance.now(),
+    now: () => performance.now() + asleep(),
     fetch,
   };
   const config = {
@@ -70,4 +70,15 @@ it('where svc stays away for minutes, it is said where to look, once', async () 
     'svc has not come back for 1 min. On the machine: docker logs svc-updater',
   ]);
   expect(said().match(/^replacing, .*: svc is away$/gm)).toHaveLength(20);
+});
+
+it('a sleep in which nobody asked is no silence: svc is asked for as long as ever after it', async () => {
+  let asleep = 0;
+  const { said, exitCode } = follow(90, () => asleep);
+  await vi.advanceTimersByTimeAsync(40_000);
+  asleep = 3_600_000;
+  await vi.advanceTimersByTimeAsync(88_000);
+  expect([exitCode(), said()]).toEqual([null, expect.not.stringContaining('not known')]);
+  await vi.advanceTimersByTimeAsync(4_000);
+  expect(exitCode()).toBe(1);
 });

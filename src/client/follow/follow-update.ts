@@ -27,6 +27,8 @@ export interface FollowOptions {
 /** After so long a 401 somebody has to log in again. */
 const loggedOutFor = 30_000;
 const second = 1000;
+/** Milliseconds without a look, of one a second: the process, or the machine, was asleep and has asked nobody. */
+const nap = 30_000;
 
 /** Follows a run until a server that knows its end answers, and says how it ended. Resolves with the exit code. */
 export async function followUpdate(
@@ -98,8 +100,14 @@ async function watch(
     stop.abort();
   };
   let loggedOutSince: number | null = null;
+  let lookedAt = context.now();
   const look = () => {
     const at = context.now();
+    if (at - lookedAt > nap) {
+      view.heardAt = at;
+      loggedOutSince = loggedOutSince === null ? null : at;
+    }
+    lookedAt = at;
     printer.show(view, at);
     // A server that has nothing to say is no silent one: that a stream is dead, its reader tells.
     if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');

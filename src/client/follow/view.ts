@@ -11,7 +11,7 @@ export interface View {
   run: ToldRun;
   /** When it was told. */
   toldAt: number;
-  /** When svc was last heard. */
+  /** When svc was last heard; after a sleep, in which nobody listened, when that was over. */
   heardAt: number;
   /** What the last try came to, where it came to nothing. */
   refused: Refused | null;
