@@ -137,6 +137,23 @@ describe.concurrent('an update', () => {
     });
   });
 
+  it('is cancelled by a second press where what became of the first got lost', async ({ expect }) => {
+    let lost = 0;
+    const intercept = ({ method }: Request) =>
+      method === 'DELETE' && lost++ === 0 ? new Response('<h1>502</h1>', { status: 502 }) : undefined;
+    const script = { ...standing, intercept, runs: [staysIn('pull')] };
+    await visit(browser, script, {}, async ({ page }) => {
+      await button(page, 'Update to v1.5.0').click();
+      await button(page, 'Update now').click();
+      const answered = page.waitForResponse((response) => response.status() === 502);
+      await button(page, 'Cancel').click();
+      await answered;
+      const again = dialog(page).locator('button:not([aria-disabled])', { hasText: 'Cancel' });
+      await again.click({ timeout: 5_000 });
+      await expect.poll(() => lost).toBe(2);
+    });
+  });
+
   it('is said at once to be asked for, and asked for once', async ({ expect }) => {
     const script = {
       ...standing,

@@ -119,7 +119,9 @@ export class Connection {
     const answer = await this.#reader.cancel();
     if (answer.kind === 'ok') this.#hear({ kind: 'run', run: answer.value });
     else if (answer.kind === 'problem') this.#hear({ kind: 'cancel-refused', problem: answer.problem });
-    else this.#hear({ kind: 'refused', refused: answer });
+    else if (answer.kind === 'logged-out') this.#hear({ kind: 'refused', refused: answer });
+    // Its answer got lost. A stream may go on beside it, so whether svc is away the next look tells.
+    else this.look();
   }
 
   async setChannel(channel: string): Promise<Answer<Status | UserStatus>> {

@@ -193,7 +193,8 @@ export class SvcUpdateDialog extends UpdateElement {
       },
       cancel: () => {
         this.#set({ hasCancelled: true });
-        void connection.cancel();
+        // What came of it is in the session by then. Where its answer got lost, it may be pressed again.
+        void connection.cancel().then(() => this.#set({ hasCancelled: false }));
       },
       check: () => void connection.check(),
       close: (end) => {
