@@ -4,7 +4,7 @@ import { type Asker, askerOf } from './asker.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { wantsEventStream } from './event-stream.ts';
 import { problemResponse, Refusal } from './problem.ts';
-import { isSameOrigin } from './same-origin.ts';
+import { isSameOrigin, whyForeign } from './same-origin.ts';
 import { Unavailable, type UpdateService } from './update-service.ts';
 
 /** Milliseconds that the host has to say who asks. */
@@ -28,7 +28,7 @@ export function createHandler(
     const endpoint = find(request);
     if (!asker.isAdmin && !endpoint.forUser) throw new Refusal(403, 'Only an admin may do this.');
     if (!isReading(request) && !isSameOrigin(request)) {
-      throw new Refusal(403, 'A request that a page may have sent must come from the same origin.');
+      throw new Refusal(403, whyForeign(request));
     }
     // A stream ends at once, and its client comes back to the next server; one that is refused stays away for good.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is closing');

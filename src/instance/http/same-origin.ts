@@ -15,6 +15,18 @@ export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>)
   return origin.host === URL.parse(host === null ? url : `${origin.protocol}//${host}`)?.host;
 }
 
+/**
+ * Why it is not: most such requests are of the instance's own pages, behind a proxy that hands on another address than the
+ * browser sees.
+ */
+export function whyForeign({ headers, url }: Pick<Request, 'headers' | 'url'>): string {
+  const rule = 'A request that a page may have sent must come from the same origin.';
+  const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '')?.host;
+  const asked = URL.parse(`http://${headers.get('host') ?? URL.parse(url)?.host}`)?.host;
+  if (!page || !asked || page === asked) return rule;
+  return `${rule} The page is at ${page}, and the server was asked for ${asked}: a proxy between them has to hand on the address that the browser sees (nginx: proxy_set_header Host $http_host).`;
+}
+
 /** A login that a browser remembers for a site and sends along, whoever made the request. */
 const isBrowsersLogin = (authorization: string | null): boolean =>
   /^\s*(?:basic|digest|negotiate|ntlm)\b/i.test(authorization ?? '');

@@ -397,6 +397,21 @@ describe('same origin', () => {
     expect((await ask('GET', '', { headers })).status).toBe(200);
   });
 
+  it('says which address a proxy has to hand on', async () => {
+    const { ask } = rig();
+    const detail = async (headers: Record<string, string>) =>
+      (await ask('POST', '', { headers: { ...cookie, ...headers } })).json.detail;
+    const rule = 'A request that a page may have sent must come from the same origin.';
+    expect(await detail({ origin: 'http://nas:8080', host: 'nas' })).toBe(
+      `${rule} The page is at nas:8080, and the server was asked for nas: a proxy between them has to hand on the address that the browser sees (nginx: proxy_set_header Host $http_host).`,
+    );
+    expect(await detail({ 'sec-fetch-site': 'cross-site', origin: 'http://nas:8080', host: 'nas' })).toBe(
+      rule,
+    );
+    expect(await detail({ origin: 'null', host: 'nas' })).toBe(rule);
+    expect(await detail({ origin: 'http://nas:8080', host: 'not a host' })).toBe(rule);
+  });
+
   it('is looked at before the body', async () => {
     const { ask } = rig();
     const question = { headers: cookie, body: new Uint8Array(20_000) };
