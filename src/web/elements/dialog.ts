@@ -19,7 +19,7 @@ const reading = 2_000;
 const freshWhims: Whims = {
   isConfirming: false,
   isUnfolded: false,
-  hasCancelled: false,
+  isCancelSent: false,
   copied: null,
   stays: false,
   report: null,
@@ -150,8 +150,6 @@ export class SvcUpdateDialog extends UpdateElement {
   /** What a view wants to have done, once. */
   #prepare(view: DialogView): void {
     const { connection } = this;
-    if (view.kind !== 'cancelling' && 'cancelProblem' in view && view.cancelProblem !== null)
-      this.#whims = { ...this.#whims, hasCancelled: false };
     if ((view.kind === 'failed' || view.kind === 'broken') && !this.#linesAsked.has(view.run.id)) {
       this.#linesAsked.add(view.run.id);
       void connection.linesOf(view.run);
@@ -192,9 +190,9 @@ export class SvcUpdateDialog extends UpdateElement {
         void connection.start({ target, ...how });
       },
       cancel: () => {
-        this.#set({ hasCancelled: true });
-        // What came of it is in the session by then. Where its answer got lost, it may be pressed again.
-        void connection.cancel().then(() => this.#set({ hasCancelled: false }));
+        this.#set({ isCancelSent: true });
+        // What came of it is in the session by then. Where it was refused, or its answer got lost, it may be pressed again.
+        void connection.cancel().then(() => this.#set({ isCancelSent: false }));
       },
       check: () => void connection.check(),
       close: (end) => {

@@ -43,7 +43,8 @@ export interface Whims {
   /** Asked once more. */
   isConfirming: boolean;
   isUnfolded: boolean;
-  hasCancelled: boolean;
+  /** The request to cancel is on its way, or its answer is. */
+  isCancelSent: boolean;
   /** The last copy button that was pressed, and what came of it. */
   copied: { id: string; isCopied: boolean } | null;
   /** The page does not want to be loaded anew. */

@@ -52,9 +52,8 @@ function runActions(view: RunView, stage: Stage): Child[] {
   const t = texts();
   if (view.kind === 'late') return [h('span', { class: 'muted' }, t.cannotCancel)];
   if (view.kind === 'cancelling' || view.kind === 'other-state') return [];
-  const isBusy = stage.whims.hasCancelled && view.cancelProblem === null;
   return [
-    button('cancel', t.cancel, () => stage.cancel(), { isBusy }),
+    button('cancel', t.cancel, () => stage.cancel(), { isBusy: stage.whims.isCancelSent }),
     isUntouched(view) && h('span', { class: 'muted end' }, t.nothingChanged),
   ];
 }
