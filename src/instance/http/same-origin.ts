@@ -10,21 +10,32 @@ export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>)
   if (named === null) return !headers.has('cookie') && !isBrowsersLogin(headers.get('authorization'));
   const origin = URL.parse(named);
   if (origin === null || origin.origin !== named) return false;
-  // The scheme is not compared: behind a proxy that ends TLS, the server sees http. What is no port for one is for both.
+  return origin.host === hostAsked({ headers, url }, origin);
+}
+
+/**
+ * The host that was asked for, as a page of that origin would write it. The scheme is not compared: behind a proxy that ends
+ * TLS, the server sees http. What is no port for one is for both.
+ */
+function hostAsked(
+  { headers, url }: Pick<Request, 'headers' | 'url'>,
+  { protocol }: URL,
+): string | undefined {
   const host = headers.get('host');
-  return origin.host === URL.parse(host === null ? url : `${origin.protocol}//${host}`)?.host;
+  return URL.parse(host === null ? url : `${protocol}//${host}`)?.host;
 }
 
 /**
  * Why it is not: most such requests are of the instance's own pages, behind a proxy that hands on another address than the
  * browser sees.
  */
-export function whyForeign({ headers, url }: Pick<Request, 'headers' | 'url'>): string {
+export function whyForeign(request: Pick<Request, 'headers' | 'url'>): string {
+  const { headers } = request;
   const rule = 'A request that a page may have sent must come from the same origin.';
-  const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '')?.host;
-  const asked = URL.parse(`http://${headers.get('host') ?? URL.parse(url)?.host}`)?.host;
-  if (!page || !asked || page === asked) return rule;
-  return `${rule} The page is at ${page}, and the server was asked for ${asked}: a proxy between them has to hand on the address that the browser sees (nginx: proxy_set_header Host $http_host).`;
+  const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '');
+  const asked = page && hostAsked(request, page);
+  if (!page?.host || !asked || page.host === asked) return rule;
+  return `${rule} The page is at ${page.host}, and the server was asked for ${asked}: a proxy between them has to hand on the address that the browser sees (nginx: proxy_set_header Host $http_host).`;
 }
 
 /** A login that a browser remembers for a site and sends along, whoever made the request. */
