@@ -132,12 +132,13 @@ export async function findNamed(text: string): Promise<Named> {
   };
 }
 
+/** Whether it is a volume's name that the engine has made up. */
+export const isAnonymous = (volume: string): boolean => /^[0-9a-f]{64}$/.test(volume);
+
 /** Once compose has handed one on to the next container, the engine no longer removes it with that. */
 const anonymousOf = (listed: Listed[] | undefined) =>
   (listed ?? []).flatMap(({ Mounts }) =>
-    (Mounts ?? []).flatMap(({ Type, Name = '' }) =>
-      Type === 'volume' && /^[0-9a-f]{64}$/.test(Name) ? [Name] : [],
-    ),
+    (Mounts ?? []).flatMap(({ Type, Name = '' }) => (Type === 'volume' && isAnonymous(Name) ? [Name] : [])),
   );
 
 const listUpdaters = () =>

@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ContainerInspection, findContainers } from './engine-api.ts';
+import { type ContainerInspection, findContainers, isAnonymous } from './engine-api.ts';
 
 export interface ContainerState {
   id: string;
@@ -75,13 +75,11 @@ function containerState(found: ContainerInspection, service: string): ContainerS
     restarts: found.RestartCount,
     volumes: Object.fromEntries(
       found.Mounts.flatMap(({ Name, Destination }) =>
-        Name !== undefined && anonymous.test(Name) ? [[Destination, Name]] : [],
+        Name !== undefined && isAnonymous(Name) ? [[Destination, Name]] : [],
       ),
     ),
   };
 }
-
-const anonymous = /^[0-9a-f]{64}$/;
 
 export async function fileStates(directory: string, under = ''): Promise<Record<string, FileState>> {
   const states: Record<string, FileState> = {};
