@@ -1,11 +1,10 @@
 import { basename } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
-import type { ModelService } from '../../engine/cli/compose.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import { parsePinTag } from '../../release/pin-tag.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
-import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
+import { awaitedEnds, type Installation, movedServices, type ServiceFacts } from './installation.ts';
 
 /** What runs, what decides its version, and what of it is down. */
 export function describeInstallation(installation: Installation, log: Log): void {
@@ -45,12 +44,6 @@ export function describeInstallation(installation: Installation, log: Log): void
     );
   }
 }
-
-/** The services that one waits for to run to their end before it starts. */
-export const awaitedEnds = (service: ModelService | undefined): string[] =>
-  Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
-    condition === 'service_completed_successfully' ? [name] : [],
-  );
 
 /** Where there are several; `left` are those that stay stopped. */
 function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {

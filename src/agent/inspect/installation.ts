@@ -1,7 +1,7 @@
 import type { Pin } from '../../compose/pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { SentContainer } from '../../engine/api/record-up.ts';
-import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
+import type { Compose, ComposeProject, Model, ModelService } from '../../engine/cli/compose.ts';
 import type { Container, Image } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { Product } from '../../product/product.ts';
@@ -57,6 +57,12 @@ export interface Installation {
 
 /** The services that the update moves, the app first. */
 export const movedServices = ({ app, workers }: Installation): PinnedService[] => [app, ...workers];
+
+/** The services that one waits for to run to their end before it starts. */
+export const awaitedEnds = (service: ModelService | undefined): string[] =>
+  Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
+    condition === 'service_completed_successfully' ? [name] : [],
+  );
 
 /** The compose files that a release may ship, and that then overwrite those of a generated install. */
 export const composeFile = 'compose.yaml';

@@ -1,7 +1,6 @@
 import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
-import { awaitedEnds } from '../inspect/describe.ts';
-import { type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
+import { awaitedEnds, type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
 import type { FilePlan } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
@@ -41,10 +40,9 @@ export function planChangeover(
         ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
       };
     };
-  const stoppedWorkers = installation.workers
-    .map(({ name }) => name)
-    .filter((name) => !containers.some(({ service, runs }) => service === name && runs));
-  const byHand = runByHand(installation, filePlan, containers);
+  const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
+  const stoppedWorkers = installation.workers.map(({ name }) => name).filter((name) => !running.has(name));
+  const byHand = runByHand(installation, filePlan, running);
   return {
     moved: [...movedServices(installation).map(moved(false)), ...followers.map(moved(true))],
     containers,
@@ -57,7 +55,7 @@ export function planChangeover(
       alsoMoved: filePlan.alsoMoved,
       newServices: filePlan.newServices,
       changedServices: filePlan.changedServices,
-      restartedByHand: restartedByHand(installation, filePlan.model, containers),
+      restartedByHand: restartedByHand(installation, filePlan.model, running),
       ...(byHand.length > 0 && { runByHand: byHand }),
     },
   };
@@ -73,16 +71,13 @@ const movedTo = (reference: string, { id, manifests }: Image): MovedService['ima
 function restartedByHand(
   installation: Installation,
   { services }: Model,
-  containers: readonly ContainerRecord[],
+  running: ReadonlySet<string>,
 ): string[] {
   const moved = new Set([...movedServices(installation), ...installation.followers].map(({ name }) => name));
   const asks = ({ depends_on }: ModelService) =>
     Object.entries(depends_on ?? {}).some(([name, { restart }]) => restart === true && moved.has(name));
   return Object.keys(services).filter(
-    (name) =>
-      !moved.has(name) &&
-      asks(services[name] ?? {}) &&
-      containers.some(({ service, runs }) => service === name && runs),
+    (name) => !moved.has(name) && asks(services[name] ?? {}) && running.has(name),
   );
 }
 
@@ -93,11 +88,9 @@ function restartedByHand(
 function runByHand(
   installation: Installation,
   { model, alsoMoved }: FilePlan,
-  containers: readonly ContainerRecord[],
+  running: ReadonlySet<string>,
 ): string[] {
   const moved = movedServices(installation).map(({ name }) => name);
   const once = new Set(moved.flatMap((name) => awaitedEnds(model.services[name])));
-  return [...new Set([...moved, ...alsoMoved])].filter(
-    (name) => once.has(name) && !containers.some(({ service, runs }) => service === name && runs),
-  );
+  return [...new Set([...moved, ...alsoMoved])].filter((name) => once.has(name) && !running.has(name));
 }
