@@ -1,6 +1,7 @@
 import { dirname, join, relative, resolve } from 'node:path';
 import { variablesOf, writtenValues } from '../../compose/variables.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
+import { missingVariable } from '../../engine/cli/rejection.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { mountFlags } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -36,16 +37,15 @@ export function withEnvAbove(error: unknown, project: ComposeProject, paths: Hos
 }
 
 /**
- * The error, with what to write down where the shell's own `COMPOSE_FILE` named the compose files: a mounted `.env` above sets
- * what is missing, and no label tells of it.
+ * The error, with what to write down where the shell's own `COMPOSE_FILE` named the compose files: a mounted `.env` above
+ * sets what is missing, and no label tells of it.
  */
 export async function withShellsFiles(
   error: unknown,
   project: ComposeProject,
   paths: HostPaths,
 ): Promise<unknown> {
-  const missing =
-    error instanceof UpdateError && /required variable (\w+) is missing/.exec(error.message)?.[1];
+  const missing = error instanceof UpdateError && missingVariable(error.message);
   if (!missing || project.envFiles.length > 0) return error;
   for (const directory of parentsOf(project.directory)) {
     const env = await readHere(join(directory, '.env'), paths);
