@@ -30,12 +30,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const file = isWhole || path === null ? null : readFile(path);
   const fromFile = file?.url ?? '';
   if (given === '' && fromFile === '') {
-    throw new Failure(
-      2,
-      path === null
-        ? `It is not known where ${name} is. Set ${urlVariable}.`
-        : `It is not known where ${name} is. Set ${urlVariable}, or log in: ${name} login (${path} has no url)`,
-    );
+    const way = path === null ? '.' : `, or log in: ${name} login (${path} has no url)`;
+    throw new Failure(2, `It is not known where ${name} is. Set ${urlVariable}${way}`);
   }
   const urlSetting = given === '' ? `url in ${path}` : urlVariable;
   const url = readUrl(given || fromFile, urlSetting);

@@ -40,6 +40,7 @@ export function parseAsked(text: string): Target | null {
     case 'canary':
       return { kind: 'canary', tag: 'canary' };
     case 'release':
+    case 'part':
       if (tag.version.includes('-')) return null;
       return {
         kind: 'release',
@@ -48,8 +49,6 @@ export function parseAsked(text: string): Target | null {
         suffix: tag.suffix,
         ...(tag.lead && { lead: tag.lead }),
       };
-    case 'part':
-      return { kind: 'release', version: tag.version, tag: text, suffix: tag.suffix };
     case 'latest':
     case 'word':
       return { kind: 'word', tag: text };

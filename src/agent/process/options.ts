@@ -152,7 +152,7 @@ export function parseOptions(
             read.matching('version-var', /^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable') ??
             product.versionVariable,
           servicesNamed: named !== null,
-          leave: read.leave(named ?? []),
+          leave: read.leave(),
           waitTimeoutMs: read.seconds('wait-timeout', usualSeconds.wait),
           pullTimeoutMs: read.seconds('pull-timeout', usualSeconds.pull),
           acceptDrift: read.switched('accept-drift'),
@@ -226,13 +226,12 @@ class Reader {
     return names;
   }
 
-  leave(services: readonly string[]): string[] {
+  leave(): string[] {
     const said = this.#said.get('leave') ?? [];
     for (const { value, where } of said) {
       if (!/^(?:[A-Za-z0-9._-]+|\*)$/.test(value))
         this.#mistakes.push(`${where} is "${value}": it should be a service's name, or *`);
-      const named =
-        services.includes(value) && this.#said.get('service')?.find((each) => each.value === value);
+      const named = this.#said.get('service')?.find((each) => each.value === value);
       if (named) this.#mistakes.push(`${value} is named by ${named.where} and by ${where}`);
     }
     return said.map(({ value }) => value);
