@@ -62,8 +62,8 @@ const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states]
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
 
 /**
- * Shown as wholes, whatever value lies inside one (docs/contract.md 6.7): a password `update` would hide the outcome `updated`, and tell of itself by
- * that; one that is `docker` would hide what to type.
+ * Shown as wholes, whatever value lies inside one (docs/contract.md 6.7): a password `update` would hide the outcome
+ * `updated`, and tell of itself by that; one that is `docker` would hide what to type.
  */
 const ownTexts = [
   ...words,
