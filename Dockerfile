@@ -41,6 +41,15 @@ RUN rm -rf \
     && test -x /image/usr/local/bin/docker \
     && test -x /image/usr/local/libexec/docker/cli-plugins/docker-compose
 
+# What a run says of its programs; asking them there takes longer than all that the engine is asked meanwhile. Those that
+# answer here are the building machine's, of the same image. Without an engine the docker command tells only its own, and
+# fails.
+RUN cli=$(docker version --format '"cli":"{{.Client.Version}}","api":"{{.Client.DefaultAPIVersion}}"' 2>/dev/null || true) \
+    && compose=$(docker compose version --short) \
+    && mkdir -p /image/usr/local/lib/svc-updater \
+    && printf '{%s,"compose":"%s"}\n' "$cli" "$compose" >/image/usr/local/lib/svc-updater/programs.json \
+    && grep -E '"cli":"[0-9.]+.*","api":"1[.][0-9]+","compose":"v?[0-9]' /image/usr/local/lib/svc-updater/programs.json
+
 # From scratch, because an ENV of the base (DOCKER_VERSION, DOCKER_TLS_CERTDIR, …) would win over the same key of an
 # instance's .env.
 FROM scratch

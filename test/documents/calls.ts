@@ -31,7 +31,7 @@ export function callsOfTrace(log: string): Call[] {
     .filter((line) => line.startsWith('trace '))
     .map((line) => {
       const form =
-        /^trace +\d+ – +\d+ ms {2}(?:docker (.*)|((?:GET|POST|PUT|DELETE) \S+)) \((?:exit code|status) (?:\d+|null)\)$/;
+        /^trace +\d+ – +\d+ ms {2}(?:docker (.*)|((?:GET|HEAD|POST|PUT|DELETE) \S+)) \((?:exit code|status) (?:\d+|null)\)$/;
       const [, args, request] = form.exec(line) ?? [];
       if (request !== undefined) return request;
       if (args === undefined) throw new Error(`no line of a trace: ${line}`);
@@ -77,14 +77,14 @@ export const libraryFiles: readonly string[] = ['engine/socket.ts', 'engine/http
 /** Every request to the engine's API that a source text makes, with `{}` for what is put in. */
 export function requestsOfSource(text: string): Call[] {
   if (!/\b(?:askApi|readApi|streamApi|openRequest|openStream|EngineClient)\b/.test(text)) return [];
-  const paths = [...text.matchAll(/`(\/[a-z][^`]*)`|'(\/[a-z][^'\n]*)'/g)].map((match) => {
+  const paths = [...text.matchAll(/`(\/[a-z][^`]*)`|'(\/[a-z_][^'\n]*)'/g)].map((match) => {
     const [whole, template, plain = ''] = match;
     const before = text.slice(0, text.indexOf(whole, match.index));
     const method = /method: '([A-Z]+)',\s*path: $/.exec(before)?.[1] ?? 'GET';
     return `${method} ${withoutNames(template ?? plain)}`;
   });
-  const changing = [...text.matchAll(/method: '(?!GET)[A-Z]+',/g)].length;
-  if (paths.filter((call) => !call.startsWith('GET ')).length !== changing) {
+  const changing = [...text.matchAll(/method: '(?!GET|HEAD)[A-Z]+',/g)].length;
+  if (paths.filter((call) => !/^(?:GET|HEAD) /.test(call)).length !== changing) {
     throw new Error('a request that changes something does not say its path beside its method');
   }
   return paths;

@@ -5,6 +5,7 @@ import type { Container } from '../../engine/container.ts';
 import { ownTraces } from '../../engine/own-container.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { programsOf } from '../process/programs.ts';
 import { startEarly } from '../process/start-early.ts';
 import { version } from '../process/version.ts';
 import type { World } from '../process/world.ts';
@@ -22,29 +23,26 @@ export interface FoundInstance {
 
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
 export async function findInstance({ engine, options, log }: World): Promise<FoundInstance> {
-  const fits = startEarly(engine.check());
-  const composeCalled = startEarly(engine.callOrThrow(['compose', 'version', '--short']));
   const facts = startEarly(engineFacts(engine));
   // Only what the engine says of itself tells in which version of its API the rest is asked.
-  const [own, projects, { version: engineVersion, platform }, composeVersion] = await Promise.all([
+  const [own, projects, { version: engineVersion, platform }, programs] = await Promise.all([
     facts.then(() => findOwnContainer(engine)),
     facts.then(() => listProjects(engine)),
     facts,
-    composeCalled,
+    programsOf(engine, facts),
   ]).catch(async (error) => {
     // The check has the best sentence for an engine that cannot be used.
-    await fits;
+    await engine.check();
     throw error;
   });
-  const cliVersion = await fits;
   const paths = new HostPaths(own.mounts);
   const place = await locateProject(projects, paths, options, hostLook(engine, own.imageId));
   log.info(
-    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cliVersion}, compose ${composeVersion.trim()}; project ${place.name} in ${place.directory}`,
+    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${programs.cli}, compose ${programs.compose}; project ${place.name} in ${place.directory}`,
     {
       engine: engineVersion,
-      cli: cliVersion,
-      compose: composeVersion.trim(),
+      cli: programs.cli,
+      compose: programs.compose,
       project: place.name,
       directory: place.directory,
     },

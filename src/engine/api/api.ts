@@ -14,7 +14,8 @@ import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { logTiming } from '../timing.ts';
 
 export interface ApiRequest {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** `HEAD` is asked in no version, as the docker command does. */
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** With its query, without a version. */
   path: string;
   headers?: Readonly<Record<string, string>>;
@@ -46,7 +47,7 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineA
   for (let attempt = 1; ; attempt++) {
     try {
       const beganAt = performance.now();
-      const spoken = asked.path === whoAreYou ? null : engine.apiVersion;
+      const spoken = asked.path === whoAreYou || asked.method === 'HEAD' ? null : engine.apiVersion;
       const path = inVersion(spoken, asked.path);
       const answer = await ask(
         target,
@@ -92,6 +93,12 @@ export async function readApi(
     if (answer.status < 500 || asked >= maxReadings) return answer;
     await sleep(readingPauseMs);
   }
+}
+
+/** Whether the engine answers what a docker command asks before all else; a proxy may not let it through. */
+export async function pingApi(engine: Engine): Promise<boolean> {
+  const { status, apiVersion } = await askApi(engine, { method: 'HEAD', path: '/_ping' });
+  return status === 200 && apiVersion !== '';
 }
 
 /** An answer that goes on until the signal is given: nobody knows when something happens. @throws EngineFault */

@@ -1,6 +1,7 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
+import { isVersion } from '../http/api-version.ts';
 import { refusal, refusalFault } from '../http/fault.ts';
 import { composeLabels } from '../labels.ts';
 import { letThrough } from '../proxy-refusal.ts';
@@ -11,6 +12,8 @@ export interface EngineFacts {
   version: string;
   /** `linux/amd64` */
   platform: string;
+  /** The versions of its API, such as `1.40` to `1.56`; null where it does not say. */
+  api: { oldest: string; newest: string } | null;
 }
 
 /** What a list tells of a container. */
@@ -36,8 +39,9 @@ const atATime = 32;
 export async function engineFacts(engine: Engine): Promise<EngineFacts> {
   const said = (await get(engine, '/version', [])) as Record<string, string>;
   agreeOnVersion(engine, said);
-  const { Version, Os, Arch } = said;
-  return { version: String(Version), platform: `${Os}/${Arch}` };
+  const { Version, Os, Arch, MinAPIVersion: oldest, ApiVersion: newest } = said;
+  const api = isVersion(oldest) && isVersion(newest) ? { oldest, newest } : null;
+  return { version: String(Version), platform: `${Os}/${Arch}`, api };
 }
 
 /** All that the engine says of itself and its kernel; empty where it may not be asked. @throws UpdateError engine-away */

@@ -114,6 +114,7 @@ export class Engine {
 
   /** From now on requests over the socket name this version of the API. */
   speak(apiVersion: string | null): void {
+    this.#known.answeredOnce = true;
     this.#known.apiVersion = apiVersion;
   }
 

@@ -34,5 +34,9 @@ export const isVersionRefusal = ({ status, said }: { status: number | null; said
 export const inVersion = (version: string | null, path: string): string =>
   version === null ? path : `/v${version}${path}`;
 
-const isVersion = (text: unknown): text is string => typeof text === 'string' && /^1\.\d{1,4}$/.test(text);
+/** Both as the engine says them: `1.45`. */
+export const isAtLeast = (version: string, needed: string): boolean => minor(version) >= minor(needed);
+
+export const isVersion = (text: unknown): text is string =>
+  typeof text === 'string' && /^1\.\d{1,4}$/.test(text);
 const minor = (version: string): number => Number(version.slice('1.'.length));

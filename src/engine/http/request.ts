@@ -6,7 +6,7 @@ import { EngineFault } from './fault.ts';
 import type { EngineTarget } from './target.ts';
 
 export interface EngineQuestion {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** With its query. */
   path: string;
   headers?: OutgoingHttpHeaders;
