@@ -151,6 +151,7 @@ export const foundInstance = (changes: Partial<FoundInstance> = {}): FoundInstan
   paths: new HostPaths([]),
   place: { name: project.name, directory: project.directory, mountedAt: project.directory },
   platform: 'linux/amd64',
+  composed: [],
   ...changes,
 });
 
@@ -189,6 +190,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     versionVariable: 'SVC_VERSION',
     model,
     sent: new Map(),
+    beside: [],
     imagesInUse: new Map(),
     containers: Object.values({ ...services, ...followers }).flat(),
     app,

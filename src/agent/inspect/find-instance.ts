@@ -1,5 +1,5 @@
 import { inspectOwn } from '../../engine/api/own.ts';
-import { engineFacts } from '../../engine/api/query.ts';
+import { engineFacts, type ListedContainer } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { ownTraces } from '../../engine/own-container.ts';
@@ -10,7 +10,7 @@ import { startEarly } from '../process/start-early.ts';
 import { version } from '../process/version.ts';
 import type { World } from '../process/world.ts';
 import { hostLook } from './host-look.ts';
-import { listProjects, locateProject, type ProjectPlace } from './locate-project.ts';
+import { knownProjects, listComposed, locateProject, type ProjectPlace } from './locate-project.ts';
 
 /** Where this run is, and what it is about. */
 export interface FoundInstance {
@@ -19,15 +19,17 @@ export interface FoundInstance {
   place: ProjectPlace;
   /** `linux/amd64` */
   platform: string;
+  /** The containers of all compose projects of the engine. */
+  composed: readonly ListedContainer[];
 }
 
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
 export async function findInstance({ engine, options, log }: World): Promise<FoundInstance> {
   const facts = startEarly(engineFacts(engine));
   // Only what the engine says of itself tells in which version of its API the rest is asked.
-  const [own, projects, { version: engineVersion, platform }, programs] = await Promise.all([
+  const [own, composed, { version: engineVersion, platform }, programs] = await Promise.all([
     facts.then(() => findOwnContainer(engine)),
-    facts.then(() => listProjects(engine)),
+    facts.then(() => listComposed(engine)),
     facts,
     programsOf(engine, facts),
   ]).catch(async (error) => {
@@ -36,7 +38,7 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
     throw error;
   });
   const paths = new HostPaths(own.mounts);
-  const place = await locateProject(projects, paths, options, hostLook(engine, own.imageId));
+  const place = await locateProject(knownProjects(composed), paths, options, hostLook(engine, own.imageId));
   log.info(
     `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${programs.cli}, compose ${programs.compose}; project ${place.name} in ${place.directory}`,
     {
@@ -50,7 +52,7 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
   if (!paths.isWritable(place.mountedAt)) {
     throw new UpdateError('read-only', `the compose directory ${place.directory} is mounted read-only`);
   }
-  return { own, paths, place, platform };
+  return { own, paths, place, platform, composed };
 }
 
 /** The engine's view of the container this process runs in. @throws UpdateError own-container */

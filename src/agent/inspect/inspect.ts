@@ -25,7 +25,7 @@ import {
   type PinnedService,
   type ServiceFacts,
 } from './installation.ts';
-import { labelledProject } from './labelled-project.ts';
+import { labelledProject, projectsBeside } from './labelled-project.ts';
 import { profilesOf } from './profiles.ts';
 import { newestRunning, versionPrefix } from './running-version.ts';
 import { checkNamed } from './services/check-named.ts';
@@ -39,7 +39,7 @@ import { givePaths, viewProject } from './view-project.ts';
  */
 export async function inspectInstallation(
   { engine, options, log }: World,
-  { platform, paths, place }: FoundInstance,
+  { platform, paths, place, composed }: FoundInstance,
   wasInterrupted: WasInterrupted,
   containers: readonly Container[],
 ): Promise<Installation> {
@@ -113,6 +113,7 @@ export async function inspectInstallation(
     versionVariable: options.versionVariable,
     model,
     containers,
+    beside: projectsBeside(composed, project.name),
     app: pinnedApp,
     workers: workers.map(pinned),
     followers,

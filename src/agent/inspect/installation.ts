@@ -44,6 +44,8 @@ export interface Installation {
   imagesInUse: ReadonlyMap<string, Image>;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
+  /** The engine's other compose projects. */
+  beside: readonly ComposeProject[];
   app: PinnedService;
   /** Those that have containers. */
   workers: readonly PinnedService[];

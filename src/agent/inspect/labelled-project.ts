@@ -1,9 +1,11 @@
+import type { ListedContainer } from '../../engine/api/query.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
+import { composeLabels } from '../../engine/labels.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { Log } from '../log/log.ts';
 import { envFilesAbove } from './env-file-above.ts';
-import { type LabelledProject, readProject } from './label-paths.ts';
+import { type LabelledProject, labelledPaths, readProject } from './label-paths.ts';
 
 /** The project as the labels of a container tell of it, with the env file above it that names its files. */
 export async function labelledProject(
@@ -17,4 +19,16 @@ export async function labelledProject(
   for (const path of above)
     log.info(`${path} belongs to the instance: COMPOSE_FILE in ${above.at(-1)} names its files`);
   return above.length > 0 ? { ...labelled, envFiles: above } : labelled;
+}
+
+/** Every project but the one of that name, each by what it was started from. @param composed containers of all projects */
+export function projectsBeside(composed: readonly ListedContainer[], name: string): ComposeProject[] {
+  const found = new Map<string, ComposeProject>();
+  for (const { labels } of composed) {
+    const directory = labels[composeLabels.directory] ?? '';
+    const paths = labelledPaths({ labels }, directory);
+    const project = { name: labels[composeLabels.project] ?? '', directory, ...paths };
+    if (project.name !== name) found.set(JSON.stringify(project), project);
+  }
+  return [...found.values()];
 }

@@ -1,6 +1,6 @@
 import { normalize } from 'node:path';
 import { isHook } from '../../engine/api/project-containers.ts';
-import { listContainers } from '../../engine/api/query.ts';
+import { type ListedContainer, listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
@@ -104,10 +104,14 @@ async function byDirectory(
   );
 }
 
-export async function listProjects(engine: Engine): Promise<KnownProject[]> {
+/** Every container that compose has made on this engine, but for hooks. @throws UpdateError engine-away */
+export const listComposed = async (engine: Engine): Promise<ListedContainer[]> =>
+  (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
+
+/** @param composed the containers of all projects */
+export function knownProjects(composed: readonly ListedContainer[]): KnownProject[] {
   const rows = new Map<string, KnownProject>();
-  const listed = await listContainers(engine, { label: [composeLabels.project] });
-  for (const { labels } of listed.filter((container) => !isHook(container))) {
+  for (const { labels } of composed) {
     const [name = '', directory = '', service = ''] = [
       composeLabels.project,
       composeLabels.directory,

@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HostLook, Likeness } from '../../../src/agent/inspect/host-look.ts';
-import { type KnownProject, listProjects, locateProject } from '../../../src/agent/inspect/locate-project.ts';
+import {
+  type KnownProject,
+  knownProjects,
+  listComposed,
+  locateProject,
+} from '../../../src/agent/inspect/locate-project.ts';
 import { Journal, type JournalData } from '../../../src/agent/state/journal.ts';
 import { stateDirectory } from '../../../src/agent/state/state-directory.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
@@ -510,7 +515,7 @@ describe('locateProject where an update was interrupted', () => {
   });
 });
 
-it('listProjects has each directory of each project, with its services', async () => {
+it('knownProjects has each directory of each project, with its services', async () => {
   let asked = '';
   const row = (name: string, directory: string, service: string) => ({
     Id: service,
@@ -533,7 +538,7 @@ it('listProjects has each directory of each project, with its services', async (
       ]),
     );
   });
-  expect(await listProjects(engine)).toEqual([
+  expect(knownProjects(await listComposed(engine))).toEqual([
     known('svc', '/opt/svc', 'app', 'db'),
     known('svc', '/srv/svc', 'app'),
     known('tools', '/opt/svc', 'cron'),

@@ -2,15 +2,11 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Change } from '../../../compose/draft.ts';
 import { allFiles, nameOf, type ProjectFiles, withFile } from '../../../compose/project-files.ts';
-import { isHook } from '../../../engine/api/project-containers.ts';
-import { listContainers } from '../../../engine/api/query.ts';
 import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { composeLabels } from '../../../engine/labels.ts';
 import type { HostPaths } from '../../../files/host-paths.ts';
 import type { TextFile } from '../../../files/text-file.ts';
 import type { Installation } from '../../inspect/installation.ts';
-import { labelledPaths } from '../../inspect/label-paths.ts';
 import { learnFiles } from '../../inspect/learn-files.ts';
 import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../../inspect/read-files.ts';
 import type { Log } from '../../log/log.ts';
@@ -43,7 +39,7 @@ export async function warnOthers(
   for (const { path, after } of changes) texts.set(await real(path), after);
   const written = changes.map(({ description }) => description).join('; ');
   const warnings: string[] = [];
-  for (const project of await otherProjects(engine, installation.project.name)) {
+  for (const project of installation.beside) {
     const files = await readProject(project, paths).catch(() => null);
     const own = files === null ? namedFiles(project) : allFiles(files).map(({ path }) => path);
     const shared: string[] = [];
@@ -57,18 +53,6 @@ export async function warnOthers(
     if (warning !== null) warnings.push(warning);
   }
   return warnings;
-}
-
-async function otherProjects(engine: Engine, name: string): Promise<ComposeProject[]> {
-  const listed = await listContainers(engine, { label: [composeLabels.project] });
-  const found = new Map<string, ComposeProject>();
-  for (const { labels } of listed.filter((container) => !isHook(container))) {
-    const directory = labels[composeLabels.directory] ?? '';
-    const paths = labelledPaths({ labels }, directory);
-    const project = { name: labels[composeLabels.project] ?? '', directory, ...paths };
-    if (project.name !== name) found.set(JSON.stringify(project), project);
-  }
-  return [...found.values()];
 }
 
 /** What its labels tell: without an env file there, compose takes the `.env` of the directory. */
