@@ -21,7 +21,7 @@ import type { World } from './process/world.ts';
 import { pullAdded, pullHookImages, pullMoves, withUntagged } from './pull/obtain-images.ts';
 import { tagsBefore } from './pull/tags.ts';
 import { awaitOthers } from './replace/await-others.ts';
-import { replaceContainers } from './replace/replace-containers.ts';
+import { type Look, replaceContainers } from './replace/replace-containers.ts';
 import { verifyUnchanged } from './replace/verify.ts';
 import { keepWayBack } from './replace/way-back/keep-way-back.ts';
 import { markGoingBack, restoreInstance } from './replace/way-back/restore-instance.ts';
@@ -61,6 +61,7 @@ export async function freshRun(
   await journal.write();
   const texts = new Map<string, string>();
   let changeover: Changeover;
+  let look: Look;
   try {
     const pulled = await pullAndPrepare(world, installation, plan, journal);
     if (isUnchanged(installation, pulled.filePlan, pulled.images)) {
@@ -68,7 +69,9 @@ export async function freshRun(
       return endUnchanged(world, handles, plan, pulled);
     }
     for (const { path, before } of pulled.filePlan.changes) if (before !== null) texts.set(path, before);
-    const containers = await sameContainers(world, installation, earlier, debris);
+    const same = await sameContainers(world, installation, earlier, debris);
+    const { containers } = same;
+    look = same.look;
     const { from } = journal.data;
     changeover = planChangeover(installation, plan, pulled.filePlan, { ...pulled, containers, from });
     await writeFiles(world, installation, pulled.filePlan, journal);
@@ -77,7 +80,7 @@ export async function freshRun(
     await undoBeforeRecreate(world, handles, journal, { error, texts });
     throw error;
   }
-  return replaceContainers(world, journal, changeover, texts);
+  return replaceContainers(world, journal, changeover, { texts, look });
 }
 
 /** What the journal says before anything is pulled. */
@@ -155,14 +158,18 @@ async function sameContainers(
   installation: Installation,
   earlier: JournalData | null,
   debris: readonly Container[],
-): Promise<ContainerRecord[]> {
+): Promise<{ containers: ContainerRecord[]; look: Look }> {
   const moved = [...movedServices(installation), ...installation.followers];
   const services = new Set(moved.map(({ name }) => name));
   // What stood still at the beginning is not waited for again.
   const ignores = (container: Container) =>
     wasLeftDown(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
-  const look = () => awaitOthers(world, installation.project.name, { services, ignores });
+  let at = 0;
+  const look = () => {
+    at = performance.now();
+    return awaitOthers(world, installation.project.name, { services, ignores });
+  };
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));
   let found = await look();
@@ -187,7 +194,7 @@ async function sameContainers(
     );
   }
   const interrupted = wasInterrupted(earlier, leftovers);
-  return containers.map((container) => recordOf(container, interrupted));
+  return { containers: containers.map((container) => recordOf(container, interrupted)), look: { found, at } };
 }
 
 /** A run that ends before `recreate` has files and tags to put back. `texts` are the old ones of the written files. */

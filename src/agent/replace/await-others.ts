@@ -21,18 +21,20 @@ export interface QuietProject extends ProjectContainers {
 /**
  * Waits until nobody else's compose call replaces containers of these services. What such a call has made is its own: who
  * removes it leaves the service without a container once the call has removed the old one.
+ * @param first a look of just now, which then counts as the first one
  * @throws UpdateError compose-busy after two minutes
  */
 export async function awaitOthers(
   { engine, log }: { engine: Engine; log: Log },
   project: string,
   rules: OthersRules,
+  first: ProjectContainers | null = null,
 ): Promise<QuietProject> {
   const beganAt = performance.now();
   const watch = new OthersWatch(rules, beganAt);
   let isTold = false;
-  for (;;) {
-    const found = await listProject(engine, project);
+  for (let seen = first; ; seen = null) {
+    const found = seen ?? (await listProject(engine, project));
     const now = performance.now();
     const verdict = watch.look(found, now);
     if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };

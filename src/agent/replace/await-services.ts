@@ -13,7 +13,7 @@ import type { Log } from '../log/log.ts';
 import { type Changeover, staysDown } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import { awaitOthers } from './await-others.ts';
-import type { HealthReport, HealthRules, WatchedService } from './health.ts';
+import type { HealthReport, HealthRules } from './health.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { type OthersRules, OthersWatch } from './others-watch.ts';
 import { watchedServices } from './watched-services.ts';
@@ -28,23 +28,24 @@ interface Doors {
 
 /**
  * Until every moved service has the containers that it must have, well, under their own names, with nobody at work on them.
- * `found` is a look at all of the project after that.
+ * `found` is the look at all of the project that showed it.
  * @throws UpdateError broken
  */
 export async function awaitServices(
   doors: Doors,
   project: string,
   changeover: Changeover,
-  rules: HealthRules,
+  { seen: first = null, ...rules }: HealthRules & { seen?: ProjectContainers | null },
 ): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
   const { engine } = doors;
   for (let round = 1; round <= maxRounds; round++) {
-    const { isBusy, ...ended } = await endOthers(doors, project, changeover);
-    let { seen } = ended;
+    const { isBusy, seen } = await endOthers(doors, project, changeover, round === 1 ? first : null);
     const watch = new OthersWatch(othersRules(changeover), performance.now());
+    let found = seen ?? (await listProject(engine, project));
+    let isNew = true;
     const look = async () => {
-      const found = seen ?? (await listProject(engine, project));
-      seen = null;
+      if (!isNew) found = await listProject(engine, project);
+      isNew = false;
       // What a call that came later is at, or was killed at, does not become well by waiting for it.
       if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw new OthersAtWork();
       return watchedServices(changeover, found.containers);
@@ -54,14 +55,10 @@ export async function awaitServices(
       throw error;
     });
     if (well === null) continue;
-    const { reports, services } = well;
-    const found = await listProject(engine, project);
-    const { containers, leftovers } = found;
-    const now = watchedServices(changeover, containers);
-    const isSettled = ![...leftovers, ...containers].some(
+    const isSettled = ![...found.leftovers, ...found.containers].some(
       (container) => hasTemporaryName(container) && isMoved(changeover, container),
     );
-    if (isSettled && idsOf(now) === idsOf(services)) return { reports, found };
+    if (isSettled) return { reports: well.reports, found };
   }
   throw new UpdateError('broken', 'somebody else replaces the same containers again and again');
 }
@@ -73,9 +70,6 @@ const othersRules = (changeover: Changeover): OthersRules => ({
   services: new Set(changeover.moved.map(({ name }) => name)),
   ignores: (container) => staysDown(changeover, container),
 });
-
-const idsOf = (services: readonly WatchedService[]): string =>
-  services.flatMap(({ containers }) => containers.map(({ id }) => id)).join();
 
 const isMoved = ({ moved }: Changeover, container: Container): boolean =>
   moved.some(({ name }) => name === serviceOf(container));
@@ -91,9 +85,14 @@ interface EndedOthers {
  * Waits for somebody else's compose call that replaces what was just made, and clears up what a killed one left: the run
  * itself makes nothing any more. What it had stopped, or had made and not started, is started (docs/contract.md 2.18).
  */
-async function endOthers(doors: Doors, project: string, changeover: Changeover): Promise<EndedOthers> {
+async function endOthers(
+  doors: Doors,
+  project: string,
+  changeover: Changeover,
+  first: ProjectContainers | null,
+): Promise<EndedOthers> {
   const { engine, log } = doors;
-  const quiet = await awaitOthers(doors, project, othersRules(changeover)).catch((error) => {
+  const quiet = await awaitOthers(doors, project, othersRules(changeover), first).catch((error) => {
     if (!(error instanceof UpdateError) || error.code !== 'compose-busy') throw error;
     log.warn(`${error.message}: it is not waited for any longer`);
     return null;

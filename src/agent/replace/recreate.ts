@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listProject } from '../../engine/api/project-containers.ts';
+import { listProject, type ProjectContainers } from '../../engine/api/project-containers.ts';
 import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
 import { type Engine, isConnectionLost } from '../../engine/cli/engine.ts';
@@ -29,6 +29,8 @@ export interface RecreateContext {
   waitTimeoutMs: number;
   pullTimeoutMs: number;
   log: Log;
+  /** A look at the project of just now; null where there is none. */
+  before: ProjectContainers | null;
   /** Asked before each `up`: it would start what files say that somebody has saved meanwhile. */
   checkFiles: (service: string) => Promise<void>;
   /** Told before a step that runs commands of the new version: what they do cannot be undone. */
@@ -68,18 +70,23 @@ const executors: Executors = {
   },
 };
 
-/** Does what is left to do. @throws UpdateError recreate-failed, broken */
-export async function recreate(context: RecreateContext): Promise<void> {
+/**
+ * Does what is left to do. Gives the project as it was after that, null where nobody has looked then.
+ * @throws UpdateError recreate-failed, broken
+ */
+export async function recreate(context: RecreateContext): Promise<ProjectContainers | null> {
   const { engine, compose, changeover, starts } = context;
-  const before = await listProject(engine, compose.project.name);
+  const before = context.before ?? (await listProject(engine, compose.project.name));
   starts.note(before.containers, null);
-  const work = { ...context, seen: before.containers };
-  for (const step of planSteps(changeover, before)) await run(step, work);
+  const work = { ...context, seen: before };
+  const steps = planSteps(changeover, before);
+  for (const step of steps) await run(step, work);
+  return steps.at(-1)?.kind === 'up' ? work.seen : null;
 }
 
 interface RecreateWork extends RecreateContext {
-  /** All containers of the project, as they were at the last look. */
-  seen: readonly Container[];
+  /** The project as it was at the last look, which follows each `up`. */
+  seen: ProjectContainers;
 }
 
 const run = <K extends Step['kind']>(step: StepOf<K>, work: RecreateWork): Promise<void> =>
@@ -99,7 +106,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
   await context.checkFiles(step.service);
   if (step.hook) await context.beforeHook();
   for (let attempt = 1; ; attempt++) {
-    const deadlineMs = deadlineOfUp(step.service, context.seen);
+    const deadlineMs = deadlineOfUp(step.service, context.seen.containers);
     const service = { project: compose.project.name, name: step.service };
     if (step.hook) await awaitHooks(engine, service, log);
     const hooks = step.hook ? await listenToHooks(engine, service, { log, deadlineMs }) : null;
@@ -112,10 +119,9 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up).finally(
       () => hooks?.close(),
     );
-    const { containers } = await listProject(engine, compose.project.name);
-    context.seen = containers;
-    context.starts.note(containers, performance.now());
-    await context.afterUp(containers);
+    context.seen = await listProject(engine, compose.project.name);
+    context.starts.note(context.seen.containers, performance.now());
+    await context.afterUp(context.seen.containers);
     if (result.exitCode === 0) return;
     const messages = composeMessages(result.stderr);
     // It would fail again, and has perhaps done half of its work: whoever wrote it has to say.

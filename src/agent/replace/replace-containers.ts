@@ -1,4 +1,4 @@
-import { listProject } from '../../engine/api/project-containers.ts';
+import { listProject, type ProjectContainers } from '../../engine/api/project-containers.ts';
 import { watchStops } from '../../engine/api/stops.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -21,15 +21,32 @@ import { StartTimes } from './start-times.ts';
 import { verify } from './verify.ts';
 import { markGoingBack, restoreInstance } from './way-back/restore-instance.ts';
 
+/** What the process has that the journal has not. */
+interface HeldFacts {
+  /** The old texts of the written files. */
+  texts?: ReadonlyMap<string, string>;
+  /** The last one at the project, which began at that time. */
+  look?: Look;
+}
+
+/** A look at a project, and when it began, by `performance.now()`. */
+export interface Look {
+  found: ProjectContainers;
+  at: number;
+}
+
+/** Milliseconds. A disk that takes longer for what is written in between is one beside which people have time for much. */
+const freshMs = 500;
+
 /**
  * The phases `recreate` and `verify`, from the journal alone: a run that goes on after a kill takes the same way. From
- * here on a signal no longer ends the run. `texts` are the old texts of the written files, where this process has them.
+ * here on a signal no longer ends the run.
  */
 export async function replaceContainers(
   given: World,
   journal: Journal,
   changeover: Changeover,
-  texts?: ReadonlyMap<string, string>,
+  { texts, look }: HeldFacts = {},
 ): Promise<Ending> {
   given.cancellation.tooLate();
   const world = { ...given, engine: given.engine.uncancellable() };
@@ -44,13 +61,14 @@ export async function replaceContainers(
   try {
     if (phase === 'verify') log.enter('verify');
     else announce(log, changeover);
-    await recreate({
+    const seen = await recreate({
       engine,
       compose: new Compose(engine, project),
       changeover,
       waitTimeoutMs: options.waitTimeoutMs,
       pullTimeoutMs: options.pullTimeoutMs,
       log,
+      before: look && performance.now() - look.at < freshMs ? look.found : null,
       checkFiles: (service) => checkFiles(engine, journal, service),
       beforeHook: () => journal.write({ started: true }),
       afterUp: (containers) => noteStart(journal, changeover, containers),
@@ -59,7 +77,7 @@ export async function replaceContainers(
     });
     // Nobody needs the old image any more, and the engine has time while the new one is waited for.
     freeing = startEarly(freeable(engine, changeover));
-    await verify(world, journal, changeover, starts);
+    await verify(world, journal, changeover, { starts, seen });
   } catch (error) {
     const stopping = stops.underWay();
     await failOrRestore(world, journal, error, { changeover, stopping, ...(texts && { texts }) });

@@ -1,3 +1,4 @@
+import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -10,20 +11,24 @@ import { mendOthers } from './mend-others.ts';
 import type { StartTimes } from './start-times.ts';
 import { missingMs, watchedServices } from './watched-services.ts';
 
-/** The phase `verify`: what runs is what was pulled, is well, and nothing else changed. @throws UpdateError broken */
+/**
+ * The phase `verify`: what runs is what was pulled, is well, and nothing else changed.
+ * @param seen a look at the project of just now; null where there is none. @throws UpdateError broken
+ */
 export async function verify(
   world: World,
   journal: Journal,
   changeover: Changeover,
-  starts: StartTimes,
+  { starts, seen }: { starts: StartTimes; seen: ProjectContainers | null },
 ): Promise<void> {
   const { log, options } = world;
   log.enter('verify');
   await journal.note({ phase: 'verify' });
   const project = journal.data.project.name;
   const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
-  const awaitOwn = () => awaitServices(world, project, changeover, rules);
-  let { reports, found } = await awaitOwn();
+  const awaitOwn = (first: ProjectContainers | null = null) =>
+    awaitServices(world, project, changeover, { ...rules, seen: first });
+  let { reports, found } = await awaitOwn(seen);
   if (await mendOthers(world, project, changeover, found)) ({ reports, found } = await awaitOwn());
   const { containers } = found;
   const others = changedOthers(changeover, containers);

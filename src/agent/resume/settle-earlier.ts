@@ -156,6 +156,7 @@ async function bringForward({ world, journal }: EarlierWork, changeover: Changeo
     waitTimeoutMs: options.waitTimeoutMs,
     pullTimeoutMs: options.pullTimeoutMs,
     log,
+    before: null,
     checkFiles: async () => {},
     beforeHook: async () => {},
     afterUp: async () => {},

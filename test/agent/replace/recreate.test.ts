@@ -44,6 +44,7 @@ it('is told of a hook before compose is called to run it', async () => {
       waitTimeoutMs: 1_000,
       pullTimeoutMs: 1_000,
       log: new Log(() => {}),
+      before: null,
       checkFiles: async () => {},
       beforeHook: async () => void told.push(await called()),
       afterUp: async () => {},
