@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { inspectImages } from '../../engine/api/query.ts';
 import { type AskedService, recordUp, type SentContainer } from '../../engine/api/record-up.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
@@ -31,6 +32,7 @@ export async function askUp(
       engine,
       project,
       asked(services, (container) => container?.imageId),
+      { together: !(await seemRelated(project, services)) },
     ),
   );
   const containers = services.flatMap((service) => service.containers);
@@ -51,6 +53,33 @@ export async function askUp(
   });
   return { sent: await recordUp(engine, project, instead), imagesInUse };
 }
+
+/**
+ * Whether one of them seems to wait for another, or to live in a namespace of it. By the texts of the files, as a container
+ * that was made alone has no label of what its service depends on.
+ */
+async function seemRelated({ files }: ComposeProject, services: readonly ServiceFacts[]): Promise<boolean> {
+  const modes = services
+    .flatMap(({ containers }) => containers)
+    .flatMap(({ networkMode, pidMode, ipcMode }) => [networkMode, pidMode, ipcMode]);
+  if (modes.some((mode) => mode.startsWith('container:'))) return true;
+  const texts = await Promise.all(files.map((path) => readFile(path, 'utf8').catch(() => '')));
+  const names = services.map(({ name }) => name);
+  return texts.some((text) => seemsToDependOn(text, names));
+}
+
+/** A `depends_on` with its list or its keys, whatever stands around it: up to a line that is indented no further. */
+const blocks =
+  /^([ \t]*)(?:- )?["']?depends_on["']?[ \t]*:(.*(?:\r?\n(?:\1[ \t]+.*|\1-[ \t].*|[ \t]*(?:#.*)?$))*)/gm;
+
+/**
+ * Whether a compose file seems to have a service that depends on one of these. By the text alone, at no cost: what comes by
+ * `extends`, an anchor or a template is not seen, and a word in a comment may be taken for a name.
+ */
+export const seemsToDependOn = (text: string, services: readonly string[]): boolean =>
+  [...text.matchAll(blocks)].some(([, , block = '']) =>
+    block.split(/[\s[\]{},:'"]+/).some((word) => services.includes(word)),
+  );
 
 const asked = (
   services: readonly ServiceFacts[],

@@ -1,13 +1,15 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommandResult } from '../cli/command.ts';
 import { Compose, type ComposeProject } from '../cli/compose.ts';
 import type { Engine } from '../cli/engine.ts';
 import { rejectionOf } from '../cli/rejection.ts';
 import { composeLabels } from '../labels.ts';
 import type { Json } from './blueprint.ts';
 import { finalName } from './project-containers.ts';
-import { type RecordedWrite, startRecorder } from './recorder.ts';
+import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
 
 /** A service that compose is asked about. */
 export interface AskedService {
@@ -29,50 +31,106 @@ export interface SentContainer {
 }
 
 const deadlineMs = 60_000;
+/** From the first container that compose asks for to the last one of the same call. */
+const longestHoldMs = 150;
 
 /**
  * What `up` would send for each of the services, by compose itself and a socket that no write passes. Nothing on the
  * engine changes.
+ * @param together whether no service is likely to wait for another: one call then does for all, in half the time
  * @throws UpdateError compose-invalid where compose does not come to a container of one of them; engine-away
  */
 export async function recordUp(
   engine: Engine,
   project: ComposeProject,
   services: readonly AskedService[],
+  { together = false }: { together?: boolean } = {},
 ): Promise<ReadonlyMap<string, SentContainer>> {
-  const recorder = await startRecorder(engine);
+  const isOne = together && services.length > 1 && areNamedAlike(project, services);
+  const first = isOne ? await recordCalls(engine, project, [services]) : nothingSent;
+  const left = services.filter(({ name }) => !first.sent.has(name));
+  if (left.length === 0) return first.sent;
+  const { sent, calls } = await recordCalls(
+    engine,
+    project,
+    left.map((service) => [service]),
+  );
+  for (const call of calls) {
+    if (call.status === 'rejected') throw call.reason;
+    if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
+  }
+  return new Map([...first.sent, ...sent]);
+}
+
+interface Recorded {
+  sent: ReadonlyMap<string, SentContainer>;
+  calls: readonly PromiseSettledResult<{ name: string; result: CommandResult }>[];
+}
+
+const nothingSent: Recorded = { sent: new Map(), calls: [] };
+
+/** One flag decides for all services of a call how their containers are called. */
+const areNamedAlike = (
+  { oldNames = [], asksForNames = false }: ComposeProject,
+  services: readonly AskedService[],
+): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
+
+/** Calls compose at the same time, each time for some of the services. */
+async function recordCalls(
+  engine: Engine,
+  project: ComposeProject,
+  groups: readonly (readonly AskedService[])[],
+): Promise<Recorded> {
+  const [{ length: expected } = []] = groups;
+  const recorder = await startRecorder(engine, groups.length === 1 ? untilAllCame(expected ?? 0) : undefined);
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));
   try {
     const configDirectory = await configFor(engine, directory);
     const compose = new Compose(engine.at({ host: recorder.host, tls: [], configDirectory }), project);
     const calls = await Promise.allSettled(
-      services.map(async ({ name, image, scale }) => {
-        const override = join(directory, `${name}.json`);
-        await writeFile(override, JSON.stringify({ services: { [name]: { image } } }));
+      groups.map(async (group, at) => {
+        const override = join(directory, `${at}.json`);
+        const images = group.map(({ name, image }) => [name, { image }] as const);
+        await writeFile(override, JSON.stringify({ services: Object.fromEntries(images) }));
+        const names = group.map(({ name }) => name);
+        const scale = new Map(group.map((service) => [service.name, service.scale]));
         const how = { start: false, forceRecreate: true, repeatable: true, deadlineMs };
-        return { name, result: await compose.up(name, { ...how, scale, override: [override] }) };
+        const result = await compose.up(names, { ...how, scale, override: [override] });
+        return { name: names.join(), result };
       }),
     );
-    const sent = sentByService(recorder.writes);
-    for (const call of calls) {
-      if (call.status === 'rejected') throw call.reason;
-      if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
-    }
-    return sent;
+    return { sent: sentByService(recorder.writes), calls };
   } finally {
     await recorder.close();
     await rm(directory, { recursive: true, force: true });
   }
 }
 
+/** Compose gives up the other services once one of them is refused: none is before all have come, or time is up. */
+function untilAllCame(expected: number): Hold {
+  const came = new Set<string | undefined>();
+  const all = Promise.withResolvers<void>();
+  return async (write) => {
+    if (!isCreate(write)) return;
+    came.add(serviceIn(write));
+    if (came.size >= expected) all.resolve();
+    await Promise.race([all.promise, sleep(longestHoldMs, undefined, { ref: false })]);
+  };
+}
+
+const isCreate = ({ method, path }: RecordedWrite): boolean =>
+  method === 'POST' && path === '/containers/create';
+
+const serviceIn = ({ body }: RecordedWrite): string | undefined =>
+  (Object(body) as { Labels?: Record<string, string> }).Labels?.[composeLabels.service];
+
 function sentByService(writes: readonly RecordedWrite[]): Map<string, SentContainer> {
   const sent = new Map<string, SentContainer>();
-  for (const { method, path, apiVersion, body, ...given } of writes) {
-    if (method !== 'POST' || path !== '/containers/create') continue;
-    const { Labels } = Object(body) as { Labels?: Record<string, string> };
-    const service = Labels?.[composeLabels.service];
+  for (const write of writes.filter(isCreate)) {
+    const service = serviceIn(write);
     if (service === undefined || sent.has(service)) continue;
-    sent.set(service, { name: finalName(given), body: body as Json, apiVersion });
+    const { apiVersion, body } = write;
+    sent.set(service, { name: finalName(write), body: body as Json, apiVersion });
   }
   return sent;
 }

@@ -31,6 +31,11 @@ export interface Recorder {
   close(): Promise<void>;
 }
 
+/** Resolves once a write may be answered, which it is told of after it was kept. Never rejects. */
+export type Hold = (write: RecordedWrite) => Promise<void>;
+
+const atOnce: Hold = async () => {};
+
 /** More than any definition of a container has. */
 const longestBody = 16 * 1024 * 1024;
 
@@ -41,12 +46,12 @@ const ofConnection = new Set([
 ]);
 
 /** Begins to listen on a socket of its own, which nobody else may use. */
-export async function startRecorder(engine: Engine): Promise<Recorder> {
+export async function startRecorder(engine: Engine, hold: Hold = atOnce): Promise<Recorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
   const writes: RecordedWrite[] = [];
   const { createServer } = process.getBuiltinModule('node:http');
-  const server = createServer(recording(apiTarget(engine.address), writes));
+  const server = createServer(recording(apiTarget(engine.address), writes, hold));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(path, resolve);
@@ -63,11 +68,15 @@ export async function startRecorder(engine: Engine): Promise<Recorder> {
 }
 
 /** Answers as the engine does where something is read, and keeps every write. */
-export function recording(target: EngineTarget, writes: RecordedWrite[]): RequestListener {
+export function recording(
+  target: EngineTarget,
+  writes: RecordedWrite[],
+  hold: Hold = atOnce,
+): RequestListener {
   return (request, response) => {
     const { method = '' } = request;
     if (method === 'GET' || method === 'HEAD') handOn(target, request, response);
-    else keep(request, response, writes);
+    else keep(request, response, { writes, hold });
   };
 }
 
@@ -99,7 +108,11 @@ function endToEnd(headers: IncomingHttpHeaders, kept: readonly string[] = []): I
   );
 }
 
-function keep(request: IncomingMessage, response: ServerResponse, writes: RecordedWrite[]): void {
+function keep(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { writes, hold }: { writes: RecordedWrite[]; hold: Hold },
+): void {
   const chunks: Buffer[] = [];
   let size = 0;
   request.on('error', () => {});
@@ -116,8 +129,10 @@ function keep(request: IncomingMessage, response: ServerResponse, writes: Record
     const write = { method: request.method ?? '', path, name, apiVersion, body };
     writes.push(write);
     const { status, body: answer } = answerTo(write);
-    response.writeHead(status, { 'Content-Type': 'application/json' });
-    response.end(answer === undefined ? undefined : JSON.stringify(answer));
+    void hold(write).then(() => {
+      response.writeHead(status, { 'Content-Type': 'application/json' });
+      response.end(answer === undefined ? undefined : JSON.stringify(answer));
+    });
   });
 }
 

@@ -81,7 +81,8 @@ export interface ImagePull {
 }
 
 export interface UpOptions {
-  scale?: number;
+  /** How many containers it gets, or of several services each. */
+  scale?: number | ReadonlyMap<string, number>;
   start: boolean;
   forceRecreate?: boolean;
   /** Files over those of the project. */
@@ -158,13 +159,17 @@ export class Compose {
 
   /**
    * Never `-y`, never `--remove-orphans`: nothing but the named service may change. Said in so many words, as
-   * COMPOSE_REMOVE_ORPHANS may stand in the project's `.env`.
+   * COMPOSE_REMOVE_ORPHANS may stand in the project's `.env`. Several services only where nothing changes by it: what is
+   * replaced has an order.
    */
-  up(service: string, options: UpOptions): Promise<CommandResult> {
+  up(service: string | readonly string[], options: UpOptions): Promise<CommandResult> {
     const files = [...this.project.files, ...(options.override ?? [])];
     const { oldNames = [], asksForNames } = this.project;
     // Only here (docs/contract.md 2.9): `config` would give another model, and nothing else names a container.
-    const isOld = oldNames.includes(service);
+    const services = [service].flat();
+    const isOld = services.some((name) => oldNames.includes(name));
+    const scaleOf = (name: string) =>
+      typeof options.scale === 'object' ? options.scale.get(name) : options.scale;
     const { cwd, env } = this.#where();
     return this.#engine.call(
       [
@@ -179,8 +184,10 @@ export class Compose {
         'never',
         '--remove-orphans=false',
         ...(options.forceRecreate ? ['--force-recreate'] : []),
-        ...(options.scale === undefined ? [] : ['--scale', `${service}=${options.scale}`]),
-        service,
+        ...services.flatMap((name) =>
+          scaleOf(name) === undefined ? [] : ['--scale', `${name}=${scaleOf(name)}`],
+        ),
+        ...services,
       ],
       {
         deadlineMs: options.deadlineMs,

@@ -1,0 +1,103 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { recordUp } from '../../../src/engine/api/record-up.ts';
+import type { ComposeProject } from '../../../src/engine/cli/compose.ts';
+import { Engine } from '../../../src/engine/cli/engine.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
+import { project } from '../../build.ts';
+import { startEngine } from './http-engine.ts';
+
+let directory = '';
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'record-up-'));
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/**
+ * Stands in for the docker command: notes what it was called for, and asks for a container of each service as compose
+ * does, at a time or one behind the other, and gives up with the first answer that is no success.
+ */
+const program = (isInOrder: boolean, never: readonly string[]) => `#!/usr/bin/env node
+const { appendFileSync, readFileSync } = require('node:fs');
+const { request } = require('node:http');
+const args = process.argv.slice(2);
+const valuesOf = (flag) => args.flatMap((each, at) => (each === flag ? [args[at + 1]] : []));
+const services = valuesOf('--scale').map((scale) => scale.split('=')[0]);
+const { services: images } = JSON.parse(readFileSync(valuesOf('--file').at(-1), 'utf8'));
+appendFileSync(${JSON.stringify(join(directory, 'calls'))}, services.join() + '\\n');
+const create = (service) =>
+  new Promise((resolve, reject) => {
+    const socketPath = valuesOf('--host')[0].replace('unix://', '');
+    const path = '/v1.51/containers/create?name=0123456789ab_svc-' + service + '-1';
+    const asked = request({ socketPath, path, method: 'POST', agent: false }, (answer) => {
+      answer.resume();
+      return answer.statusCode < 300 ? resolve() : reject(new Error('refused'));
+    });
+    asked.on('error', () => {});
+    const Labels = { [${JSON.stringify(composeLabels.service)}]: service };
+    asked.end(JSON.stringify({ Image: images[service].image, Labels }));
+  });
+const wanted = services.filter((service) => !${JSON.stringify(never)}.includes(service));
+const work = ${isInOrder}
+  ? wanted.reduce((before, service) => before.then(() => create(service)), Promise.resolve())
+  : Promise.all(wanted.map(create));
+work.catch(() => {}).then(() => {
+  console.error('the words of compose');
+  process.exit(1);
+});
+`;
+
+const services = ['app', 'worker'].map((name) => ({ name, image: `sha256:${name}`, scale: 1 }));
+
+async function record({
+  isInOrder = false,
+  never = [],
+  together = true,
+  how = {},
+}: {
+  isInOrder?: boolean;
+  never?: readonly string[];
+  together?: boolean;
+  how?: Partial<ComposeProject>;
+} = {}) {
+  await writeFile(join(directory, 'docker'), program(isInOrder, never), { mode: 0o755 });
+  vi.stubEnv('PATH', `${directory}:${process.env.PATH}`);
+  const host = await startEngine((_, to) => void to.end('[]'));
+  const engine = new Engine({ host, tls: [], configDirectory: directory }, { home: '/' });
+  const sent = await recordUp(engine, { ...project, directory, ...how }, services, { together });
+  const calls = (await readFile(join(directory, 'calls'), 'utf8')).trim().split('\n').sort();
+  return { calls, sent: [...sent].map(([name, { body, ...each }]) => [name, each.name, body.Image]).sort() };
+}
+
+const both = [
+  ['app', 'svc-app-1', 'sha256:app'],
+  ['worker', 'svc-worker-1', 'sha256:worker'],
+];
+
+describe('recordUp', () => {
+  it('asks once for services that do not wait for each other', async () => {
+    expect(await record()).toEqual({ calls: ['app,worker'], sent: both });
+  });
+
+  it('asks for each where some may, and where one flag would rename containers of both', async () => {
+    const apart = { calls: ['app', 'worker'], sent: both };
+    expect(await record({ together: false })).toEqual(apart);
+    await rm(join(directory, 'calls'));
+    expect(await record({ how: { oldNames: ['worker'] } })).toEqual(apart);
+    await rm(join(directory, 'calls'));
+    expect(await record({ how: { asksForNames: true } })).toEqual(apart);
+  });
+
+  it('asks anew for what one call did not come to, as one service waited for the other', async () => {
+    expect(await record({ isInOrder: true })).toEqual({ calls: ['app,worker', 'worker'], sent: both });
+  });
+
+  it('throws the words of the call for one that compose does not come to at all', async () => {
+    await expect(record({ never: ['worker'] })).rejects.toThrow('the words of compose');
+  });
+});
