@@ -78,6 +78,16 @@ export async function findContainers(text: string): Promise<ContainerInspection[
   return found.filter((each) => each !== undefined);
 }
 
+/** The same containers as they are now; those that are gone are left out. */
+export async function inspectAgain(
+  containers: readonly ContainerInspection[],
+): Promise<ContainerInspection[]> {
+  const found = await Promise.all(
+    containers.map(({ Id }) => get<ContainerInspection>(`/containers/${Id}/json`)),
+  );
+  return found.filter((each) => each !== undefined);
+}
+
 /** Names of all containers, running or not, that the engine's filters let through. */
 export async function listContainers(filters: Record<string, string[]>): Promise<string[]> {
   const found = await get<Listed[]>(`/containers/json?all=1&filters=${filter(filters)}`);

@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { type ContainerInspection, findContainers, removeNamed } from './engine-api.ts';
+import { type ContainerInspection, findContainers, inspectAgain, removeNamed } from './engine-api.ts';
 import { freePort } from './free-port.ts';
 import type { InstanceOptions } from './instance-options.ts';
 import { type Layout, layouts } from './layout.ts';
@@ -108,8 +108,8 @@ export class Instance {
   /** Every container of the project runs, and those with a health check are healthy. */
   async waitUntilHealthy(seconds = 30): Promise<void> {
     const end = Date.now() + seconds * 1000;
+    let containers = await findContainers(this.project);
     for (;;) {
-      const containers = await findContainers(this.project);
       const unwell = containers.filter(
         ({ State }) => State.Status !== 'running' || (State.Health?.Status ?? 'healthy') !== 'healthy',
       );
@@ -121,6 +121,10 @@ export class Instance {
         throw new Error(`not healthy after ${seconds} s: ${names.join(', ')}\n${await this.compose('logs')}`);
       }
       await sleep(50);
+      // A list takes an engine with the containerd store some five milliseconds for each container in it.
+      const again = await inspectAgain(containers);
+      containers =
+        again.length > 0 && again.length === containers.length ? again : await findContainers(this.project);
     }
   }
 
