@@ -2,6 +2,7 @@ import { inspectOwn } from '../../engine/api/own.ts';
 import { engineFacts, type ListedContainer } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
 import { ownTraces } from '../../engine/own-container.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -33,8 +34,8 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
     facts,
     programsOf(engine, facts),
   ]).catch(async (error) => {
-    // The check has the best sentence for an engine that cannot be used.
-    await engine.check();
+    // The check has the best sentence for an engine that cannot be used; one that hangs would let it wait as long again.
+    if (!isLate(error)) await engine.check();
     throw error;
   });
   const paths = new HostPaths(own.mounts);
@@ -54,6 +55,11 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
   }
   return { own, paths, place, platform, composed };
 }
+
+const isLate = (error: unknown): boolean => {
+  const { cause } = Object(error) as { cause?: unknown };
+  return cause instanceof EngineFault && cause.kind === 'late';
+};
 
 /** The engine's view of the container this process runs in. @throws UpdateError own-container */
 async function findOwnContainer(engine: Engine): Promise<Container> {
