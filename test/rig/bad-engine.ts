@@ -30,7 +30,7 @@ export interface BadEngine {
   socket: string;
   /** What was asked so far, such as `POST /v1.45/images/create?…`. */
   requests: string[];
-  /** The versions of the API that requests of the updater named, `1.51`, or '' for none; but for those to `/version`. */
+  /** The versions of the API that requests of the updater named, `1.51`, or '' for none; but for what is asked in no version. */
   spoken: Set<string>;
   /** Requests that match are never answered; null for answering all again. Those under way hang on. */
   hang(pattern: RegExp | null): void;
@@ -45,6 +45,9 @@ export interface BadEngine {
   up(): void;
   close(): Promise<void>;
 }
+
+/** What tells which versions there are. */
+const versionless = ['/version', '/_ping'];
 
 /** A socket in front of the real engine: passes everything on, but for what it is told to get wrong. */
 export async function startBadEngine(socket: string, claims: EngineClaims = {}): Promise<BadEngine> {
@@ -61,7 +64,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     const line = lineOf(asked);
     requests.push(line);
     const { url = '', headers } = asked;
-    if (headers['user-agent'] === undefined && url !== '/version') {
+    if (headers['user-agent'] === undefined && !versionless.includes(url)) {
       spoken.add(/^\/v([\d.]+)\//.exec(url)?.[1] ?? '');
     }
     return hanging?.test(line) ?? false;
