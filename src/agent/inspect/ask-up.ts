@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { inspectImages } from '../../engine/api/query.ts';
 import { type AskedService, recordUp, type SentContainer } from '../../engine/api/record-up.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
@@ -6,6 +5,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container, Image } from '../../engine/container.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { ServiceFacts } from './installation.ts';
+import { readTextFileIfThere } from './read-files.ts';
 
 /** What recreating services would do, and what there is to compare it with. */
 export interface UpAnswer {
@@ -63,9 +63,10 @@ async function seemRelated({ files }: ComposeProject, services: readonly Service
     .flatMap(({ containers }) => containers)
     .flatMap(({ networkMode, pidMode, ipcMode }) => [networkMode, pidMode, ipcMode]);
   if (modes.some((mode) => mode.startsWith('container:'))) return true;
-  const texts = await Promise.all(files.map((path) => readFile(path, 'utf8').catch(() => '')));
+  // One that cannot be read is told of by whoever reads all files.
+  const texts = await Promise.all(files.map((path) => readTextFileIfThere(path).catch(() => null)));
   const names = services.map(({ name }) => name);
-  return texts.some((text) => seemsToDependOn(text, names));
+  return texts.some((file) => file !== null && seemsToDependOn(file.text, names));
 }
 
 /** A `depends_on` with its list or its keys, whatever stands around it: up to a line that is indented no further. */
