@@ -305,7 +305,7 @@ describe.concurrent('what comes from the server', () => {
     const url = 'https://example.org/\x1b]8;;';
     const latest = { version: 'v1.5.0', url, notes: evil, publishedAt: null };
     const buildServers = [{ name: evil, version: evil, behind: true, command: evil }];
-    const { url: address } = await play({
+    const script = {
       speed: 40,
       jobs: [{ ...job, seconds: 40 }],
       status: { latest, buildServers, preparation: evil },
@@ -313,10 +313,11 @@ describe.concurrent('what comes from the server', () => {
         typicalRun({ outcome: 'failed', in: 'pull', message: evil, cause: evil, code: 'x', advice: evil }),
       ],
       authorize: () => ({ role: 'admin', name: evil }),
-    });
+    } satisfies Parameters<typeof play>[0];
+    const { url: address } = await play(script);
+    const { url: busy } = await play({ ...script, jobs: [{ ...job, seconds: 1e6 }] });
     const words = [
       'status',
-      'update',
       'update --when-idle',
       'follow',
       'follow --json',
@@ -326,8 +327,8 @@ describe.concurrent('what comes from the server', () => {
       'channel stable',
     ];
     let all = '';
-    for (const word of words) {
-      const { out, err } = await svc(address, `instance ${word}`);
+    for (const word of ['update', ...words]) {
+      const { out, err } = await svc(word === 'update' ? busy : address, `instance ${word}`);
       expect((out + err).replaceAll('\n', ''), word).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
       all += out;
     }
