@@ -77,7 +77,8 @@ describe('askApi', () => {
       to.writeHead(400, { 'Content-Type': 'application/json' }).end(JSON.stringify({ message }));
     });
     const engine = engineAt(host);
-    expect(await engineFacts(engine)).toMatchObject({ version: '29.8.1', platform: 'linux/amd64' });
+    const api = { oldest: '1.40', newest: '1.56' };
+    expect(await engineFacts(engine)).toEqual({ version: '29.8.1', platform: 'linux/amd64', api });
     // Its answer has the shape that it was asked for, whatever it could speak besides.
     expect((await askApi(engine.quiet(), get)).apiVersion).toBe('1.51');
     said.ApiVersion = '1.41';
