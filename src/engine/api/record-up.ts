@@ -47,9 +47,11 @@ export async function recordUp(
   { together = false }: { together?: boolean } = {},
 ): Promise<ReadonlyMap<string, SentContainer>> {
   const isOne = together && services.length > 1 && areNamedAlike(project, services);
-  const first = isOne ? await recordCalls(engine, project, [services]) : nothingSent;
-  const left = services.filter(({ name }) => !first.sent.has(name));
-  if (left.length === 0) return first.sent;
+  const first: Recorded['sent'] = isOne
+    ? (await recordCalls(engine, project, [services], untilAllCame(services.length))).sent
+    : new Map();
+  const left = services.filter(({ name }) => !first.has(name));
+  if (left.length === 0) return first;
   const { sent, calls } = await recordCalls(
     engine,
     project,
@@ -59,15 +61,13 @@ export async function recordUp(
     if (call.status === 'rejected') throw call.reason;
     if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
   }
-  return new Map([...first.sent, ...sent]);
+  return new Map([...first, ...sent]);
 }
 
 interface Recorded {
   sent: ReadonlyMap<string, SentContainer>;
   calls: readonly PromiseSettledResult<{ name: string; result: CommandResult }>[];
 }
-
-const nothingSent: Recorded = { sent: new Map(), calls: [] };
 
 /** One flag decides for all services of a call how their containers are called. */
 const areNamedAlike = (
@@ -80,9 +80,9 @@ async function recordCalls(
   engine: Engine,
   project: ComposeProject,
   groups: readonly (readonly AskedService[])[],
+  hold?: Hold,
 ): Promise<Recorded> {
-  const [{ length: expected } = []] = groups;
-  const recorder = await startRecorder(engine, groups.length === 1 ? untilAllCame(expected ?? 0) : undefined);
+  const recorder = await startRecorder(engine, hold);
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));
   try {
     const configDirectory = await configFor(engine, directory);
