@@ -69,7 +69,10 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/e2e/**', 'test/rig/**'],
-          testTimeout: 20_000,
+          // No measure of anything: what hangs ends in the end, and a busy machine is no failure.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: { poll: { timeout: 60_000 } },
           // More than one on two cores: what waits leaves its core to the others.
           maxWorkers: 4,
         },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/client/commands.ts';
-import type { Script, ScriptedJob } from '../../src/instance/testing/index.ts';
+import type { Script, ScriptedJob, ScriptedStep } from '../../src/instance/testing/index.ts';
 import { typicalRun } from '../../src/instance/testing/index.ts';
 import { plainStatus } from '../../src/instance/testing/script.ts';
 import { play, svc } from './rig.ts';
@@ -299,9 +299,9 @@ describe.concurrent('svc instance update', () => {
 
 describe.concurrent('svc instance cancel', () => {
   it('stops an update, and waits for its end', async () => {
-    const { url } = await play({
-      open: { steps: [{ state: 'pull', seconds: 2, says: ['pulling'] }], end: { outcome: 'updated' } },
-    });
+    // It goes on until it is told to stop.
+    const steps = Array<ScriptedStep>(1_000).fill({ state: 'pull', seconds: 0.5, says: ['pulling'] });
+    const { url } = await play({ open: { steps, end: { outcome: 'updated' } } });
     const { out, exitCode } = await svc(url, 'instance cancel');
     expect([exitCode, out]).toEqual([
       0,
@@ -313,7 +313,7 @@ describe.concurrent('svc instance cancel', () => {
     ['there is none', {}, 'No update is on.\n'],
     [
       'it is too late',
-      { open: { steps: [{ state: 'verify', seconds: 60 }], end: { outcome: 'updated' } } },
+      { open: { steps: [{ state: 'verify', seconds: 600 }], end: { outcome: 'updated' } } },
       'The containers are being replaced: it goes on to its end.\n',
     ],
   ])('does nothing where %s', async (_, script, said) => {

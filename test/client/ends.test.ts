@@ -160,7 +160,7 @@ describe.concurrent('Ctrl-C', () => {
       /\nThe update goes on\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
     );
     // By itself; who asks while svc is away gets no answer.
-    await expect.poll(() => updates.history(), { timeout: 10_000 }).toMatchObject([{ outcome: 'updated' }]);
+    await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);
     expect((await svc(url, 'instance follow')).exitCode).toBe(0);
   });
 
@@ -177,7 +177,7 @@ describe.concurrent('Ctrl-C', () => {
       /\nThe update goes on\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
     );
     // By itself; who asks while svc is away gets no answer.
-    await expect.poll(() => updates.history(), { timeout: 10_000 }).toMatchObject([{ outcome: 'updated' }]);
+    await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);
     expect((await svc(url, 'instance follow')).exitCode).toBe(0);
   });
 

@@ -60,7 +60,7 @@ async function settle(
     const ms = performance.now() - began;
     if ('error' in ended && !(ended.error instanceof EngineFault)) throw ended.error;
     if (planned?.hits !== undefined && planned.hits !== 1) throw new Unmet(`met ${planned.hits} requests`);
-    await expect.poll(() => engine.connectionCount, { timeout: 2_000, interval: 5 }).toBe(0);
+    await expect.poll(() => engine.connectionCount, { interval: 5 }).toBe(0);
     const bytes = engine.recorded(hit);
     return 'error' in ended ? { fault: ended.error, told, ms, bytes } : { ...ended, told, ms, bytes };
   } finally {

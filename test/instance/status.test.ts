@@ -96,7 +96,7 @@ describe('the status', () => {
     expect((await refreshed(server)).latest?.version).toBe('v1.5.0');
     await choose(server, 'canary');
     await expect
-      .poll(async () => (await ask(server)).next, { timeout: 5_000 })
+      .poll(async () => (await ask(server)).next)
       .toEqual({ version: 'v1.6.0-canary.1', major: false });
   });
 

@@ -233,7 +233,7 @@ describe('the examples of docs/server-library.md', () => {
       expect((await fetch(status)).status).toBe(401);
       const headers = { Authorization: 'Bearer correct horse' };
       await expect
-        .poll(async () => (await fetch(status, { headers })).json(), { timeout: 10_000 })
+        .poll(async () => (await fetch(status, { headers })).json())
         .toMatchObject({
           version: 'v1.4.2',
           channel: 'stable',

@@ -338,7 +338,7 @@ describe('a person who stops it', () => {
     });
     terminal.stdout.on('data', (text) => String(text).includes('Running:') && terminal.kill('SIGKILL'));
     await terminal;
-    await expect.poll(() => rig.names(), { timeout: 10_000 }).toEqual(['svc-worker', 'svc.mjs']);
+    await expect.poll(() => rig.names()).toEqual(['svc-worker', 'svc.mjs']);
     expect(await rig.read(rig.worker)).toBe(before);
   });
 

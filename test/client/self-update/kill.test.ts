@@ -42,7 +42,7 @@ describe('an update that is killed', () => {
     rig.forge.host(path, async (_, response) => {
       const half = Math.floor((files[moment]?.length ?? 0) / 2);
       response.write(files[moment]?.slice(0, half));
-      if (moment === workerAsset) await expect.poll(writtenSize, { timeout: 20_000 }).toBe(half);
+      if (moment === workerAsset) await expect.poll(writtenSize).toBe(half);
       running.kill('SIGKILL');
       response.destroy();
     });
@@ -63,7 +63,7 @@ describe('an update that is killed', () => {
     expect(await rig.names()).toEqual(['svc-worker', 'svc.mjs']);
   });
 
-  it('right before any of its steps is ended by the next one', { timeout: 120_000 }, async () => {
+  it('right before any of its steps is ended by the next one', async () => {
     rig.publish('v1.5.0', { [workerAsset]: next });
     const states: string[] = [];
     for (let step = 0; ; step++) {

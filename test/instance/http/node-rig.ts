@@ -76,11 +76,11 @@ export class NodeRig {
 }
 
 export async function eventually(check: () => void): Promise<void> {
-  for (let left = 100; ; left--) {
+  for (const end = performance.now() + 60_000; ; ) {
     try {
       return check();
     } catch (error) {
-      if (left === 0) throw error;
+      if (performance.now() > end) throw error;
       await sleep(20);
     }
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { toNodeHandler } from '../../../src/instance/http/node-handler.ts';
 import {
   createScriptedUpdates,
@@ -150,14 +150,21 @@ describe('a script', () => {
       job({ kind: 'deployment', state: 'queued', seconds: 20 }),
       job({ seconds: 10, title: 'hourly' }),
     ];
+    const now = performance.now();
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(now);
+    onTestFinished(() => clock.mockRestore());
     const { playing, ask, ended } = await play({ jobs });
     const refused = await ask('POST');
     expect([refused.status, refused.json.reason.code]).toEqual([409, 'deployment-queued']);
     expect(refused.json.reason.jobs).toHaveLength(2);
     const waiting = await playing.update({ when: 'idle', by: 'anna' });
     expect(waiting).toMatchObject({ run: { state: 'waiting', by: 'anna' } });
-    await expect.poll(async () => (await ask('GET')).json.run.jobs.length, { interval: 5 }).toBe(2);
+    const left = expect.poll(async () => (await ask('GET')).json.run.jobs.length, { interval: 5 });
+    await left.toBe(2);
     expect((await ask('POST')).json.reason.code).toBe('update-running');
+    clock.mockReturnValue(now + 150);
+    await left.toBe(1);
+    clock.mockRestore();
     expect(await ended).toMatchObject({ outcome: 'updated', jobs: [] });
     expect((await ended).steps[0]).toMatchObject({ state: 'waiting', message: 'waits for 1 jobs' });
 
@@ -174,9 +181,7 @@ describe('a script', () => {
     const { playing, ask, ended } = await play({ speed: 20 });
     expect((await ask('DELETE', '/progress')).json.reason.code).toBe(cancelCodes[0]);
     await playing.update();
-    await expect
-      .poll(async () => (await playing.status()).run?.state, { interval: 2, timeout: 5_000 })
-      .toBe(state);
+    await expect.poll(async () => (await playing.status()).run?.state, { interval: 2 }).toBe(state);
     const cancelled = await playing.cancel({ by: 'anna' });
     expect(cancelled).toMatchObject(
       outcome === 'updated' ? { reason: { code: 'too-late' } } : { run: { cancelAskedBy: 'anna' } },
@@ -263,9 +268,7 @@ describe('a server that does not answer', () => {
     } as const,
   });
   const reached = async (playing: InstanceUpdates, state: string) =>
-    await expect
-      .poll(async () => (await playing.history())[0]?.state, { interval: 2, timeout: 5_000 })
-      .toBe(state);
+    await expect.poll(async () => (await playing.history())[0]?.state, { interval: 2 }).toBe(state);
 
   it.each([
     ['bad-gateway', 502, 'text/html; charset=utf-8'],

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { goodRun, lineOf, type Script, workOf } from '../../rig/engine-double/script.ts';
 import { judge, quiet } from './invariants.ts';
-import { Rig, type Server, until } from './rig.ts';
+import { patient, Rig, type Server, until } from './rig.ts';
 import { atWork, endGood, id, leaveOpen, updater } from './scene.ts';
 
 // An operator beside the server: updaters that are started, started again or removed by hand, and what logs may hold.
@@ -29,7 +29,9 @@ describe('an updater by hand', () => {
     ['the image is pulled', /images\/create/, 1],
     ['the name is cleared', /^GET .*\/containers\/svc-updater\/json/, 2],
   ])('beside a request, as %s: that one fails, this one is held for', async (_, match, nth) => {
-    const one = await booted({}, { updaterPull: 'always' });
+    // Nobody else asks for that name meanwhile.
+    const timing = { watch: 600_000, watchClosely: 600_000 };
+    const one = await booted({}, { updaterPull: 'always', timing, patience: patient });
     const fault = rig.engine.fault({ kind: 'hang', match, nth });
     expect(await one.ask()).toHaveProperty('run');
     await until(() => fault.hits > 0);

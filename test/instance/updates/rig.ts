@@ -29,13 +29,12 @@ export const quick: Timing = {
   lastMoments: 300,
 };
 
-export const quickEngine: Patience = {
-  query: 500,
-  registry: 500,
-  work: 500,
-  pullSilence: 500,
-  logSilence: 500,
-};
+const allOf = (ms: number): Patience => ({
+  ...{ query: ms, registry: ms, work: ms, pullSilence: ms, logSilence: ms },
+});
+export const quickEngine = allOf(500);
+/** For what hangs until a test lets it go. */
+export const patient = allOf(600_000);
 
 export interface Server {
   updates: Updates;
@@ -153,8 +152,8 @@ export async function inTurns<T, R>(all: readonly T[], each: (one: T) => Promise
   return results;
 }
 
-/** Waits for it. */
-export async function until(what: () => unknown, ms = 5_000): Promise<void> {
+/** Waits for it. Nothing fails by how long it takes, but by what never comes. */
+export async function until(what: () => unknown, ms = 60_000): Promise<void> {
   for (const end = performance.now() + ms; !(await what()); ) {
     if (performance.now() > end) throw new Error(`it has not come to this: ${what}`);
     await sleep(5);
