@@ -17,12 +17,15 @@ export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?
 /** The endpoints for `node:http` and whatever stands on it: Express, Fastify, Nest. */
 export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches'>): NodeHandler {
   return (request, response, next) => {
-    const address = addressOf(request);
-    if (!updates.matches(new Request(address))) {
-      if (next) next();
-      else response.writeHead(404, { 'Content-Type': 'text/plain' }).end('There is nothing here.\n');
-      return;
+    let address: URL;
+    let isOurs: boolean;
+    try {
+      address = addressOf(request);
+      isOurs = updates.matches(new Request(address));
+    } catch {
+      return plain(response, 400, 'The address cannot be read.');
     }
+    if (!isOurs) return next ? next() : plain(response, 404, 'There is nothing here.');
     // A socket that breaks while it is written to is nobody's error.
     response.on('error', () => {});
     // What of a body was too much is let pass, so that its sender reads the answer and the connection goes on.
@@ -33,6 +36,9 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
     });
   };
 }
+
+const plain = (response: ServerResponse, status: number, text: string): void =>
+  void response.writeHead(status, { 'Content-Type': 'text/plain' }).end(`${text}\n`);
 
 async function answer(
   updates: Pick<InstanceUpdates, 'handle'>,
@@ -62,9 +68,9 @@ async function answer(
  */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
   const asked = originalUrl ?? url;
-  // A proxy asks with the whole address.
-  const { pathname = '/', search = '' } = asked.startsWith('/') ? {} : (URL.parse(asked) ?? {});
-  const path = asked.startsWith('/') ? asked : pathname + search;
+  // A proxy asks with the whole address. HTTP/2 hands on any text, and `x:@evil/` must not become a login and a host.
+  const whole = /^https?:\/\//i.test(asked) ? URL.parse(asked) : null;
+  const path = asked.startsWith('/') ? asked : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
   const host = headers.host ?? headers[':authority'];
   const base =

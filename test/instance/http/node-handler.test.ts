@@ -3,7 +3,7 @@ import { connect as connectHttp2, createServer as createHttp2Server } from 'node
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { NodeRequest } from '../../../src/instance/http/node-handler.ts';
+import { type NodeRequest, toNodeHandler } from '../../../src/instance/http/node-handler.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
 import { path } from './ask.ts';
 import { follow } from './follow.ts';
@@ -305,6 +305,16 @@ describe('a body that a framework has read', () => {
     expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(202);
     expect(rig.service.calls).toEqual(['start v1.5.0 for admin']);
   });
+});
+
+it('answers what cannot be read', async () => {
+  rig = new NodeRig();
+  const unreadable = () => {
+    throw new TypeError('Invalid URL');
+  };
+  const handler = toNodeHandler({ ...rig.updates, matches: unreadable });
+  await rig.listen((request, response) => handler(request, response));
+  expect((await fetch(rig.url())).status).toBe(400);
 });
 
 it('serves HTTP/2 by the interface of node:http', async () => {

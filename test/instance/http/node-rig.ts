@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { InstanceUpdates } from '../../../src/instance/contract/instance-updates.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
 import { type NodeHandler, toNodeHandler } from '../../../src/instance/http/node-handler.ts';
 import { path } from './ask.ts';
@@ -14,6 +15,7 @@ export class NodeRig {
   readonly asked: Request[] = [];
   readonly logged: unknown[] = [];
   readonly handler: NodeHandler;
+  readonly updates: Pick<InstanceUpdates, 'handle' | 'matches'>;
   readonly #sockets: Socket[] = [];
   #server: Server | null = null;
 
@@ -23,13 +25,14 @@ export class NodeRig {
       authorize: () => 'admin',
       log: ({ cause }) => this.logged.push(cause),
     });
-    this.handler = toNodeHandler({
+    this.updates = {
       matches: ({ url }) => `${new URL(url).pathname}/`.startsWith(`${path}/`),
       handle: async (request) => {
         this.asked.push(request);
         return await (handle ?? own)(request);
       },
-    });
+    };
+    this.handler = toNodeHandler(this.updates);
   }
 
   async listen(listener: (request: IncomingMessage, response: ServerResponse) => void): Promise<void> {
