@@ -19,6 +19,7 @@ export function explain(refused: Refused, config: Config): string {
       return `${url} answered ${status}: ${sentence(shown(detail))}${see}`;
     }
     case 'logged-out':
+      if (refused.inFront !== null) return explainInFront(refused.inFront, config);
       return refused.status === 401 ? explainLogIn(config) : explainRedirect(refused.location, config);
     case 'none':
       return explainNone(refused.why, config);
@@ -30,6 +31,12 @@ function explainLogIn({ url, token, tokenSetting }: Config): string {
   return token === null
     ? `${url} wants to know who asks (401). Set ${names().token}, or log in: ${name} login`
     : `${url} does not accept the token (401). See ${tokenSetting}, or log in again: ${name} login`;
+}
+
+/** A request has one `Authorization`, which has the token. */
+function explainInFront(login: string, { url, urlSetting }: Config): string {
+  const { name } = names();
+  return `Something in front of ${name} at ${url} wants a login of its own (401, ${login}), and ${name} was not asked. It has to let ${endpoints} pass; else see ${urlSetting}.`;
 }
 
 function explainRedirect(location: string | null, { url, urlSetting }: Config): string {
@@ -50,6 +57,8 @@ function explainRedirect(location: string | null, { url, urlSetting }: Config): 
 function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   const { name } = names();
   if (why.what === 'late') return `${url} does not answer in time. Is ${name} well? Else see ${urlSetting}.`;
+  if (why.what === 'large')
+    return `What answers at ${url} sends more than 8 MiB, as ${name} never does. See ${urlSetting}.`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${shown(why.type)}`}`;
     const see = proxyErrors.has(why.status) ? `Is ${name} up? Else see ${urlSetting}.` : `See ${urlSetting}.`;

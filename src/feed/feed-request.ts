@@ -1,3 +1,4 @@
+import { readText } from '../wire/read-text.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
 import { waitAfter } from './feed-limit.ts';
 import type { FeedOptions } from './feed-options.ts';
@@ -5,7 +6,6 @@ import { follow, headersOf, withoutLogin } from './follow.ts';
 import { nextPage } from './forge.ts';
 
 const deadline = 10_000;
-const largestPage = 8 * 1024 * 1024;
 
 /** What a page's next request is made conditional with (RFC 9110, 13.1). */
 export interface Validators {
@@ -48,8 +48,10 @@ export async function readPage(
       throw new FeedError(`it answers ${status}`, { status, wait: waitAfter(response) });
     }
     const next = nextPage(response.headers, { asked: url, answered: address });
+    const text = await readText(response);
+    if (text === null) throw new PageTooLarge('a page is larger than 8 MiB');
     return {
-      content: parse(await readBody(response)),
+      content: parse(text),
       validators: {
         etag: response.headers.get('etag'),
         lastModified: response.headers.get('last-modified'),
@@ -71,19 +73,6 @@ function headersFor(address: URL, feed: FeedOptions, known: Validators | null): 
   if (known?.etag) headers.set('if-none-match', known.etag);
   else if (known?.lastModified) headers.set('if-modified-since', known.lastModified);
   return headers;
-}
-
-/** In bytes after decompression, as they arrive: neither a length nor a short gzip is believed. */
-async function readBody(response: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > largestPage) throw new PageTooLarge('a page is larger than 8 MiB');
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 function parse(text: string): unknown {

@@ -1,3 +1,4 @@
+import { readText } from './read-text.ts';
 import { type Problem, readProblem } from './reader-shapes.ts';
 
 /** Why something is no answer of svc's. */
@@ -6,6 +7,8 @@ export type NoAnswer =
   | { what: 'nothing'; cause: unknown }
   /** Nothing came in time. */
   | { what: 'late' }
+  /** It is larger than whatever svc says: 8 MiB. */
+  | { what: 'large' }
   /** Something else answers: a proxy's error, a page. */
   | { what: 'other'; status: number; type: string };
 
@@ -14,8 +17,11 @@ export type Answer<T> =
   | { kind: 'ok'; value: T }
   /** svc's own error. */
   | { kind: 'problem'; problem: Problem }
-  /** 401, or a redirect: to where, where that can be told (a browser does not). */
-  | { kind: 'logged-out'; status: number; location: string | null }
+  /**
+   * 401, or a redirect: to where, where that can be told (a browser does not). `inFront` is the login that something in
+   * front of svc wants, as its name in `WWW-Authenticate`; null where it is svc's own 401, or nobody knows whose it is.
+   */
+  | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoAnswer };
 
 export type Refused = Exclude<Answer<unknown>, { kind: 'ok' }>;
@@ -35,7 +41,8 @@ export async function refusalIn(response: Response, expected: readonly string[])
   const type = mediaType(response);
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400) || status === 401) {
     await drop(response);
-    return { kind: 'logged-out', status, location: response.headers.get('location') };
+    const inFront = status === 401 && type !== 'application/problem+json' ? loginOf(response) : null;
+    return { kind: 'logged-out', status, location: response.headers.get('location'), inFront };
   }
   if (!response.ok && type === 'application/problem+json') {
     const body = await readJson(response);
@@ -46,14 +53,19 @@ export async function refusalIn(response: Response, expected: readonly string[])
   return noAnswer({ what: 'other', status, type });
 }
 
+/** The login that a proxy in front of svc asks for, such as `Basic`: svc's own 401 names none. */
+const loginOf = ({ headers }: Response): string | null =>
+  /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
+
 /** The body of a response, as far as it came. */
 export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoAnswer }> {
-  let body: string;
+  let body: string | null;
   try {
-    body = await response.text();
+    body = await readText(response);
   } catch (cause) {
     return { why: { what: 'nothing', cause } };
   }
+  if (body === null) return { why: { what: 'large' } };
   try {
     return { value: JSON.parse(body) };
   } catch {

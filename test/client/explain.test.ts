@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { explain } from '../../src/client/explain.ts';
 import { Reader } from '../../src/wire/reader.ts';
+import { endless, type Reply, text } from '../feed/forge.ts';
 import { serve } from './rig.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -22,6 +24,11 @@ const json =
   (body: string): Answering =>
   (_, response) =>
     response.writeHead(200, { 'Content-Type': 'application/json' }).end(body);
+/** A few kilobytes that become 64 MiB. */
+const packed = text(200, gzipSync(Buffer.alloc(64 * 1024 * 1024, ' ')), {
+  'content-type': 'application/json',
+  'content-encoding': 'gzip',
+});
 const notSvc = 'Something else than svc answers at URL (200, application/json). See SVC_URL.';
 
 describe.concurrent('what to change is said where the answer is', () => {
@@ -38,6 +45,19 @@ describe.concurrent('what to change is said where the answer is', () => {
           .writeHead(404, { 'Content-Type': 'application/problem+json' })
           .end('{"detail":"There is nothing here."}'),
       'URL answered 404: There is nothing here. See SVC_URL.',
+    ],
+    [
+      "the host's own 401, by another type",
+      (_, response) => response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end(),
+      'URL wants to know who asks (401). Set SVC_TOKEN, or log in: svc login',
+    ],
+    [
+      '401 of svc, whatever a proxy adds',
+      (_, response) =>
+        response
+          .writeHead(401, { 'Content-Type': 'application/problem+json', 'WWW-Authenticate': 'Basic' })
+          .end('{"detail":"Log in first."}'),
+      'URL wants to know who asks (401). Set SVC_TOKEN, or log in: svc login',
     ],
     ...[502, 503, 504].map((status): [string, Answering, string] => [
       `a proxy's ${status}`,
@@ -60,6 +80,22 @@ describe.concurrent('what to change is said where the answer is', () => {
     ],
   ])('%s', async (_, answer, sentence) => {
     expect(await said(await serve(answer))).toBe(sentence);
+  });
+
+  it.each<[string, Reply]>([
+    ['without an end', endless()],
+    ['that is packed', packed],
+    ['of a problem', text(500, ' '.repeat(9_000_000), { 'content-type': 'application/problem+json' })],
+  ])('of an answer %s no more than 8 MiB is read', async (_, answer) => {
+    const dropped = Promise.withResolvers<void>();
+    const url = await serve((request, response) => {
+      response.on('close', dropped.resolve);
+      answer(request, response);
+    });
+    expect(await said(url)).toBe(
+      'What answers at URL sends more than 8 MiB, as svc never does. See SVC_URL.',
+    );
+    await dropped.promise;
   });
 
   it('nothing, as Node does not even try', async () => {

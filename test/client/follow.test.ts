@@ -59,12 +59,17 @@ it.each<[View, number, string[]]>([
     ['svc does not answer, for 12 s. It may be your connection; the update goes on by itself.'],
   ],
   [
-    viewOf('pull', { kind: 'logged-out', status: 401, location: null }),
+    viewOf('pull', { kind: 'logged-out', status: 401, location: null, inFront: null }),
     5,
     ['svc does not know who asks (401), for 5 s. The update goes on by itself.'],
   ],
+  [
+    viewOf('pull', { kind: 'logged-out', status: 401, location: null, inFront: 'Basic' }),
+    5,
+    ['Something in front of svc wants a login (401, Basic), for 5 s. The update goes on by itself.'],
+  ],
   // What is away is away, whatever a proxy says in its place.
-  [viewOf('verify', { kind: 'logged-out', status: 302, location: '/' }), 5, []],
+  [viewOf('verify', { kind: 'logged-out', status: 302, location: '/', inFront: null }), 5, []],
   [viewOf('pull', null, { cancelAskedBy: 'anna' }), 5, ['Asked to stop by anna; it may be too late.']],
   [
     viewOf('waiting', null, { until: at(3600) }),

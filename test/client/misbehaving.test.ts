@@ -41,6 +41,11 @@ describe.concurrent('the first question', () => {
       /^URL wants to know who asks \(401\)\. Set SVC_TOKEN, or log in: svc login\n$/,
     ],
     [
+      "a proxy's 401",
+      page(401, { 'WWW-Authenticate': 'Basic realm="staging"' }),
+      /^Something in front of svc at URL wants a login of its own \(401, Basic\), and svc was not asked\. It has to let \/api\/v1\/instance\/update pass; else see SVC_URL\.\n$/,
+    ],
+    [
       '403',
       problem(403, 'Only an admin may do this.'),
       /^URL does not allow this \(403\): Only an admin may do this\. See SVC_TOKEN\.\n$/,

@@ -62,7 +62,7 @@ export const page = (code: number): Told => ({
 });
 export const loggedOut: Told = {
   kind: 'refused',
-  refused: { kind: 'logged-out', status: 401, location: null },
+  refused: { kind: 'logged-out', status: 401, location: null, inFront: null },
 };
 
 /** What a page knows that was told these things, a second after each other: the first at 1000. */

@@ -5,6 +5,7 @@ import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { type Context, stoppedCode } from '../command.ts';
 import type { Connection } from '../connect.ts';
 import { endingLines, exitCodeOf, paintMark } from '../endings.ts';
+import { explain } from '../explain.ts';
 import { names } from '../names.ts';
 import { count, jsonLine, shownAll } from '../shown.ts';
 import { clockTime, duration } from '../times.ts';
@@ -64,10 +65,16 @@ export async function followUpdate(
       return 1;
     }
     case 'logged-out':
-      tell([
-        `${name} does not accept the token any more (401). The update goes on by itself.`,
-        `Log in again, then: ${name} instance follow`,
-      ]);
+      if (view.refused?.kind === 'logged-out' && view.refused.inFront !== null)
+        tell([
+          explain(view.refused, connection.config),
+          `The update goes on by itself. Follow it: ${name} instance follow`,
+        ]);
+      else
+        tell([
+          `${name} does not accept the token any more (401). The update goes on by itself.`,
+          `Log in again, then: ${name} instance follow`,
+        ]);
       return 1;
     case 'silent':
       tell([
@@ -135,11 +142,11 @@ async function watch(
   return why ?? 'interrupted';
 }
 
-/** A redirect is something else's while svc may be away; svc itself says 401. */
+/** A redirect, and a proxy's own 401, are something else's while svc may be away; svc itself says 401, too. */
 const isLoggedOut = (news: News, { run }: View): boolean =>
   news.kind === 'unheard' &&
   news.refused.kind === 'logged-out' &&
-  (news.refused.status === 401 || !mayBeAway(run));
+  ((news.refused.status === 401 && news.refused.inFront === null) || !mayBeAway(run));
 
 function note(view: View, news: News, now: number): void {
   if (news.kind === 'unheard') {

@@ -63,7 +63,12 @@ function waitsFor({ until, now }: ToldRun): string {
 
 function unheard(refused: Refused, silent: number): string {
   if (refused.kind === 'logged-out') {
-    return `${names().name} does not know who asks (${refused.status}), for ${duration(silent)}. The update goes on by itself.`;
+    const { status, inFront } = refused;
+    const who =
+      inFront === null
+        ? `${names().name} does not know who asks (${status})`
+        : `Something in front of ${names().name} wants a login (${status}, ${inFront})`;
+    return `${who}, for ${duration(silent)}. The update goes on by itself.`;
   }
   return `${names().name} does not answer, for ${duration(silent)}. It may be your connection; the update goes on by itself.`;
 }
