@@ -109,7 +109,8 @@ const stopTimeoutOf = (config: Raw): number => {
   return given < 0 ? Number.POSITIVE_INFINITY : given;
 };
 
-function requestedMounts(host: Raw): Mount[] {
+/** What a `HostConfig` asks for, in both of its lists, without anonymous volumes. */
+export function requestedMounts(host: Raw): Mount[] {
   const binds = ((host.Binds ?? []) as string[]).map((bind) => {
     const [source = '', destination = '', mode = ''] = bind.split(':');
     return {

@@ -1,5 +1,5 @@
+import { type Json, list, object, strings } from '../../../engine/json.ts';
 import { type Definition, withoutNumber } from './definition.ts';
-import { type Json, list, object, strings } from './json.ts';
 import { mounts, publishedPorts } from './mounts-and-ports.ts';
 
 /**

@@ -7,9 +7,9 @@ import {
 } from '../../../../src/agent/plan/drift/definition.ts';
 import type { EngineDefaults } from '../../../../src/agent/plan/drift/engine-choices.ts';
 import { findDifferences } from '../../../../src/agent/plan/drift/find-differences.ts';
-import type { Json } from '../../../../src/agent/plan/drift/json.ts';
 import { adviceFor, type Finding, judgeDifference } from '../../../../src/agent/plan/drift/judge-drift.ts';
 import { shapeOf } from '../../../../src/agent/plan/drift/shape.ts';
+import type { Json } from '../../../../src/engine/json.ts';
 
 // What a container has against what compose would send for it, key by key of the compose specification. That compose and
 // the engine write them so is held by test/e2e/drift.test.ts.

@@ -1,0 +1,239 @@
+import { posix } from 'node:path';
+import { isWithin } from '../files/host-paths.ts';
+import { requestedMounts } from './container.ts';
+import { type Json, list, object, strings } from './json.ts';
+
+// What of a container's definition gives power over its host, whoever wrote it: an engine gives all of it to whoever asks.
+// What only takes less away (a file system that is no longer read-only, privileges that it may get anew) is none.
+
+/** The two halves of a definition, as the engine inspects them and as `POST /containers/create` takes them. */
+export interface DefinedContainer {
+  config: Json;
+  hostConfig: Json;
+}
+
+/** A power over the host. */
+export interface Right {
+  /** The word of a compose file that gives it: `privileged`, `cap_add`, `volumes`. */
+  section: string;
+  /** Of a mount its target, else `''`. */
+  item: string;
+  /** For people: `capability SYS_ADMIN`, `the host's / at /host`. */
+  name: string;
+}
+
+/** What a definition by itself does not tell. */
+export interface Surroundings {
+  /** Whether a path of the host, normalised, is the instance's own, so that to mount it gives no power over others. */
+  isOwn: (path: string) => boolean;
+  /** The options that a named volume's driver has, or would get; none of one that is not known. */
+  volumeOptions: (name: string) => Json;
+}
+
+/** Of an inspection, or of the body of `POST /containers/create`. */
+export const definedIn = (raw: Json): DefinedContainer => ({
+  config: object(raw.Config ?? raw),
+  hostConfig: object(raw.HostConfig),
+});
+
+/** The rights that a container would have and has not now. Both with what image and engine give where nothing is said. */
+export function gainedRights(
+  now: DefinedContainer,
+  then: DefinedContainer,
+  surroundings: Surroundings,
+): Right[] {
+  const [host, next] = [now.hostConfig, then.hostConfig];
+  const isFree = host.Privileged === true;
+  return [
+    ...(next.Privileged === true && !isFree ? [right('privileged', 'privileged: true')] : []),
+    ...gainedNamespaces(host, next),
+    ...(isFree ? [] : [...gainedCapabilities(host, next), ...gainedDevices(host, next)]),
+    ...(isFree ? [] : gainedProfiles(host, next)),
+    ...gainedMounts(host, next, surroundings),
+    ...gainedIdentity(now, then),
+  ];
+}
+
+const right = (section: string, name: string, item = ''): Right => ({ section, item, name });
+
+/** Those of `then` that `now` has not, by their texts. */
+const added = (now: unknown, then: unknown): string[] => {
+  const known = new Set(strings(now));
+  return [...new Set(strings(then))].filter((each) => !known.has(each));
+};
+
+const namespaces = [
+  ['network_mode', 'NetworkMode'],
+  ['pid', 'PidMode'],
+  ['ipc', 'IpcMode'],
+  ['uts', 'UTSMode'],
+  ['userns_mode', 'UsernsMode'],
+  ['cgroup', 'CgroupnsMode'],
+] as const;
+
+/** Those of the host, and those of another container, which may have them of the host. */
+const gainedNamespaces = (now: Json, then: Json): Right[] =>
+  namespaces.flatMap(([section, key]) => {
+    const mode = String(then[key] ?? '');
+    const isShared = /^(?:host$|container:|service:)/.test(mode);
+    return isShared && mode !== now[key] ? [right(section, `${section}: ${mode}`)] : [];
+  });
+
+/** What the engine gives where nothing is said; of moby's `oci/caps/defaults.go`. */
+const defaultCapabilities = [
+  ...['CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'MKNOD', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP'],
+  ...['SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL', 'AUDIT_WRITE'],
+];
+
+/** `added` may be `ALL`, less what is `dropped`; by the rules of moby's `oci/caps/utils.go`. */
+function capabilities(host: Json): { added: Set<string>; dropped: Set<string> } {
+  const named = (value: unknown) => strings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
+  const [wished, dropped] = [named(host.CapAdd), new Set(named(host.CapDrop))];
+  if (wished.includes('ALL')) return { added: new Set(['ALL']), dropped };
+  const given = dropped.has('ALL') ? [] : defaultCapabilities.filter((each) => !dropped.has(each));
+  return { added: new Set([...given, ...wished]), dropped: new Set() };
+}
+
+function gainedCapabilities(now: Json, then: Json): Right[] {
+  const [has, gets] = [capabilities(now), capabilities(then)];
+  const isCovered = (name: string) => has.added.has(name) || (has.added.has('ALL') && !has.dropped.has(name));
+  const gained = [...gets.added].filter((name) => !isCovered(name));
+  // Of two that have all, the one that is to come may lack less.
+  const less = gets.added.has('ALL') && has.added.has('ALL') ? [...has.dropped] : [];
+  const back = less.filter((name) => !gets.dropped.has(name));
+  return [...gained, ...back].map((name) => right('cap_add', `capability ${name}`));
+}
+
+function gainedDevices(now: Json, then: Json): Right[] {
+  const devices = (host: Json) =>
+    (list(host.Devices) as Json[]).map(({ PathOnHost, CgroupPermissions }) => ({
+      path: String(PathOnHost),
+      may: new Set(String(CgroupPermissions || 'rwm')),
+    }));
+  const known = devices(now);
+  // Both spell the same in one order of keys: the engine's.
+  const requests = (host: Json) => (list(host.DeviceRequests) as Json[]).map(requestText);
+  return [
+    ...devices(then)
+      .filter(
+        (one) =>
+          !known.some((each) => each.path === one.path && [...one.may].every((way) => each.may.has(way))),
+      )
+      .map(({ path }) => right('devices', `device ${path}`)),
+    ...added(now.DeviceCgroupRules, then.DeviceCgroupRules).map((rule) =>
+      right('device_cgroup_rules', `devices by the rule ${rule}`),
+    ),
+    ...added(requests(now), requests(then)).map((text) => right('gpus', `devices of ${text}`)),
+  ];
+}
+
+const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =>
+  [Driver || 'any driver', Number(Count ?? 0) || '', ...strings(DeviceIDs), ...strings(Capabilities)]
+    .filter((word) => word !== '')
+    .join(' ');
+
+/** A profile that somebody wrote may confine nothing, too: it is a right unless the container has it already. */
+function gainedProfiles(now: Json, then: Json): Right[] {
+  const options = (host: Json) =>
+    strings(host.SecurityOpt)
+      .map((option) => option.replace(/^(label|apparmor|seccomp):/, '$1='))
+      .filter((option) => /^(?:label|apparmor|seccomp|systempaths)=/.test(option) && !isDefault(option));
+  const has = options(now);
+  const profiles = added(has, options(then)).filter(
+    (option) => !has.some((each) => isOff(each) && each.split('=')[0] === option.split('=')[0]),
+  );
+  const shown = profiles.map((option) => right('security_opt', option.replace(/^(seccomp=)\{.*/s, '$1…')));
+  return [
+    ...shown,
+    ...(gainsSystemPaths(now, then) ? [right('security_opt', 'systempaths=unconfined')] : []),
+  ];
+}
+
+const isDefault = (option: string): boolean =>
+  ['apparmor=docker-default', 'seccomp=builtin', 'seccomp=default'].includes(option);
+const isOff = (option: string): boolean => /=(?:unconfined|disable)$/.test(option);
+
+/** Where nothing is said, the engine hides its own list, and tells it only of a container that is there. */
+const gainsSystemPaths = (now: Json, then: Json): boolean =>
+  then.Privileged !== true &&
+  ['MaskedPaths', 'ReadonlyPaths'].some((key) => {
+    const [hidden, left] = [now[key], then[key]];
+    if (!Array.isArray(left)) return false;
+    if (!Array.isArray(hidden)) return left.length === 0;
+    return hidden.some((path) => !left.includes(path));
+  });
+
+function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: Surroundings): Right[] {
+  const optionsIn = (host: Json) => {
+    const own = new Map(
+      (list(host.Mounts) as Json[]).map(({ Target, VolumeOptions }) => [
+        String(Target),
+        object(object(object(VolumeOptions).DriverConfig).Options),
+      ]),
+    );
+    return (name: string, target: string) => ({ ...volumeOptions(name), ...own.get(target) });
+  };
+  const read = (host: Json) => {
+    const optionsOf = optionsIn(host);
+    return requestedMounts(host).map(({ type, source, destination, writable }) => {
+      const options = type === 'volume' ? optionsOf(source, destination) : {};
+      const path = type === 'bind' ? source : boundBy(options);
+      return { source, destination, writable, path: path === null ? null : posix.normalize(path), options };
+    });
+  };
+  const known = read(now);
+  return read(then)
+    .flatMap(({ source, destination, writable, path, options }): Right[] => {
+      const covers = (mount: (typeof known)[number]) =>
+        (mount.writable || !writable) &&
+        (path === null || mount.path === null
+          ? mount.source === source
+          : isWithin(withoutSlash(path), withoutSlash(mount.path)));
+      if (known.some(covers)) return [];
+      if (path === null) {
+        return isOfMachine(options)
+          ? [
+              right(
+                'volumes',
+                `${options.device} of the host at ${destination} (volume ${source})`,
+                destination,
+              ),
+            ]
+          : [];
+      }
+      if (path !== '/' && isOwn(withoutSlash(path))) return [];
+      const how = writable ? '' : ', to be read';
+      return [right('volumes', `${path} of the host at ${destination}${how}`, destination)];
+    })
+    .concat(
+      added(now.VolumesFrom, then.VolumesFrom).map((from) => right('volumes_from', `the mounts of ${from}`)),
+    );
+}
+
+const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');
+
+/** The directory of the host that a volume of the engine's own driver is; null where it is none. */
+const boundBy = ({ o, type, device }: Json): string | null =>
+  /(?:^|,)r?bind(?:,|$)/.test(String(o ?? '')) || type === 'bind' ? String(device ?? '') : null;
+
+const ofNetwork = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'tmpfs']);
+/** A disk of the host, or a layer over a directory of it. */
+const isOfMachine = ({ type, device }: Json): boolean =>
+  device !== undefined && !ofNetwork.has(String(type ?? ''));
+
+/** What it may do with what is mounted: as root, and as a member of groups. */
+function gainedIdentity(now: DefinedContainer, then: DefinedContainer): Right[] {
+  const user = ({ config }: DefinedContainer) => String(config.User ?? '').split(':');
+  const isRoot = (definition: DefinedContainer) => ['', '0', 'root'].includes(user(definition)[0] ?? '');
+  if (isRoot(now)) return [];
+  const groups = (definition: DefinedContainer) => [
+    ...user(definition).slice(1),
+    ...strings(definition.hostConfig.GroupAdd),
+  ];
+  return [
+    ...(isRoot(then) ? [right('user', 'user root')] : []),
+    ...added([...groups(now), user(now)[0]], groups(then)).map((group) =>
+      right('group_add', `group ${group}`),
+    ),
+  ];
+}
