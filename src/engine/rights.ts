@@ -1,5 +1,4 @@
 import { posix } from 'node:path';
-import { isWithin } from '../files/host-paths.ts';
 import { requestedMounts } from './container.ts';
 import { type Json, list, object, strings } from './json.ts';
 
@@ -16,7 +15,7 @@ export interface DefinedContainer {
 export interface Right {
   /** The word of a compose file that gives it: `privileged`, `cap_add`, `volumes`. */
   section: string;
-  /** Of a mount its target, else `''`. */
+  /** Of a mount and of a device where it is in the container, else `''`. */
   item: string;
   /** For people: `capability SYS_ADMIN`, `the host's / at /host`. */
   name: string;
@@ -24,7 +23,10 @@ export interface Right {
 
 /** What a definition by itself does not tell. */
 export interface Surroundings {
-  /** Whether a path of the host, normalised, is the instance's own, so that to mount it gives no power over others. */
+  /**
+   * Whether a path of the host, normalised, is the instance's own, so that to mount it gives no power over others. Who may
+   * write to a directory may have made links in it that lead out.
+   */
   isOwn: (path: string) => boolean;
   /** The options that a named volume's driver has, or would get; none of one that is not known. */
   volumeOptions: (name: string) => Json;
@@ -85,9 +87,11 @@ const defaultCapabilities = [
   ...['SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL', 'AUDIT_WRITE'],
 ];
 
+const named = (value: unknown): string[] =>
+  strings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
+
 /** `added` may be `ALL`, less what is `dropped`; by the rules of moby's `oci/caps/utils.go`. */
 function capabilities(host: Json): { added: Set<string>; dropped: Set<string> } {
-  const named = (value: unknown) => strings(value).map((each) => each.toUpperCase().replace(/^CAP_/, ''));
   const [wished, dropped] = [named(host.CapAdd), new Set(named(host.CapDrop))];
   if (wished.includes('ALL')) return { added: new Set(['ALL']), dropped };
   const given = dropped.has('ALL') ? [] : defaultCapabilities.filter((each) => !dropped.has(each));
@@ -101,28 +105,29 @@ function gainedCapabilities(now: Json, then: Json): Right[] {
   // Of two that have all, the one that is to come may lack less.
   const less = gets.added.has('ALL') && has.added.has('ALL') ? [...has.dropped] : [];
   const back = less.filter((name) => !gets.dropped.has(name));
-  return [...gained, ...back].map((name) => right('cap_add', `capability ${name}`));
+  const isAsked = (name: string) => named(then.CapAdd).includes(name);
+  return [...gained, ...back].map((name) =>
+    right(isAsked(name) ? 'cap_add' : 'cap_drop', `capability ${name}`),
+  );
 }
 
 function gainedDevices(now: Json, then: Json): Right[] {
-  const devices = (host: Json) =>
-    (list(host.Devices) as Json[]).map(({ PathOnHost, CgroupPermissions }) => ({
-      path: String(PathOnHost),
-      may: new Set(String(CgroupPermissions || 'rwm')),
-    }));
+  const devices = (host: Json) => [
+    ...(list(host.Devices) as Json[]).map(({ PathOnHost, PathInContainer, CgroupPermissions }) => ({
+      what: right('devices', `device ${PathOnHost}`, String(PathInContainer)),
+      may: String(CgroupPermissions || 'rwm'),
+    })),
+    ...strings(host.DeviceCgroupRules).map((rule) => {
+      const [, which = rule, may = 'rwm'] = /^(.*) ([rwm]+)$/.exec(rule) ?? [];
+      return { what: right('device_cgroup_rules', `devices by the rule ${which}`), may };
+    }),
+  ];
   const known = devices(now);
-  // Both spell the same in one order of keys: the engine's.
+  const isKnown = ({ what, may }: (typeof known)[number]) =>
+    known.some((each) => each.what.name === what.name && [...may].every((way) => each.may.includes(way)));
   const requests = (host: Json) => (list(host.DeviceRequests) as Json[]).map(requestText);
   return [
-    ...devices(then)
-      .filter(
-        (one) =>
-          !known.some((each) => each.path === one.path && [...one.may].every((way) => each.may.has(way))),
-      )
-      .map(({ path }) => right('devices', `device ${path}`)),
-    ...added(now.DeviceCgroupRules, then.DeviceCgroupRules).map((rule) =>
-      right('device_cgroup_rules', `devices by the rule ${rule}`),
-    ),
+    ...devices(then).flatMap((device) => (isKnown(device) ? [] : [device.what])),
     ...added(requests(now), requests(then)).map((text) => right('gpus', `devices of ${text}`)),
   ];
 }
@@ -164,50 +169,34 @@ const gainsSystemPaths = (now: Json, then: Json): boolean =>
   });
 
 function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: Surroundings): Right[] {
-  const optionsIn = (host: Json) => {
-    const own = new Map(
+  const read = (host: Json) => {
+    const ownOptions = new Map(
       (list(host.Mounts) as Json[]).map(({ Target, VolumeOptions }) => [
         String(Target),
         object(object(object(VolumeOptions).DriverConfig).Options),
       ]),
     );
-    return (name: string, target: string) => ({ ...volumeOptions(name), ...own.get(target) });
-  };
-  const read = (host: Json) => {
-    const optionsOf = optionsIn(host);
-    return requestedMounts(host).map(({ type, source, destination, writable }) => {
-      const options = type === 'volume' ? optionsOf(source, destination) : {};
+    return requestedMounts(host).map((mount) => {
+      const { type, source, destination } = mount;
+      const options = type === 'volume' ? { ...volumeOptions(source), ...ownOptions.get(destination) } : {};
       const path = type === 'bind' ? source : boundBy(options);
-      return { source, destination, writable, path: path === null ? null : posix.normalize(path), options };
+      return { ...mount, path: path === null ? null : withoutSlash(posix.normalize(path)), options };
     });
   };
   const known = read(now);
-  return read(then)
-    .flatMap(({ source, destination, writable, path, options }): Right[] => {
-      const covers = (mount: (typeof known)[number]) =>
-        (mount.writable || !writable) &&
-        (path === null || mount.path === null
-          ? mount.source === source
-          : isWithin(withoutSlash(path), withoutSlash(mount.path)));
-      if (known.some(covers)) return [];
-      if (path === null) {
-        return isOfMachine(options)
-          ? [
-              right(
-                'volumes',
-                `${options.device} of the host at ${destination} (volume ${source})`,
-                destination,
-              ),
-            ]
-          : [];
-      }
-      if (path !== '/' && isOwn(withoutSlash(path))) return [];
-      const how = writable ? '' : ', to be read';
-      return [right('volumes', `${path} of the host at ${destination}${how}`, destination)];
-    })
-    .concat(
-      added(now.VolumesFrom, then.VolumesFrom).map((from) => right('volumes_from', `the mounts of ${from}`)),
-    );
+  const gained = read(then).flatMap(({ source, destination, writable, path, options }): Right[] => {
+    // What lies in a mount is not covered by it: a link there may lead anywhere.
+    const covers = (mount: (typeof known)[number]) =>
+      (mount.writable || !writable) &&
+      (path === null ? mount.source === source : mount.path === path || mount.path === '/');
+    const isOwnPath = path === null ? !isOfMachine(options) : path !== '/' && isOwn(path);
+    if (isOwnPath || known.some(covers)) return [];
+    const what = path ?? `volume ${source} of ${options.device}`;
+    const how = writable ? '' : ', to be read';
+    return [right('volumes', `${what} of the host at ${destination}${how}`, destination)];
+  });
+  const others = added(now.VolumesFrom, then.VolumesFrom);
+  return [...gained, ...others.map((from) => right('volumes_from', `the mounts of ${from}`))];
 }
 
 const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');

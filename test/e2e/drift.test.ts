@@ -6,10 +6,11 @@ import { expect, inject, test } from 'vitest';
 import { judgeUntouched } from '../judge/judge.ts';
 import { messages } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
+import { generatedCompose } from '../rig/compose-text.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
-import { expectWords } from './support/attempt.ts';
-import { createInstance, type Instance } from './support/instance.ts';
+import { expectAttempt, expectWords } from './support/attempt.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // Where the files say what runs, whichever compose has made it, there is neither a refusal nor a warning; where they do
 // not, what is lost is refused, and the rest is named.
@@ -319,17 +320,17 @@ const sentences = {
     app would be dropped: volume options /named2
     app would change: environment variable DOLLAR, environment variable NUMBER, label com.example.bare
     app would change: label com.example.dollar, command, user, hostname, domainname, stop_signal, stop_grace_period
-    app would change: healthcheck, expose, cap_add, cap_drop, ipc, cgroup, restart, sysctls net.core.somaxconn
+    app would change: healthcheck, expose, cap_add, restart, sysctls net.core.somaxconn
     app would change: annotations org.example.note, dns, dns_search, dns_opt, extra_hosts one.***, security_opt
-    app would change: group_add, oom_score_adj, logging, tmpfs /run/a, devices /dev/zero2, device_cgroup_rules
+    app would change: group_add, oom_score_adj, logging, tmpfs /run/a, device_cgroup_rules
     app would change: mem_limit, memswap_limit, mem_swappiness, mem_reservation, cpus, cpu_shares, cpuset
     app would change: pids_limit, shm_size, ulimits nofile, volume options /run/c, network aliases PROJECT_internal
     app would change: mac_address PROJECT_fixed
     worker would be added: network PROJECT_fixed
     worker would be dropped: uts, read_only, privileged
-    worker would change: entrypoint, healthcheck, pid, restart, tmpfs /tmp, mem_limit, mem_reservation, cpus
+    worker would change: entrypoint, healthcheck, restart, tmpfs /tmp, mem_limit, mem_reservation, cpus
     worker would change: pids_limit, links PROJECT_internal
-    sidecar would change: healthcheck, pid, cpu_period, cpu_quota
+    sidecar would change: healthcheck, cpu_period, cpu_quota
     accepted: app would be dropped: environment variable FROM_FILE, environment variable ALSO
     accepted: app would be dropped: the mount of DIR/secret.txt at /run/secrets/from_file
     accepted: app would be dropped: published port 127.0.0.1:0:9100/tcp
@@ -337,6 +338,9 @@ const sentences = {
     accepted: app would become writable: the mount at /sub
     accepted: app would change: network address PROJECT_fixed
     accepted: worker would change: volumes_from
+    accepted: app would be given to it: ipc: host, cgroup: host, capability AUDIT_WRITE, device /dev/zero
+    accepted: worker would be given to it: pid: service:db
+    accepted: sidecar would be given to it: pid: service:db
     sidecar: container_name would change from PROJECT-sidecar to chosen
     accepted: app: the mount at /anonymous would move from an anonymous volume to DIR/data
     accepted: app: the mount at /named would move from PROJECT_named to PROJECT_other
@@ -344,7 +348,7 @@ const sentences = {
   `,
   gone: `
     app would be dropped: label com.example.bare, label com.example.dollar, user, working_dir, hostname, domainname
-    app would be dropped: tty, stdin_open, stop_signal, stop_grace_period, expose, cap_add, cap_drop, init
+    app would be dropped: tty, stdin_open, stop_signal, stop_grace_period, expose, cap_add, init
     app would be dropped: userns_mode, restart, sysctls net.core.somaxconn, sysctls net.ipv4.ip_local_port_range
     app would be dropped: annotations org.example.note, dns, dns_search, dns_opt, extra_hosts host.docker.internal
     app would be dropped: extra_hosts six.***, extra_hosts one.***, security_opt, group_add, oom_score_adj
@@ -353,7 +357,7 @@ const sentences = {
     app would be dropped: memswap_limit, mem_swappiness, mem_reservation, cpus, cpu_shares, cpuset, pids_limit
     app would be dropped: ulimits nproc, ulimits nofile, volume options /named2, volume options /run/c
     app would be dropped: network aliases PROJECT_internal, mac_address PROJECT_fixed
-    app would change: healthcheck, ipc, cgroup, shm_size, config inline
+    app would change: healthcheck, ipc, shm_size, config inline
     worker would be added: network PROJECT_default
     worker would be dropped: pid, uts, read_only, privileged, tmpfs /tmp, mem_limit, mem_reservation, cpus
     worker would be dropped: pids_limit
@@ -368,6 +372,7 @@ const sentences = {
     accepted: app would be dropped: the tmpfs at /run/c, published port 127.0.0.1:0:9100/tcp
     accepted: app would be dropped: published port 127.0.0.1:21000-21900:9101/tcp, published port 0:9103/tcp
     accepted: app would be dropped: network address PROJECT_fixed
+    accepted: app would be given to it: cgroup: host, capability MKNOD, capability AUDIT_WRITE
     accepted: worker would be dropped: volumes_from, the mount of PROJECT_data at /var/lib/db
     accepted: worker would be dropped: network PROJECT_internal
     accepted: sidecar would be dropped: network mode
@@ -376,11 +381,11 @@ const sentences = {
     app would be added: environment variable DOLLAR, environment variable NUMBER, environment variable FROM_FILE
     app would be added: environment variable ALSO, label com.example.bare, label com.example.dollar, user
     app would be added: working_dir, hostname, domainname, tty, stdin_open, stop_signal, stop_grace_period, expose
-    app would be added: cap_add, cap_drop, init, userns_mode, restart, sysctls net.core.somaxconn
+    app would be added: cap_drop, init, restart, sysctls net.core.somaxconn
     app would be added: sysctls net.ipv4.ip_local_port_range, annotations org.example.note, dns, dns_search, dns_opt
-    app would be added: extra_hosts six.***, extra_hosts one.***, extra_hosts host.docker.internal, security_opt
+    app would be added: extra_hosts six.***, extra_hosts one.***, extra_hosts host.docker.internal
     app would be added: group_add, oom_score_adj, logging options max-file, logging options max-size, tmpfs /run/a
-    app would be added: tmpfs /run/b, devices /dev/null2, devices /dev/zero2, devices /dev/full, device_cgroup_rules
+    app would be added: tmpfs /run/b
     app would be added: mem_limit, memswap_limit, mem_reservation, cpus, cpu_shares, cpuset, pids_limit
     app would be added: ulimits nproc, ulimits nofile, a mount at /sub, a mount at /named, a mount at /anonymous
     app would be added: a mount at /named2, a mount at /run/c, a mount at /run/secrets/from_file
@@ -390,7 +395,12 @@ const sentences = {
     app would be added: secret from_variable
     app would change: healthcheck, ipc, cgroup, shm_size, mac_address PROJECT_fixed
     accepted: app: config inline would change (no file sets NOWHERE)
-    worker would be added: pid, uts, read_only, privileged, volumes_from, tmpfs /tmp, mem_limit, mem_reservation
+    accepted: app would be given to it: userns_mode: host, capability NET_ADMIN, capability SYS_PTRACE
+    accepted: app would be given to it: device /dev/null, device /dev/zero, device /dev/full
+    accepted: app would be given to it: devices by the rule c 1:3, seccomp=unconfined, label=disable
+    accepted: app would be given to it: systempaths=unconfined
+    accepted: worker would be given to it: privileged: true, pid: host, uts: host, the mounts of service:db
+    worker would be added: read_only, tmpfs /tmp, mem_limit, mem_reservation
     worker would be added: cpus, pids_limit, network PROJECT_internal
     worker would change: entrypoint, healthcheck, restart
     accepted: worker would be dropped: network PROJECT_default
@@ -466,4 +476,83 @@ test("every key, made by the image's compose: no drift", async () => {
   const plan = await own.update(['plan', ...toNext]);
   expect([...messages(plan, 'warn'), ...messages(plan, 'error')]).toEqual([]);
   expectWords(plan, { exitCode: 0, says: [], ends: ['planned'] });
+});
+
+/** What gives power over the machine, in the words of a compose file, and what is said of it. */
+const powers = {
+  lines: `privileged: true
+pid: host
+ipc: host
+uts: host
+cap_add: [SYS_ADMIN]
+devices: ['/dev/zero:/dev/whole']
+device_cgroup_rules: ['c 1:3 mr']
+security_opt: ['seccomp:unconfined', 'label:disable']
+secrets: [shadow]`,
+  mounts: [
+    '/:/host',
+    '/var/run/docker.sock:/engine.sock',
+    './data/out:/out',
+    './data:/data/again',
+    'root:/root',
+  ],
+  tail: `secrets: { shadow: { file: /etc/shadow } }`,
+};
+const given = [
+  ...['privileged: true', 'pid: host', 'ipc: host', 'uts: host', 'capability SYS_ADMIN'],
+  ...['device /dev/zero', 'devices by the rule c 1:3', 'seccomp=unconfined', 'label=disable'],
+  ...['/ of the host at /host', '/var/run/docker.sock of the host at /engine.sock'],
+  ...['/ of the host at /root', '/etc/shadow of the host at /run/secrets/shadow, to be read'],
+];
+
+/** The file with all of that, for the app. */
+const withPowers = (text: string, out: string): string =>
+  text
+    .replace('    command: app\n', `    command: app\n${powers.lines.replace(/^/gm, '    ')}\n`)
+    .replace(
+      "volumes: ['./data:/data'",
+      (is) => `${is}, ${powers.mounts.map((mount) => `'${mount}'`).join(', ')}`,
+    )
+    .replace(/^volumes:\n/m, "volumes:\n  root: { driver_opts: { type: none, o: 'bind', device: / } }\n")
+    .concat(out);
+
+test('rights that the container has not: refused by name, whoever wrote them; accepted; applied by hand no word', async () => {
+  const own = await createInstance({ ...alone, kind: 'inline' });
+  const text = await own.read('compose.yaml');
+  // A folder that the app may write to: what lies in the instance's directory need not end there.
+  await execa('ln', ['-s', '/etc', join(own.directory, 'data/out')]);
+  await own.write('compose.yaml', withPowers(text, `${powers.tail}\n`));
+  const says = [...given, `${own.directory}/data/out of the host at /out`].map(
+    (right) => `app: ${right} would be given to it`,
+  );
+  await expectAttempt(own, toNext, {
+    exitCode: 3,
+    says,
+    ends: ['refused (drift)', 'Where you wrote what gives rights, apply it with docker compose up -d first'],
+    never: [/again of the host/],
+  });
+  expectWords(await own.update(['plan', ...toNext]), { exitCode: 3, says, ends: [/^refused/] });
+  const accepted = says.map((sentence) => `accepted: ${sentence}`);
+  const planned = await own.update(['plan', ...toNext, '--accept-drift']);
+  expectWords(planned, { exitCode: 0, says: accepted, ends: ['planned'] });
+  await own.compose('up', '-d', '--no-deps', 'app');
+  await own.waitUntilHealthy();
+  const applied = await own.update(['plan', ...toNext]);
+  expectWords(applied, { exitCode: 0, says: [], ends: ['planned'] });
+  expect(warnings(applied)).toEqual([]);
+});
+
+test('rights that a generated file of a release gives: named, and it goes on', async () => {
+  const own = await createInstance({ ...alone, kind: 'generated', publish: [] });
+  const shipped = withPowers(generatedCompose('v1.1.0'), `${powers.tail}\n`).replace(
+    "'./data/out:/out', ",
+    '',
+  );
+  await own.publish('v1.1.0', { version: '1.1.0', files: { 'compose.yaml': shipped } });
+  await execa('docker', ['pull', '--quiet', `${own.image}:v1.1.0`]);
+  const says = [`the release gives app what it has not today: ${given.join('; ')}`];
+  expectWords(await own.update(['plan', ...toNext]), { exitCode: 0, says, ends: ['planned'] });
+  const updated = await own.update(toNext);
+  expectWords(updated, { exitCode: 0, says, ends: ['updated v1.0.0 → v1.1.0'] });
+  expect(await own.version()).toBe('v1.1.0');
 });

@@ -50,7 +50,7 @@ export function usedDefinitions(model: Model, services: readonly string[]): Used
  */
 export function findEdited(
   used: readonly UsedDefinition[],
-  made: readonly MadeDefinition[],
+  made: readonly Omit<MadeDefinition, 'options'>[],
 ): UsedDefinition[] {
   return used.filter(({ name, hash }) => {
     const [found, ...doubles] = made.filter((each) => each.name === name);

@@ -11,6 +11,7 @@ import { modelWith } from '../proof/proposed-model.ts';
 import { warnOthers } from './beside/other-projects.ts';
 import { checkLag } from './check-lag.ts';
 import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
+import { releaseGains } from './drift/find-gains.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from './needed-variables.ts';
 import { type FilePlan, planFiles, pulledVersion } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
@@ -70,7 +71,16 @@ export async function prepareFiles(
   const hashed = await networksInQuestion(engine, installation, model);
   const filePlan = planFiles(installation, plan, { draft, model, hashedNetworks: hashed }, version);
   const others = await warnOthers(engine, installation, draft.changes, log);
-  const warnings = [...unlike, ...steps, ...taken.warnings, ...unset, ...filePlan.warnings, ...others];
+  const gains = installation.kind === 'generated' ? await releaseGains(engine, installation, model) : [];
+  const warnings = [
+    ...unlike,
+    ...steps,
+    ...taken.warnings,
+    ...gains,
+    ...unset,
+    ...filePlan.warnings,
+    ...others,
+  ];
   return { ...filePlan, warnings };
 }
 

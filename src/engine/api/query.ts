@@ -3,6 +3,7 @@ import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
 import { isVersion } from '../http/api-version.ts';
 import { refusal, refusalFault } from '../http/fault.ts';
+import type { Json } from '../json.ts';
 import { composeLabels } from '../labels.ts';
 import { letThrough } from '../proxy-refusal.ts';
 import { agreeOnVersion, askApi, readApi } from './api.ts';
@@ -30,6 +31,8 @@ export interface MadeDefinition {
   name: string;
   /** Null where whoever made it gave it none. */
   hash: string | null;
+  /** Of its driver. */
+  options: Json;
 }
 
 /** A project may have hundreds of containers, and a socket takes so many connections at a time. */
@@ -94,9 +97,13 @@ const byName = (names: readonly string[]): string =>
 
 /** The engine's filter lets every name through that has one of these in it. */
 const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
-  (listed as { Name: string; Labels?: Record<string, string> | null }[])
+  (listed as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
-    .map(({ Name, Labels }) => ({ name: Name, hash: Labels?.[composeLabels.configHash] || null }));
+    .map(({ Name, Labels, Options }) => ({
+      name: Name,
+      hash: Labels?.[composeLabels.configHash] || null,
+      options: Options ?? {},
+    }));
 
 /** Containers by id or name; those that are gone are left out. @throws UpdateError engine-away */
 export async function inspectContainers(engine: Engine, names: readonly string[]): Promise<Container[]> {

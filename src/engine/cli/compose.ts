@@ -24,6 +24,7 @@ export interface ModelMount {
   type: string;
   source?: string;
   target: string;
+  read_only?: boolean;
 }
 
 interface ModelHook {
@@ -61,7 +62,10 @@ export interface Model {
   name: string;
   services: Record<string, ModelService>;
   networks?: Record<string, { name?: string; external?: boolean } | null>;
-  volumes?: Record<string, { name?: string; external?: boolean } | null>;
+  volumes?: Record<
+    string,
+    { name?: string; external?: boolean; driver_opts?: Record<string, string> } | null
+  >;
   /** `environment` names the variable that the content comes from. */
   configs?: Record<string, { file?: string; content?: string; environment?: string } | null>;
   secrets?: Record<string, { file?: string; content?: string; environment?: string } | null>;

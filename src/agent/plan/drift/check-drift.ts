@@ -6,25 +6,28 @@ import { inspectImages, inspectWhole } from '../../../engine/api/query.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Json, object } from '../../../engine/json.ts';
 import { toolLabels } from '../../../engine/labels.ts';
+import type { Right } from '../../../engine/rights.ts';
 import { runsImage } from '../../../engine/same-image.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { hintAtEnvAbove } from '../../inspect/env-file-above.ts';
 import { type Installation, movedServices, type ServiceFacts } from '../../inspect/installation.ts';
 import type { Log } from '../../log/log.ts';
+import { and } from '../../log/words.ts';
 import { plannedDefinition, runningDefinition } from './definition.ts';
 import { type EngineDefaults, engineDefaults } from './engine-choices.ts';
 import { findCopied } from './find-copied.ts';
 import { type Difference, findDifferences } from './find-differences.ts';
+import { definedByModel, findGains } from './find-gains.ts';
 import { findUnsetImage, findUnsetSecrets } from './find-unset.ts';
-import { adviceFor, type Finding, judgeDifference } from './judge-drift.ts';
+import { adviceFor, type Finding, judgeDifference, judgeGain } from './judge-drift.ts';
 import { readWritten, type WrittenProject } from './read-written.ts';
 import { shapeOf } from './shape.ts';
 import { findShared } from './shared-with.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';
 
 /**
- * Holds what `up` would send against every container that would be recreated. What would be lost is refused, unless it
- * is accepted; everything else that would change is a warning.
+ * Holds what `up` would send against every container that would be recreated. What would be lost is refused, and so is
+ * what would be gained over the host, unless it is accepted; everything else that would change is a warning.
  * Refusal: drift.
  */
 export async function checkDrift(
@@ -57,10 +60,7 @@ export async function checkDrift(
         installation,
         facts,
         {
-          differences: await differencesOf(engine, installation, facts, {
-            all: inspected[at] ?? [],
-            defaults,
-          }),
+          ...(await changesOf(engine, installation, facts, { all: inspected[at] ?? [], defaults })),
           others: await otherReferences(engine, facts, installation.model.services[facts.name]?.image),
         },
         written,
@@ -72,32 +72,43 @@ export async function checkDrift(
   report(findings.flat(), installation, { accepted, log });
 }
 
+/** What recreating the containers of a service would do to them. */
+interface Changes {
+  differences: readonly Difference[];
+  gains: readonly Right[];
+}
+
 /** What recreating the containers of a service would change, each thing once. `all` is what inspection tells of them. */
-async function differencesOf(
+async function changesOf(
   engine: Engine,
-  { project, model, sent, imagesInUse }: Installation,
+  installation: Installation,
   { name, containers }: ServiceFacts,
   { all, defaults }: { all: readonly Json[]; defaults: EngineDefaults },
-): Promise<Difference[]> {
+): Promise<Changes> {
+  const { project, model, sent, imagesInUse } = installation;
   const planned = sent.get(name);
-  if (planned === undefined) return [];
   const { networks = {} } = model;
   const own = Object.keys(model.services[name]?.networks ?? {});
-  const later = tellsAllNetworks(planned.apiVersion) ? [] : own.map((key) => networks[key]?.name ?? key);
-  const hosts = [planned.body, ...all].map(({ HostConfig }) => object(HostConfig));
+  const joinsAll = planned === undefined || tellsAllNetworks(planned.apiVersion);
+  const later = joinsAll ? [] : own.map((key) => networks[key]?.name ?? key);
+  const hosts = [planned?.body ?? {}, ...all].map(({ HostConfig }) => object(HostConfig));
   const named = await findShared(engine, project.name, hosts);
-  const sentNow = {
-    ...planned,
-    body: { ...planned.body, HostConfig: named(object(planned.body.HostConfig)) },
-  };
-  const found = all.map((raw) => {
+  const replaced = all.map((raw) => {
     const inspected = { ...raw, HostConfig: named(object(raw.HostConfig)) };
-    const running = runningDefinition(inspected, [name, ...containers.map(finalName)]);
+    const now = runningDefinition(inspected, [name, ...containers.map(finalName)]);
+    // Of one whose image is gone only the files tell.
+    if (planned === undefined)
+      return { now, next: definedByModel(model, name, String(now.config.User)), differences: [] };
+    const body = { ...planned.body, HostConfig: named(object(planned.body.HostConfig)) };
     const image = imagesInUse.get(String(raw.Image))?.config ?? null;
-    const then = plannedDefinition(sentNow, running, { image, moreNetworks: later, defaults });
-    return findDifferences(shapeOf(running, toolLabels), shapeOf(then, toolLabels));
+    const next = plannedDefinition({ ...planned, body }, now, { image, moreNetworks: later, defaults });
+    return { now, next, differences: findDifferences(shapeOf(now, toolLabels), shapeOf(next, toolLabels)) };
   });
-  return [...new Map(found.flat().map((each) => [JSON.stringify(each), each])).values()];
+  const found = replaced.flatMap(({ differences }) => differences);
+  return {
+    differences: [...new Map(found.map((each) => [JSON.stringify(each), each])).values()],
+    gains: await findGains(engine, installation, model, replaced),
+  };
 }
 
 /** Before 1.44, compose joins a container to all networks but the first once it is made. */
@@ -109,23 +120,32 @@ function tellsAllNetworks(apiVersion: string): boolean {
 async function findLosses(
   installation: Installation,
   { name }: ServiceFacts,
-  { differences, others }: { differences: readonly Difference[]; others: readonly string[] },
+  { differences, gains, others }: Changes & { others: readonly string[] },
   askWritten: () => Promise<WrittenProject>,
 ): Promise<Finding[]> {
   const inFiles = installation.model.services[name]?.image;
-  if (differences.length + others.length === 0) return [];
+  if (differences.length + gains.length + others.length === 0) return [];
   const setTo = setValues(installation);
   const written = await askWritten();
-  const judged = differences.map(async (difference) => {
-    const texts = await written.textsOf(name, difference);
-    const unset = unsetInAll(texts, setTo);
-    return judgeDifference(name, difference, { unset, texts, home: homedir() });
-  });
+  const factsOf = async (place: Pick<Difference, 'section' | 'item'>) => {
+    const texts = await written.textsOf(name, place);
+    return { unset: unsetInAll(texts, setTo), texts, home: homedir() };
+  };
+  const judged = await Promise.all(
+    differences.map(async (each) => ({ ...each, ...judgeDifference(name, each, await factsOf(each)) })),
+  );
+  // What is lost in a place says what comes there; a mere change there is told as the right that it gives.
+  const isIn =
+    (place: Pick<Difference, 'section' | 'item'>) => (other: Pick<Difference, 'section' | 'item'>) =>
+      place.section === other.section && place.item === other.item;
+  const losses = judged.filter(({ isLoss }) => isLoss);
+  const told = gains.filter((gain) => !losses.some(isIn(gain)));
   const texts = await written.textsOf(name, { section: 'image', item: '' });
   const place = movedServices(installation).find((each) => each.name === name)?.pin.place;
   const byDefault = place?.kind === 'default' ? place.variable : undefined;
   return [
-    ...(await Promise.all(judged)),
+    ...judged.filter((each) => each.isLoss || !told.some(isIn(each))),
+    ...(await Promise.all(told.map(async (gain) => judgeGain(name, gain, await factsOf(gain))))),
     ...others.flatMap((running) => findUnsetImage(name, { running, inFiles, texts, byDefault }, setTo)),
   ];
 }
@@ -168,7 +188,13 @@ function report(
   const losses = findings.filter(({ isLoss }) => isLoss);
   if (losses.length === 0) return;
   if (!accepted) {
-    throw new UpdateError('drift', 'recreating would take from the instance what its files no longer say', {
+    const gives = losses.some(({ remedy }) => remedy.kind === 'rights');
+    const takes = losses.some(({ remedy }) => remedy.kind !== 'rights');
+    const what = [
+      ...(takes ? ['take from the instance what its files no longer say'] : []),
+      ...(gives ? ['give the instance rights over this machine that it has not now'] : []),
+    ];
+    throw new UpdateError('drift', `recreating would ${and(what)}`, {
       detail: [...told(true)],
       advice: adviceFor(
         losses.map(({ remedy }) => remedy),

@@ -1,3 +1,4 @@
+import type { Right } from '../../../engine/rights.ts';
 import type { Difference } from './find-differences.ts';
 import type { ShapedMount } from './mounts-and-ports.ts';
 import { hasDefault } from './written-text.ts';
@@ -9,6 +10,7 @@ export type Remedy =
   | { kind: 'home' }
   | { kind: 'proxies' }
   | { kind: 'join'; network: string }
+  | { kind: 'rights' }
   | { kind: 'apply' };
 
 /** One thing that recreating would change, by name and never by value. */
@@ -54,6 +56,13 @@ export function judgeDifference(service: string, difference: Difference, facts: 
     isLoss: facts.unset.length > 0 || isTaken(difference),
     remedy: remedyFor(difference, facts),
   };
+}
+
+/** What is gained over the host is refused like a loss: whoever wrote it may not be who runs the update. */
+export function judgeGain(service: string, gain: Right, { unset, texts }: WrittenFacts): Finding {
+  const sentence = `${service}: ${gain.name} would be given to it`;
+  if (unset.length > 0) return lossWithout(unset, sentence, texts);
+  return { sentence, isLoss: true, remedy: { kind: 'rights' } };
 }
 
 /** A mount, a published port, a network or a variable that changes in a way that loses something. */
@@ -172,6 +181,11 @@ export function adviceFor(
       : []),
     ...(of('apply').length + networks.length > 0
       ? ['Apply your own edits with docker compose up -d first.']
+      : []),
+    ...(of('rights').length > 0
+      ? [
+          'Where you wrote what gives rights, apply it with docker compose up -d first; where you did not, look who edits the files.',
+        ]
       : []),
     '--accept-drift goes on regardless.',
   ].join(' ');
