@@ -101,7 +101,7 @@ export async function giveAttributes(path: string, wanted: Attributes): Promise<
   return lost(wanted, (await readAttributes(path)) ?? {}, errors);
 }
 
-const sameAttributes = (a: Attributes, b: Attributes): boolean =>
+export const sameAttributes = (a: Attributes, b: Attributes): boolean =>
   Object.keys({ ...a, ...b }).every((name) => a[name] === b[name]);
 
 /** @throws RightsLost */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { needsRoot } from '../progress/advice.ts';
+import { stateName } from '../progress/state-name.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { RightsLost } from './attributes.ts';
 import { disk, type FileSystem, type Owner, systemCode } from './file-system.ts';
@@ -21,6 +22,10 @@ export interface FileRecord {
   /** The file beside it that stands in until the rename. */
   temporary: string;
 }
+
+/** Beside a file, by the run that is to replace it. */
+export const temporaryOf = (real: string, run: string): string =>
+  join(dirname(real), `.${basename(real)}${stateName}-${run}`);
 
 export type FileState = 'before' | 'after' | 'other';
 

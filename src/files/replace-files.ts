@@ -1,5 +1,3 @@
-import { basename, dirname, join } from 'node:path';
-import { stateName } from '../progress/state-name.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { backupPaths, keepBackups, removeBackups } from './backups.ts';
 import {
@@ -10,12 +8,13 @@ import {
   newFileMode,
   refuseLost,
   removeTemporaries,
+  temporaryOf,
 } from './file-record.ts';
 import { disk, type FileSystem, isGone, systemCode } from './file-system.ts';
 import { restoreFiles } from './restore-files.ts';
 import type { TextFile } from './text-file.ts';
 
-export { type FileRecord, type FileState, removeTemporaries, stateOf } from './file-record.ts';
+export { type FileRecord, type FileState, removeTemporaries, stateOf, temporaryOf } from './file-record.ts';
 export { restoreFiles } from './restore-files.ts';
 
 export interface Replacement {
@@ -105,7 +104,7 @@ async function describe(
         after: hashOf(after),
         backup: backups.get(path) ?? null,
         owner: before === null ? null : await fs.rights(real).catch(refuseLost(path)),
-        temporary: join(dirname(real), `.${basename(real)}${stateName}-${run}`),
+        temporary: temporaryOf(real, run),
       };
     }),
   );

@@ -1,20 +1,15 @@
 import { UpdateError } from '../progress/update-error.ts';
-import {
-  directoriesOf,
-  dropTemporaries,
-  type FileRecord,
-  hashOf,
-  newFileMode,
-  stateOf,
-} from './file-record.ts';
-import { disk, type FileSystem, isGone, writeAside } from './file-system.ts';
+import { sameAttributes } from './attributes.ts';
+import { directoriesOf, dropTemporaries, type FileRecord, hashOf, stateOf } from './file-record.ts';
+import { disk, type FileSystem, isGone, type Owner, writeAside } from './file-system.ts';
 
 type Texts = ReadonlyMap<string, string>;
 
 /**
  * Puts back every file that is as the transaction left it; those that are as before stay. Gives the paths of those that
  * somebody changed since and that were left alone. May be interrupted and called again, in this or in a later process:
- * when it resolves, the old files are on the disk. `texts` (old texts by path) serve where a backup is gone or damaged.
+ * when it resolves, the old files are on the disk, each with the owner, mode and lists of the file whose place it takes,
+ * whatever its record and its backup say. `texts` (old texts by path) serve where a backup is gone or damaged.
  * @throws UpdateError files-not-back, when all that can be put back has been
  */
 export async function restoreFiles(
@@ -60,19 +55,20 @@ async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promis
 
 /** Has the old file ready to take the name again. */
 async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promise<{ take(): Promise<void> }> {
-  const { path, real, backup, owner, temporary } = record;
+  const { path, real, backup, temporary } = record;
   const kept = backup === null ? null : await fs.read(backup);
   const intact = kept !== null && hashOf(kept) === record.before;
   const bytes = intact ? kept : texts.get(path);
   if (bytes === undefined || hashOf(bytes) !== record.before) {
     throw new Error(`the backup of ${path} is gone or damaged`);
   }
+  const owner = await fs.rights(real);
   try {
-    await writeAside(fs, temporary, bytes, { owner, mode: owner?.mode ?? newFileMode });
+    await writeAside(fs, temporary, bytes, { owner, mode: owner.mode });
     return { take: () => fs.rename(temporary, real) };
   } catch (error) {
-    if (!intact || backup === null) throw error;
-    // A full disk has no room for a copy; the backup has the file's rights and needs none. Elsewhere, on another
+    if (!intact || backup === null || !isAs(await fs.rights(backup), owner)) throw error;
+    // A full disk has no room for a copy; a backup that has the file's rights needs none. Elsewhere, on another
     // file system, it cannot take the name: the first error says more then.
     const take = () =>
       fs.rename(backup, real).catch(() => {
@@ -81,3 +77,10 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
     return { take };
   }
 }
+
+/** Whether it lets in nobody whom the other keeps out. */
+const isAs = (one: Owner, other: Owner): boolean =>
+  one.uid === other.uid &&
+  one.gid === other.gid &&
+  one.mode === other.mode &&
+  sameAttributes(one.attributes ?? {}, other.attributes ?? {});

@@ -316,6 +316,31 @@ describe('restoreFiles', () => {
     expect(await text('backup/.env')).toBe('A=1\r\n');
   });
 
+  it('gives it the rights of the file that is there, whatever the record and the backup say', async () => {
+    const [env, ...others] = await replaceBoth();
+    if (!env) throw new Error('nothing was replaced');
+    const forged = { ...env, owner: { uid: 0, gid: 0, mode: 0o4755 } };
+    await chmod(at('backup/.env'), 0o4755);
+    await chmod(at('.env'), 0o640);
+    expect(await restoreFiles([forged, ...others])).toEqual([]);
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect((await lstat(at('.env'))).mode & 0o7777).toBe(0o640);
+  });
+
+  it('lets no backup of other rights stand in where the disk is full', async () => {
+    const records = await replaceBoth();
+    const fs = {
+      ...disk,
+      write: () => Promise.reject(Object.assign(new Error('ENOSPC: on purpose'), { code: 'ENOSPC' })),
+    };
+    await chmod(at('backup/.env'), 0o4755);
+    await expect(restoreFiles(records, { fs })).rejects.toMatchObject({
+      code: 'files-not-back',
+      message: 'the files could not be put back: ENOSPC: on purpose',
+    });
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
+  });
+
   it('never puts back a damaged backup, yet all others', async () => {
     const records = await replaceBoth();
     await writeFile(at('backup/.env'), 'A=1');
