@@ -22,7 +22,7 @@ import type { RunHandles } from './resume/run-handles.ts';
 import { wasInterrupted } from './resume/was-interrupted.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
-import { stateDirectory } from './state/state-directory.ts';
+import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan(given: World, handles: RunHandles, read: ReadOptions): Promise<void> {
@@ -30,6 +30,7 @@ export async function showPlan(given: World, handles: RunHandles, read: ReadOpti
   const world = await withChosen(given, instance.place, read);
   const { engine, log } = world;
   const { mountedAt } = instance.place;
+  await refuseForeignState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
   // The journal of an update that is on looks like that of one that was interrupted.

@@ -90,6 +90,7 @@ const table = {
     'refused',
     'Run the svc-updater image as root, which has getfattr and setfattr, or take the list off the file (setfacl -b), then run it again.',
   ],
+  'foreign-state': ['refused', 'See who has put it there, move it away, then run the update again.'],
   'path-taken': ['refused', 'Mount the compose directory at its own path.'],
 
   'engine-away': ['failed', 'See that the engine answers (docker ps), then run the update again.'],

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, lstatSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import pino from 'pino';
 import { giveToOwnerOfDirectory } from '../../files/file-system.ts';
@@ -81,6 +81,8 @@ export class Log {
       }
     };
     const whole = (flag: 'w' | 'a') => {
+      // One that has another name, as in somebody's backup, keeps its text there. What is no file is left alone.
+      if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
       giveToOwnerOfDirectory(path).catch(() => {});
     };

@@ -1,5 +1,5 @@
 import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Blueprint } from '../../engine/api/blueprint.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { disk, type FileSystem, writeAside, writeWhole } from '../../files/file-system.ts';
@@ -12,6 +12,7 @@ import type { EndingFacts, LeftAlone } from '../log/ending-facts.ts';
 import { and } from '../log/words.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { runStamp } from './kept-runs.ts';
+import { refuseForeign } from './state-directory.ts';
 
 /** What the instance must be put back to, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
 export interface JournalData {
@@ -165,7 +166,10 @@ const spelledOut = (run: string): string =>
 /** A journal that this version cannot read, with its text. */
 export type ReadJournal = JournalData | { unreadable: string } | null;
 
+/** @throws UpdateError foreign-state; what the system says */
 export async function readJournal(state: string): Promise<ReadJournal> {
+  await refuseForeign(dirname(state));
+  await refuseForeign(dirname(state), fileName);
   const text = await readFile(join(state, fileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw error;

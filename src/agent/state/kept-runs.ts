@@ -6,7 +6,7 @@ const keptRuns = 5;
 /** A run's name in UTC: `20261121T104207Z`. */
 export const runStamp = (at: number): string => new Date(at).toISOString().replace(/[-:]|\.\d+/g, '');
 
-const runForm = /^\d{8}T\d{6}Z$/;
+export const runForm = /^\d{8}T\d{6}Z$/;
 
 /**
  * Keeps the backups of five runs: that of `own`, whatever a clock that was set back makes of its name, and the last ones

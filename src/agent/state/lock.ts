@@ -39,7 +39,7 @@ export interface Holder {
 /**
  * One run per compose directory. A lock whose container no longer runs is taken over. `directory` is the compose
  * directory as it is seen here.
- * Refusals: update-running, read-only, not-a-file.
+ * Refusals: update-running, read-only, foreign-state, not-a-file.
  */
 export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
   const { engine, log } = doors;
@@ -53,7 +53,8 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
   };
   let takenOver = false;
   try {
-    await writeFile(mine, text, { mode: 0o600 }).catch(failed);
+    await rm(mine, { force: true }).catch(failed);
+    await writeFile(mine, text, { mode: 0o600, flag: 'wx' }).catch(failed);
     await giveToOwnerOfDirectory(mine);
     for (let attempt = 0; attempt < 10; attempt++) {
       const taken = await placeLock(lock, mine, text, doors.link).catch(failed);

@@ -1,14 +1,35 @@
-import { chmod, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
-import { disk, giveToOwnerOfDirectory } from '../../files/file-system.ts';
-import { needsRoot } from '../../progress/advice.ts';
+import { disk, giveToOwnerOfDirectory, isGone, systemCode } from '../../files/file-system.ts';
+import { needsRoot, shellWord } from '../../progress/advice.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { runForm } from './kept-runs.ts';
 
 /** Everything the updater keeps in the compose directory. */
 export const stateDirectory = (directory: string): string => join(directory, stateName);
 
-/** Creates it, for the owner of the compose directory alone (mode 0700) and kept out of people's repositories. */
+/**
+ * Creates it, for the owner of the compose directory alone (mode 0700) and kept out of people's repositories. Once it
+ * resolves, nothing in it is a link or somebody else's, and nobody else can put anything there: what is in it may be
+ * read and written by its path. Only whoever may write in the compose directory itself could exchange it afterwards,
+ * and may write the compose files as well.
+ * Refusals: foreign-state, not-a-file, read-only.
+ */
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
   try {
@@ -16,7 +37,8 @@ export async function openStateDirectory(directory: string): Promise<string> {
       if (error.code !== 'EEXIST') throw error;
     });
     // Checked before owner and mode are set: what somebody else has put there keeps its own.
-    if (!(await stat(state)).isDirectory()) {
+    await refuseForeign(directory);
+    if (!(await lstat(state)).isDirectory()) {
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     }
     // Owner and mode are set even if the directory exists: a person may have made it, and its backups must be private.
@@ -24,13 +46,23 @@ export async function openStateDirectory(directory: string): Promise<string> {
     await chmod(state, 0o700).catch(async (error) => {
       if (await keepsModes(state)) throw error;
     });
+    // Until now it may have been open to others.
+    await refuseForeignState(directory);
     const ignore = join(state, '.gitignore');
-    await writeFile(ignore, '*\n');
-    await giveToOwnerOfDirectory(ignore);
+    if ((await readFile(ignore, 'utf8').catch(() => null)) !== ignoreAll) {
+      // Another updater may be doing the same.
+      const unless = (code: string) => (error: unknown) => {
+        if (systemCode(error) !== code) throw error;
+      };
+      await unlink(ignore).catch(unless('ENOENT'));
+      await writeFile(ignore, ignoreAll, { flag: 'wx' }).catch(unless('EEXIST'));
+      await giveToOwnerOfDirectory(ignore).catch(unless('ENOENT'));
+    }
     // The directory's own name must survive a power cut, or the journal in it does not.
     await disk.sync(directory);
     return state;
   } catch (error) {
+    if (error instanceof UpdateError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
       throw new UpdateError('read-only', `${directory} cannot be written here (${code})`, {
@@ -54,12 +86,79 @@ export async function openStateDirectory(directory: string): Promise<string> {
   }
 }
 
+const ignoreAll = '*\n';
+
+/**
+ * Whether the state directory, or something in it, is a link or belongs to somebody who is trusted with nothing here: who
+ * owns the compose directory may write the compose files, and so is root in all but name. What is not there is nobody's.
+ * @throws UpdateError foreign-state
+ */
+export async function refuseForeign(directory: string, ...entry: readonly string[]): Promise<void> {
+  const path = join(stateDirectory(directory), ...entry);
+  const found = await lstat(path).catch((error) => {
+    if (!isGone(error)) throw error;
+    return null;
+  });
+  if (found === null) return;
+  refuseLink(path, found);
+  const { uid } = await stat(directory);
+  if (found.uid === 0 || found.uid === uid || found.uid === (await ownUid(directory))) return;
+  throw new UpdateError(
+    'foreign-state',
+    `${path} belongs to user ${found.uid}, neither to root nor to the owner of ${directory} (user ${uid})`,
+    {
+      advice: `If it is the updater's, give it to root (chown -R 0:0 ${shellWord(path)}); else see who has put it there, and move it away. Then run the update again.`,
+    },
+  );
+}
+
+/** Of a file system that takes root for somebody else, as NFS does: whose there is what is made from here. */
+async function ownUid(directory: string): Promise<number> {
+  const probe = await mkdtemp(join(directory, `${stateName}-seen-`));
+  try {
+    return (await lstat(probe)).uid;
+  } finally {
+    await rmdir(probe);
+  }
+}
+
+function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
+  if (!found.isSymbolicLink()) return;
+  throw new UpdateError('foreign-state', `${path} is a symbolic link, which the updater does not follow`, {
+    advice: `See who has put it there, remove it (rm ${shellWord(path)}), then run the update again.`,
+  });
+}
+
+/** The same of the state directory and all that the updater keeps there. @throws UpdateError foreign-state */
+export async function refuseForeignState(directory: string): Promise<void> {
+  const state = stateDirectory(directory);
+  const backups = join(state, 'backup');
+  await refuseForeign(directory);
+  for (const name of await namesIn(state)) await refuseForeign(directory, name);
+  // A folder of another name is somebody's.
+  for (const run of (await namesIn(backups)).filter((name) => runForm.test(name))) {
+    await refuseForeign(directory, 'backup', run);
+    // Backups belong to whom their files do.
+    for (const name of await namesIn(join(backups, run))) {
+      const path = join(backups, run, name);
+      refuseLink(path, await lstat(path));
+    }
+  }
+}
+
+const namesIn = (path: string): Promise<string[]> =>
+  readdir(path).catch((error) => {
+    if (!isGone(error)) throw error;
+    return [];
+  });
+
 /** FAT and its like show the mode of their mount for everything. */
 export async function keepsModes(state: string): Promise<boolean> {
   const probe = join(state, `probe.${process.pid}`);
   try {
-    await writeFile(probe, '', { mode: 0o600 });
-    return ((await stat(probe)).mode & 0o777) === 0o600;
+    const file = await open(probe, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    const { mode } = await file.stat().finally(() => file.close());
+    return (mode & 0o777) === 0o600;
   } finally {
     await rm(probe, { force: true });
   }

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -126,9 +125,14 @@ describe('takeLock', () => {
     expect(await files()).toEqual(['lock']);
   });
 
-  it.runIf(existsSync('/dev/full'))('cannot be taken on a full disk', async () => {
-    await symlink('/dev/full', at('lock.aaaaaaaaaaaa'));
-    await expect(take()).rejects.toMatchObject({
+  it('cannot be taken on a full disk', async () => {
+    const full = Object.assign(new Error('ENOSPC: no space left on device, link'), {
+      code: 'ENOSPC',
+      syscall: 'link',
+    });
+    const link = () => Promise.reject(full);
+    const log = new Log(() => {});
+    await expect(takeLock({ engine: engine(), log, link }, own, directory)).rejects.toMatchObject({
       code: 'write-failed',
       message: expect.stringMatching(/^the lock cannot be written: ENOSPC/),
     });

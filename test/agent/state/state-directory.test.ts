@@ -1,7 +1,19 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openStateDirectory, stateDirectory } from '../../../src/agent/state/state-directory.ts';
 import { needsRoot } from '../../../src/progress/advice.ts';
@@ -83,7 +95,6 @@ describe('openStateDirectory', () => {
 
   it.each<[what: string, make: () => Promise<unknown>]>([
     ['a file', () => writeFile(at(), '')],
-    ['a link to a file', () => symlink('compose.yaml', at())],
     ['a directory whose .gitignore is one, too', () => mkdir(at('.gitignore'), { recursive: true })],
   ])('refuses %s in its place', async (_, make) => {
     await writeFile(join(directory, 'compose.yaml'), 'services: {}\n');
@@ -104,6 +115,106 @@ describe('openStateDirectory', () => {
       code: 'read-only',
       message: `${directory} cannot be written here (${code})`,
       advice: needsRoot,
+    });
+  });
+
+  it('makes another .gitignore, and writes into no file that has a second name', async () => {
+    await mkdir(at());
+    await writeFile(join(directory, 'other'), 'mine');
+    await link(join(directory, 'other'), at('.gitignore'));
+    await openStateDirectory(directory);
+    expect(await readFile(join(directory, 'other'), 'utf8')).toBe('mine');
+    expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  describe('follows no link, and leaves what it leads to as it is', () => {
+    it.each([
+      [],
+      ['.gitignore'],
+      ['backup'],
+      ['backup', '20261121T104207Z'],
+      ['backup', '20261121T104207Z', '.env'],
+      ['journal.json'],
+      ['journal.json.new'],
+      ['last-run.log'],
+      ['lock'],
+    ])('%s %s %s', async (...entry) => {
+      for (const kind of ['directory', 'file', 'nothing']) {
+        const elsewhere = join(directory, 'elsewhere');
+        if (kind === 'directory') await mkdir(elsewhere, { mode: 0o755 });
+        if (kind === 'file') await writeFile(elsewhere, 'mine', { mode: 0o644 });
+        if (entry.length > 0) await mkdir(dirname(at(...entry)), { recursive: true });
+        await symlink(elsewhere, at(...entry));
+        await expect(openStateDirectory(directory), kind).rejects.toMatchObject({
+          code: 'foreign-state',
+          message: `${at(...entry)} is a symbolic link, which the updater does not follow`,
+          advice: `See who has put it there, remove it (rm ${at(...entry)}), then run the update again.`,
+        });
+        if (kind === 'directory') expect(await modeOf(elsewhere)).toBe(0o755);
+        if (kind === 'file') expect(await readFile(elsewhere, 'utf8')).toBe('mine');
+        if (kind === 'nothing') await expect(stat(elsewhere)).rejects.toMatchObject({ code: 'ENOENT' });
+        await rm(elsewhere, { recursive: true, force: true });
+        await rm(at(), { recursive: true });
+      }
+    });
+
+    it('but lets a folder of somebody else among the backups alone', async () => {
+      await mkdir(at('backup', 'by-hand'), { recursive: true });
+      await symlink('/etc', at('backup', 'by-hand', 'etc'));
+      expect(await openStateDirectory(directory)).toBe(at());
+    });
+  });
+
+  describe.runIf(isRoot)('whose it may be', () => {
+    const stranger = 1234;
+    const foreign = (path: string, owner: number) => ({
+      code: 'foreign-state',
+      message: `${path} belongs to user ${stranger}, neither to root nor to the owner of ${directory} (user ${owner})`,
+      advice: `If it is the updater's, give it to root (chown -R 0:0 ${path}); else see who has put it there, and move it away. Then run the update again.`,
+    });
+
+    it.each([
+      ['itself', []],
+      ['its journal', ['journal.json']],
+      ['a folder of backups', ['backup', '20261121T104207Z']],
+    ])('nobody else, of %s', async (_, entry) => {
+      await chmod(directory, 0o1777);
+      await chown(directory, 1000, 1000);
+      await mkdir(at(...entry), { recursive: true });
+      await chmod(at(), 0o777);
+      await chown(at(...entry), stranger, stranger);
+      await expect(openStateDirectory(directory)).rejects.toMatchObject(foreign(at(...entry), 1000));
+      expect(await stat(at(...entry))).toMatchObject({ uid: stranger });
+      if (entry.length === 0) expect(await modeOf(at())).toBe(0o777);
+      expect(await readdir(directory)).toEqual(['.svc-updater']);
+    });
+
+    it.each([0, 1000])('of user %i, in a directory of user 1000', async (uid) => {
+      await chown(directory, 1000, 1000);
+      await mkdir(at('backup'), { recursive: true });
+      await writeFile(at('journal.json'), '{}');
+      for (const path of [at(), at('backup'), at('journal.json')]) await chown(path, uid, uid);
+      await openStateDirectory(directory);
+      expect(await stat(at())).toMatchObject({ uid: 1000, gid: 1000 });
+      expect(await stat(at('.gitignore'))).toMatchObject({ uid: 1000, gid: 1000 });
+    });
+
+    it('backups have the owners of their files', async () => {
+      const kept = at('backup', '20261121T104207Z', '.env');
+      await mkdir(dirname(kept), { recursive: true });
+      await writeFile(kept, '');
+      await chown(kept, stranger, stranger);
+      expect(await openStateDirectory(directory)).toBe(at());
+    });
+
+    // As root on NFS, which is nobody there.
+    it('whoever owns what is made from here', async () => {
+      await chown(directory, 1000, 1000);
+      await chmod(directory, 0o777);
+      await asAnother(() => openStateDirectory(directory));
+      expect(await stat(at())).toMatchObject({ uid: 65_534 });
+      expect(await asAnother(() => openStateDirectory(directory))).toBe(at());
+      await expect(openStateDirectory(directory)).rejects.toMatchObject({ code: 'foreign-state' });
     });
   });
 
