@@ -3,6 +3,8 @@ import { phases } from '../../progress/event.ts';
 import { outcomes } from '../../progress/outcome.ts';
 import { errorCodes } from '../../progress/update-error.ts';
 import { parseTag } from '../../release/tag.ts';
+import { type Reading, readingsOf } from './reading.ts';
+import { type TextFinder, textFinder } from './text-finder.ts';
 
 export interface MaskOptions {
   /** Everything that may hold a secret: env files, environments of services. */
@@ -14,14 +16,14 @@ export interface MaskOptions {
 }
 
 const hidden = '***';
-const headLength = 4;
 // The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
 // A name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
-const urlCredentials = /\b([a-z][a-z0-9+.-]{0,30}:\/\/)(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
+const urlCredentials =
+  /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
  * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` in each form in which they may be printed; so does `user:password` in any URL.
+ * the key looks secret, become `***` however they are written down (see `readingsOf`); so does `user:password` in any URL.
  */
 export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: string) => string {
   const kept = new Set([...keep].filter((text) => text !== ''));
@@ -33,11 +35,10 @@ export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: s
     }
   }
   for (const value of extra) if (value !== '') values.add(value);
-  const findSecrets = finder([...values].flatMap(forms));
-  const findKept = finder([...kept, ...ownTexts]);
+  const secretTexts = textFinder([...values].flatMap(spellings));
+  const keptTexts = textFinder([...kept, ...ownTexts]);
 
-  return (text) =>
-    hideSecrets(text, findSecrets(text), findKept(text, isWhole)).replace(urlCredentials, `$1${hidden}@`);
+  return (text) => hide(text, secretTexts, keptTexts).replace(urlCredentials, `$1${hidden}@`);
 }
 
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
@@ -73,22 +74,8 @@ const ownTexts = [
   'svc-updater',
 ];
 
-/** How a value is printed by this program, by compose and by the engine; compose doubles each `$` first. */
-function forms(value: string): string[] {
-  const printed = [value, value.replaceAll('$', '$$$$')].flatMap((text) => {
-    const json = JSON.stringify(text).slice(1, -1);
-    const goJson = json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
-    const inJson = JSON.stringify(json).slice(1, -1);
-    return [text, json, goJson, inJson, text.replaceAll("'", "''")];
-  });
-  // encodeURIComponent throws at a lone surrogate.
-  if (!/\p{Cs}/u.test(value)) {
-    const encoded = encodeURIComponent(value);
-    printed.push(encoded, encoded.replaceAll('%20', '+'), encodeURI(value));
-  }
-  printed.push(value.replaceAll("'", "'\\''"), ...base64Forms(value));
-  return [...new Set(printed)];
-}
+/** What `readingsOf` cannot read: a form's `+` may be one, and base64 is cut elsewhere than characters are. */
+const spellings = (value: string): string[] => [value, value.replaceAll(' ', '+'), ...base64Forms(value)];
 
 /** Fewer characters of base64 are found in too many texts. */
 const shortestBase64 = 6;
@@ -107,76 +94,62 @@ function base64Forms(value: string): string[] {
     .flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
 }
 
-interface Match {
-  start: number;
-  end: number;
+/** Hides what is a secret in any reading, but for one that lies wholly in a text that is kept. */
+function hide(text: string, secrets: TextFinder, kept: TextFinder): string {
+  const isHidden = new Uint8Array(text.length);
+  /** Up to where what begins at a place, or before it, is kept: as it stands there, or in this reading. */
+  let keptPlain: Int32Array | null = null;
+  for (const reading of readingsOf(text)) {
+    const found = secrets.search(reading);
+    const keptUntil = keptEnds(text, reading, kept);
+    keptPlain ??= keptUntil;
+    if (found.every((one) => one === 0)) continue;
+    /** How many characters from a place on belong to a secret. */
+    const left = new Int32Array(text.length + 1);
+    for (let at = 0; at < text.length; at += 1) {
+      const [longest = 0] = secrets.lengthsAt(found[at] as number);
+      const until = Math.max(keptUntil[at] as number, keptPlain[at] as number);
+      const isKept = until > at && endOf(reading, at, longest, until) <= until;
+      const count = Math.max(left[at] as number, isKept ? 0 : longest);
+      if (count === 0) continue;
+      const end = reading.ends[at] as number;
+      isHidden.fill(1, at, end);
+      left[end] = Math.max(left[end] as number, count - 1);
+    }
+  }
+  let result = '';
+  let shown = 0;
+  for (let at = isHidden.indexOf(1); at >= 0; at = isHidden.indexOf(1, shown)) {
+    result += text.slice(shown, at) + hidden;
+    const end = isHidden.indexOf(0, at);
+    shown = end < 0 ? text.length : end;
+  }
+  return result + text.slice(shown);
 }
 
-/** Matches in order; at each place the longest that `accepts`. */
-type Finder = (text: string, accepts?: (text: string, match: Match) => boolean) => Match[];
-
-/** Looks for thousands of texts in one pass: by their first characters, then by the few lengths that begin so. */
-function finder(texts: readonly string[]): Finder {
-  const all = new Set(texts);
-  const lengthsByHead = new Map<string, Set<number>>();
-  for (const text of all) {
-    const head = text.slice(0, headLength);
-    const lengths = lengthsByHead.get(head);
-    if (lengths) lengths.add(text.length);
-    else lengthsByHead.set(head, new Set([text.length]));
-  }
-  const longestFirst = new Map(
-    [...lengthsByHead].map(([head, lengths]) => [head, [...lengths].sort((a, b) => b - a)]),
-  );
-  // A text that is shorter than a head is its own head.
-  const headLengths = [...new Set([...longestFirst.keys()].map((head) => head.length))].sort((a, b) => b - a);
-
-  return (text, accepts = () => true) => {
-    const matches: Match[] = [];
-    for (let start = 0; start < text.length; start += 1) {
-      const match = longestAt(text, start, accepts);
-      if (match) matches.push(match);
+/** For each place, the end of the kept text that reaches farthest of those that begin at it or before. */
+function keptEnds(text: string, reading: Reading, kept: TextFinder): Int32Array {
+  let until = 0;
+  return kept.search(reading).map((found, start) => {
+    for (const length of kept.lengthsAt(found)) {
+      const end = endOf(reading, start, length);
+      if (end <= until) break;
+      if (isWhole(text, start, end)) until = end;
     }
-    return matches;
-  };
+    return until;
+  });
+}
 
-  function longestAt(
-    text: string,
-    start: number,
-    accepts: (text: string, match: Match) => boolean,
-  ): Match | null {
-    for (const size of headLengths) {
-      for (const length of longestFirst.get(text.slice(start, start + size)) ?? []) {
-        const match = { start, end: start + length };
-        if (all.has(text.slice(start, match.end)) && accepts(text, match)) return match;
-      }
-    }
-    return null;
-  }
+/** Where so many characters end; somewhere behind the limit where they end there. */
+function endOf({ ends }: Reading, start: number, length: number, limit = Number.POSITIVE_INFINITY): number {
+  let end = start;
+  for (let left = length; left > 0 && end <= limit; left -= 1) end = ends[end] as number;
+  return end;
 }
 
 /** Not a part of a longer word: a project named `acme` is no excuse for `acme4711`. */
-function isWhole(text: string, { start, end }: Match): boolean {
+function isWhole(text: string, start: number, end: number): boolean {
   const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);
   const isCut = (at: number) => isLetter(text[at - 1]) && isLetter(text[at]);
   return !isCut(start) && !isCut(end);
-}
-
-function hideSecrets(text: string, matches: readonly Match[], kept: readonly Match[]): string {
-  const parts: string[] = [];
-  let shown = 0;
-  let keptUntil = 0;
-  let next = 0;
-  for (const { start, end } of matches) {
-    for (let keep = kept[next]; keep && keep.start <= start; keep = kept[next]) {
-      keptUntil = Math.max(keptUntil, keep.end);
-      next += 1;
-    }
-    if (end <= keptUntil || end <= shown) continue;
-    // Overlapping secrets are hidden as one stretch: hidden one by one, the rest of the second would be shown.
-    if (start >= shown) parts.push(text.slice(shown, start), hidden);
-    shown = end;
-  }
-  parts.push(text.slice(shown));
-  return parts.join('');
 }

@@ -7,6 +7,76 @@ const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskO
     text,
   );
 
+const bytes = (text: string) => [...Buffer.from(text)];
+const hex = (code: number, digits: number) => code.toString(16).padStart(digits, '0');
+const marks = ['"', '\\', '$', "'", '%', '/', ' ', '+', '<', '&', '`', '(', '*', ';', '#', '~', '\n', '\t'];
+
+/** How programs write a text down within another. */
+const spellings: Record<string, (text: string) => string> = {
+  'as it is': (text) => text,
+  'JSON of JavaScript': (text) => JSON.stringify(text).slice(1, -1),
+  'JSON of PHP': (text) =>
+    JSON.stringify(text)
+      .slice(1, -1)
+      .replaceAll('/', '\\/')
+      .replace(/[\u0080-\uffff]/g, (char) => `\\u${hex(char.charCodeAt(0), 4)}`),
+  'JSON of Java': (text) =>
+    JSON.stringify(text)
+      .slice(1, -1)
+      .replace(/[<>&'=\u0080-\uffff]/g, (char) => `\\u${hex(char.charCodeAt(0), 4).toUpperCase()}`),
+  'percent of JavaScript': encodeURIComponent,
+  'percent of a whole address': (text) => encodeURI(text),
+  'percent in small letters': (text) => encodeURIComponent(text).replace(/%../g, (one) => one.toLowerCase()),
+  'percent of Go and Python': (text) =>
+    encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${hex(char.charCodeAt(0), 2)}`),
+  'percent of everything': (text) =>
+    bytes(text)
+      .map((byte) => `%${hex(byte, 2)}`)
+      .join(''),
+  'a form': (text) => encodeURIComponent(text).replaceAll('%20', '+'),
+  "a shell's %q": (text) => text.replace(/[^A-Za-z0-9_./\u0080-\uffff]/g, '\\$&'),
+  "a shell's $''": (text) => text.replace(/['\\]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t'),
+  "a shell's $'' in octal": (text) =>
+    bytes(text)
+      .map((byte) => `\\${byte.toString(8).padStart(3, '0')}`)
+      .join(''),
+  "a shell's double quotes": (text) => text.replace(/["\\$`]/g, '\\$&'),
+  "a shell's single quotes": (text) => text.replaceAll("'", "'\\''"),
+  'shlex of Python': (text) => text.replaceAll("'", `'"'"'`),
+  'single quotes of YAML and SQL': (text) => text.replaceAll("'", "''"),
+  'bytes of Go and Python': (text) =>
+    bytes(text)
+      .map((byte) =>
+        byte < 128 ? String.fromCharCode(byte).replace(/["'\\]/, '\\$&') : `\\x${hex(byte, 2)}`,
+      )
+      .join(''),
+  'a long escape': (text) =>
+    text
+      .replace(/[^a-z\\]/gu, (char) => `\\U${hex(char.codePointAt(0) ?? 0, 8)}`)
+      .replace(/\\(?!U)/g, '\\\\'),
+  'an escape in braces': (text) =>
+    [...text].map((char) => `\\u{${hex(char.codePointAt(0) ?? 0, 1)}}`).join(''),
+  'HTML and XML': (text) =>
+    text.replace(
+      /[&<>"']/g,
+      (char) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot' }[char] ?? '#39'};`,
+    ),
+  "compose's $$": (text) => text.replaceAll('$', '$$$$'),
+};
+
+/** Of 8 characters or more, without blanks at its ends, which do not belong to a value. */
+const secretText = fc
+  .string({
+    unit: fc.oneof(
+      fc.constantFrom(...marks, 'ä', '€', '😀', 'Ã', '¤', 'a', 'b', 'n', 'u', 'x', '0', '4', '5'),
+      fc.constantFrom('%41', '\\u', '$$', "''", '\\\\', '&lt;'),
+    ),
+    minLength: 8,
+    maxLength: 14,
+  })
+  .map((text) => text.trim())
+  .filter((text) => text.length >= 8);
+
 describe('createMask', () => {
   it.each<[string, Record<string, string>, string, string | RegExp]>([
     ['a long value', { NOTE: 'longvalue' }, 'is longvalue here', 'is *** here'],
@@ -43,6 +113,28 @@ describe('createMask', () => {
     ['no user in a URL', {}, 'redis://:pw@cache', 'redis://***@cache'],
     ['a token in a URL', {}, 'https://ghp_0123456789abcdef@host/x', 'https://***@host/x'],
     ['a value in a form', { A: 'two words +' }, 'a=two+words+%2B', 'a=***'],
+    ['a value in small percents', { A: 'p@ss w/rd' }, 'x=p%40ss%20w%2frd', 'x=***'],
+    ['a value in percents of Go and Python', { A: 'p(ss)*w/rd' }, 'p%28ss%29%2Aw%2Frd', '***'],
+    ['a value in percents of Latin-1', { A: 'Gewährleistung' }, 'Gew%E4hrleistung', '***'],
+    ['a value in JSON of PHP', { A: 'pä/ss/wört' }, '"p\\u00e4\\/ss\\/w\\u00f6rt"', '"***"'],
+    ['a value in JSON of Java', { A: 'a<b>😀long' }, '"a\\u003Cb\\u003E\\uD83D\\uDE00long"', '"***"'],
+    ["a value as a shell's %q writes it", { A: 'two words; $x' }, 'A=two\\ words\\;\\ \\$x', 'A=***'],
+    ["a value in a shell's $''", { A: "it's\tlöng" }, "$'it\\'s\\tl\\303\\266ng'", "$'***'"],
+    ['a value in double quotes', { A: 'a"b$c`d\\long' }, '"a\\"b\\$c\\`d\\\\long"', '"***"'],
+    ['a value in HTML', { A: 'a<b>&"long"' }, 'a&lt;b&gt;&amp;&#34;long&#x22;', '***'],
+    [
+      'base64 in a URL, and in JSON of PHP',
+      { A: 'l?>ngva?ue~~~' },
+      'bD8%2bbmd2YT91ZX5%2bfg bD8+bmd2YT91ZX5+fg',
+      '*** ***',
+    ],
+    ['a URL in JSON of PHP', {}, '"postgres:\\/\\/svc:pw@db\\/svc"', '"postgres:\\/\\/***@db\\/svc"'],
+    [
+      'a value behind half an escape',
+      { A: 'a"b-long-' },
+      'DOMAIN\\a\\"b-long-%a%22b-long-',
+      'DOMAIN\\***%***',
+    ],
     ['a value as a shell quotes it', { A: "it's long" }, "'it'\\''s long'", "'***'"],
     [
       'a value in JSON in JSON',
@@ -115,6 +207,12 @@ describe('createMask', () => {
     ],
     ['a part of a path', { DIR: '/opt/acme' }, 'in /opt/acme/svc/.env', ['/opt/acme/svc']],
     ['a URL without a password', {}, 'https://git@host/x https://host:8080/@scope/pkg@1:2', []],
+    [
+      'a part of a kept text in JSON of PHP, or in a URL',
+      { REGISTRY: 'ghcr.io/acme' },
+      '"ghcr.io\\/acme\\/svc:v1.5.0" ghcr.io%2Facme%2fsvc:v1.5.0',
+      ['ghcr.io/acme/svc:v1.5.0'],
+    ],
     ['an empty value', { SECRET: '' }, 'nothing', ['']],
     ['a password that is the name of its user', { A: 'pg://postgres:postgres@db/x' }, 'in postgres', []],
     ['a short password of a URL', { A: 'pg://svc:hunt@db/x' }, 'go on a hunt', []],
@@ -161,11 +259,43 @@ describe('createMask', () => {
     );
   });
 
-  it('leaves a text without secrets as it is', () => {
+  const beside = secretText.map((text) => text.replaceAll('*', '-'));
+  const spelled = fc.constantFrom(...Object.entries(spellings));
+
+  it('lets no secret through in any spelling, nor in one within another, whatever stands beside it', () => {
     fc.assert(
       fc.property(
-        fc.string(),
-        (text) => fc.pre(!text.includes('://')) ?? mask({ A: 'not in there' }, text) === text,
+        secretText,
+        spelled,
+        fc.option(spelled),
+        beside,
+        beside,
+        (value, [, spell], outer, before, behind) => {
+          const inner = spell(value);
+          const written = outer === null ? inner : outer[1](inner);
+          expect(mask({ A: value }, `\u0001${written}\u0001`)).toBe('\u0001***\u0001');
+          const parts = mask({ A: value }, `<${before}${written}${behind}>`).split('***');
+          expect(parts.length).toBeGreaterThan(1);
+          expect(`<${before}`.startsWith(parts[0] ?? '')).toBe(true);
+          expect(`${behind}>`.endsWith(parts.at(-1) ?? '')).toBe(true);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('leaves a text without secrets as it is', () => {
+    const text = fc.array(fc.tuple(secretText, spelled).map(([value, [, spell]]) => spell(value)));
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          text.map((all) => all.join('')),
+        ),
+        (line) => {
+          fc.pre(!line.includes('://'));
+          expect(mask({ A: 'not in there' }, line)).toBe(line);
+        },
       ),
     );
   });
@@ -176,6 +306,7 @@ describe('createMask', () => {
     const lines = [
       'a'.repeat(200_000),
       'value numbe '.repeat(20_000),
+      `\\\\%2525&amp;''$$`.repeat(1000),
       'a://'.repeat(50_000),
       `${'x'.repeat(100)} value number 77`,
     ];
