@@ -65,6 +65,8 @@ export async function* followRun(
     let hasHeard = false;
     let isUnknown = false;
     let isHeld = false;
+    /** svc has as many streams as it gives: what they would tell is asked for. */
+    let isFull = false;
     let hasEnded = false;
     if (!polls) {
       for await (const piece of streamed(reader, lastEventId, signal, silence)) {
@@ -73,7 +75,8 @@ export async function* followRun(
           // A proxy that collects an answer until it is whole sends not even its head.
           isHeld = piece.refused.kind === 'none' && piece.refused.why.what === 'late' && !hasHeard;
           isUnknown = isNoRun(piece.refused);
-          if (!isUnknown && !isHeld) yield { kind: 'unheard', refused: piece.refused };
+          isFull = piece.refused.kind === 'problem' && piece.refused.problem.status === 503;
+          if (!isUnknown && !isHeld && !isFull) yield { kind: 'unheard', refused: piece.refused };
         } else if ('held' in piece) {
           isHeld = true;
           polls ||= piece.held === 'endless';
@@ -93,7 +96,7 @@ export async function* followRun(
     }
     if (hasEnded) return;
     // Where a stream is held back; and where another run is the last one by now.
-    if (polls || isHeld || isUnknown) {
+    if (polls || isHeld || isUnknown || isFull) {
       const found = await lookUp(reader, id, signal);
       if (signal.aborted) return;
       if ('refused' in found) {
@@ -112,7 +115,7 @@ export async function* followRun(
     if (unknownSince !== null && performance.now() - unknownSince >= unknown)
       return yield { kind: 'unknown' };
     if (hasHeard) pause = firstPause;
-    await rest(polls && hasHeard ? poll : pause, signal);
+    await rest((polls || isFull) && hasHeard ? poll : pause, signal);
     if (!hasHeard) pause = Math.min(pause * 1.5, longestPause);
   }
 }

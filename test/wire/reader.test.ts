@@ -174,6 +174,20 @@ describe('a run is followed', () => {
     await updates.close();
   });
 
+  it('by asking, while svc has no stream left to give', async () => {
+    const updates = createScriptedUpdates({ speed: 30 });
+    await updates.start();
+    await updates.update();
+    const full = () => typed('{"detail":"100 event streams are open already."}', problem, 503);
+    const news = await follow((request) => (isStream(request) ? full() : updates.handle(request)));
+    expect(news).not.toContainEqual({
+      kind: 'unheard',
+      refused: expect.objectContaining({ kind: 'problem' }),
+    });
+    expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+    await updates.close();
+  });
+
   it('by streams again, where one of them met the moment in which svc is away', async () => {
     const updates = createScriptedUpdates({ speed: 10 });
     await updates.start();

@@ -6,6 +6,10 @@ import { readBody } from './read-body.ts';
 import { toldRun } from './told-run.ts';
 import type { UpdateService } from './update-service.ts';
 
+/** Event streams of one server at a time, and the seconds after which one may have ended. */
+const mostStreams = 100;
+const retryAfter = 5;
+
 /** `by` is who asks. */
 type Answer = (request: Request, by: string) => Promise<Response>;
 export interface Endpoint {
@@ -39,6 +43,8 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     },
   };
 
+  const streams = new Set<symbol>();
+
   const progress: Endpoint = {
     answer: async ({ headers, url }) => {
       const record = await service.record();
@@ -49,7 +55,14 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
       // EventSource comes back for ever unless it is told that there is no more.
       if (hasSeenTheEnd(record, lastEventId))
         return new Response(null, { status: 204, headers: commonHeaders });
-      return new Response(eventStream(record, lastEventId, service.closing), {
+      if (streams.size >= mostStreams) {
+        const headers = { 'Retry-After': String(retryAfter) };
+        throw new Refusal(503, `${mostStreams} event streams are open already.`, { headers });
+      }
+      const stream = Symbol();
+      streams.add(stream);
+      const onEnd = () => void streams.delete(stream);
+      return new Response(eventStream(record, lastEventId, service.closing, onEnd), {
         headers: {
           ...commonHeaders,
           'Content-Type': 'text/event-stream',

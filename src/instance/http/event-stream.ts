@@ -35,11 +35,13 @@ export function hasSeenTheEnd(record: RunRecord, lastEventId: string | null): bo
  * `closing` is given: the client comes back to the next server.
  *
  * Nothing is made before somebody reads: a client that does not costs a cursor, and gets what is kept when it does.
+ * `onEnd` is called when it has ended or its client has left, perhaps more than once.
  */
 export function eventStream(
   record: RunRecord,
   lastEventId: string | null,
   closing: AbortSignal,
+  onEnd: () => void = () => {},
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const unseen = new UnseenEvents(record, lastEventId);
@@ -66,9 +68,12 @@ export function eventStream(
           unseen.catchUp();
         }
         if (text !== '') controller.enqueue(encoder.encode(text));
-        if (unseen.isOver || closing.aborted) controller.close();
+        if (!unseen.isOver && !closing.aborted) return;
+        controller.close();
+        onEnd();
       },
       cancel() {
+        onEnd();
         isOpen = false;
         wake();
       },

@@ -57,6 +57,8 @@ async function answer(
     if (name === 'set-cookie') response.appendHeader(name, value);
     else response.setHeader(name, value);
   }
+  // What is still to come of a late body would be waited for, and nobody reads it.
+  if (status === 408) response.shouldKeepAlive = false;
   response.writeHead(status);
   if (body) await send(body, response, gone.signal);
   response.end();

@@ -77,10 +77,11 @@ const responses = {
     Allow: { required: true, schema: { type: 'string' }, description: 'Those that there are' },
   }),
   BadBody: problem('The body is not JSON in UTF-8, or not of its schema; `detail` says what is wrong.'),
+  LateBody: problem('The body was not complete within 10 s.'),
   LargeBody: problem(`The body is larger than ${bodyLimit} bytes.`),
   OtherBody: problem('The body is not application/json.'),
   InternalError: problem("Something went wrong, which only the server's log tells."),
-  Unavailable: problem('The host does not answer, or the server is closing.', {
+  Unavailable: problem('The host does not answer, the server is closing, or it has 100 event streams open.', {
     'Retry-After': { required: true, schema: { type: 'string' }, description: 'In seconds' },
   }),
 };
@@ -106,6 +107,7 @@ const change = { ...always, '403': response('ForbiddenChange') };
 const changeByBody = {
   ...change,
   '400': response('BadBody'),
+  '408': response('LateBody'),
   '413': response('LargeBody'),
   '415': response('OtherBody'),
 };

@@ -1,10 +1,13 @@
 import type * as z from 'zod/mini';
+import { inTime } from '../host/in-time.ts';
 import { Refusal } from './problem.ts';
 
 /** Bytes. */
 export const bodyLimit = 16 * 1024;
+/** Milliseconds that a body has to come, whole. */
+const bodyMs = 10_000;
 
-/** The body, which is JSON of that schema; undefined where it is empty. @throws Refusal 400, 413, 415 */
+/** The body, which is JSON of that schema; undefined where it is empty. @throws Refusal 400, 408, 413, 415 */
 export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T | undefined> {
   const bytes = await readBytes(request);
   if (bytes.length === 0) return undefined;
@@ -22,6 +25,13 @@ async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
   if (bodyUsed) throw new Error('the body of the request was read before it came to the update endpoints');
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+  return inTime(collect(reader), bodyMs, () => {
+    reader.cancel().catch(() => {});
+    return new Refusal(408, `The body was not complete within ${bodyMs / 1000} s.`);
+  });
+}
+
+async function collect(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for (;;) {

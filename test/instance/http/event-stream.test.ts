@@ -447,7 +447,7 @@ describe('what a client costs', () => {
     expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
   });
 
-  it('hinders nobody, be there 200 of them', async () => {
+  it('hinders nobody, be there 100 of them', async () => {
     const warnings: string[] = [];
     const note = ({ name }: Error) => void warnings.push(name);
     process.on('warning', note);
@@ -456,14 +456,14 @@ describe('what a client costs', () => {
     service.run = run;
     const { ask } = door(service);
     const followings = [];
-    for (let number = 0; number < 200; number++) {
+    for (let number = 0; number < 100; number++) {
       const { response } = await ask('GET', '/progress', { headers: { accept: 'text/event-stream' } });
       const following = follow(response.body);
       await following.some(2);
       followings.push({ following, next: following.next() });
     }
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([run.waiting, vi.getTimerCount()]).toEqual([200, 200]);
+    expect([run.waiting, vi.getTimerCount()]).toEqual([100, 100]);
     expect((await ask('GET')).json.run.state).toBe('launching');
     run.add(line('a'));
     const told = await Promise.all(followings.map(({ next }) => next));

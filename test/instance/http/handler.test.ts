@@ -566,6 +566,14 @@ describe('the document', () => {
       expect((await ask('POST', '', question)).status).toBe(status);
       expect((await ask('PUT', '/channel', question)).status).toBe(status);
     }
+    vi.useFakeTimers();
+    for (const way of ['POST ', 'PUT /channel']) {
+      const [method = '', where] = way.split(' ');
+      const asked = ask(method, where, { body: new ReadableStream() });
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect((await asked).status).toBe(408);
+    }
+    vi.useRealTimers();
     expect(described.filter((answer) => !seen.has(answer))).toEqual([]);
   });
 });

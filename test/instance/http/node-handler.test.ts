@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events';
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type NodeRequest, toNodeHandler } from '../../../src/instance/http/node-handler.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
 import { path } from './ask.ts';
@@ -138,6 +138,35 @@ describe('toNodeHandler', () => {
     expect(String(next)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
+  it.each([
+    ['none of it comes', ''],
+    ['it comes drop by drop', '{"target"'],
+  ])('answers a body that is not whole within 10 s: %s', async (_, begun) => {
+    const { service } = await start();
+    const half = head(`POST ${path}`, 'Host: a', 'Content-Length: 20', 'Content-Type: application/json');
+    const { socket } = await rig.talk(head(`GET ${path}`, 'Host: a'), '\r\n\r\n');
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    let answer = '';
+    socket.on('data', (text) => {
+      answer += text;
+    });
+    try {
+      socket.write(half + begun);
+      await eventually(() => expect([rig.asked.length, vi.getTimerCount()]).toEqual([2, 1]));
+      vi.advanceTimersByTime(9_999);
+      expect(answer).toBe('');
+      vi.advanceTimersByTime(1);
+      await once(socket, 'close');
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+    expect(answer).toContain('application/problem+json');
+    expect(service.calls).toEqual(['status']);
+    expect((await fetch(rig.url())).status).toBe(200);
+  });
+
   it('lets nobody wait for a body that is never sent', async () => {
     const { service } = await start();
     const half = head(`POST ${path}`, 'Host: a', 'Content-Length: 20', 'Content-Type: application/json');
@@ -168,6 +197,27 @@ describe('a stream', () => {
     await eventually(() => expect(run.waiting).toBe(0));
     await eventually(() => expect(getEventListeners(service.closing, 'abort')).toEqual([]));
     expect(rig.asked[0]?.signal.aborted).toBe(true);
+  });
+
+  it('is one of a hundred, until somebody leaves or is told the end', async () => {
+    const { service } = await start();
+    service.run = record();
+    const headers = { accept: 'text/event-stream' };
+    const leave = new AbortController();
+    const ask = (signal?: AbortSignal) => fetch(rig.url('/progress'), { headers, signal: signal ?? null });
+    const streams = [await ask(leave.signal)];
+    for (let number = 1; number < 100; number++) streams.push(await ask());
+    const refused = await ask();
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await refused.json()).toMatchObject({ detail: '100 event streams are open already.' });
+    expect((await fetch(rig.url('/progress'))).status).toBe(200);
+    leave.abort();
+    await eventually(() => expect(rig.asked[0]?.signal.aborted).toBe(true));
+    expect((await ask()).status).toBe(200);
+    expect((await ask()).status).toBe(503);
+    service.run.end('updated', 'updated');
+    await Promise.all(streams.slice(1).map((stream) => stream.text()));
+    expect((await ask()).status).toBe(200);
   });
 
   it('ends when the run does, and the connection goes on', async () => {

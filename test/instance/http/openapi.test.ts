@@ -45,7 +45,7 @@ describe('openApi', () => {
         ...problem('GET ', 401, 500, 503),
         ...['200', '401', '500', '503'].map((status) => `HEAD  ${status}`),
         'POST  202 application/json',
-        ...problem('POST ', 400, 401, 403, 409, 413, 415, 500, 503),
+        ...problem('POST ', 400, 401, 403, 408, 409, 413, 415, 500, 503),
         'GET /progress 200 application/json',
         'GET /progress 200 text/event-stream',
         'GET /progress 204',
@@ -57,7 +57,7 @@ describe('openApi', () => {
         ...problem('GET /history', 401, 403, 500, 503),
         ...['200', '401', '403', '500', '503'].map((status) => `HEAD /history ${status}`),
         'PUT /channel 200 application/json',
-        ...problem('PUT /channel', 400, 401, 403, 413, 415, 500, 503),
+        ...problem('PUT /channel', 400, 401, 403, 408, 413, 415, 500, 503),
       ].toSorted(),
     );
   });
