@@ -29,6 +29,8 @@ export async function* readEvents(
   const decoder = new TextDecoder();
   const reader = stream.getReader();
   let rest = '';
+  /** It ends with a `\r`, which may be half a line break. */
+  let isHalf = false;
   /** Of the whole lines of an event that is not whole itself. */
   let size = 0;
   let pending: { event: string; data: string[] } = { event: '', data: [] };
@@ -38,10 +40,11 @@ export async function* readEvents(
       const { done, value } = await reader.read();
       // What is not ended by an empty line when the stream ends is half an event, and does not count.
       if (done) return;
-      const text = rest + decoder.decode(value, { stream: true });
-      // A `\r` at the end may be half a line break.
-      const lines = text.split(/\r\n|\n|\r(?!$)/);
+      const piece = decoder.decode(value, { stream: true });
+      // A long line is looked through once, however many pieces it comes in.
+      const lines = isHalf || /[\r\n]/.test(piece) ? (rest + piece).split(/\r\n|\n|\r(?!$)/) : [rest + piece];
       rest = lines.pop() ?? '';
+      isHalf = piece === '' ? isHalf : piece.endsWith('\r');
       for (const line of lines) {
         size += line.length;
         if (size > eventLimit) throw new EndlessEvent();
