@@ -40,8 +40,11 @@ export async function readPage(
   signal.addEventListener('abort', stop);
   try {
     signal.throwIfAborted();
-    const headers = (at: URL) => headersFor(at, feed, known);
-    const { response, address } = await follow(url, headers, controller.signal);
+    const { response, address } = await follow(url, {
+      headersFor: (at) => headersFor(at, feed, known),
+      feed: feed.url,
+      signal: controller.signal,
+    });
     if (response.status === 304 && known) return null;
     if (response.status !== 200) {
       const { status } = response;

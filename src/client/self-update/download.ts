@@ -90,7 +90,7 @@ async function receive(transfer: Transfer, from: URL, { signal, counter }: Recei
     headers.set('accept-encoding', 'identity');
     return headers;
   };
-  const { response, address } = await follow(from, headersFor, signal);
+  const { response, address } = await follow(from, { headersFor, feed, signal });
   const { host } = address;
   if (response.status !== 200) throw notThere(asset, host, response.status);
   if (/^text\/html\b/i.test(response.headers.get('content-type') ?? '')) throw aPage(asset, host);

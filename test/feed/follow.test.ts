@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { download, sumsLimits } from '../../src/client/self-update/download.ts';
+import { follow } from '../../src/feed/follow.ts';
+import { isInner } from '../../src/feed/inner-host.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+async function serve(listener: RequestListener): Promise<number> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(() => server.close().closeAllConnections());
+  return (server.address() as AddressInfo).port;
+}
+
+/** A host of the network, and a feed that leads to it by another name. */
+async function rig(location: (port: number) => string) {
+  const asked: string[] = [];
+  const port = await serve(({ url = '' }, response) => {
+    asked.push(url);
+    response.end('secret');
+  });
+  const feedPort = await serve((_, response) => {
+    response.writeHead(302, { location: location(port) }).end();
+  });
+  // The feed's name has an address out in the world, as far as anybody but this test can tell.
+  const names: Record<string, string> = { localhost: '93.184.215.14', 'inner.test': '10.1.2.3' };
+  const lookup = async (name: string) => [{ address: names[name] ?? '93.184.215.14' }];
+  const go = (address: string, feed = address, resolve = lookup) =>
+    follow(new URL(address), {
+      headersFor: () => new Headers(),
+      feed,
+      signal: AbortSignal.timeout(10_000),
+      lookup: resolve,
+    });
+  return { asked, go, feed: `http://localhost:${feedPort}/releases` };
+}
+
+describe('a feed out in the world', () => {
+  it.each<(port: number) => string>([
+    (port) => `http://127.0.0.1:${port}/latest/meta-data`,
+    (port) => `http://[::ffff:127.0.0.1]:${port}/`,
+    (port) => `http://2130706433:${port}/`,
+    (port) => `http://inner.test:${port}/`,
+  ])('leads to no host of the network around: %#', async (location) => {
+    const { asked, go, feed } = await rig(location);
+    await expect(go(feed)).rejects.toThrow('which is in a private network');
+    expect(asked).toEqual([]);
+  });
+
+  it('names none for a file, either', async () => {
+    const { asked, go, feed } = await rig((port) => `http://127.0.0.1:${port}/`);
+    await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('it leads to 127.0.0.1:9, which');
+    const asset = { name: 'file', url: 'http://169.254.169.254/latest/meta-data' };
+    const { signal } = new AbortController();
+    const wanted = { asset, feed: 'http://93.184.215.14/releases.json', limits: sumsLimits, signal };
+    await expect(download({ ...wanted, take: () => {} })).rejects.toThrow('in a private network');
+    expect(asked).toEqual([]);
+  });
+
+  it('is not waited for where a name is resolved for too long', async () => {
+    const signal = AbortSignal.timeout(50);
+    const hanging = () => new Promise<never>(() => {});
+    const asked = follow(new URL('http://slow.test/'), {
+      headersFor: () => new Headers(),
+      feed: 'http://feed.test/',
+      signal,
+      lookup: hanging,
+    });
+    await expect(asked).rejects.toBe(signal.reason);
+  });
+});
+
+it('a feed of the network leads wherever it wants to', async () => {
+  const { asked, go, feed } = await rig((port) => `http://127.0.0.1:${port}/file`);
+  const { response } = await go(feed, feed, async () => [{ address: '192.168.1.7' }]);
+  expect([await response.text(), asked]).toEqual(['secret', ['/file']]);
+});
+
+it.each<[string, boolean]>([
+  ...[
+    '10.0.0.1',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.0.1',
+    '127.9.9.9',
+    '0.0.0.0',
+    '169.254.169.254',
+  ].map((host): [string, boolean] => [host, true]),
+  ...[
+    '100.64.0.1',
+    '100.127.255.255',
+    '224.0.0.1',
+    '255.255.255.255',
+    '0x7f.1',
+    '2130706433',
+    '0300.0250.1',
+  ].map((host): [string, boolean] => [host, true]),
+  ...['[::1]', '[::]', '[fc00::1]', '[fdff::1]', '[fe80::1]', '[febf::1]', '[fec0::1]', '[ff02::1]'].map(
+    (host): [string, boolean] => [host, true],
+  ),
+  ...['[::ffff:10.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::a00:1]', '[2002:7f00:1::]'].map(
+    (host): [string, boolean] => [host, true],
+  ),
+  ...['93.184.215.14', '172.32.0.1', '100.128.0.1', '192.169.0.1', '11.0.0.1', '169.253.0.1'].map(
+    (host): [string, boolean] => [host, false],
+  ),
+  ...['[2606:4700::1]', '[::ffff:93.184.215.14]', '[64:ff9b::5db8:d70e]'].map((host): [string, boolean] => [
+    host,
+    false,
+  ]),
+])('%s is an inner address: %s', async (host, expected) => {
+  expect(await isInner(new URL(`http://${host}/`))).toBe(expected);
+});
+
+it('a name is inner where one of its addresses is, and not where it has none', async () => {
+  const of = (...all: string[]) =>
+    isInner(new URL('http://x.test/'), async () => all.map((address) => ({ address })));
+  expect(await of('93.184.215.14', '192.168.0.7')).toBe(true);
+  expect(await of('fe80::1%eth0')).toBe(true);
+  expect(await of('93.184.215.14', '2606:4700::1')).toBe(false);
+  expect(await isInner(new URL('http://x.test/'), () => Promise.reject(new Error('ENOTFOUND')))).toBe(false);
+  expect(await isInner(new URL('http://localhost/'))).toBe(true);
+});
