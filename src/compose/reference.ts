@@ -67,6 +67,15 @@ export function publisherOf(repository: string): string | null {
   return path.join('/') || first || null;
 }
 
+/** Whether both images are of one publisher, which nobody can tell of two that have none. */
+export function isOnePublisher(a: Reference, b: Reference): boolean {
+  const publisher = publisherOf(a.repository);
+  return isOneRepository(a, b) || (publisher !== null && publisher === publisherOf(b.repository));
+}
+
+export const isOneRepository = (a: Reference, b: Reference): boolean =>
+  canonicalRepository(a.repository) === canonicalRepository(b.repository);
+
 // Their data is of one major version, and moves by means of their own.
 const databases = new Set([
   ...['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'cockroach', 'mysql'],

@@ -1,6 +1,6 @@
 import type { Edit } from '../../compose/edit.ts';
 import { allFiles, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
-import { isDatabase, parseReference, type Reference } from '../../compose/reference.ts';
+import { isDatabase, isOnePublisher, isOneRepository, parseReference } from '../../compose/reference.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
@@ -117,15 +117,8 @@ function movesAlong(from: string, to: string, moves: readonly Substitution[]): b
     const planned = parseReference(move.from);
     if (planned === null) return false;
     // The next recreate of a database would start another version on the data of the old one.
-    if (isDatabase(old)) return planned.repository === old.repository;
-    return publisher(planned) === publisher(old);
+    return isDatabase(old) ? isOneRepository(planned, old) : isOnePublisher(planned, old);
   });
-}
-
-/** `acme` of `ghcr.io/acme/svc`: the path between the registry and the name. */
-function publisher({ repository }: Reference): string {
-  const parts = repository.split('/').slice(0, -1);
-  return (/[.:]|^localhost$/.test(parts[0] ?? '') ? parts.slice(1) : parts).join('/');
 }
 
 interface Difference {

@@ -94,6 +94,21 @@ describe('prove', () => {
     });
   });
 
+  it.each([
+    ["another of Docker's own images", 'wordpress', 'nginx', false],
+    ["another of Docker's own by its long name", 'wordpress', 'docker.io/library/nginx', false],
+    ['of another registry without publishers', 'host:5000/x', 'other:5000/y', false],
+    ['of a registry, where the other is of none', 'x', 'host:5000/y', false],
+    ['of the same registry without publishers', 'host:5000/x', 'host:5000/y', true],
+    ['of the same publisher in two registries', 'host:5000/acme/x', 'acme/y', true],
+  ])('takes an image for one of the release, or for none: %s', (_, app, web, isOne) => {
+    const at = (tag: string) => model({ app: { image: `${app}:${tag}` }, web: { image: `${web}:${tag}` } });
+    const images = new Map([['app', `${app}:v1.1.0`]]);
+    const proof = prove(at('v1.0.0'), at('v1.1.0'), { ...plan('v1.1.0'), images });
+    expect(proof.alsoMoved).toEqual(isOne ? ['web'] : []);
+    expect(proof.otherMeanings).toHaveLength(isOne ? 0 : 1);
+  });
+
   it.each<[string, object, object, string]>([
     [
       "another publisher's image",

@@ -2,9 +2,10 @@ import { findPin, isOnePin } from '../../../compose/find-pin.ts';
 import type { Pin } from '../../../compose/pin.ts';
 import type { ProjectFiles } from '../../../compose/project-files.ts';
 import {
-  canonicalRepository,
   formatReference,
   isDatabase,
+  isOnePublisher,
+  isOneRepository,
   parseReference,
   publisherOf,
   type Reference,
@@ -54,13 +55,12 @@ function pinOrNull(files: ProjectFiles, name: string): Pin | null {
 export function bondOf(app: ServiceImage, other: ServiceImage): string | null {
   if (isDatabase(other.reference)) return null;
   const { repository } = app.reference;
-  if (isOneRepository(app, other)) return `the same repository, ${repository}`;
-  if (!isOnePublisher(app, other)) return null;
+  if (isOneRepository(app.reference, other.reference)) return `the same repository, ${repository}`;
+  if (!isOnePublisher(app.reference, other.reference)) return null;
   if (sharesPin(app, other)) return `the same pin, ${other.pin?.place.description}`;
-  const publisher = publisherOf(repository);
   // A publisher of many products has them all at `latest`, or at `2`: only a whole version tells of one release.
-  return publisher !== null && isExact(other.reference) && isOneVersion(app, other)
-    ? `the same publisher and version, ${publisher} and ${writtenVersion(other.reference)}`
+  return isExact(other.reference) && isOneVersion(app, other)
+    ? `the same publisher and version, ${publisherOf(repository)} and ${writtenVersion(other.reference)}`
     : null;
 }
 
@@ -68,29 +68,18 @@ export function bondOf(app: ServiceImage, other: ServiceImage): string | null {
 export function whyForeign(app: ServiceImage, other: ServiceImage): string | null {
   const runs = `${other.name} runs ${shown(other.reference)}`;
   if (isDatabase(other.reference)) return `${runs}, the image of a database, and a database is never moved`;
-  if (isOneRepository(app, other)) return null;
-  const isOne = isOnePublisher(app, other);
+  if (isOneRepository(app.reference, other.reference)) return null;
+  const isOne = isOnePublisher(app.reference, other.reference);
   if (isOne && (sharesPin(app, other) || isOneVersion(app, other))) return null;
-  const what =
-    isOne && publisherOf(app.reference.repository) !== null
-      ? 'another image, of another version'
-      : "another publisher's image";
+  const what = isOne ? 'another image, of another version' : "another publisher's image";
   return `${runs}, ${what} than that of ${app.name}, ${shown(app.reference)}`;
 }
-
-const isOneRepository = (a: ServiceImage, b: ServiceImage): boolean =>
-  canonicalRepository(a.reference.repository) === canonicalRepository(b.reference.repository);
-
-const isOnePublisher = (a: ServiceImage, b: ServiceImage): boolean =>
-  publisherOf(a.reference.repository) === publisherOf(b.reference.repository);
 
 const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
   a.pin !== null && b.pin !== null && isOnePin(a.pin, b.pin);
 
-const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean => {
-  if (publisherOf(a.reference.repository) === null) return false;
-  return versionOf(a.reference) === versionOf(b.reference);
-};
+const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean =>
+  versionOf(a.reference) === versionOf(b.reference);
 
 const numbers =
   /^(?:(?:[A-Za-z][A-Za-z0-9]*-)+(?=v?\d+\.\d+\.\d))?v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;

@@ -66,6 +66,13 @@ describe('a service that is not of the app', () => {
     expect(said).toContain("proxy runs docker.io/library/nginx:32.0.1, another publisher's image than");
   });
 
+  it('is one of them by one variable, too', () => {
+    const images = { app: 'wordpress:${V:-6.2}', proxy: 'nginx:${V:-6.2}' };
+    const [said] = check({ images, args: '--service app --service proxy' });
+    expect(said).toContain("proxy runs nginx:6.2, another publisher's image than that of app, wordpress:6.2");
+    expect(check({ images, args: '--service app' })).toEqual([]);
+  });
+
   it('is told with all others, and with what is left to be named', () => {
     const images = { a: 'acme/a:v1.0.0', b: 'acme/b:1.0.0', db: 'mariadb:lts', cache: 'redis:alpine' };
     expect(check({ images, args: '--service a --service db --service b --service cache' })).toEqual([
@@ -90,7 +97,6 @@ describe('a service that is not of the app', () => {
       { server: 'r.example:5000/a:v1.1.0', db: 'r.example:5000/b:v1.1.0' },
       '',
     ],
-    ['one pin of names alone', { server: 'a:${V}', db: 'b:${V}' }, 'V=1.1.0'],
     ['one pin with a variant', { server: 'acme/a:${V:-edge}', db: 'acme/b:gpu-${V:-edge}' }, ''],
     [
       'a server built for a database',
@@ -116,7 +122,7 @@ describe('a service that belongs with the app, and is not named', () => {
       '',
       'the same pin, the default of V in comp',
     ],
-    [{ server: 'a:${V}', cron: 'b:${V}' }, 'V=v1.0.0\n', 'the same pin, V in .env line 1'],
+    [{ server: 'acme/a:${V}', cron: 'acme/b:${V}' }, 'V=v1.0.0\n', 'the same pin, V in .env line 1'],
     [
       { server: 'acme/a:v1.4.0', cron: 'acme/b:1.4.0-cuda' },
       '',
