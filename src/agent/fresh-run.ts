@@ -66,7 +66,7 @@ export async function freshRun(
     const pulled = await pullAndPrepare(world, installation, plan, journal);
     if (isUnchanged(installation, pulled.filePlan, pulled.images)) {
       // Not awaited here: containers that run already and are not well are no reason to put anything back.
-      return endUnchanged(world, handles, plan, pulled);
+      return endUnchanged(world, journal, { installation, plan }, pulled);
     }
     for (const { path, before } of pulled.filePlan.changes) if (before !== null) texts.set(path, before);
     const same = await sameContainers(world, installation, earlier, debris);
@@ -219,17 +219,15 @@ async function undoBeforeRecreate(
 /** Nothing is to be done, and all is well. @throws UpdateError not-well */
 async function endUnchanged(
   world: World,
-  { installation, journal }: RunHandles,
-  plan: UpdatePlan,
+  journal: Journal,
+  { installation, plan }: { installation: Installation; plan: UpdatePlan },
   { filePlan, images }: Preparation,
 ): Promise<Ending> {
   const { log, beganAt } = world;
-  if (installation !== null && journal !== null) {
-    await verifyUnchanged(world, journal, movedServices(installation));
-  }
+  const services = movedServices(installation);
+  await verifyUnchanged(world, journal, services);
   log.enter('done');
   for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
-  const services = installation === null ? [] : movedServices(installation);
   const stopped = services.filter(({ running }) => running === 0).map(({ name }) => name);
   const alone = services
     .filter(({ running }) => running > 0)
