@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
 import { reachOf } from '../../compose/layers.ts';
-import type { ProjectFiles } from '../../compose/project-files.ts';
+import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
@@ -87,6 +87,20 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
   // Before compose is asked: it would wait for ever for somebody to write into a pipe.
   const byDefault = join(project.directory, '.env');
   for (const path of [...project.files, ...project.envFiles, byDefault]) await refuseOddFile(path);
+}
+
+/** All files of a project, by their own word alone; of those that cannot be read only those that compose is called with. */
+export async function pathsOfProject(
+  project: ComposeProject,
+  product: Product,
+  paths: HostPaths,
+): Promise<string[]> {
+  const usual = ['.env', composeFile, clusterFile].map((name) => join(project.directory, name));
+  const linked = await readFiles(project, product)
+    .then((own) => readMountedLinks(own, paths, async () => {}))
+    .then((files) => allFiles(files).map(({ path }) => path))
+    .catch(() => []);
+  return [...project.files, ...project.envFiles, ...usual, ...linked];
 }
 
 async function readFiles(project: ComposeProject, product: Product): Promise<ProjectFiles> {

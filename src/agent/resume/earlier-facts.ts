@@ -1,10 +1,10 @@
 import { realpath } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
-import { type FileRecord, stateOf } from '../../files/file-record.ts';
+import { type FileRecord, stateOf, temporaryOf } from '../../files/file-record.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { givePaths, viewProject } from '../inspect/view-project.ts';
+import { givePaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import type { World } from '../process/world.ts';
@@ -12,21 +12,24 @@ import { localImages } from '../pull/tags.ts';
 import { newHasStarted } from '../state/changeover.ts';
 import type { JournalData } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
+import { checkFiles, checkProject } from './check-journal.ts';
 import type { EarlierFacts } from './plan-earlier.ts';
 import { begun, type RunHandles } from './run-handles.ts';
 import { findStranger } from './stranger.ts';
 
 /**
  * What is there of a run that ended early; from here on its secrets are hidden, too. `rejection` is why nobody can go on
- * with the files as they are. Refusal: outside-mounts.
+ * with the files as they are. Refusals: outside-mounts, foreign-state.
  */
 export async function gatherEarlierFacts(
   { engine, log, options }: World,
   handles: RunHandles,
   data: JournalData,
 ): Promise<{ files: FileRecord[]; facts: EarlierFacts; rejection: UpdateError | null }> {
-  const { own, paths, place } = begun(handles).instance;
+  const { instance } = begun(handles);
+  const { own, paths, place } = instance;
   const { project, changeover, services } = data;
+  checkProject(data, instance);
   const { containers } = await listProject(engine, project.name);
   // What the containers had that are gone: an old password may still open something.
   log.learn(() => confidencesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
@@ -41,7 +44,7 @@ export async function gatherEarlierFacts(
       throw error;
     },
   );
-  const files = await Promise.all(data.files.map((record) => asMountedHere(record, project.directory)));
+  const files = await Promise.all(data.files.map((record) => asMountedHere(record, data)));
   const states = files.map(async (record) => ({ path: record.path, state: await stateOf(record) }));
   const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
   const images = await localImages(engine, wanted);
@@ -51,6 +54,10 @@ export async function gatherEarlierFacts(
     images,
   };
   const isOwn = data.containerId === own.id;
+  const stranger = findStranger(data, remains);
+  if (stranger === null && files.length > 0) {
+    checkFiles(data, await pathsOfProject(project, options.product, paths), place.mountedAt);
+  }
   return {
     files,
     rejection,
@@ -59,7 +66,7 @@ export async function gatherEarlierFacts(
       attempt: isOwn ? data.attempt + 1 : 1,
       sameRequest: isSameRequest(data, options, place.name),
       newHasStarted: changeover !== null && newHasStarted(changeover, containers),
-      stranger: findStranger(data, remains),
+      stranger,
     },
   };
 }
@@ -74,15 +81,21 @@ const isSameRequest = (
   (target?.tag ?? null) === data.target &&
   [app, ...workers].join() === data.services.join();
 
-/** The directory may be mounted at another place than in the run that wrote it. */
-async function asMountedHere(record: FileRecord, directory: string): Promise<FileRecord> {
-  const { path, before, backup, temporary } = record;
+/**
+ * The directory may be mounted at another place than in the run that wrote it. What lies beside a file, and where backups
+ * are, is known without it.
+ */
+async function asMountedHere(
+  record: FileRecord,
+  { project, run }: Pick<JournalData, 'project' | 'run'>,
+): Promise<FileRecord> {
+  const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
-  const backups = join(stateDirectory(directory), 'backup');
+  const backups = join(stateDirectory(project.directory), 'backup', run);
   return {
     ...record,
     real,
-    backup: backup === null ? null : join(backups, basename(dirname(backup)), basename(backup)),
-    temporary: join(dirname(real), basename(temporary)),
+    backup: backup === null ? null : join(backups, basename(backup)),
+    temporary: temporaryOf(real, run),
   };
 }

@@ -11,6 +11,7 @@ import type { Ending } from '../log/ending.ts';
 import type { EndingFacts, LeftAlone } from '../log/ending-facts.ts';
 import { and } from '../log/words.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
+import { isJournal } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
 import { refuseForeign } from './state-directory.ts';
 
@@ -66,17 +67,20 @@ export interface JournalPlace {
   restore: () => Promise<void>;
 }
 
-const fileName = 'journal.json';
+export const journalName = 'journal.json';
 
 /** The journal of a run: on the disk before what it speaks of happens. */
 export class Journal {
   readonly #place: JournalPlace;
   readonly #fs: FileSystem;
   #data: JournalData;
+  /** Its blueprints were read from the disk, where somebody may have written them. */
+  readonly isInherited: boolean;
 
   constructor(place: JournalPlace, data: JournalData, fs: FileSystem = disk) {
     this.#place = place;
     this.#data = data;
+    this.isInherited = data.blueprints.length > 0;
     this.#fs = fs;
   }
 
@@ -87,7 +91,7 @@ export class Journal {
   /** On the disk when it resolves. @throws UpdateError write-failed */
   async write(changes: Partial<JournalData> = {}): Promise<void> {
     const data = { ...this.#data, ...changes };
-    const path = join(this.#place.state, fileName);
+    const path = join(this.#place.state, journalName);
     const save = () =>
       writeWhole(this.#fs, path, `${JSON.stringify(data, null, 1)}\n`, {
         mode: 0o600,
@@ -169,15 +173,15 @@ export type ReadJournal = JournalData | { unreadable: string } | null;
 /** @throws UpdateError foreign-state; what the system says */
 export async function readJournal(state: string): Promise<ReadJournal> {
   await refuseForeign(dirname(state));
-  await refuseForeign(dirname(state), fileName);
-  const text = await readFile(join(state, fileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
+  await refuseForeign(dirname(state), journalName);
+  const text = await readFile(join(state, journalName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw error;
   });
   if (text === null) return null;
   try {
     const data = JSON.parse(text);
-    return isJournal(data) ? data : { unreadable: text };
+    return isJournal(data) ? (data as JournalData) : { unreadable: text };
   } catch {
     return { unreadable: text };
   }
@@ -207,10 +211,6 @@ export async function pendingJournal(state: string): Promise<JournalData | null>
   return journal !== null && !('unreadable' in journal) && isPending(journal) ? journal : null;
 }
 
-/** Written by this program, whole or not at all: its format number vouches for the rest. */
-const isJournal = (data: Partial<JournalData> | null): data is JournalData =>
-  data?.format === 1 && typeof data.run === 'string' && /^\w+$/.test(data.run) && Array.isArray(data.files);
-
 /** Puts the journal aside, where a person may look at it. Gives its new place, relative to the compose directory. */
 export async function setAside(state: string, journal: Exclude<ReadJournal, null>): Promise<string> {
   const run = 'unreadable' in journal ? runStamp(Date.now()) : journal.run;
@@ -218,7 +218,7 @@ export async function setAside(state: string, journal: Exclude<ReadJournal, null
     'unreadable' in journal ? journal.unreadable : JSON.stringify({ ...journal, blueprints: [] }, null, 1);
   const directory = join(state, 'backup', run);
   await disk.makeDirectory(directory, 0o700);
-  await writeAside(disk, join(directory, fileName), text, { owner: null, mode: 0o600 });
-  await rm(join(state, fileName));
-  return `${stateName}/backup/${run}/${fileName}`;
+  await writeAside(disk, join(directory, journalName), text, { owner: null, mode: 0o600 });
+  await rm(join(state, journalName));
+  return `${stateName}/backup/${run}/${journalName}`;
 }

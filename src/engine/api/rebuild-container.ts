@@ -142,7 +142,7 @@ function takesAllNetworks(apiVersion: string): boolean {
 }
 
 /** Points at the new containers in place of the old ones. */
-function withSuccessors(host: Json, successors: ReadonlyMap<string, string>): Json {
+export function withSuccessors(host: Json, successors: ReadonlyMap<string, string>): Json {
   const successor = (id: string): string => {
     const found = [...successors].find(([old]) => id.length >= 12 && old.startsWith(id));
     return found?.[1] ?? id;

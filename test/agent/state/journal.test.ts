@@ -1,4 +1,15 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -15,6 +26,7 @@ import {
   readJournal,
   setAside,
 } from '../../../src/agent/state/journal.ts';
+import type { FileRecord } from '../../../src/files/file-record.ts';
 import type { Outcome } from '../../../src/progress/outcome.ts';
 import {
   blueprint,
@@ -28,7 +40,7 @@ import {
 
 let state = '';
 let restored = 0;
-const blueprints = [blueprint('1', { config: { Env: ['PASSWORD=hunter2'] } })];
+const blueprints = [blueprint('1', { imageId: 'sha256:0', config: { Env: ['PASSWORD=hunter2'] } })];
 
 const data: JournalData = {
   ...emptyJournal,
@@ -235,17 +247,94 @@ describe('readJournal', () => {
     expect(await readJournal(join(state, 'file'))).toBeNull();
   });
 
-  it.each([
-    '',
-    '{',
-    'null',
-    '[]',
-    '{"format":2,"run":"x","files":[]}',
-    '{"format":1,"run":"../../etc","files":[]}',
-  ])('does not trust %j', async (text) => {
+  it.each(['', '{', 'null', '[]', '{"format":2,"run":"x","files":[]}'])('does not trust %j', async (text) => {
     await writeFile(join(state, 'journal.json'), text);
     expect(await readJournal(state)).toEqual({ unreadable: text });
   });
+
+  const ids = { id: 'a'.repeat(64), imageId: `sha256:${'b'.repeat(64)}` };
+  const kept = record(container('app-1'), { ...ids, imageManifest: ids.imageId });
+  const moved = movedService('app', { image: { reference: 'acme/svc:v1.5.0', id: ids.imageId } });
+  const file: FileRecord = {
+    path: '/opt/svc/.env',
+    real: '/opt/svc/.env',
+    before: 'a'.repeat(64),
+    after: 'b'.repeat(64),
+    backup: '/opt/svc/.svc-updater/backup/20261121T104207Z/.env',
+    owner: { uid: 0, gid: 0, mode: 0o640 },
+    temporary: '/opt/svc/..env.svc-updater-20261121T104207Z',
+  };
+  const whole: JournalData = {
+    ...data,
+    phase: 'recreate',
+    files: [file, { ...file, before: null, backup: null, owner: null }],
+    containers: [kept],
+    changeover: changeover({ moved: [moved], containers: [kept] }),
+    blueprints: [blueprint(ids.id, { imageId: ids.imageId, imageReference: ids.imageId })],
+    goingBack: { ending: ended('failed') },
+  };
+
+  it('takes a whole one, and one of an earlier version', async () => {
+    // As version 1.0.0 has written it.
+    const { imageManifest: _, ...first } = kept;
+    const earlier = { ...whole, containers: [first], changeover: null };
+    for (const each of [whole, earlier]) {
+      await writeFile(join(state, 'journal.json'), JSON.stringify(each));
+      expect(await readJournal(state)).toEqual(JSON.parse(JSON.stringify(each)));
+    }
+  });
+
+  const [old, plan] = [whole.blueprints[0], whole.changeover];
+  it.each<[string, Record<string, unknown>]>([
+    ['a run that is a path', { run: '../../etc' }],
+    ['an attempt that is a text', { attempt: '1' }],
+    ['a phase that there is not', { phase: 'remove' }],
+    ['a project that is an option', { project: { ...project, name: '--host=evil' } }],
+    ['a file of the project that has no root', { project: { ...project, files: ['-f'] } }],
+    ['no project', { project: null }],
+    ['a service that is an option', { services: ['-v'] }],
+    ['an image that is an option', { tags: [{ reference: 'acme/svc', imageId: '--help' }] }],
+    ['a tag that is an option', { tags: [{ reference: '--help', imageId: 'sha256:1' }] }],
+    ['a tag that is none', { tags: [{ reference: 'ACME/svc:', imageId: 'sha256:1' }] }],
+    ['files that are none', { files: [null] }],
+    ['a file without a root', { files: [{ ...file, path: '.env' }] }],
+    ['a backup without a root', { files: [{ ...file, backup: 'x' }] }],
+    ['a temporary file that is none', { files: [{ ...file, temporary: ['/etc'] }] }],
+    ['a container that is a name', { containers: [{ ...kept, id: 'svc-db-1' }] }],
+    [
+      'a container that is an option',
+      { changeover: { ...plan, containers: [{ ...kept, id: '--volumes' }] } },
+    ],
+    [
+      'a new image that is an option',
+      { changeover: { ...plan, moved: [{ ...moved, image: { reference: '-a', id: 'sha256:1' } }] } },
+    ],
+    ['half a changeover', { changeover: { moved: [] } }],
+    ['a blueprint that is a path', { blueprints: [{ ...old, id: '../x' }] }],
+    ['a blueprint without a definition', { blueprints: [{ ...old, hostConfig: null }] }],
+    ['a way back that is none', { goingBack: 'yes' }],
+    ['an end that is none', { outcome: { outcome: 'well', exitCode: 0, message: '' } }],
+  ])('does not trust %s', async (_, changes) => {
+    const text = JSON.stringify({ ...whole, ...changes });
+    await writeFile(join(state, 'journal.json'), text);
+    expect(await readJournal(state)).toEqual({ unreadable: text });
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    'reads none that is a link, or of somebody who owns nothing here',
+    async () => {
+      const own = join(state, '.svc-updater');
+      await mkdir(own);
+      await writeFile(join(own, 'journal.json'), JSON.stringify(data));
+      expect(await readJournal(own)).toEqual(data);
+      await chown(join(own, 'journal.json'), 1234, 1234);
+      await expect(readJournal(own)).rejects.toMatchObject({ code: 'foreign-state' });
+      await rename(join(own, 'journal.json'), join(state, 'elsewhere'));
+      await symlink('../elsewhere', join(own, 'journal.json'));
+      await expect(readJournal(own)).rejects.toMatchObject({ code: 'foreign-state' });
+      expect(await pendingJournal(own)).toBeNull();
+    },
+  );
 });
 
 describe('setAside', () => {

@@ -5,7 +5,7 @@ import { listProject } from '../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import type { Container } from '../../../engine/container.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
 import { Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import type { Log } from '../../log/log.ts';
@@ -14,6 +14,7 @@ import { type Changeover, type ContainerRecord, recordsOf } from '../../state/ch
 import type { Journal } from '../../state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';
 import { stopAll } from '../stop-all.ts';
+import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
 import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
 
@@ -187,8 +188,15 @@ function blueprintOf(record: ContainerRecord, { journal }: RestoreWork): Bluepri
 }
 
 async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void> {
-  const { engine, successors, log } = work;
-  successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
+  const { engine, successors, log, journal } = work;
+  const blueprint = blueprintOf(record, work);
+  if (journal.isInherited) {
+    const { project, containerId: ownId } = journal.data;
+    const { containers } = await listProject(engine, project.name);
+    const known = containers.map((each) => ({ id: each.id, service: serviceOf(each) }));
+    await checkRights(engine, record, blueprint, { project, ownId, containers: known, successors });
+  }
+  successors.set(record.id, await rebuildContainer(engine, blueprint, successors));
   log.info(`${record.name} is made again from the old image`);
 }
 

@@ -1,0 +1,98 @@
+import type { Blueprint } from '../../../engine/api/blueprint.ts';
+import { inspectImages, inspectWhole } from '../../../engine/api/query.ts';
+import { withSuccessors } from '../../../engine/api/rebuild-container.ts';
+import { recordUp } from '../../../engine/api/record-up.ts';
+import type { ComposeProject } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { type Json, list, object } from '../../../engine/json.ts';
+import { type DefinedContainer, definedIn, gainedRights, type Right } from '../../../engine/rights.ts';
+import { UpdateError } from '../../../progress/update-error.ts';
+import { and } from '../../log/words.ts';
+import type { ContainerRecord } from '../../state/changeover.ts';
+
+/** What there is to hold a blueprint against. */
+interface Known {
+  project: ComposeProject;
+  /** The updater's own container: what the engine gives where nothing is said. */
+  ownId: string;
+  /** Those of the project, by the engine's word. */
+  containers: readonly { id: string; service: string }[];
+  /** Ids of containers that were made again, by their old ids. */
+  successors: ReadonlyMap<string, string>;
+}
+
+/**
+ * Whether a blueprint that was read from the disk gives a container no more power over its host than the files do, which
+ * are the old ones again, by what compose would send for its service; or than another container of its service has.
+ * @throws UpdateError not-brought-back
+ */
+export async function checkRights(
+  engine: Engine,
+  { name, service, imageId }: ContainerRecord,
+  blueprint: Blueprint,
+  { project, ownId, containers, successors }: Known,
+): Promise<void> {
+  const then = { ...blueprint, hostConfig: withSuccessors(blueprint.hostConfig, successors) };
+  const asked = [{ name: service, image: imageId, scale: 1 }];
+  const [sent, [image], [own], siblings] = await Promise.all([
+    recordUp(engine, project, asked).catch((error) => {
+      if (error instanceof UpdateError && error.outcome === 'refused')
+        return new Map<string, { body: Json }>();
+      throw error;
+    }),
+    inspectImages(engine, [imageId]),
+    inspectWhole(engine, [ownId]),
+    inspectWhole(
+      engine,
+      containers.filter((each) => each.service === service).map(({ id }) => id),
+    ),
+  ]);
+  const body = sent.get(service)?.body;
+  const user = object(image?.config).User;
+  const known = [
+    ...(body === undefined ? [] : [asMade(definedIn(body), then, { user, own: object(own?.HostConfig) })]),
+    ...siblings.map(definedIn),
+  ];
+  const gained = known.map((now) => gainedRights(now, then, surroundings(now)));
+  if (gained.some((rights) => rights.length === 0)) return;
+  const [rights] = gained;
+  throw new UpdateError(
+    'not-brought-back',
+    rights === undefined
+      ? `${name} is not made again: compose cannot tell from the files what it may do`
+      : `${name} is not made again: the journal would give it ${and(rights.map(nameOf))}, which neither the files nor the engine do`,
+  );
+}
+
+const nameOf = ({ name }: Right): string => name;
+
+/** As the engine would make it of what compose sends: with what image and engine give where nothing is said. */
+function asMade(
+  { config, hostConfig }: DefinedContainer,
+  then: DefinedContainer,
+  { user, own }: { user: unknown; own: Json },
+): DefinedContainer {
+  const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
+  const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
+  const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
+  // The engine takes SELinux from what shares a namespace.
+  const labels = Privileged === true || isShared ? list(then.hostConfig.SecurityOpt).filter(isLabel) : [];
+  return {
+    config: { ...config, User: config.User || user },
+    hostConfig: {
+      ...hostConfig,
+      CgroupnsMode: CgroupnsMode || own.CgroupnsMode,
+      SecurityOpt: [...list(SecurityOpt), ...labels],
+    },
+  };
+}
+
+/** What is mounted has to be mounted there, too: neither a path nor a volume is its own otherwise. */
+const surroundings = ({ hostConfig }: DefinedContainer) => {
+  const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
+  return {
+    isOwn: () => false,
+    volumeOptions: (name: string): Json =>
+      text.includes(`"${name}:`) || text.includes(`"Source":"${name}"`) ? {} : { device: 'data' },
+  };
+};

@@ -1,0 +1,59 @@
+import { dirname, join } from 'node:path';
+import { composeLabels } from '../../engine/labels.ts';
+import { isWithin } from '../../files/host-paths.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
+import { labelledPaths, possiblePaths } from '../inspect/label-paths.ts';
+import { type JournalData, journalName } from '../state/journal.ts';
+import { stateDirectory } from '../state/state-directory.ts';
+
+// Whoever may write the journal may write backups as well, and so what the compose files will say: the owner of the
+// directory, and root. These checks hold what such a journal can do to what the compose files can do.
+
+/**
+ * Whether compose would be called as somebody has called it: for a project in this directory, with files that the labels
+ * of its containers name, or that lie in the directory or above it, where nobody writes who may not write compose files.
+ * @throws UpdateError foreign-state
+ */
+export function checkProject(
+  { project: { name, directory, files, envFiles } }: JournalData,
+  { place, paths, composed }: Pick<FoundInstance, 'place' | 'paths' | 'composed'>,
+): void {
+  const here = paths.fromHost(directory);
+  if (directory !== place.directory && here !== null && here !== place.mountedAt) {
+    throw foreign(`is of another directory, ${directory}`, place.mountedAt);
+  }
+  const labelled = composed
+    .filter(({ labels }) => labels[composeLabels.project] === name)
+    .flatMap(({ labels }) => {
+      const from = labels[composeLabels.directory] ?? directory;
+      return possiblePaths(labelledPaths({ labels }, from), from);
+    })
+    .flatMap((each) => [...each.files, ...each.envFiles]);
+  const odd = [...files, ...envFiles].find(
+    (path) => !labelled.includes(path) && !isWithin(directory, dirname(join(path))),
+  );
+  if (odd !== undefined) {
+    throw foreign(
+      `would call compose with ${odd}, which no container of ${name} was made with`,
+      place.mountedAt,
+    );
+  }
+}
+
+/** @param known paths of the project's files @throws UpdateError foreign-state */
+export function checkFiles(
+  { files }: Pick<JournalData, 'files'>,
+  known: readonly string[],
+  mountedAt: string,
+): void {
+  const odd = files.find(({ path }) => !known.includes(path));
+  if (odd) throw foreign(`would put back ${odd.path}, which is no file of the project`, mountedAt);
+}
+
+const foreign = (what: string, mountedAt: string): UpdateError => {
+  const path = join(stateDirectory(mountedAt), journalName);
+  return new UpdateError('foreign-state', `the journal ${what}`, {
+    advice: `See who has written ${path}, move it away, then run the update again.`,
+  });
+};

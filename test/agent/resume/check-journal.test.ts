@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { checkFiles, checkProject } from '../../../src/agent/resume/check-journal.ts';
+import type { ListedContainer } from '../../../src/engine/api/query.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
+import { HostPaths } from '../../../src/files/host-paths.ts';
+import { foundInstance, journalData, project } from '../../build.ts';
+
+const bind = (source: string, destination = source) => ({
+  type: 'bind',
+  source,
+  destination,
+  writable: true,
+});
+const listed = (files: string, envFiles = '', name = project.name): ListedContainer =>
+  ({
+    labels: {
+      [composeLabels.project]: name,
+      [composeLabels.directory]: project.directory,
+      [composeLabels.files]: files,
+      ...(envFiles && { [composeLabels.envFiles]: envFiles }),
+    },
+  }) as unknown as ListedContainer;
+const at = '/opt/svc/.svc-updater/journal.json';
+const advice = `See who has written ${at}, move it away, then run the update again.`;
+
+describe('checkProject', () => {
+  const composed = [
+    listed('/opt/svc/compose.yaml,/opt/svc/parts/more.yaml', '/etc/svc/svc.env'),
+    listed('/srv/other/compose.yaml', '', 'other'),
+  ];
+  const paths = new HostPaths([bind('/opt/svc'), bind('/srv/other')]);
+  const check = (changes: Partial<typeof project>, more: Parameters<typeof foundInstance>[0] = {}) =>
+    checkProject(
+      journalData({ project: { ...project, ...changes } }),
+      foundInstance({ paths, composed, ...more }),
+    );
+
+  it.each<[string, Partial<typeof project>]>([
+    ['the usual one', {}],
+    ['what labels name', { files: ['/opt/svc/parts/more.yaml'], envFiles: ['/etc/svc/svc.env'] }],
+    ['what lies in the directory', { files: ['/opt/svc/compose.prod.yaml'], envFiles: ['/opt/svc/.env'] }],
+    ['what lies above it', { envFiles: ['/opt/.env', '/.env'] }],
+  ])('takes %s', (_, changes) => {
+    expect(() => check(changes)).not.toThrow();
+  });
+
+  it('takes a directory of another spelling, and one that is mounted elsewhere', () => {
+    const place = { name: 'svc', directory: '/data/svc', mountedAt: '/work' };
+    const mounted = new HostPaths([bind('/opt/svc', '/work')]);
+    expect(() => check({}, { place, paths: mounted })).not.toThrow();
+    expect(() =>
+      check({ directory: '/data/svc', files: ['/data/svc/compose.yaml'] }, { place }),
+    ).not.toThrow();
+  });
+
+  it('takes what docker-compose 1 has noted, relative to where it was called', () => {
+    expect(() =>
+      check({ files: ['/opt/svc/sub/a.yaml'] }, { composed: [listed('sub/a.yaml')] }),
+    ).not.toThrow();
+  });
+
+  it.each<[string, Partial<typeof project>, string]>([
+    ['another directory', { directory: '/srv/other', files: [] }, 'is of another directory, /srv/other'],
+    [
+      'a file where an app may write',
+      { files: ['/opt/svc/data/evil.yaml'] },
+      'would call compose with /opt/svc/data/evil.yaml, which no container of svc was made with',
+    ],
+    [
+      'the same by a detour',
+      { files: ['/opt/svc/data/../data/evil.yaml'] },
+      'would call compose with /opt/svc/data/../data/evil.yaml, which no container of svc was made with',
+    ],
+    [
+      "another project's file",
+      { files: ['/srv/other/compose.yaml'] },
+      'would call compose with /srv/other/compose.yaml, which no container of svc was made with',
+    ],
+    [
+      'an env file of nobody',
+      { envFiles: ['/tmp/x.env'] },
+      'would call compose with /tmp/x.env, which no container of svc was made with',
+    ],
+  ])('refuses %s', (_, changes, what) => {
+    expect(() => check(changes)).toThrow(
+      expect.objectContaining({ code: 'foreign-state', message: `the journal ${what}`, advice }),
+    );
+  });
+});
+
+describe('checkFiles', () => {
+  const file = (path: string) => ({
+    ...{ path, real: path, before: null, after: 'a', backup: null, owner: null, temporary: `${path}.new` },
+  });
+
+  it('takes the files of the project', () => {
+    expect(() => checkFiles({ files: [file('/opt/svc/.env')] }, ['/opt/svc/.env'], '/opt/svc')).not.toThrow();
+  });
+
+  it('refuses any other', () => {
+    const files = [file('/opt/svc/.env'), file('/etc/cron.d/x')];
+    expect(() => checkFiles({ files }, ['/opt/svc/.env'], '/opt/svc')).toThrow(
+      expect.objectContaining({
+        code: 'foreign-state',
+        message: 'the journal would put back /etc/cron.d/x, which is no file of the project',
+        advice,
+      }),
+    );
+  });
+});

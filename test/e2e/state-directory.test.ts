@@ -1,0 +1,173 @@
+import { hash } from 'node:crypto';
+import { chown, lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import type { JournalData } from '../../src/agent/state/journal.ts';
+import { type Blueprint, blueprintOf, type Json } from '../../src/engine/api/blueprint.ts';
+import { expectAttempt, expectWords, shareInstance } from './support/attempt.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
+
+// docs/contract.md 7.7 to 7.9: what somebody else has put into the updater's own directory is not taken for its own.
+
+const journalOf = async (instance: Instance): Promise<JournalData> =>
+  JSON.parse(await instance.read('.svc-updater/journal.json'));
+const forge = (instance: Instance, journal: JournalData) =>
+  instance.write('.svc-updater/journal.json', JSON.stringify(journal));
+const hashOf = (text: string) => hash('sha256', text);
+const toNext = ['--target', 'v1.1.0'];
+
+/** One whose containers were replaced: its journal tells of those from before. */
+async function updatedInstance(): Promise<Instance> {
+  const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
+  const { exitCode, log } = await instance.update(toNext);
+  expect(exitCode, log).toBe(0);
+  return instance;
+}
+
+test('a forged journal restores no file but those of the project, and none with more rights', async () => {
+  const instance = await updatedInstance();
+  const journal = await journalOf(instance);
+  const [env] = journal.files;
+  if (env?.backup == null || env.before === null) throw new Error('the update has changed no file');
+  const tool = join(instance.directory, 'data', 'tool');
+  await writeFile(tool, 'harmless\n', { mode: 0o644 });
+  const kept = join(env.backup, '..', 'tool');
+  await writeFile(kept, 'not harmless\n', { mode: 0o755 });
+  const root = { uid: 0, gid: 0, mode: 0o4755 };
+  const file = { path: tool, real: tool, before: hashOf('not harmless\n'), after: hashOf('harmless\n') };
+  const killed = { ...journal, phase: 'pull', outcome: null, changeover: null } as const;
+  const forged = { ...file, backup: kept, owner: root, temporary: `${tool}.new` };
+  await forge(instance, { ...killed, files: [forged] });
+  const result = await instance.update(toNext);
+  expect((await lstat(tool)).mode & 0o7777).toBe(0o644);
+  expect(await readFile(tool, 'utf8')).toBe('harmless\n');
+  expectWords(result, {
+    exitCode: 3,
+    says: [`the journal would put back ${tool}, which is no file of the project`],
+    ends: ['refused (foreign-state): nothing was changed, v1.0.0 runs on. Next: '],
+  });
+
+  // One of the project comes back with the rights that the file has now.
+  const path = join(instance.directory, '.env');
+  await forge(instance, { ...killed, files: [{ ...env, owner: root }] });
+  const { uid, gid, mode } = await lstat(path);
+  const again = await instance.update(['--target', 'v1.2.0']);
+  expect(again.exitCode, again.log).toBe(0);
+  expect(again.log).toContain('what it had changed is put back: v1.0.0 runs');
+  expect(await lstat(path)).toMatchObject({ uid, gid, mode });
+  expect(await instance.read(`.svc-updater/backup/${(await journalOf(instance)).run}/.env`)).toContain(
+    'v1.0.0',
+  );
+});
+
+/** What a journal holds of the containers that an update has replaced, by what runs in their place. */
+async function blueprintsOf({ changeover }: JournalData, project: string): Promise<Blueprint[]> {
+  const records = changeover?.containers ?? [];
+  const moved = records.filter(({ service }) => changeover?.moved.some(({ name }) => name === service));
+  const inspected = await execa('docker', ['inspect', ...moved.map(({ name }) => name)]);
+  expect(moved.map(({ name }) => name).sort()).toEqual([`${project}-app-1`, `${project}-worker-1`]);
+  return (JSON.parse(inspected.stdout) as Json[]).map((raw, at) => {
+    const { id = '', imageId = '', reference = '' } = moved[at] ?? {};
+    return { ...blueprintOf(raw), id, imageId, imageManifest: null, imageReference: reference };
+  });
+}
+
+test('a forged journal makes no container that may do more than the files let it', async () => {
+  const instance = await updatedInstance();
+  const app = `${instance.project}-app-1`;
+  const journal = await journalOf(instance);
+  const blueprints = await blueprintsOf(journal, instance.project);
+  const armed = blueprints.map((each) =>
+    each.name === app
+      ? {
+          ...each,
+          hostConfig: {
+            ...each.hostConfig,
+            Privileged: true,
+            Binds: ['/:/host', ...((each.hostConfig.Binds ?? []) as string[])],
+          },
+        }
+      : each,
+  );
+  const back = { phase: 'recreate', outcome: null, started: false, goingBack: { ending: null } } as const;
+  await forge(instance, { ...journal, ...back, blueprints: armed });
+  expectWords(await instance.update(['--target', 'v1.2.0']), {
+    exitCode: 5,
+    says: [
+      `${app} is not made again: the journal would give it privileged: true and / of the host at /host, which neither the files nor the engine do`,
+    ],
+    ends: ['broken (not-brought-back): '],
+  });
+  const { stdout } = await execa('docker', ['ps', '-aq', '--filter', `name=${app}`]);
+  const found = stdout === '' ? '[]' : (await execa('docker', ['inspect', ...stdout.split('\n')])).stdout;
+  expect(JSON.parse(found).map(({ HostConfig }: Json) => (HostConfig as Json).Privileged)).not.toContain(
+    true,
+  );
+});
+
+test('a journal of a kill makes the containers again that the files still say', async () => {
+  const instance = await updatedInstance();
+  const journal = await journalOf(instance);
+  const blueprints = await blueprintsOf(journal, instance.project);
+  const back = { phase: 'recreate', outcome: null, started: false, goingBack: { ending: null } } as const;
+  await forge(instance, { ...journal, ...back, blueprints });
+  const { exitCode, log } = await instance.update(['--target', 'v1.2.0']);
+  expect(exitCode, log).toBe(0);
+  expect(log).toContain(`${instance.project}-app-1 is made again from the old image`);
+  expect(log).toContain('what it had changed is put back: v1.0.0 runs');
+});
+
+const shared = shareInstance({ ...alone });
+
+test.each<[what: string, entry: string, kind: 'file' | 'directory']>([
+  ['itself', '', 'directory'],
+  ['its backups', 'backup', 'directory'],
+  ['its .gitignore', '.gitignore', 'file'],
+  ['its copy of the log', 'last-run.log', 'file'],
+  ['its journal', 'journal.json', 'file'],
+])('no link leads out of the state directory: %s', async (_, entry, kind) => {
+  const instance = shared();
+  const state = join(instance.directory, '.svc-updater');
+  // Where an app may write.
+  const elsewhere = join(instance.directory, 'data', 'elsewhere');
+  const path = join(state, entry).replace(/\/$/, '');
+  await rm(state, { recursive: true, force: true });
+  if (kind === 'directory') await mkdir(elsewhere, { mode: 0o755 });
+  else await writeFile(elsewhere, 'of somebody else\n', { mode: 0o644 });
+  if (entry !== '') await mkdir(state);
+  await symlink(elsewhere, path);
+  const before = await lstat(elsewhere);
+  const attempt = {
+    exitCode: 3,
+    says: [`${path} is a symbolic link, which the updater does not follow`],
+    ends: ['refused (foreign-state): nothing was changed', `remove it (rm ${path})`],
+  };
+  try {
+    await expectAttempt(instance, toNext, attempt);
+    await expectAttempt(instance, ['plan', ...toNext], attempt);
+    const { uid, mode } = before;
+    expect(await lstat(elsewhere)).toMatchObject({ uid, mode });
+    if (kind === 'file') expect(await readFile(elsewhere, 'utf8')).toBe('of somebody else\n');
+    else expect(await readdir(elsewhere)).toEqual([]);
+  } finally {
+    await rm(state, { recursive: true, force: true });
+    await rm(elsewhere, { recursive: true, force: true });
+  }
+});
+
+test('a state directory of somebody else is refused, with the ways out', async () => {
+  const instance = shared();
+  const state = join(instance.directory, '.svc-updater');
+  await mkdir(state);
+  await chown(state, 1234, 1234);
+  await expectAttempt(instance, toNext, {
+    exitCode: 3,
+    says: [
+      `${state} belongs to user 1234, neither to root nor to the owner of ${instance.directory} (user ${process.getuid?.()})`,
+    ],
+    ends: ['refused (foreign-state): nothing was changed', `give it to root (chown -R 0:0 ${state})`],
+  });
+  expect(await lstat(state)).toMatchObject({ uid: 1234 });
+  await rm(state, { recursive: true });
+});
