@@ -91,6 +91,7 @@ export const filePlan = (changes: Partial<FilePlan> = {}): FilePlan => ({
   changes: [],
   model: { name: project.name, services: {} },
   references: new Map(),
+  migrations: [],
   version: null,
   warnings: [],
   alsoMoved: [],

@@ -188,6 +188,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     files,
     product: svc,
     versionVariable: 'SVC_VERSION',
+    leave: [],
     model,
     sent: new Map(),
     beside: [],

@@ -142,7 +142,7 @@ async function pullAndPrepare(
   const images = withUntagged(pulled, filePlan.references.values());
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
   const more = await pullAdded(world, installation, added, { journal, deadline });
-  const names = [...movedServices(installation), ...installation.followers].map(({ name }) => name);
+  const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
   await pullHookImages(world, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);
   return { filePlan, images: new Map([...images, ...more]) };
@@ -228,8 +228,9 @@ async function endUnchanged(
   await verifyUnchanged(world, journal, services);
   log.enter('done');
   for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
-  const stopped = services.filter(({ running }) => running === 0).map(({ name }) => name);
-  const alone = services
+  const lasting = services.filter(({ name }) => !filePlan.migrations.includes(name));
+  const stopped = lasting.filter(({ running }) => running === 0).map(({ name }) => name);
+  const alone = lasting
     .filter(({ running }) => running > 0)
     .flatMap(({ containers }) => containers.filter((each) => !isUp(each)).map(({ name }) => name));
   const down = [...stopped, ...alone];

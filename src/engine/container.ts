@@ -78,6 +78,10 @@ export const hasStarted = (container: Container): boolean =>
 export const isUp = (container: Container): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
+/** Ended of itself, with nothing to complain of. */
+export const hasEndedWell = ({ status, exitCode }: Container): boolean =>
+  status === 'exited' && exitCode === 0;
+
 export const serviceOf = (container: Pick<Container, 'labels'>): string =>
   container.labels[composeLabels.service] ?? '';
 

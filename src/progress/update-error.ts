@@ -127,6 +127,7 @@ const table = {
     'See that the engine answers (docker ps), then run the update again: it goes on where this one stopped.',
   ],
   'not-well': ['broken', 'See docker compose logs app worker.'],
+  'migration-failed': ['broken', 'See docker compose logs migrate.'],
   broken: ['broken', 'See docker compose logs app worker.'],
 } as const satisfies Record<string, readonly [FailureOutcome, string]>;
 
@@ -158,6 +159,8 @@ export class UpdateError extends Error {
   readonly detail: readonly string[];
   /** The release to go to first, `v1.5.0`, where one has to come first; else null. */
   readonly step: string | null;
+  /** How the instance stands, where no code tells; else null. */
+  readonly state: string | null;
   /** The log has its message already: what was done about it came after. */
   readonly told: boolean;
 
@@ -168,6 +171,7 @@ export class UpdateError extends Error {
       advice?: string;
       detail?: readonly string[];
       step?: string;
+      state?: string;
       told?: boolean;
       cause?: unknown;
     } = {},
@@ -178,6 +182,7 @@ export class UpdateError extends Error {
     this.advice = options.advice ?? table[code][1];
     this.detail = options.detail ?? [];
     this.step = options.step ?? null;
+    this.state = options.state ?? null;
     this.told = options.told ?? false;
   }
 }

@@ -56,6 +56,14 @@ case $1 in
     echo started >>/dump/starts
     idle
     ;;
+  # once <name>; until there is a file /data/<name>, which says its exit code
+  once)
+    echo "$2 $version begins" >>/data/once
+    echo "svc $version: migrating with $DB_PASSWORD"
+    while ! [ -s "/data/$2" ]; do pause 0.1; done
+    echo "$2 $version ends" >>/data/once
+    exit "$(cat "/data/$2")"
+    ;;
   # hook <seconds> <exit code>; at once where there is a file /data/quick
   hook)
     echo "begins" >>/data/hooks

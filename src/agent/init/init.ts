@@ -67,7 +67,10 @@ function asNamed(survey: Survey, options: InitOptions, running: readonly string[
         .join(', ')}: name them with --service.`,
     });
   }
-  checkNamed({ ...options, command: 'plan' }, { files, model, kind: 'user-written', running, followers: [] });
+  checkNamed(
+    { ...options, command: 'plan' },
+    { files, model, kind: 'user-written', running, followers: [], migrations: [] },
+  );
   const others = candidates.filter(({ name }) => !moved.includes(name));
   return { app, workers: workers.filter((each) => each !== undefined), others };
 }

@@ -4,12 +4,15 @@ import { type Container, isUp } from '../../engine/container.ts';
 import { parsePinTag } from '../../release/pin-tag.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
-import { awaitedEnds, type Installation, movedServices, type ServiceFacts } from './installation.ts';
+import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
+import { migrationsOf } from './services/migrations.ts';
 
 /** What runs, what decides its version, and what of it is down. */
 export function describeInstallation(installation: Installation, log: Log): void {
   const { app, workers, kind, files, runningVersion, followers } = installation;
-  const moved = movedServices(installation);
+  const migrations = migrationsOf(installation);
+  const isLasting = ({ name }: ServiceFacts) => !migrations.includes(name);
+  const moved = movedServices(installation).filter(isLasting);
   const names = and(moved.map(({ name }) => name));
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = and([...new Set(moved.map(({ pin }) => pin.place.description))]);
@@ -22,14 +25,9 @@ export function describeInstallation(installation: Installation, log: Log): void
     log.info('the running images do not tell their version: there is no check against a downgrade');
   if (app.running === 0) log.info(`${app.name} is stopped: it is updated and started`);
   else describeReplicas(app, [], log);
-  const once = new Set(moved.flatMap(({ name }) => awaitedEnds(installation.model.services[name])));
-  for (const worker of workers) {
+  for (const worker of workers.filter(isLasting)) {
     const down = worker.containers.filter((container) => !isUp(container));
-    if (worker.running === 0 && once.has(worker.name)) {
-      log.warn(
-        `${worker.name} is stopped, and depends_on says service_completed_successfully: it is updated and not run, before or after the others`,
-      );
-    } else if (worker.running === 0) log.info(`${worker.name} is stopped: it is updated and left stopped`);
+    if (worker.running === 0) log.info(`${worker.name} is stopped: it is updated and left stopped`);
     else if (down.length > worker.stopped.length) {
       log.warn(
         `${worker.name} is stopped since something was interrupted that replaced it: it is started again`,

@@ -29,6 +29,7 @@ import { labelledProject, projectsBeside } from './labelled-project.ts';
 import { profilesOf } from './profiles.ts';
 import { newestRunning, versionPrefix } from './running-version.ts';
 import { checkNamed } from './services/check-named.ts';
+import { findMigrations } from './services/migrations.ts';
 import { withoutApp } from './services/survey.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
@@ -79,7 +80,11 @@ export async function inspectInstallation(
   const isToAskAnew = profiles.length > 0 || !isAsGuessed || asksForNames;
   const asking = isToAskAnew ? startEarly(askUp(engine, compose.project, replaced)) : early;
 
-  for (const { name } of asked.filter((worker) => worker.containers.length === 0)) {
+  const { leave } = options;
+  const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
+  const migrations = findMigrations({ files, leave, model, containers, ...related });
+  const isRun = ({ name }: ServiceFacts) => migrations.includes(name);
+  for (const { name } of asked.filter((worker) => worker.containers.length === 0 && !isRun(worker))) {
     if (name in model.services) log.info(`${name} has no container: it is left that way`);
     else if (options.servicesNamed) {
       throw new UpdateError('no-app', `no service ${name} in project ${project.name}`, {
@@ -88,7 +93,7 @@ export async function inspectInstallation(
     }
   }
   const kind = kindOf(project, files, options.product);
-  const seenServices = { running: containers.map(serviceOf), followers: followers.map(({ name }) => name) };
+  const seenServices = { running: containers.map(serviceOf), followers: related.followers, migrations };
   for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seenServices }))
     log.info(sentence);
   // From compose 5 on its models have no values of env files; what it would send has them.
@@ -110,12 +115,13 @@ export async function inspectInstallation(
     platform,
     kind,
     files,
+    leave,
     versionVariable: options.versionVariable,
     model,
     containers,
     beside: projectsBeside(composed, project.name),
     app: pinnedApp,
-    workers: workers.map(pinned),
+    workers: asked.filter((each) => each.containers.length > 0 || isRun(each)).map(pinned),
     followers,
     runningVersion: newestRunning([app, ...workers].flatMap((facts) => facts.containers)),
     prefix: versionPrefix(pinnedApp.pin, app.containers, options.product),
@@ -123,6 +129,8 @@ export async function inspectInstallation(
     imagesInUse,
   };
 }
+
+const nameOf = ({ name }: ServiceFacts): string => name;
 
 /** The error with advice that fits this project. */
 function explained(error: unknown, project: ComposeProject, paths: HostPaths): unknown {

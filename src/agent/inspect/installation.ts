@@ -9,7 +9,7 @@ import type { Product } from '../../product/product.ts';
 /** A service whose containers the update replaces. */
 export interface ServiceFacts {
   name: string;
-  /** All of its containers but compose's leftovers, stopped ones too, in the order of their numbers. At least one. */
+  /** All of its containers but compose's leftovers, stopped ones too, in the order of their numbers. At least one, but of a migration. */
   containers: readonly Container[];
   /** How many of them are meant to run. */
   running: number;
@@ -34,6 +34,8 @@ export interface Installation {
   /** `generated`: a file that every release overwrites. */
   kind: 'generated' | 'user-written';
   files: ProjectFiles;
+  /** Services that the operator leaves behind. */
+  leave: readonly string[];
   /** `SVC_VERSION` unless the operator names another. */
   versionVariable: string;
   /** All services of the project, without the values of env files. */
@@ -47,7 +49,7 @@ export interface Installation {
   /** The engine's other compose projects. */
   beside: readonly ComposeProject[];
   app: PinnedService;
-  /** Those that have containers. */
+  /** Those that have containers, and migrations that have none. */
   workers: readonly PinnedService[];
   /** Other services, which live in a namespace of one of those. */
   followers: readonly ServiceFacts[];

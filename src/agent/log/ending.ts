@@ -121,7 +121,8 @@ const sentenceOfCause = (error: UpdateError): string => {
     : '';
 };
 
-function stateAfter({ code, outcome }: UpdateError, facts: EndingFacts): string {
+function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): string {
+  if (state !== null) return `${state}${saved(facts)}`;
   if (code === 'files-not-back') return 'the files are not as they were';
   if (code === 'engine-lost') {
     return `the engine went away while containers were replaced; the files are the new ones, ${and(facts.services)} may be half replaced`;

@@ -3,6 +3,7 @@ import { serviceOf } from '../../engine/container.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { fromWord } from '../inspect/describe.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
+import { migrationsOf } from '../inspect/services/migrations.ts';
 import { leaveAll } from '../inspect/services/propose.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/words.ts';
@@ -13,16 +14,20 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
   const { followers, containers } = installation;
   const bumps = movesOf(plan).filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
   const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
-  const moved = [...movedServices(installation), ...followers].map(({ name }) => name);
-  const stay = [...new Set(containers.map(serviceOf))].filter((name) => !moved.includes(name)).sort();
+  const migrations = migrationsOf(installation);
+  const all = [...movedServices(installation), ...followers].map(({ name }) => name);
+  const moved = all.filter((name) => !migrations.includes(name));
+  const known = [...all, ...migrations];
+  const stay = [...new Set(containers.map(serviceOf))].filter((name) => !known.includes(name)).sort();
   const what = [
     ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),
     ...places,
   ];
+  const run = migrations.length > 0 ? `run ${and(migrations)} once, ` : '';
   const steps =
     what.length > 0
-      ? `${what.join(', ')}, recreate ${and(moved)}`
-      : `pull again, recreate ${and(moved)} where the image is another`;
+      ? `${what.join(', ')}, ${run}recreate ${and(moved)}`
+      : `pull again, ${run}recreate ${and(moved)} where the image is another`;
   const from = fromWord(installation);
   log.learn(() => ({ keep: [plan.goal] }));
   const way = from === plan.goal ? from : `${from} → ${plan.goal}`;

@@ -1,6 +1,8 @@
 import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
+import { UpdateError } from '../../progress/update-error.ts';
 import { awaitedEnds, type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
+import { and } from '../log/words.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
 import type { FilePlan } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
@@ -24,9 +26,11 @@ export function planChangeover(
   { images, containers, from }: ChangeoverFacts,
 ): Changeover {
   const { app, followers } = installation;
+  const { migrations } = filePlan;
+  refuseRunning(migrations, containers);
   const moved =
     (follows: boolean) =>
-    ({ name }: ServiceFacts): MovedService => {
+    (name: string): MovedService => {
       const reference = filePlan.references.get(name);
       const image = reference === undefined ? undefined : images.get(reference);
       const { depends_on, pre_start } = filePlan.model.services[name] ?? {};
@@ -38,14 +42,21 @@ export function planChangeover(
         image: reference === undefined || image === undefined ? null : movedTo(reference, image),
         awaits: conditions[app.name]?.condition === 'service_healthy' ? [app.name] : [],
         ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
+        ...(migrations.includes(name) && { runsOnce: true }),
       };
     };
   const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
   const stoppedWorkers = installation.workers.map(({ name }) => name).filter((name) => !running.has(name));
   const byHand = runByHand(installation, filePlan, running);
   return {
-    moved: [...movedServices(installation).map(moved(false)), ...followers.map(moved(true))],
-    containers,
+    moved: [
+      ...inOrder(movedServices(installation).map(nameOf), filePlan).map(moved(false)),
+      ...followers.map(nameOf).map(moved(true)),
+    ],
+    // The way back never starts what runs once: it would run it on data that it was not made for.
+    containers: containers.map((each) =>
+      migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
+    ),
     words: {
       from,
       goal: plan.goal,
@@ -59,6 +70,33 @@ export function planChangeover(
       ...(byHand.length > 0 && { runByHand: byHand }),
     },
   };
+}
+
+const nameOf = ({ name }: ServiceFacts): string => name;
+
+/** @throws UpdateError compose-busy where one that is about to be replaced is at work: what it does must not be cut off */
+function refuseRunning(migrations: readonly string[], containers: readonly ContainerRecord[]): void {
+  const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
+  if (running.length === 0) return;
+  const names = and(running.map(({ name }) => name));
+  throw new UpdateError('compose-busy', `${names}, which others wait for, has not ended yet`, {
+    advice: `Let it end (docker logs -f ${running[0]?.name}), then run the update again.`,
+  });
+}
+
+/** The app first, but for what runs once: that comes before whoever waits for it, and after all that it needs itself. */
+function inOrder(moved: readonly string[], { migrations, model: { services } }: FilePlan): string[] {
+  const all = [...new Set([...moved, ...migrations])];
+  const order = new Set<string>();
+  const visit = (name: string): void => {
+    if (order.has(name)) return;
+    const isLasting = moved.includes(name) && !migrations.includes(name);
+    const needs = isLasting ? awaitedEnds(services[name]) : Object.keys(services[name]?.depends_on ?? {});
+    for (const need of needs) visit(need);
+    order.add(name);
+  };
+  for (const name of all) visit(name);
+  return [...order].filter((name) => all.includes(name));
 }
 
 const movedTo = (reference: string, { id, manifests }: Image): MovedService['image'] => ({
@@ -81,16 +119,15 @@ function restartedByHand(
   );
 }
 
-/**
- * Services of the new version that run once, such as a migration, and that one that moves waits for: compose would run them
- * at its next `up`, and a run starts nothing that does not run.
- */
+/** Services of the new version that run once, that one that moves waits for, and that are left behind. */
 function runByHand(
   installation: Installation,
-  { model, alsoMoved }: FilePlan,
+  { model, alsoMoved, migrations }: FilePlan,
   running: ReadonlySet<string>,
 ): string[] {
   const moved = movedServices(installation).map(({ name }) => name);
   const once = new Set(moved.flatMap((name) => awaitedEnds(model.services[name])));
-  return [...new Set([...moved, ...alsoMoved])].filter((name) => once.has(name) && !running.has(name));
+  return [...new Set([...moved, ...alsoMoved])].filter(
+    (name) => once.has(name) && !migrations.includes(name) && !running.has(name),
+  );
 }

@@ -7,6 +7,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, isMajorChange } from '../../release/order.ts';
 import { versionOfLabel } from '../../release/pin-tag.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
+import { migrationsOf } from '../inspect/services/migrations.ts';
 import { type Expected, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
 import { changedServices, checkGenerated, type NewDefinitions } from './generated.ts';
@@ -17,7 +18,9 @@ export interface FilePlan {
   changes: readonly Change[];
   /** The model the instance will have. */
   model: Model;
-  /** Image references of the moved services in that model. */
+  /** Services of that model that run once, before those that wait for it. */
+  migrations: readonly string[];
+  /** Image references of the moved services, and of the migrations, in that model. */
   references: ReadonlyMap<string, string>;
   /** `1.5.0` where the new app image's label says so. */
   version: string | null;
@@ -62,16 +65,19 @@ export function planFiles(
   const proof = isWritten
     ? proven(installation, plan, proposal, expected)
     : { alsoMoved: [], warnings: [], changedServices: [] };
-  const own = [...moved, ...installation.followers].map(({ name }) => name);
+  const migrations = migrationsOf(installation, model);
+  const own = [...[...moved, ...installation.followers].map(({ name }) => name), ...migrations];
+  const others = (names: readonly string[]) => names.filter((name) => !own.includes(name));
   return {
     model,
-    references: imagesAfter(installation, model, expected.images),
+    migrations,
+    references: imagesAfter(installation, model, expected.images, migrations),
     changes: draft.changes,
     version,
     warnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
-    alsoMoved: proof.alsoMoved.filter((name) => !own.includes(name)),
-    newServices: Object.keys(model.services).filter((name) => !(name in installation.model.services)),
-    changedServices: proof.changedServices.filter((name) => !proof.alsoMoved.includes(name)),
+    alsoMoved: others(proof.alsoMoved),
+    newServices: others(Object.keys(model.services)).filter((name) => !(name in installation.model.services)),
+    changedServices: others(proof.changedServices).filter((name) => !proof.alsoMoved.includes(name)),
   };
 }
 
@@ -121,9 +127,10 @@ function imagesAfter(
   { followers, model: before }: Installation,
   model: Model,
   expected: ReadonlyMap<string, string>,
+  migrations: readonly string[],
 ): ReadonlyMap<string, string> {
   const image = (name: string) => model.services[name]?.image;
   const moved = followers.filter(({ name }) => image(name) !== before.services[name]?.image);
-  const names = [...expected.keys(), ...moved.map(({ name }) => name)];
+  const names = [...expected.keys(), ...moved.map(({ name }) => name), ...migrations];
   return new Map(names.map((name) => [name, image(name) ?? expected.get(name) ?? ''] as const));
 }

@@ -38,12 +38,13 @@ const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> |
 /** What the next `up` starts with the files as they are now, by service; null where compose rejects them. */
 async function nextImages(
   engine: Engine,
-  { project, services }: JournalData,
+  { project, services, changeover }: JournalData,
 ): Promise<Map<string, string> | null> {
   try {
     const model = await new Compose(engine, project).config();
+    const moved = changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name);
     return new Map(
-      services.flatMap((name) => {
+      (moved ?? services).flatMap((name) => {
         const image = model.services[name]?.image;
         return image == null ? [] : [[name, image] as const];
       }),

@@ -1,4 +1,4 @@
-import type { Container } from '../../engine/container.ts';
+import { type Container, hasEndedWell } from '../../engine/container.ts';
 import { seconds } from '../log/words.ts';
 import { StartTimes } from './start-times.ts';
 
@@ -16,6 +16,8 @@ export interface WatchedService {
   /** How many there are, and how many there must be. */
   has: number;
   needs: number;
+  /** They run once: well is what has ended without a complaint. */
+  isToEnd?: boolean;
 }
 
 export interface HealthRules {
@@ -65,9 +67,11 @@ export class HealthWatch {
   look(services: readonly WatchedService[], now: number): HealthVerdict {
     for (const { containers } of services) this.#starts.note(containers, this.#isFirstLook ? null : now);
     this.#isFirstLook = false;
-    const states = services.flatMap(({ name, containers }) => {
+    const states = services.flatMap(({ name, containers, isToEnd = false }) => {
       const steady = name === this.#rules.app ? appSteadyMs : steadyMs;
-      return containers.map((container) => ({ container, why: this.#whyUnhealthy(container, now, steady) }));
+      const why = (container: Container) =>
+        isToEnd ? whyNotEnded(container) : this.#whyUnhealthy(container, now, steady);
+      return containers.map((container) => ({ container, isToEnd, why: why(container) }));
     });
     for (const { container, why } of states) this.#note(container, why, now);
     const pending = states.filter(({ why }) => why !== null);
@@ -78,7 +82,10 @@ export class HealthWatch {
     if (pending.length === 0 && missing.length === 0) {
       return { kind: 'well', reports: this.#reports(services) };
     }
-    const dead = pending.filter(({ container }) => hasEnded(container) || isCrashing(container));
+    const dead = pending.filter(
+      ({ container, isToEnd }) =>
+        hasEnded(container) || isCrashing(container) || (isToEnd && container.status === 'exited'),
+    );
     const isGone = missing.length > 0 && now - this.#completeAt >= this.#rules.missingMs;
     const isLate = now - this.#beganAt > this.#rules.timeoutMs;
     if (dead.length > 0 || isGone || isLate) {
@@ -112,11 +119,8 @@ export class HealthWatch {
 
   /** Why a container does not count as well yet, or null. */
   #whyUnhealthy(container: Container, now: number, steady: number): string | null {
-    const { id, status, health, startedAt, exitCode, error } = container;
-    if (status !== 'running') {
-      const code = isDown(container) ? ` (exit code ${exitCode})` : '';
-      return `is ${status}${code}${error ? `: ${error}` : ''}`;
-    }
+    const { id, status, health, startedAt } = container;
+    if (status !== 'running') return stateOf(container);
     if (health === 'healthy') return null;
     if (health !== null) {
       const output = health === 'unhealthy' && container.lastHealthOutput.trim();
@@ -151,6 +155,17 @@ export class HealthWatch {
     });
   }
 }
+
+const stateOf = (container: Container): string => {
+  const { status, exitCode, error } = container;
+  const code = isDown(container) ? ` (exit code ${exitCode})` : '';
+  return `is ${status}${code}${error ? `: ${error}` : ''}`;
+};
+
+const whyNotEnded = (container: Container): string | null => {
+  if (hasEndedWell(container)) return null;
+  return container.status === 'running' ? 'is still running' : stateOf(container);
+};
 
 const isDown = ({ status }: Container): boolean => ['restarting', 'exited', 'dead'].includes(status);
 

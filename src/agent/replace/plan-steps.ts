@@ -7,6 +7,7 @@ import {
   type MovedService,
   mustRun,
   recordsOf,
+  toRun,
 } from '../state/changeover.ts';
 
 /** What `recreate` does, in order. */
@@ -17,6 +18,8 @@ export type Step =
   | { kind: 'stop'; service: string; containers: readonly Container[] }
   /** `hook`: it runs commands of the new image before a container starts. */
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean; hook?: true }
+  /** It runs to its end before anything that comes after it. */
+  | { kind: 'run-once'; service: string; scale: number; hook?: true }
   | { kind: 'await-healthy'; service: string; dependent: string }
   /** Containers of a service of which some were stopped: `up` starts all. */
   | { kind: 'stop-again'; service: string; numbers: readonly number[] };
@@ -33,11 +36,13 @@ export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
 /**
  * What is left to do, from what there is `now`: everything in an ordinary run, the rest after a kill. The order keeps the
  * app away for the shortest time, and leaves nothing of the new version started when the new app cannot even start: the
- * old workers stop while the old app still answers, then the app is replaced, then the workers, then whatever lives in a
- * namespace of theirs. Compose stops what it replaces once it has made the new container.
+ * old workers stop while the old app still answers, then migrations run, then the app is replaced, then the workers, then
+ * whatever lives in a namespace of theirs. Compose stops what it replaces once it has made the new container.
  */
 export function planSteps(changeover: Changeover, now: ProjectContainers): Step[] {
-  const pending = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
+  const undone = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
+  // What is done needs no migration, although somebody has removed the container of one since.
+  const pending = undone.some(({ runsOnce }) => !runsOnce) ? undone : [];
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
   const steps: Step[] = [];
@@ -53,15 +58,20 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
     const containers = old.filter(which);
     if (containers.length > 0) steps.push({ kind: 'stop', service: name, containers });
   };
-  const isStoppedFirst = ({ isApp, follows }: MovedService) => !isApp && !follows;
+  const isStoppedFirst = ({ isApp, follows, runsOnce }: MovedService) => !isApp && !follows && !runsOnce;
   for (const worker of pending.filter(isStoppedFirst)) stop(worker, () => true);
   for (const moved of pending) {
     const records = recordsOf(changeover, moved.name);
     const start = records.some((record) => mustRun(moved, record));
-    if (start && !moved.follows) {
+    if ((start || moved.runsOnce) && !moved.follows) {
       steps.push(
         ...moved.awaits.map((app): Step => ({ kind: 'await-healthy', service: app, dependent: moved.name })),
       );
+    }
+    if (moved.runsOnce) {
+      const hook = moved.hasStartHook && { hook: true as const };
+      steps.push({ kind: 'run-once', service: moved.name, scale: toRun(changeover, moved), ...hook });
+      continue;
     }
     if (!isStoppedFirst(moved)) stop(moved, ({ stopTimeout }) => stopTimeout > longestStopOfCompose);
     steps.push({

@@ -12,6 +12,7 @@ import type { Changeover } from '../state/changeover.ts';
 import { awaitServices } from './await-services.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
+import { runOnce } from './run-once.ts';
 import { awaitHooks, hookFailure, listenToHooks } from './start-hooks.ts';
 import type { StartTimes } from './start-times.ts';
 import { stopAll } from './stop-all.ts';
@@ -50,6 +51,8 @@ const executors: Executors = {
   'give-name': ({ containers }, { engine, log }) => giveNames(engine, containers, log),
   stop: async ({ containers }, { engine, log }) => stopAll(engine, containers, log),
   up: (step, context) => bringUp(step, context),
+  'run-once': (step, context) =>
+    runOnce(step, context, () => bringUp({ ...step, kind: 'up', start: true, force: false }, context)),
   'await-healthy': async (
     { service: name, dependent },
     { engine, compose, changeover, waitTimeoutMs, log },

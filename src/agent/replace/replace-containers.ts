@@ -93,10 +93,14 @@ export async function replaceContainers(
 
 function announce(log: Log, { moved }: Changeover): void {
   log.enter('recreate');
-  const names = moved.filter(({ follows }) => !follows).map(({ name }) => name);
+  const lasting = moved.filter(({ follows, runsOnce }) => !follows && !runsOnce);
+  const names = lasting.map(({ name }) => name);
+  const workers = lasting.filter(({ isApp }) => !isApp).map(({ name }) => name);
+  const migrations = moved.flatMap(({ name, runsOnce }) => (runsOnce ? [name] : []));
   const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
-  const stopping = names.length > 1 ? `stopping ${and(names.slice(1))}, then ` : '';
-  log.info(`${stopping}replacing ${and([...names, ...followers])}`);
+  const stopping = workers.length > 0 ? `stopping ${and(workers)}, then ` : '';
+  const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
+  log.info(`${stopping}${running}replacing ${and([...names, ...followers])}`);
   if (followers.length > 0) {
     log.info(`${and(followers)} live in a namespace of ${names.join(' or ')} and are replaced with it`);
   }
@@ -173,7 +177,7 @@ function endUpdated(
   const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
   if (runByHand.length > 0) {
     log.warn(
-      `not run, although depends_on says service_completed_successfully: ${and(runByHand)}; ${upCommand(project, runByHand)} does it`,
+      `left behind and not run, although depends_on says service_completed_successfully: ${and(runByHand)}; ${upCommand(project, runByHand)} does it`,
     );
   }
   if (restartedByHand.length > 0) {

@@ -8,7 +8,8 @@ export const missingMs = 10_000;
 /** What must be of each moved service, and what there is of it. */
 export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
   const ids = idsToRun(changeover, now);
-  return changeover.moved.map((moved) => {
+  const lasting = changeover.moved.filter(({ runsOnce }) => !runsOnce);
+  return lasting.map((moved) => {
     const records = recordsOf(changeover, moved.name);
     const all = now.filter((container) => serviceOf(container) === moved.name);
     const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));

@@ -1,5 +1,12 @@
 import { hasTemporaryName } from '../../engine/api/project-containers.ts';
-import { type Container, hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
+import {
+  type Container,
+  hasEndedWell,
+  hasStarted,
+  isUp,
+  numberOf,
+  serviceOf,
+} from '../../engine/container.ts';
 import { runSameImage, runsImage } from '../../engine/same-image.ts';
 
 /** A container as it was before the run, in plain data. */
@@ -36,6 +43,8 @@ export interface MovedService {
   awaits: readonly string[];
   /** `up` runs commands of the new image before the first container starts. Unknown to journals of earlier versions. */
   hasStartHook?: boolean;
+  /** Run to its end before those that come after it in the list. Unknown to journals of earlier versions. */
+  runsOnce?: boolean;
 }
 
 /**
@@ -43,7 +52,7 @@ export interface MovedService {
  * from the journal, and so takes the very same way.
  */
 export interface Changeover {
-  /** The app first, followers last. */
+  /** The app first but for what runs once before it, followers last. */
   moved: readonly MovedService[];
   /** Every container of the project before, compose's leftovers left out. */
   containers: readonly ContainerRecord[];
@@ -101,11 +110,20 @@ export function isNew(changeover: Changeover, container: Container): boolean {
 
 /** Whether any container of the new version has run: from then on there is no way back. */
 export const newHasStarted = (changeover: Changeover, now: readonly Container[]): boolean =>
-  now.some((container) => isNew(changeover, container) && hasStarted(container));
+  now.some(
+    (container) => hasStarted(container) && (isNew(changeover, container) || hasRun(changeover, container)),
+  );
+
+/** Started since the changeover was planned, what runs once: `up` starts a container of the right image as it is. */
+const hasRun = (changeover: Changeover, container: Container): boolean =>
+  changeover.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
+  !changeover.containers.some(
+    ({ id, startedAt }) => id === container.id && startedAt === container.startedAt,
+  );
 
 /** The replicas of a service that must run in the end; of the app all. */
 export const mustRun = (moved: MovedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
-  moved.isApp || runs;
+  !moved.runsOnce && (moved.isApp || runs);
 
 /** It was down before, and so it is afterwards, although it is another one: made, and never started. */
 export function staysDown(changeover: Changeover, container: Container): boolean {
@@ -113,13 +131,26 @@ export function staysDown(changeover: Changeover, container: Container): boolean
   const record = recordsOf(changeover, serviceOf(container)).find(
     ({ number }) => number === numberOf(container),
   );
-  return moved !== undefined && record !== undefined && !mustRun(moved, record);
+  return (
+    moved !== undefined && (moved.runsOnce === true || (record !== undefined && !mustRun(moved, record)))
+  );
 }
 
 /** Nothing is left to do for this service. */
 export function isDone(changeover: Changeover, moved: MovedService, now: readonly Container[]): boolean {
   const records = recordsOf(changeover, moved.name);
   const own = now.filter((container) => serviceOf(container) === moved.name);
+  if (moved.runsOnce) {
+    return (
+      own.length === toRun(changeover, moved) &&
+      own.every(
+        (container) =>
+          hasRun(changeover, container) &&
+          hasEndedWell(container) &&
+          (moved.image === null || runsImage(container, moved.image)),
+      )
+    );
+  }
   return (
     own.length === records.length &&
     own.every((container) => {
@@ -131,6 +162,10 @@ export function isDone(changeover: Changeover, moved: MovedService, now: readonl
   );
 }
 
+/** How many containers a service gets; what runs once may have had none, as they are removed by any clean-up. */
+export const toRun = (changeover: Changeover, { name, runsOnce }: MovedService): number =>
+  recordsOf(changeover, name).length || (runsOnce ? 1 : 0);
+
 /** Numbers of the replicas that are to run, among the containers there are `now`. */
 export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {
   return new Map(
@@ -140,7 +175,7 @@ export function idsToRun(changeover: Changeover, now: readonly Container[]): Map
         .filter((container) => serviceOf(container) === moved.name)
         .filter((container) => {
           const record = records.find(({ number }) => number === numberOf(container));
-          return moved.isApp || record?.runs !== false;
+          return mustRun(moved, record ?? { runs: true });
         })
         .map(({ id }) => id);
       return ids.length > 0 ? [[moved.name, ids] as const] : [];

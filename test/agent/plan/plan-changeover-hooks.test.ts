@@ -23,7 +23,7 @@ function moved(app: ModelService, worker: ModelService) {
   const references = new Map(['app', 'worker'].map((name) => [name, 'svc:v1.1.0']));
   const filePlan: FilePlan = {
     ...{ changes: [], model: model('svc:v1.1.0', { app, worker }), references, version: '1.1.0' },
-    ...{ warnings: [], alsoMoved: [], newServices: [], changedServices: [] },
+    ...{ warnings: [], alsoMoved: [], migrations: [], newServices: [], changedServices: [] },
   };
   const images = new Map([['svc:v1.1.0', image('sha256:new')]]);
   const facts = { images, containers: [], from: 'v1.0.0' };

@@ -21,6 +21,7 @@ function changeoverOf(
   worker: ModelService = {},
   records: readonly ContainerRecord[] = containers,
   services: Record<string, ModelService> = { app: {}, worker },
+  migrations: readonly string[] = [],
 ) {
   const plan = filePlan({
     references: new Map(Object.entries(references)),
@@ -28,6 +29,7 @@ function changeoverOf(
     alsoMoved: ['migrate'],
     newServices: ['cache'],
     changedServices: [],
+    migrations,
   });
   return planChangeover(from, planTo('v1.1.0', from), plan, { images, containers: records, from: 'v1.0.0' });
 }
@@ -83,7 +85,7 @@ describe('planChangeover', () => {
     expect(changeoverOf(goals, {}, stopped, services).words.restartedByHand).toEqual([]);
   });
 
-  it('names what runs once, and is not run, although one that moves waits for its end', () => {
+  it('names what runs once and is left behind, although one that moves waits for its end', () => {
     const waits = (...names: string[]): ModelService => ({
       depends_on: Object.fromEntries(
         names.map((name) => [name, { condition: 'service_completed_successfully' }]),
@@ -96,6 +98,69 @@ describe('planChangeover', () => {
     expect(named(stopped, waits('worker', 'migrate', 'prepare'))).toEqual(['worker', 'migrate']);
     expect(named(containers, waits('worker'))).toBeUndefined();
     expect(named(stopped, { depends_on: { worker: { condition: 'service_started' } } })).toBeUndefined();
+  });
+
+  describe('of what runs once', () => {
+    const ends = (...names: string[]): Record<string, { condition: string }> =>
+      Object.fromEntries(names.map((name) => [name, { condition: 'service_completed_successfully' }]));
+    const healthy = { condition: 'service_healthy' };
+    const migrate = record(container('migrate-1', { status: 'exited' }));
+    const references = { ...goals, migrate: 'acme/svc:v1.1.0', seed: 'acme/svc:v1.1.0' };
+    const order = (services: Record<string, ModelService>, migrations: string[]) =>
+      changeoverOf(references, {}, [...containers, migrate], services, migrations).moved.map(
+        ({ name, runsOnce }) => (runsOnce ? `${name}!` : name),
+      );
+
+    it.each<[string, Record<string, ModelService>, string[], string[]]>([
+      [
+        'before the app',
+        { app: { depends_on: ends('migrate') } },
+        ['migrate'],
+        ['migrate!', 'app', 'worker'],
+      ],
+      [
+        'after the one that it waits for itself',
+        { app: { depends_on: ends('migrate') }, migrate: { depends_on: { ...ends('seed'), db: healthy } } },
+        ['migrate', 'seed'],
+        ['seed!', 'migrate!', 'app', 'worker'],
+      ],
+      [
+        'after the one that it waits for by another',
+        { app: { depends_on: ends('rights') }, rights: { depends_on: ends('migrate') } },
+        ['migrate'],
+        ['migrate!', 'app', 'worker'],
+      ],
+      [
+        'after the app, which it needs, and before the worker',
+        { worker: { depends_on: ends('migrate') }, migrate: { depends_on: { app: healthy } } },
+        ['migrate'],
+        ['app', 'migrate!', 'worker'],
+      ],
+      [
+        'once, although two wait for it',
+        { app: { depends_on: ends('migrate') }, worker: { depends_on: ends('migrate') } },
+        ['migrate'],
+        ['migrate!', 'app', 'worker'],
+      ],
+    ])('has it %s', (_, services, migrations, expected) => {
+      expect(order(services, migrations)).toEqual([...expected, 'tail']);
+    });
+
+    it('has a worker among them, lets it wait for a healthy app, and no way back starts it', () => {
+      const services = { worker: { depends_on: { app: healthy, ...ends('seed') } }, app: {} };
+      const made = changeoverOf(references, {}, containers, { ...services, app: {} }, ['seed']);
+      expect(made.moved.map(({ name }) => name)).toEqual(['app', 'seed', 'worker', 'tail']);
+      const interrupted = { ...migrate, runs: true, well: true };
+      const { containers: kept } = changeoverOf(references, {}, [interrupted], {}, ['migrate']);
+      expect(kept).toEqual([{ ...migrate, runs: false, well: false }]);
+    });
+
+    it('refuses while one is at work', () => {
+      const running = record(container('migrate-1'));
+      expect(() => changeoverOf(references, {}, [running], {}, ['migrate'])).toThrow(
+        'svc-migrate-1, which others wait for, has not ended yet',
+      );
+    });
   });
 
   it.each<[string, Record<string, string>, MovedService['image']]>([

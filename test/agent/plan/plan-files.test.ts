@@ -67,6 +67,7 @@ describe('planFiles', () => {
     expect(model.services.db?.image).toBe('postgres:17');
     expect(rest).toEqual({
       version: '1.1.0',
+      migrations: [],
       warnings: [],
       alsoMoved: ['migrate'],
       newServices: [],

@@ -199,6 +199,29 @@ describe('HealthWatch', () => {
     expect(verdict(...looks)).toBe(expected);
   });
 
+  it.each<[string, Changes, string]>([
+    ['has ended well', { status: 'exited' }, 'well'],
+    ['runs', {}, 'waiting: svc-migrate-1: is still running (1 s)'],
+    ['is unhealthy', { health: 'unhealthy' }, 'waiting: svc-migrate-1: is still running (1 s)'],
+    ['is restarted', { ...restarting(1) }, 'waiting: svc-migrate-1: is restarting (exit code 1) (1 s)'],
+    ['has failed', { ...ended(3), restartPolicy: 'no' }, 'svc-migrate-1 is exited (exit code 3)'],
+    [
+      'has failed for the last time',
+      { ...ended(3), restartPolicy: 'on-failure', restartCount: 3 },
+      'svc-migrate-1 is exited (exit code 3), restarted 3 times',
+    ],
+    [
+      'fails time and again',
+      { ...restarting(3), restartCount: 5 },
+      'svc-migrate-1 is restarting (exit code 3), restarted 5 times',
+    ],
+  ])('holds what runs once to its end where it %s', (_, changes, expected) => {
+    const watch = new HealthWatch({ app: '', timeoutMs, missingMs: 0 }, 0);
+    const containers = [container('migrate-1', changes)];
+    const look = watch.look([{ name: 'migrate', containers, has: 1, needs: 1, isToEnd: true }], 1000);
+    expect(look.kind === 'well' ? 'well' : look.sentence.replace('waiting for', 'waiting:')).toBe(expected);
+  });
+
   it('tells the code of the one that crashed, not that of another', () => {
     const again = worker({ health: 'starting', restartCount: 1 });
     const sentence = 'unwell: svc-worker-1 is starting, restarted 1 times after 60 s [worker-1]';

@@ -10,14 +10,18 @@ const zero = '0001-01-01T00:00:00Z';
 function container(
   id: string,
   status = 'running',
-  changes: { name?: string; image?: string; grace?: number } = {},
+  changes: { name?: string; image?: string; grace?: number; exitCode?: number } = {},
 ): Container {
   const [, service = '', number = ''] = /^(\w+)-(\d+)/.exec(id) ?? [];
   return readContainer({
     Id: id,
     Name: `/${changes.name ?? `svc-${service}-${number}`}`,
     Image: changes.image ?? 'old',
-    State: { Status: status, StartedAt: status === 'created' ? zero : '2026-11-21T10:00:00Z' },
+    State: {
+      Status: status,
+      ExitCode: changes.exitCode ?? 0,
+      StartedAt: status === 'created' ? zero : '2026-11-21T10:00:00Z',
+    },
     Config: {
       ...(changes.grace !== undefined && { StopTimeout: changes.grace }),
       Labels: { 'com.docker.compose.service': service, 'com.docker.compose.container-number': number },
@@ -52,6 +56,8 @@ function steps(
         return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}${step.hook ? ' with its hook' : ''}`;
       case 'stop':
         return `stop ${step.containers.map(({ id }) => id).join(' ')}`;
+      case 'run-once':
+        return `run ${step.service} x${step.scale} once${step.hook ? ' with its hook' : ''}`;
       case 'stop-again':
         return `stop ${step.service}-${step.numbers.join()} again`;
       case 'await-healthy':
@@ -96,6 +102,22 @@ describe('planSteps, in an ordinary run', () => {
       'up app x1 with its hook',
       'up worker x1 stopped',
     ]);
+  });
+
+  it('runs what runs once while the workers are stopped, before those that come after it', () => {
+    const migrate = service('migrate', { runsOnce: true, hasStartHook: true });
+    const late = service('seed', { runsOnce: true, awaits: ['app'] });
+    expect(steps([migrate, service('app'), late, service('worker')], ran('app-1', 'worker-1'))).toEqual([
+      'stop worker-1',
+      'run migrate x1 once with its hook',
+      'up app x1',
+      'await app for seed',
+      'run seed x1 once',
+      'up worker x1',
+    ]);
+    expect(steps([migrate, ...both], ran('app-1', 'worker-1', 'migrate-1!', 'migrate-2!'))).toContain(
+      'run migrate x2 once with its hook',
+    );
   });
 
   it('keeps replica counts, stopped ones too', () => {
@@ -194,6 +216,29 @@ describe('planSteps, after a kill', () => {
     const two = ran('app-1', 'worker-1', 'worker-2!');
     const now = [fresh('app-1'), fresh('worker-1'), fresh('worker-2')];
     expect(steps(both, two, now)).toEqual(['up worker x2', 'stop worker-2 again']);
+  });
+
+  describe('while a migration was running, or after it', () => {
+    const migrate = service('migrate', { runsOnce: true });
+    const ran1 = container('migrate-1', 'exited', { exitCode: 0 });
+    const after = (...now: Container[]) =>
+      steps([migrate, ...both], [...old, ran1], [...ran('app-1'), ...stopped, ...now]);
+    const rest = ['up app x1', 'up worker x1'];
+
+    it.each<[string, Container[], boolean]>([
+      ['has not been started', [ran1], true],
+      ['is gone', [], true],
+      ['runs', [fresh('migrate-1')], true],
+      ['has failed', [container('migrate-1-new', 'exited', { image: 'new', exitCode: 3 })], true],
+      ['has ended well', [container('migrate-1-new', 'exited', { image: 'new', exitCode: 0 })], false],
+      ['of the old image has ended well', [container('migrate-1-new', 'exited', { exitCode: 0 })], true],
+    ])('runs one that %s, or not', (_, now, isRun) => {
+      expect(after(...now)).toEqual([...(isRun ? ['run migrate x1 once'] : []), ...rest]);
+    });
+
+    it('runs none where the others are done, although somebody has removed it', () => {
+      expect(steps([migrate, ...both], [...old, ran1], [fresh('app-1'), fresh('worker-1')])).toEqual([]);
+    });
   });
 
   it('does not force a follower that is new already', () => {

@@ -106,6 +106,27 @@ it('goes by the content where a tag was published again, and journals of before 
   expect(isNew(older, again)).toBe(true);
 });
 
+describe('what runs once', () => {
+  const migrate = movedService('migrate', { runsOnce: true });
+  const old = container('migrate-1', { status: 'exited' });
+  const before = about([container('app-1'), old], [migrate, movedService('app')]);
+
+  it.each<[string, Container, boolean]>([
+    ['is as it was', old, false],
+    ['was made and not started', made('migrate-1', { status: 'created', startedAt: never }), false],
+    ['was made and runs', made('migrate-1'), true],
+    ['was made of the image from before and has ended', made('migrate-1', { imageId: old.imageId }), true],
+    ['was started again', { ...old, startedAt: '2026-11-21T11:00:00Z' }, true],
+  ])('leaves no way back once it %s', (_, now, expected) => {
+    expect(newHasStarted(before, [container('app-1'), now])).toBe(expected);
+  });
+
+  it('stays down, whatever ran before', () => {
+    expect(mustRun(migrate, { runs: true })).toBe(false);
+    expect(idsToRun(before, [made('migrate-1'), made('app-1')])).toEqual(new Map([['app', ['app-1-new']]]));
+  });
+});
+
 describe('mustRun', () => {
   it.each([
     ['app', true, true],

@@ -17,6 +17,8 @@ interface NamedIn {
   running: readonly string[];
   /** Of those the ones that are recreated with the app, as they live in a namespace of it. */
   followers: readonly string[];
+  /** Names of those that run once, before the others (docs/contract.md 2.11). */
+  migrations: readonly string[];
 }
 
 /**
@@ -27,7 +29,7 @@ interface NamedIn {
  */
 export function checkNamed(
   { app: first, workers, leave, servicesNamed }: UpdateOptions,
-  { files, model, kind, running, followers }: NamedIn,
+  { files, model, kind, running, followers, migrations }: NamedIn,
 ): string[] {
   const images = imagesOf(files, model);
   const app = images.find(({ name }) => name === first);
@@ -44,7 +46,7 @@ export function checkNamed(
   // What a release brings in its own compose file, it names itself.
   if (kind === 'generated') return [];
   const bound = images
-    .filter(({ name }) => !moved.includes(name) && running.includes(name))
+    .filter(({ name }) => ![...moved, ...migrations].includes(name) && running.includes(name))
     // One that is recreated with the app, and written by its pin, moves.
     .filter((each) => !(followers.includes(each.name) && isSameText(each)))
     .flatMap((each) => {

@@ -42,7 +42,8 @@ function imageOf(files: ProjectFiles, name: string, reference: Reference): Servi
   };
 }
 
-function pinOrNull(files: ProjectFiles, name: string): Pin | null {
+/** Null where it cannot be read, or not be moved. */
+export function pinOrNull(files: ProjectFiles, name: string): Pin | null {
   try {
     return findPin(files, name);
   } catch (error) {

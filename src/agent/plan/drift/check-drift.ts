@@ -35,7 +35,8 @@ export async function checkDrift(
   installation: Installation,
   { ownId, accepted }: { ownId: string; accepted: boolean },
 ): Promise<void> {
-  const services = [...movedServices(installation), ...installation.followers];
+  const all = [...movedServices(installation), ...installation.followers];
+  const services = all.filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter(({ name: service }) => !installation.sent.has(service))) {
     log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
   }

@@ -104,6 +104,7 @@ export function mayBeStopping(
       ({ id, down }) => !down && !all.some((container) => container.id === id && isUp(container)),
     );
   const told = changeover.moved
+    .filter(({ runsOnce }) => !runsOnce)
     .filter(({ name, isApp, follows }) => wasKilled || (!isApp && !follows) || hasBegun(name))
     .map(({ name }) => name);
   return containers.filter(

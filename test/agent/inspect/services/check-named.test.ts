@@ -10,12 +10,17 @@ interface Case {
   kind?: 'generated' | 'user-written';
   running?: readonly string[];
   followers?: readonly string[];
+  migrations?: readonly string[];
 }
 
 /** What is said, or `code: message | detail | Next: advice`. */
-function check({ images, env = '', args, kind = 'user-written', running, followers = [] }: Case): string[] {
+function check({ images, env = '', args, kind = 'user-written', running, ...more }: Case): string[] {
+  const { followers = [], migrations = [] } = more;
   const files = projectFiles({ 'compose.yaml': composeText(images), '.env': env });
-  const known = { files, model: modelOf(files), kind, running: running ?? Object.keys(images), followers };
+  const known = {
+    ...{ files, model: modelOf(files), kind, running: running ?? Object.keys(images) },
+    ...{ followers, migrations },
+  };
   try {
     return checkNamed(updateOptions(...args.split(' ').filter(Boolean)), known);
   } catch (error) {

@@ -1,0 +1,85 @@
+import { listProject } from '../../engine/api/project-containers.ts';
+import type { Compose } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { composeCommand } from '../../progress/compose-command.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Log } from '../log/log.ts';
+import { and, seconds } from '../log/words.ts';
+import { type Changeover, isBefore, isDone } from '../state/changeover.ts';
+import { awaitWell } from './await-healthy.ts';
+import type { StepOf } from './plan-steps.ts';
+import type { StartTimes } from './start-times.ts';
+
+interface RunContext {
+  engine: Engine;
+  compose: Compose;
+  changeover: Changeover;
+  waitTimeoutMs: number;
+  log: Log;
+  starts: StartTimes;
+}
+
+/**
+ * Runs a service to its end: the migration that others wait for (docs/contract.md 2.11). One that a killed run has begun is
+ * waited for, and counts. None is ever stopped: what it was at would be left half done.
+ * @param bringUp starts it
+ * @throws UpdateError migration-failed, also where it has not ended in time
+ */
+export async function runOnce(
+  { service: name, scale }: StepOf<'run-once'>,
+  { engine, compose: { project }, changeover, waitTimeoutMs, log, starts }: RunContext,
+  bringUp: () => Promise<void>,
+): Promise<void> {
+  const list = async () => (await listProject(engine, project.name)).containers;
+  const look = async () => {
+    const containers = (await list()).filter((each) => serviceOf(each) === name);
+    return [{ name, containers, has: containers.length, needs: scale, isToEnd: true }];
+  };
+  const toEnd = () =>
+    awaitWell({ engine, log }, look, { app: '', timeoutMs: waitTimeoutMs, missingMs: 0, starts }).catch(
+      explain,
+    );
+  const explain = async (error: unknown): Promise<never> => {
+    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
+    const now = await list();
+    const isOn = now.some((each) => serviceOf(each) === name && isUp(each));
+    const command = composeCommand(project);
+    throw new UpdateError('migration-failed', error.message, {
+      state: `${name} ${isOn ? 'has not ended, and is left to run' : 'has failed'}: ${standing(changeover, now)}; the files are the new ones, and nothing was put back, as data may have been migrated`,
+      advice: isOn
+        ? `Follow it with ${command} logs -f ${name}; once it has ended, run the update again, with a longer --wait-timeout where it takes its time.`
+        : `See ${command} logs ${name}; mend the cause, then run the update again: it runs ${name} again.`,
+      detail: error.detail,
+      cause: error,
+    });
+  };
+  const moved = changeover.moved.find((each) => each.name === name);
+  const before = await list();
+  if (before.some((each) => serviceOf(each) === name && isUp(each))) {
+    log.info(`waiting for ${name}, which was begun earlier`);
+    await toEnd();
+    if (moved !== undefined && isDone(changeover, moved, await list())) return;
+  }
+  log.info(`running ${name}, to its end`);
+  const beganAt = performance.now();
+  await bringUp();
+  await toEnd();
+  log.info(`${name} has ended well after ${seconds(performance.now() - beganAt, 1)}`);
+}
+
+/** What of the others runs now: `app still runs the old version, worker is stopped`. */
+function standing(changeover: Changeover, now: readonly Container[]): string {
+  const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
+  const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));
+  const stopped = names.filter((name) => isUpNow(name).length === 0);
+  const old = names.filter((name) => isUpNow(name).some((each) => isBefore(changeover, each)));
+  const fresh = names.filter((name) => isUpNow(name).some((each) => !isBefore(changeover, each)));
+  const said = (list: readonly string[], one: string, many: string) =>
+    list.length === 0 ? [] : [`${and(list)} ${list.length > 1 ? many : one}`];
+  return [
+    ...said(fresh, `runs ${changeover.words.goal}`, `run ${changeover.words.goal}`),
+    ...said(old, 'still runs the old version', 'still run the old version'),
+    ...said(stopped, 'is stopped', 'are stopped'),
+  ].join(', ');
+}

@@ -1,0 +1,159 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import { type LayoutContext, layouts } from '../rig/layout.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
+
+// docs/contract.md 2.11: what runs once, and is waited for, runs from the new image before the app is replaced.
+
+const ended = 'condition: service_completed_successfully';
+
+const service = (name: string, image: string, lines: readonly string[] = []) =>
+  [
+    `  ${name}:`,
+    `    image: ${image}`,
+    `    command: [once, ${name}]`,
+    "    volumes: ['./data:/data']",
+    `    environment: { DB_PASSWORD: "\${DB_PASSWORD:?}" }`,
+    ...lines.map((line) => `    ${line}`),
+    '',
+  ].join('\n');
+
+/** App and worker wait for `migrate`, that for `seed`, and the app for one of another product's image, too. */
+const layoutOf = (kind: 'variable' | 'inline') => (context: LayoutContext) => {
+  const { files, flags } = layouts[kind](context);
+  const name = kind === 'variable' ? 'compose.prod.yaml' : 'compose.yaml';
+  const image = `${context.image}:${kind === 'variable' ? `\${SVC_VERSION}` : context.tag}`;
+  const more = [
+    service('migrate', image, [`depends_on: { seed: { ${ended} } }`]),
+    service('seed', image, ['restart: on-failure']),
+    service('bucket', `${context.parts}/tunnel:1`),
+  ].join('');
+  const text = (files as Record<string, string>)[name] ?? '';
+  const changed = text
+    .replace('depends_on: [db]', `depends_on: { migrate: { ${ended} }, bucket: { ${ended} } }`)
+    .replace('    command: worker\n', `    command: worker\n    depends_on: { migrate: { ${ended} } }\n`)
+    .replace('volumes:\n  db:\n', `${more}volumes:\n  db:\n`);
+  return { files: { ...files, [name]: changed }, flags };
+};
+
+const once = async (instance: Instance) => (await instance.read('data/once')).trimEnd().split('\n');
+const forget = (instance: Instance, name: string) => rm(join(instance.directory, 'data', name));
+const run = (...names: string[]) => names.flatMap((name) => [`${name} begins`, `${name} ends`]);
+
+async function create(kind: 'variable' | 'inline', publish: string[]): Promise<Instance> {
+  const instance = await createInstance({ ...alone, layout: layoutOf(kind), publish });
+  for (const name of ['seed', 'migrate', 'bucket']) {
+    await instance.write(`data/${name}`, '0\n');
+    await instance.compose('up', '-d', '--no-deps', name);
+    await execa('docker', ['wait', `${instance.project}-${name}-1`]);
+  }
+  return instance;
+}
+
+const inspect = async (instance: Instance, name: string) =>
+  JSON.parse((await execa('docker', ['inspect', `${instance.project}-${name}-1`])).stdout)[0];
+
+test('runs between the stop of the workers and the new app, and once, whatever kills the updater meanwhile', async () => {
+  const instance = await create('variable', ['v1.1.0']);
+  const before = run('seed v1.0.0', 'migrate v1.0.0', 'bucket 1');
+  expect(await once(instance)).toEqual(before);
+  const ids = { app: (await inspect(instance, 'app')).Id, bucket: (await inspect(instance, 'bucket')).Id };
+  const planned = await instance.update(['plan', '--target', 'v1.1.0']);
+  expect(planned.log).toMatch(/, run migrate and seed once, recreate app and worker; bucket stays/);
+
+  await forget(instance, 'migrate');
+  const killed = instance.startUpdate(['--target', 'v1.1.0']);
+  await killed.waitFor('running migrate, to its end');
+  const begun = [...before, ...run('seed v1.1.0'), 'migrate v1.1.0 begins'];
+  await expect.poll(() => once(instance), { timeout: 30_000 }).toEqual(begun);
+  expect(await inspect(instance, 'app')).toMatchObject({ Id: ids.app, State: { Running: true } });
+  expect(await inspect(instance, 'worker')).toMatchObject({ State: { Status: 'exited' } });
+  expect(await instance.version()).toBe('v1.0.0');
+  await killed.kill();
+  expect((await killed.done).exitCode).toBe(137);
+
+  const goesOn = instance.startUpdate(['--target', 'v1.1.0']);
+  await goesOn.waitFor('waiting for migrate, which was begun earlier');
+  expect(await instance.version()).toBe('v1.0.0');
+  await instance.write('data/migrate', '0\n');
+  const { exitCode, log } = await goesOn.done;
+  expect(exitCode, log).toBe(0);
+  const all = [...begun, 'migrate v1.1.0 ends'];
+  expect(await once(instance)).toEqual(all);
+  expect([await instance.version(), await instance.workerVersion()]).toEqual(['v1.1.0', 'v1.1.0']);
+  const { State: migrated } = await inspect(instance, 'migrate');
+  const { State: app } = await inspect(instance, 'app');
+  expect(Date.parse(app.StartedAt)).toBeGreaterThan(Date.parse(migrated.FinishedAt));
+  expect((await inspect(instance, 'bucket')).Id).toBe(ids.bucket);
+  for (const never of ['not run', 'has no container', 'is stopped', 'moves it, too']) {
+    expect(log).not.toContain(never);
+  }
+
+  const again = await instance.update(['--target', 'v1.1.0']);
+  expect(again.exitCode, again.log).toBe(0);
+  expect(again.log).toContain('done unchanged: app and worker run v1.1.0 already; nothing to do');
+  expect(await once(instance)).toEqual(all);
+});
+
+test('one that fails, or does not end, ends the run, and the app is not replaced', async () => {
+  // v1.1.3 cannot start at all.
+  const instance = await create('inline', ['v1.1.0', 'v1.1.3', 'v1.2.0']);
+  const { project } = instance;
+  const names = ['app', 'worker', 'migrate', 'seed'].flatMap((name) => ['--service', name]);
+  const to = (target: string, ...more: string[]) => instance.update(['--target', target, ...names, ...more]);
+  const before = await once(instance);
+  const old = (await inspect(instance, 'app')).Id;
+
+  const behind = await instance.update(['--target', 'v1.1.0', '--service', 'app', '--service', 'worker']);
+  expect(behind.exitCode, behind.log).toBe(3);
+  expect(behind.log).toMatch(/refused \(left-behind\).*--service migrate --service seed/);
+
+  const wayBack = await to('v1.1.3');
+  expect(wayBack.exitCode, wayBack.log).toBe(4);
+  expect(wayBack.log).toContain('nothing of the new version has started');
+  expect(await once(instance)).toEqual(before);
+  expect(await instance.workerVersion()).toBe('v1.0.0');
+  const seed = await inspect(instance, 'seed');
+  expect(seed).toMatchObject({ State: { Status: 'created' }, Config: { Image: `${instance.image}:v1.0.0` } });
+
+  // A clean-up takes what has ended.
+  await execa('docker', ['rm', `${project}-seed-1`]);
+  await instance.write('data/migrate', '3\n');
+  const failed = await to('v1.1.0');
+  expect(failed.exitCode, failed.log).toBe(5);
+  expect(failed.log).toMatch(
+    /ERROR recreate the last line of .*-migrate-1:\n.*svc v1\.1\.0: migrating with \*\*\*\n/,
+  );
+  expect(failed.log).toContain(`${project}-migrate-1 is exited (exit code 3)`);
+  expect(failed.lines.at(-1)?.message).toBe(
+    `broken (migration-failed): migrate has failed: app still runs the old version, worker is stopped; the files are the new ones, and nothing was put back, as data may have been migrated. Next: See docker compose -p ${project} logs migrate; mend the cause, then run the update again: it runs migrate again.`,
+  );
+  expect((await inspect(instance, 'app')).Id).toBe(old);
+  expect(await instance.version()).toBe('v1.0.0');
+  expect(await instance.workerVersion()).toBe(null);
+  const tried = [...before, ...run('seed v1.1.0', 'migrate v1.1.0')];
+  expect(await once(instance)).toEqual(tried);
+
+  await forget(instance, 'migrate');
+  const slow = await to('v1.1.0', '--wait-timeout', '3');
+  expect(slow.exitCode, slow.log).toBe(5);
+  expect(slow.log).toContain(`${project}-migrate-1 is still running after 3 s`);
+  expect(slow.lines.at(-1)?.message).toContain(
+    'migrate has not ended, and is left to run: app still runs the old version, worker is stopped;',
+  );
+  const busy = await to('v1.1.0');
+  expect(busy.exitCode, busy.log).toBe(3);
+  expect(busy.log).toContain(`${project}-migrate-1, which others wait for, has not ended yet`);
+  await instance.write('data/migrate', '0\n');
+  await execa('docker', ['wait', `${project}-migrate-1`]);
+
+  const mended = await to('v1.1.0');
+  expect(mended.exitCode, mended.log).toBe(0);
+  expect(await once(instance)).toEqual([
+    ...tried,
+    ...run('seed v1.1.0', 'migrate v1.1.0', 'seed v1.1.0', 'migrate v1.1.0'),
+  ]);
+  expect([await instance.version(), await instance.workerVersion()]).toEqual(['v1.1.0', 'v1.1.0']);
+});
