@@ -109,6 +109,8 @@ export const commands = {
 
   // Scripts and npm scripts.
   'scripts/test': { in: '.ci/run', says: 'scripts/test' },
+  'scripts/test --quick': { in: 'scripts/test', says: '--quick) quick' },
+  'scripts/test --under-load': { in: 'scripts/test', says: '--under-load) under_load' },
   'scripts/engine up': { in: 'scripts/test', says: 'must engine scripts/engine up' },
   'scripts/engine up --newest': { in: 'scripts/test', says: 'must engine scripts/engine up --newest' },
   'scripts/engine status': e2e,
@@ -138,7 +140,7 @@ export const commands = {
   'npm run check': { in: 'package.json', says: '"check": "npm run types && npm run lint && npm run unit"' },
   'npm run build': { in: 'scripts/image', says: 'npm run --silent build' },
   'npm run e2e': { in: 'scripts/test', says: 'step e2e vitest e2e' },
-  'npm run e2e -- test/e2e/refusals.test.ts': { in: 'scripts/test', says: 'npm run --silent "$1" -- ' },
+  'npm run e2e -- test/e2e/refusals.test.ts': { in: 'scripts/test', says: 'npm run --silent "$project" -- ' },
 } as const satisfies Record<string, Proof>;
 
 type Commands = typeof commands;
