@@ -24,7 +24,7 @@ use_standins() {
   local recipe node_version
   type -P apt-get dpkg-deb >/dev/null || die 'the public base images cannot be pulled, and stand-ins need a Debian machine'
   recipe=$({ cat "${BASH_SOURCE[0]}" && printf '%s' "$TOOLCHAIN_RECIPE"; } | sha256sum | cut -c1-8)
-  node_version=$("$ROOT/node_modules/node/bin/node" --version) || die 'node_modules/node does not run: npm ci'
+  node_version=$("$ROOT/node_modules/.bin/node" --version) || die 'node_modules/.bin/node does not run: npm ci'
   CLI_IMAGE=svc-updater-standin/cli:$STANDIN_CLI-$STANDIN_COMPOSE-$recipe
   NODE_IMAGE=svc-updater-standin/node:${node_version#v}-$recipe
   docker image inspect "$CLI_IMAGE" >/dev/null 2>&1 || make_cli_standin
@@ -92,12 +92,12 @@ make_node_standin() {
   say "making the stand-in $NODE_IMAGE from the npm package node"
   rm -rf "$root"
   mkdir -p "$root"/image/usr/{lib,local/bin}
-  cp "$ROOT/node_modules/node/bin/node" "$root/image/usr/local/bin/node"
+  cp "$ROOT/node_modules/.bin/node" "$root/image/usr/local/bin/node"
   if type -P strip >/dev/null && strip -o "$root/stripped" "$root/image/usr/local/bin/node" && "$root/stripped" --version >/dev/null; then
     mv "$root/stripped" "$root/image/usr/local/bin/node"
   fi
   for library in libstdc++.so.6 libgcc_s.so.1; do
-    from=$(ldd "$ROOT/node_modules/node/bin/node" | awk -v l="$library" '$1 == l { print $3 }')
+    from=$(ldd "$ROOT/node_modules/.bin/node" | awk -v l="$library" '$1 == l { print $3 }')
     # A link beside its file, as in the public image.
     cp -L "$from" "$root/image/usr/lib/$(basename "$(readlink -f "$from")")"
     [[ -e $root/image/usr/lib/$library ]] || ln -s "$(basename "$(readlink -f "$from")")" "$root/image/usr/lib/$library"

@@ -14,19 +14,19 @@ export interface ReadyLayer {
   bytes: Buffer;
 }
 
-const home = fileURLToPath(new URL('../../../node_modules/node/', import.meta.url));
+const binary = fileURLToPath(new URL('../../../node_modules/.bin/node', import.meta.url));
 const cache = fileURLToPath(new URL('../../../.cache/', import.meta.url));
 
 let layer: Promise<ReadyLayer> | undefined;
 
-/** Node as `/bin/node`, from the npm package `node`, with the machine's libraries that it needs; made once and kept. */
+/** Node as `/bin/node`, from the pinned npm package, with the machine's libraries that it needs; made once and kept. */
 export function nodeLayer(): Promise<ReadyLayer> {
   layer ??= readLayer();
   return layer;
 }
 
 async function readLayer(): Promise<ReadyLayer> {
-  const { version } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'));
+  const { stdout: version } = await execa(binary, ['--version']);
   const file = join(cache, `node-${version}-${process.arch}.tar.gz`);
   const kept = await Promise.all([readFile(file), readFile(`${file}.json`, 'utf8')]).catch(() => null);
   if (kept !== null) return { bytes: kept[0], ...JSON.parse(kept[1]) };
@@ -41,7 +41,6 @@ async function readLayer(): Promise<ReadyLayer> {
 }
 
 async function entries(): Promise<TarEntry[]> {
-  const binary = join(home, 'bin/node');
   const { stdout } = await execa('ldd', [binary], { timeout: 60_000 });
   // `libc.so.6 => /lib/…/libc.so.6 (0x…)`, and the loader as a bare path; what the kernel itself brings has none.
   const libraries = [...stdout.matchAll(/(?:=> |^\s*)(\/\S+) \(0x/gm)].map(([, path = '']) => path);
