@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Disturbance, type Script, typicalRun } from '../../src/instance/testing/index.ts';
 import type { ScriptedStep } from '../../src/instance/testing/script.ts';
 import { selfSigned } from '../engine/self-signed.ts';
 import { afterTests, play, serve, svc } from './rig.ts';
 
 // Each test starts the client many times, beside the others.
-vi.setConfig({ testTimeout: 60_000 });
 
 /** A client for which ten seconds go by in one: of its clock, and of all that it waits for. */
 const hurry = `

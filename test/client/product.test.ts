@@ -105,7 +105,7 @@ describe("another product's client", () => {
     expect(broken.said).toContain('The whole log, on the machine: docker logs larder-updater');
     for (const words of ['instance history', 'instance follow', 'instance cancel'])
       await larder(words, { LARDER_URL: two.url });
-  }, 60_000);
+  });
 
   it('has it on a terminal, also while it is away', async () => {
     const { url } = await play({ speed: 2, product: { name: 'larder' } });
@@ -114,7 +114,7 @@ describe("another product's client", () => {
     expect(session.screens.some((screen) => screen.includes('larder is away'))).toBe(true);
     expect(session.screens.filter((screen) => /svc/i.test(screen))).toEqual([]);
     expect(session.exitCode).toBe(0);
-  }, 60_000);
+  });
 
   it('reads the file that its log-in leaves, and no other', async () => {
     const { url, asked } = await play();
@@ -147,7 +147,7 @@ describe("another product's client", () => {
     } finally {
       await rig.close();
     }
-  }, 60_000);
+  });
 
   it('is of a product that makes sense', () => {
     expect(() => createClient({ name: 'Larder' })).toThrow('wrong product: name should be');

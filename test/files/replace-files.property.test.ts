@@ -181,7 +181,7 @@ const check = (
     { numRuns },
   );
 
-describe('replacing files as one transaction', { timeout: 60_000 }, () => {
+describe('replacing files as one transaction', () => {
   it('has journal, backups and new texts on the disk before the first file changes', () =>
     check(filesIn(all, 5), 50, async (instance) => {
       let first = -1;

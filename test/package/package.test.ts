@@ -65,7 +65,7 @@ beforeAll(async () => {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(unpacked.length + 1))
     .sort();
-}, 60_000);
+});
 
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
@@ -386,7 +386,7 @@ await client.run(['--version']);
     );
     const out = await run('node', ['out/main.js'], consumer);
     expect(out.split('\n')).toEqual(['[true,401,"3"]', 'broken', 'true', 'larder v1.4.2']);
-  }, 60_000);
+  });
 
   it('compiles a page against the types of the elements', async () => {
     const consumer = join(directory, 'consumer');
@@ -416,7 +416,7 @@ console.log(notice);
     expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(
       packed.filter((file) => isType(file) && file.startsWith('dist/web')),
     );
-  }, 60_000);
+  });
 });
 
 /** What a program prints; it must end well. */

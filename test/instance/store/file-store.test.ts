@@ -203,7 +203,7 @@ describe('servers that share a directory', () => {
     await reading;
     expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(names.map(() => [0, '']));
     expect(read(await store.get('key'))).toEqual(Object.fromEntries(names.map((name) => [name, 60])));
-  }, 60_000);
+  });
 
   it('may be killed or stopped at any moment', async () => {
     const store = fileStore(directory);
@@ -230,5 +230,5 @@ describe('servers that share a directory', () => {
       // It may have set it and not come to saying so.
       expect([count, count + 1]).toContain(counts[name]);
     }
-  }, 60_000);
+  });
 });
