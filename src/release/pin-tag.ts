@@ -28,6 +28,7 @@ export type PinTag =
 const number = '\\d{1,15}';
 const numbered = new RegExp(`^(v?)(${number}(?:\\.${number}){0,4})((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
 const led = /^((?:[A-Za-z][A-Za-z0-9]*-)+)(v?\d.*)$/;
+const ownWord = /^(?:release|version|stable|lts)-$/;
 const word = /^(?:latest|release|stable|lts|current|mainline|production)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$/;
 // The number of a build that was made of one version, which a tag of the next version does not share.
 const build = /-ls\d+$/;
@@ -72,14 +73,15 @@ function parseNumbered(text: string): Numbered | null {
 }
 
 /**
- * A whole version behind a word (`postgresql-v2.15.1`, `version-6.1.21`). Of fewer numbers it may be that of the system
- * which the image is made on.
+ * A whole version behind a word (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers may be those of the system which the
+ * image is made on (`alpine-3.20`), but where the word says what they are (`release-10.11`).
  */
 function parseLed(text: string): Numbered | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];
   if (lead === '' || preRelease.test(`-${lead}`) || date.test(text)) return null;
   const tag = parseNumbered(rest);
-  return tag?.kind === 'release' ? { ...tag, text, lead } : null;
+  const isOwn = tag?.kind === 'part' && ownWord.test(lead) && tag.version.includes('.');
+  return tag?.kind === 'release' || isOwn ? { ...tag, text, lead } : null;
 }
 
 /** Everything before the version: `postgresql-v`. */

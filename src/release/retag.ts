@@ -11,8 +11,8 @@ export type Retagged =
   | { kind: 'older' }
   /** The target names a variant that the pin is not of. */
   | { kind: 'variant' }
-  /** The target has fewer numbers than the pin needs. */
-  | { kind: 'short' }
+  /** The target has fewer numbers than the pin needs. `tag`: what it would be where `x.y.0` is published as `x.y`. */
+  | { kind: 'short'; tag?: string }
   /** The pin has no version that could be moved. */
   | { kind: 'unversioned' };
 
@@ -31,7 +31,9 @@ export function retag(tag: PinTag, target: Goal): Retagged {
   if (!isNumbered(tag)) return { kind: 'stays' };
   if (tag.kind === 'part' && compareTold(version, tag.version) < 0) return { kind: 'older' };
   const count = countOf(tag.version);
-  if (countOf(version) < count) return { kind: 'short' };
+  if (countOf(version) < count) {
+    return { kind: 'short', ...(count === 3 && countOf(version) === 2 && { tag: styled(tag, version) }) };
+  }
   if (tag.kind === 'release') return { kind: 'moved', tag: styled(tag, version) };
   const part = cut(version, count);
   return compareTold(part, tag.version) === 0 ? { kind: 'stays' } : { kind: 'moved', tag: styled(tag, part) };
@@ -41,9 +43,21 @@ export function retag(tag: PinTag, target: Goal): Retagged {
 export const styled = (tag: Numbered, version: string): string =>
   `${beforeVersion(tag)}${version}${tag.suffix}`;
 
-/** The tags that a target may be published by as it was given, in the variant of a pin: with a `v` and without. */
-export const wholeForms = (tag: PinTag, { version, suffix = '' }: Release): string[] =>
-  prefixesOf(tag).map((prefix) => `${prefix}${version}${suffixOf(tag) || suffix}`);
+/**
+ * The tags that a target may be published by as it was given, in the variant of a pin: with a `v` and without. `apache`
+ * is a variant by itself, or somebody's own word: then they have none. Behind `release-` float parts of what is
+ * published without that word.
+ */
+export function wholeForms(tag: PinTag, { version, suffix = '' }: Release): string[] {
+  const own = suffixOf(tag) || suffix;
+  const forms = (lead: string, behind: string) =>
+    (isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']).map(
+      (prefix) => `${lead}${prefix}${version}${behind}`,
+    );
+  if (tag.kind === 'other' && own === '') return [...forms('', `-${tag.text}`), ...forms('', '')];
+  if (!isNumbered(tag) || !tag.lead) return forms('', own);
+  return [...forms(tag.lead, own), ...(tag.kind === 'part' ? forms('', own) : [])];
+}
 
 /** All tags that a target may be published by: whole first, then its parts. */
 export function formsOf(tag: PinTag, target: Release): string[] {
@@ -53,10 +67,4 @@ export function formsOf(tag: PinTag, target: Release): string[] {
   const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => cut(version, fewer));
   const versions = [...filled, version, ...parts];
   return versions.flatMap((each) => wholeForms(tag, { ...target, version: each }));
-}
-
-function prefixesOf(tag: PinTag): string[] {
-  const lead = isNumbered(tag) ? (tag.lead ?? '') : '';
-  const both = isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', ''];
-  return both.map((prefix) => `${lead}${prefix}`);
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { InstanceOptions } from '../rig/instance-options.ts';
+import { layouts } from '../rig/layout.ts';
 import { createInstanceFor, expectAttempt, expectWords } from './support/attempt.ts';
 import { findUnchanged, updateWell } from './support/good-run.ts';
 import type { Instance } from './support/instance.ts';
@@ -148,4 +149,102 @@ test.concurrent("a product's own word, and what has no version", async ({ onTest
   await refused(instance, dated, 'pin-unsupported', `${dated} is no version`, '2025.8.4');
   await instance.write('compose.yaml', set('stable', dated)(await instance.read('compose.yaml')));
   await refused(instance, '2025.9.0', 'pin-unsupported', `app is pinned to ${dated} (`, '2025.8.4');
+});
+
+// As Nextcloud publishes it: images without a version, and a service beside the app that runs the same.
+test.concurrent('a variant by itself leads to the release or nothing happens, for all that runs it', async ({
+  onTestFinished,
+}) => {
+  const silent = (version: string) => ({ version, versionLabel: null });
+  const instance = await createInstanceFor(onTestFinished, {
+    ...only,
+    tag: 'apache',
+    release: silent('31.0.9'),
+    layout: (c) =>
+      layouts.inline({
+        ...c,
+        text: {
+          worker: null,
+          extra: { cron: `image: ${c.image}:${c.tag}\ncommand: tunnel\nnetworks: [internal]` },
+        },
+      }),
+    up: ['--no-deps', 'app', 'cron'],
+  });
+  const { image } = instance;
+  const both = ['--service', 'app', '--service', 'cron'];
+  await Promise.all(['apache', '32.0.1-apache'].map((tag) => instance.publish(tag, silent('32.0.1'))));
+  await instance.publish('32.0.2-apache', { ...silent('32.0.2'), env: { READY_AFTER: '0.1' } });
+  await instance.publish('32.0.3-fpm', silent('32.0.1'));
+  const leftBehind = () =>
+    expectAttempt(instance, to('v32.0.1'), {
+      exitCode: 3,
+      says: [`cron belongs with app (the same repository, ${image}), and was not named`],
+      ends: [
+        'refused (left-behind): nothing was changed. Next: Run it with --service app --service cron; or, to leave it at the old version, with --leave cron besides.',
+      ],
+    });
+  await leftBehind();
+  const lags = (target: string, says: string) =>
+    expectAttempt(instance, [...to(target), ...both], {
+      exitCode: 3,
+      says: [says, `${image}:apache names the image from before again`],
+      ends: ['refused (lags): nothing was changed, apache runs on. Next: '],
+    });
+  await lags('v32.0.99', `${image} has no v32.0.99, and apache tells no version`);
+  await lags('32.0.3', `${image} has no 32.0.3, and apache tells no version`);
+  await lags('32.0.2', `${image}:apache leads to another image than ${image}:32.0.2-apache`);
+  await updateWell(instance, [...to('32.0.1'), ...both], { moved: ['app', 'cron'], version: 'v32.0.1' });
+  await findUnchanged(instance, [...to('32.0.1'), '--leave', '*'], {});
+  await leftBehind();
+});
+
+// As Mattermost publishes it: what floats has a word before it, the releases have none, and no image tells its version.
+test.concurrent('a part behind a word is moved as it is written', async ({ onTestFinished }) => {
+  const silent = (version: string) => ({ version, versionLabel: null });
+  const instance = await createInstanceFor(onTestFinished, {
+    ...only,
+    tag: 'release-10.11',
+    release: silent('10.11.3'),
+  });
+  const { image } = instance;
+  await Promise.all(['release-11.0', '11.0.2'].map((tag) => instance.publish(tag, silent('11.0.2'))));
+  await instance.publish('11.0.1', silent('11.0.1'));
+  const runs = 'release-10.11';
+  await refused(
+    instance,
+    '10.10.9',
+    'downgrade',
+    '10.10.9 is older than release-10.11, which app is at',
+    runs,
+  );
+  await refused(instance, '11.1.0', 'pin-unsupported', `${image} has no release-11.1`, runs);
+  await refused(instance, '11.0.1', 'lags', `release-11.0 leads to another image than ${image}:11.0.1`, runs);
+  await updateWell(instance, to('11.0.2'), {
+    ...app,
+    version: 'v11.0.2',
+    changed: { 'compose.yaml': set('release-10.11', 'release-11.0') },
+    says: [/done updated release-10\.11 → release-11\.0 in /],
+    warns: [/10\.11 → 11\.0\.2 changes the major version/],
+  });
+  await findUnchanged(instance, to('11.0'), {});
+});
+
+// As WordPress publishes it: the first of its releases is 6.9 and no 6.9.0.
+test.concurrent('a release of fewer numbers is gone to where it is one', async ({ onTestFinished }) => {
+  const instance = await createInstanceFor(onTestFinished, {
+    ...only,
+    tag: '6.8.3',
+    release: { version: '6.8.3' },
+  });
+  const { image } = instance;
+  await instance.publish('6.9', { version: '6.9.0' });
+  await instance.publish('6.10', { version: '6.10.1' });
+  await instance.publish('6.10.1', { version: '6.10.1' });
+  await refused(instance, '6.10', 'pin-unsupported', `; ${image} has 6.10`, '6.8.3');
+  await refused(instance, '6.11', 'pin-unsupported', '6.11 does not say which release app goes to', '6.8.3');
+  await updateWell(instance, to('6.9'), {
+    ...app,
+    version: 'v6.9.0',
+    changed: { 'compose.yaml': set('6.8.3', '6.9') },
+  });
 });

@@ -53,6 +53,14 @@ describe('parsePinTag', () => {
   });
 
   it.each([
+    ['release-10.11', 'release-', '10.11', '', ''],
+    ['version-v6.1-alpine', 'version-', '6.1', 'v', '-alpine'],
+  ])('%s is a part of a version behind a word that says so', (text, lead, version, prefix, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'part', text, lead, version, prefix, suffix });
+    expect(versionOfLabel(text)).toBeNull();
+  });
+
+  it.each([
     ['release', ''],
     ['stable', ''],
     ['release-cuda', '-cuda'],
@@ -67,7 +75,10 @@ describe('parsePinTag', () => {
     'main',
     'nightly',
     'beta',
-    'release-10.11',
+    'release-11',
+    'release-10.11-rc1',
+    'alpine-3.20',
+    'ubuntu-24.04',
     'beta-1.2.3',
     'alpine-7.0-latest',
     'php8.3-apache',

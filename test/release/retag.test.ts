@@ -78,6 +78,13 @@ describe('retag', () => {
     ['v2.15.1', 'mysql-v2.16.0', 'variant'],
     ['latest', 'mysql-v2.16.0', 'variant'],
     ['alpine-7.0.5', '7.2', 'short'],
+    ['release-10.11', '10.12', '→ release-10.12'],
+    ['release-10.11', 'release-11.0', '→ release-11.0'],
+    ['release-10.11', 'v11.0.2', '→ release-11.0'],
+    ['release-10.11', '10.11.4', 'stays'],
+    ['release-10.11', '10.10.9', 'older'],
+    ['release-10.11', '11', 'short'],
+    ['release-10.11', 'version-11.0', 'variant'],
     ['2025.10.12-f00ba4e1d', '2025.11.3', 'unversioned'],
     ['RELEASE.2025-10-15T17-29-55Z', 'v1.0.0', 'unversioned'],
     ['2.1.0-ls47', '2.2.0', 'unversioned'],
@@ -140,6 +147,9 @@ describe('the tags that a release may be published by', () => {
     ['stable', '32.0.1-apache', ['v32.0.1-apache', '32.0.1-apache']],
     ['release-cuda', 'v2.2.0', ['v2.2.0-cuda', '2.2.0-cuda']],
     ['alpine-7.0.5', '7.0.6', ['alpine-7.0.6', 'alpine-v7.0.6']],
+    ['release-10.11', '10.11.4', ['release-10.11.4', 'release-v10.11.4', '10.11.4', 'v10.11.4']],
+    ['apache', '32.0.1', ['v32.0.1-apache', '32.0.1-apache', 'v32.0.1', '32.0.1']],
+    ['apache', '32.0.1-fpm', ['v32.0.1-fpm', '32.0.1-fpm']],
   ])('beside %s, of %s: %j', (tag, to, expected) => {
     expect(wholeForms(parsePinTag(tag), release(to))).toEqual(expected);
   });

@@ -26,10 +26,14 @@ describe('parseAsked', () => {
       lead: 'postgresql-',
     }));
 
+  it.each(['release-10.12', 'v10.12', '10.12'])('%s is a part, with a word before it or none', (tag) =>
+    expect(parseAsked(tag)).toMatchObject({ kind: 'release', version: '10.12', tag }),
+  );
+
   it('canary has rules of its own', () =>
     expect(parseAsked('canary')).toEqual({ kind: 'canary', tag: 'canary' }));
 
-  it.each(['release', 'stable', 'latest', 'nightly', 'release-cuda', 'release-10.11'])(
+  it.each(['release', 'stable', 'latest', 'nightly', 'release-cuda', 'release-11', 'alpine-3.20'])(
     '%s is a word',
     (tag) => {
       expect(parseAsked(tag)).toEqual({ kind: 'word', tag });

@@ -137,15 +137,19 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   throw new UpdateError(
     'pin-unsupported',
     `${target.tag} does not say which release ${service} goes to, which is at ${tag.text} (${place.description})`,
-    { advice: 'Name the release in full with --to.' },
+    {
+      advice:
+        'Name the release in full with --to; where it is published by that name alone, write it there by hand.',
+    },
   );
 }
 
 /** Only a registry could tell whether a part of a version leads to one release, so the part itself has to be named. */
 function bumpedPart(pin: Pin, tag: Numbered, target: Release): string | null {
-  const { version, suffix = '' } = target;
+  const { version, suffix = '', lead } = target;
   const count = countOf(tag.version);
-  if (suffix !== '' && suffix !== tag.suffix) throw otherVariant(pin, target);
+  if ((suffix !== '' && suffix !== tag.suffix) || (lead !== undefined && lead !== tag.lead))
+    throw otherVariant(pin, target);
   if (countOf(version) === count) return styled(tag, version);
   if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
   const part = countOf(version) > count ? ` ${tag.prefix}${cut(version, count)}` : '';

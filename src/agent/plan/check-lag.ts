@@ -85,9 +85,6 @@ async function judge(
     const isOlder = compareTold(version, target.version) < 0;
     return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${goal}` } : null;
   }
-  // Somebody's own tag leads wherever its owner wants; that it stays is told already.
-  if (pin.tag.kind === 'unversioned' || (pin.tag.kind === 'other' && !isVariant(pin.tag.text, target)))
-    return null;
   const { repository } = pin.reference;
   const said = await digestOf(engine, pin, target);
   if (said === null) {
@@ -98,10 +95,7 @@ async function judge(
   return isIt ? null : { leads: `${to} leads to another image than ${repository}:${said.tag}` };
 }
 
-/** A variant by itself, `apache` of `32.0.1-apache`, floats as `latest` does. */
-const isVariant = (text: string, { suffix = '' }: Release): boolean => suffix === `-${text}`;
-
-/** A release is published with or without a `v`, and in the variant of the pin. Null where nobody tells. */
+/** What the registry has first of the tags that the target may be published by. Null where it does not tell. */
 async function digestOf(
   engine: Engine,
   { tag, reference: { repository } }: Pin,

@@ -26,7 +26,7 @@ export interface Move {
   to: string;
   /** False for `pull_policy: never`: what is local counts. */
   pull: boolean;
-  /** The target has too few numbers for this pin: the registry is asked for what to say, and the run is refused. */
+  /** The target has too few numbers for this pin: refused where the registry does not show that it is a release itself. */
   isShort?: true;
 }
 
@@ -57,7 +57,7 @@ export function planUpdate(installation: Installation, asked: Target | null): Up
   const workers = installation.workers.map(({ pin }) => planMove(installation, pin, target));
   const goal = target?.kind === 'release' ? `${prefix}${target.version}` : (target?.tag ?? app.tag);
   const warnings =
-    asked?.kind === 'word' ? [] : [app, ...workers].flatMap((move) => staysThere(move, target));
+    asked?.kind === 'word' ? [] : [app, ...workers].flatMap((move) => staysThere(move, app, target));
   if (target?.kind === 'release' && runningVersion) {
     // Never plan a downgrade: migrations only run forward.
     if (compareTold(target.version, runningVersion) < 0) {
@@ -92,7 +92,7 @@ function planMove(installation: Installation, pin: Pin, target: Goal | null): Mo
   const model = installation.model.services[service];
   checkAgainstModel(pin, model?.image);
   const retagged = newTag(installation, pin, target);
-  const tag = retagged.kind === 'moved' ? retagged.tag : pin.tag.text;
+  const tag = ('tag' in retagged && retagged.tag) || pin.tag.text;
   const to = `${reference.repository}:${tag}`;
   const move = { service, pin, tag, to, pull: model?.pull_policy !== 'never' };
   if (target?.kind !== 'release') return move;
@@ -111,10 +111,11 @@ function planMove(installation: Installation, pin: Pin, target: Goal | null): Mo
   }
 }
 
-/** What nobody can hold against a release is told; a word or a part of a version is, and has to lead to the target. */
-function staysThere({ service, pin, tag }: Move, target: Goal | null): string[] {
+/** What nobody holds against a release is told. What the app is at has to lead to the target, as a word or a part has. */
+function staysThere({ service, pin, tag, to }: Move, app: Move, target: Goal | null): string[] {
   const { kind, text } = pin.tag;
-  const isTold = kind === 'other' || kind === 'unversioned' || target?.kind === 'canary';
+  const isHeld = target?.kind === 'release' && to === app.to;
+  const isTold = (kind === 'other' && !isHeld) || kind === 'unversioned' || target?.kind === 'canary';
   if (tag !== text || !isTold || kind === 'canary') return [];
   return [`${service} is at ${tag}, which is no release tag: it is pulled again and stays there`];
 }

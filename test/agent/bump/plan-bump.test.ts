@@ -253,7 +253,13 @@ describe('planBump refuses', () => {
       '2025.10.1',
       '2025.11',
       '2025.11 does not say which release app goes to, which is at 2025.10.1 (image of app in compose.yaml line 3)',
-      'Name the release in full with --to.',
+      'Name the release in full with --to; where it is published by that name alone, write it there by hand.',
+    ],
+    [
+      'release-10.11',
+      'version-10.12',
+      'version-10.12 is not of the variant of app, which is at release-10.11 (image of app in compose.yaml line 3)',
+      'Name the release without version-: each pin keeps its own variant; or write the other variant there by hand, then docker compose pull && docker compose up -d.',
     ],
     [
       '31-apache',

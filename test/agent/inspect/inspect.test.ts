@@ -233,7 +233,7 @@ describe('inspectInstallation: services', () => {
   });
 
   it.each<[string, Record<string, string>, string[], string[]]>([
-    ['that its files call so', { 'svc.role': 'worker' }, [], ['db']],
+    ['that its files call so', { 'svc.role': 'worker' }, ['--leave', 'worker'], ['db']],
     ['that is called so, where they say otherwise', { 'svc.role': 'database' }, [], ['worker']],
     ['that is named', { 'svc.role': 'worker' }, ['--service', 'app', '--service', 'worker'], ['worker']],
   ])('has the worker %s', async (_, label, argv, workers) => {

@@ -106,11 +106,22 @@ describe('a floating tag and a target', () => {
     await expect(checkLag(await engineOf(registry), latest, images)).rejects.toThrow(lags(message));
   });
 
-  it('asks no registry for a tag of its own', async () => {
-    const plan = planOf('acme/svc:edge', 'acme/svc:v1.4.2');
+  it("asks no registry for a worker's own tag", async () => {
+    const plan = planOf('acme/svc:v1.4.2', 'acme/svc:edge');
     const images = new Map([['acme/svc:edge', telling(null)]]);
     expect(await checkLag(await engineOf({}), plan, images)).toEqual([]);
     expect(asked).toEqual([]);
+  });
+
+  it("tells of somebody's own tag where the registry does not", async () => {
+    const plan = planOf('acme/svc:edge', 'acme/svc:edge');
+    expect(plan.warnings).toEqual([]);
+    const images = new Map([['acme/svc:edge', telling(null)]]);
+    expect(await checkLag(await engineOf({ status: 403, message: 'denied' }), plan, images)).toEqual([
+      'acme/svc:edge tells no version: whether edge leads to v1.5.0 is not known',
+    ]);
+    // Nobody was asked for more than that.
+    expect(asked).toEqual(['acme/svc:v1.5.0-edge']);
   });
 
   it('looks at no tag that was asked for itself', () => {
@@ -148,6 +159,44 @@ describe('a floating tag and a target', () => {
       { tags: { '32.0.1-apache': 'sha256:there' } },
       'acme/svc:apache leads to another image than acme/svc:32.0.1-apache',
     ],
+    // No variant in the target: the tag is the variant, or somebody's own word.
+    ['apache', 'v32.0.99', 'apache', null, {}, 'acme/svc has no v32.0.99, and apache tells no version'],
+    ['apache', '32.0.1', 'apache', null, { tags: { '32.0.1-apache': 'sha256:here' } }, null],
+    [
+      'apache',
+      '32.0.1',
+      'apache',
+      null,
+      { tags: { '32.0.1-apache': 'sha256:there', '32.0.1': 'sha256:here' } },
+      'acme/svc:apache leads to another image than acme/svc:32.0.1-apache',
+    ],
+    ['fpm-alpine', 'v32.0.1', 'fpm-alpine', null, { tags: { 'v32.0.1-fpm-alpine': 'sha256:here' } }, null],
+    [
+      'fpm-alpine',
+      '32.0.1',
+      'fpm-alpine',
+      null,
+      { tags: { '32.0.1-fpm': 'sha256:here' } },
+      'acme/svc has no v32.0.1, and fpm-alpine tells no version',
+    ],
+    ['edge', '1.5.0', 'edge', null, { tags: { '1.5.0': 'sha256:here' } }, null],
+    [
+      'edge',
+      '1.5.0',
+      'edge',
+      null,
+      { tags: { 'v1.5.0': 'sha256:there' } },
+      'acme/svc:edge leads to another image than acme/svc:v1.5.0',
+    ],
+    [
+      'release-10.11',
+      '11.0.2',
+      'release-11.0',
+      null,
+      { tags: { '11.0.2': 'sha256:there' } },
+      'acme/svc:release-11.0 leads to another image than acme/svc:11.0.2',
+    ],
+    ['release-10.11', '11.0.2', 'release-11.0', null, { tags: { '11.0.2': 'sha256:here' } }, null],
     ['2', '2.5.1', '2', '2.5.0', {}, 'acme/svc:2 leads to v2.5.0, not to v2.5.1'],
     ['stable', '2.5.1', 'stable', null, { tags: { '2.5.1': 'sha256:here' } }, null],
     [

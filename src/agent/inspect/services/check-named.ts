@@ -23,8 +23,7 @@ interface NamedIn {
 
 /**
  * Holds the services that the operator has named against the app's (docs/contract.md 2.23). Gives a sentence for each one
- * that is left behind because `--leave` says so, or because nobody has named any, and for each name in `--leave` that
- * no service has.
+ * that is left behind because `--leave` says so, and for each name in `--leave` that no service has.
  * Refusals: foreign-service, left-behind.
  */
 export function checkNamed(
@@ -36,7 +35,7 @@ export function checkNamed(
   if (app === undefined) return [];
   const moved = [first, ...workers.filter((name) => name in model.services)];
   const isSameText = ({ name }: ServiceImage) => app.pin !== null && sharesText(files, name, [app.pin]);
-  // Where nobody has named any, nothing is refused.
+  // Where nobody has named any, those that run by default are the product's own.
   if (servicesNamed) {
     refuseForeign(
       app,
@@ -53,7 +52,6 @@ export function checkNamed(
       const bond = bondOf(app, each);
       return bond === null ? [] : [{ each, bond }];
     });
-  if (!servicesNamed) return bound.filter(({ each }) => !isSameText(each)).map(staysBehind(app, moved));
   const isLeft = (name: string) => leave.includes(name) || leave.includes(leaveAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
   if (forgotten.length > 0) throw leftBehind(app, moved, forgotten);
@@ -66,12 +64,6 @@ export function checkNamed(
     ...unknown.map((name) => `--leave names ${name}, but compose shows no such service here`),
   ];
 }
-
-/** One that shares the pin is told in the end, as its next recreate moves it. */
-const staysBehind =
-  (app: ServiceImage, moved: readonly string[]) =>
-  ({ each, bond }: { each: ServiceImage; bond: string }): string =>
-    `${each.name} belongs with ${app.name} (${bond}) and stays at ${shown(each.reference)}: ${flags('service', [...moved, each.name])} updates it, too`;
 
 function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void {
   if (isDatabase(app.reference)) {

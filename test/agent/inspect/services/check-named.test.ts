@@ -169,7 +169,6 @@ describe('a service that belongs with the app, and is not named', () => {
   });
 
   it.each<[string, Partial<Case>]>([
-    ['nobody has named any, and it shares the pin', { args: '' }],
     ['it has no container', { running: ['app', 'db'] }],
     ['a release brings its own compose file', { kind: 'generated' }],
     ['it is recreated with the app, by its pin', { followers: ['cron'] }],
@@ -178,13 +177,19 @@ describe('a service that belongs with the app, and is not named', () => {
     expect(check({ images, env: 'V=v1.0.0', args: '--service app', ...changes })).toEqual([]);
   });
 
-  it('is told where nobody has named any, and its own text pins it', () => {
+  it('is refused where nobody has named any, by one text or by its own', () => {
     const images = { app: 'nextcloud:31', cron: 'nextcloud:31', worker: 'nextcloud:31', db: 'mariadb:11' };
-    const said = (more: string) =>
-      `cron belongs with app (the same repository, nextcloud) and stays at nextcloud:31: --service app ${more}--service cron updates it, too`;
-    expect(check({ images, args: '' })).toEqual([said('--service worker ')]);
+    const refused = (services: string) => [
+      'left-behind: cron belongs with app (the same repository, nextcloud), and was not named',
+      `Next: Run it with ${services}; or, to leave it at the old version, with --leave cron besides.`,
+    ];
+    expect(check({ images, args: '' })).toEqual(refused('--service app --service worker --service cron'));
     const { worker: _, ...without } = images;
-    expect(check({ images: without, args: '' })).toEqual([said('')]);
+    expect(check({ images: without, args: '' })).toEqual(refused('--service app --service cron'));
+    const shared = { app: 'nextcloud:${V}', cron: 'nextcloud:${V}' };
+    expect(check({ images: shared, env: 'V=31', args: '' })).toEqual(refused('--service app --service cron'));
+    expect(check({ images: shared, env: 'V=31', args: '--leave cron' })).toHaveLength(1);
+    expect(check({ images, args: '', kind: 'generated' })).toEqual([]);
   });
 
   it.each([
