@@ -1,9 +1,10 @@
-import { lstat, realpath, stat } from 'node:fs/promises';
+import { access, constants, lstat, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { addMounts, mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { readAttributes, whyNotKept } from './attributes.ts';
 import { refuseLost } from './file-record.ts';
+import { systemCode } from './file-system.ts';
 import type { HostPaths } from './host-paths.ts';
 
 /**
@@ -47,6 +48,25 @@ export async function checkRights(
     ...linked,
     `nothing here can tell whether ${unknown.join(' and ')} ${unknown.length > 1 ? 'have access-control lists' : 'has an access-control list'}: a list would be lost (getfattr, of the package attr, would keep it)`,
   ];
+}
+
+/**
+ * Whether files can be replaced where they are, by nothing but the file system's word.
+ * @throws UpdateError read-only
+ */
+export async function checkWritable(files: readonly string[]): Promise<void> {
+  for (const file of files) {
+    const real = await realpath(file).catch(() => file);
+    await access(dirname(real), constants.W_OK).catch((cause) => {
+      const code = systemCode(cause);
+      if (code === 'EROFS')
+        throw new UpdateError('read-only', `${file} lies in a directory that is read-only`);
+      if (code !== 'EACCES') return;
+      throw new UpdateError('read-only', `${file} lies in a directory that this user may not write in`, {
+        advice: `Run it as the owner of ${dirname(real)}.`,
+      });
+    });
+  }
 }
 
 async function checkTarget(file: string, paths: HostPaths): Promise<void> {

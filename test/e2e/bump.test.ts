@@ -285,6 +285,33 @@ describe('bump', () => {
     });
   });
 
+  test('refuses a directory that is mounted read-only, and shows there what it would do', async () => {
+    await inDirectory(async (directory) => {
+      await lay(directory, { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) });
+      const there = { docker: ['-v', `${directory}:/there:ro`] };
+      const args = [...web, '--dir', '/there'];
+      expect(await bump(directory, [...args, '--dry-run'], 'image', there)).toMatchObject({ exitCode: 0 });
+      const { exitCode, log } = await bump(directory, args, 'image', there);
+      expect(log).toContain('/there/compose.yaml lies in a directory that is read-only');
+      expect(log).toMatch(
+        /done refused \(read-only\): nothing was changed\. Next: Mount the compose directory writable: /,
+      );
+      expect(exitCode).toBe(3);
+    });
+  });
+
+  test('takes the services and files of the settings file, the last of which has the say', async () => {
+    const files = {
+      'compose.yaml': services({ web: 'acme/svc:not-this-one' }),
+      'site.yaml': services({ web: 'acme/svc:v1.0.0' }),
+      '.svc-updater.yaml': 'services: [web]\nfiles: [compose.yaml, site.yaml]\n',
+    };
+    const { exitCode, log, after } = await attempt(files, ['--to', 'v1.1.0']);
+    expect(log).toMatch(/ -f \S+compose\.yaml -f \S+site\.yaml .*pull/);
+    expect(exitCode).toBe(0);
+    expect(after).toEqual({ ...files, 'site.yaml': services({ web: 'acme/svc:v1.1.0' }) });
+  });
+
   test('is cancelled by a signal, before anything is written', async () => {
     await inDirectory(async (directory) => {
       const { stdout: docker } = await execa('sh', ['-c', 'command -v docker']);

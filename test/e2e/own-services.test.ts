@@ -98,7 +98,8 @@ test('are proposed, held together, written down, and updated', async () => {
   const [file, folder] = await Promise.all([stat(join(directory, settings)), stat(directory)]);
   expect([file.uid, file.gid, file.mode & 0o777]).toEqual([folder.uid, folder.gid, 0o644]);
   await refused(['init'], 'settings-exist', [`${settings} is there already`], 'or replace it with --force');
-  const bump = ['bump', '--to', 'v1.1.0', '--dir', directory, '--file', 'compose.prod.yaml', '--dry-run'];
+  expect(await instance.read(settings)).toContain('\nfiles: ["compose.prod.yaml"]\n');
+  const bump = ['bump', '--to', 'v1.1.0', '--dir', directory, '--dry-run'];
   const bumped = await runUpdater(instance, bump, { socket: null });
   expect(bumped.log).toContain(`${settings}: services server, machine-learning, worker`);
   expect(bumped).toMatchObject({ exitCode: 0 });
@@ -128,6 +129,13 @@ test('are proposed, held together, written down, and updated', async () => {
   expect(after[`${name}-db-1`]).toEqual(before[`${name}-db-1`]);
   expect(await instance.version()).toBe('v1.1.0');
 
+  await instance.write(settings, 'services: [gone]\n');
+  await refused(
+    ['--target', 'v1.2.0'],
+    'no-app',
+    [`project ${name} in ${directory} has no container of service gone`],
+    `What belongs together there is updated with ${three}; init writes that down.`,
+  );
   await instance.write(settings, 'services: [server]\nwait: 9\n');
   await refused(
     ['--target', 'v1.2.0'],

@@ -5,7 +5,8 @@ import { type BumpOptions, type FileValues, needsService } from '../process/opti
 import { withSettings } from '../process/settings-file.ts';
 
 /**
- * The options of `bump` with the services that the settings file in the compose directory names, where no option does.
+ * The options of `bump` with the services and files that the settings file in the compose directory names, where no option
+ * does.
  * @throws UpdateError settings-invalid; usage where it names none either
  */
 export async function withBumpSettings(
@@ -13,7 +14,7 @@ export async function withBumpSettings(
   read: (file: FileValues) => BumpOptions,
   log: Log,
 ): Promise<BumpOptions> {
-  if (options.services.length > 0) return options;
+  if (options.services.length > 0 && options.files.length > 0) return options;
   const [first] = options.files;
   const directory = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const found = await withSettings(directory, options, read, log);

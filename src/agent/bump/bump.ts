@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describeEdit } from '../../compose/draft.ts';
 import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
-import { checkRights } from '../../files/check-targets.ts';
+import { checkRights, checkWritable } from '../../files/check-targets.ts';
 import { replaceFiles } from '../../files/replace-files.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
@@ -52,6 +52,7 @@ export async function bump(
       log.info('planned: nothing was changed', { outcome: 'unchanged' });
       return 'unchanged';
     }
+    await checkWritable(draft.changes.map(({ path }) => path));
     if (signal.aborted) throw new Cancelled();
     log.enter('write');
     const run = randomBytes(4).toString('hex');

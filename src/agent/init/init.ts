@@ -1,7 +1,8 @@
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { disk, systemCode, writeWhole } from '../../files/file-system.ts';
+import { isWithin } from '../../files/host-paths.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { findInstance } from '../inspect/find-instance.ts';
@@ -33,7 +34,9 @@ export async function init(doors: Omit<World, 'options'>, options: InitOptions):
     log.info(`${each.name} runs ${pinOf(each)}${each === app ? '; it is the app' : ''}`);
   }
   for (const each of others) log.info(`${describeCandidate(each)} stays as it is`);
-  const text = settingsText(proposal, options);
+  const { directory, files } = survey.project;
+  const names = files.map((path) => (isWithin(path, directory) ? relative(directory, path) : path));
+  const text = settingsText(proposal, options, names);
   const shown = join(place.directory, settingsName);
   log.info(`${shown}:`);
   for (const line of text.trimEnd().split('\n')) log.info(`+ ${line}`);

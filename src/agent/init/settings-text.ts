@@ -7,8 +7,18 @@ import { type InitOptions, usualSeconds } from '../process/options.ts';
 /** Beside the services what was given with `init` is written down. */
 type Given = Pick<InitOptions, 'leave' | 'versionVariable' | 'waitTimeoutMs' | 'pullTimeoutMs'>;
 
-/** The settings file, with what its readers want to know of it. */
-export function settingsText({ app, workers, others }: Proposal, given: Given): string {
+/** What compose, and so `bump`, finds by itself. */
+const usualName = /^(?:docker-)?compose(?:\.override)?\.ya?ml$/;
+
+/**
+ * The settings file, with what its readers want to know of it.
+ * @param files the compose files in their order, those of the directory by their names
+ */
+export function settingsText(
+  { app, workers, others }: Proposal,
+  given: Given,
+  files: readonly string[],
+): string {
   const { leave, versionVariable, waitTimeoutMs, pullTimeoutMs } = given;
   return [
     '# Read by svc-updater (update, plan and bump); what is given as an option wins.',
@@ -22,6 +32,9 @@ export function settingsText({ app, workers, others }: Proposal, given: Given): 
           `leave: [${leave.map(scalar).join(', ')}]`,
         ]
       : []),
+    ...(files.every((name) => usualName.test(name))
+      ? []
+      : ['# For bump, which asks no engine.', `files: ${JSON.stringify(files)}`]),
     ...(versionVariable === svc.versionVariable ? [] : [`version-var: ${versionVariable}`]),
     ...(waitTimeoutMs === usualSeconds.wait * 1000 ? [] : [`wait-timeout: ${waitTimeoutMs / 1000}`]),
     ...(pullTimeoutMs === usualSeconds.pull * 1000 ? [] : [`pull-timeout: ${pullTimeoutMs / 1000}`]),

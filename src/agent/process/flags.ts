@@ -50,4 +50,11 @@ export const variables: Record<string, string> = {
 };
 
 /** What a settings file may say: what is the instance's own, and not of one run. */
-export const settingNames = ['service', 'leave', 'version-var', 'wait-timeout', 'pull-timeout'] as const;
+export const settingNames = [
+  'service',
+  'leave',
+  'version-var',
+  'wait-timeout',
+  'pull-timeout',
+  'file',
+] as const;

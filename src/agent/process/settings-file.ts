@@ -15,8 +15,8 @@ import type { GivenValue } from './read-flags.ts';
 const maxBytes = 64 * 1024;
 
 /** The key of an option in the file. */
-const keyOf = (flag: string): string => (flag === 'service' ? 'services' : flag);
-const lists: readonly string[] = ['service', 'leave'];
+const keyOf = (flag: string): string => (flag === 'service' || flag === 'file' ? `${flag}s` : flag);
+const lists: readonly string[] = ['service', 'leave', 'file'];
 
 /**
  * The options with what the settings file in a compose directory says besides; null where there is none.
@@ -74,7 +74,9 @@ export function settingsOf(file: TextFile): FileValues {
     }
     const texts = nodes.map(follow).map(textOf);
     if (texts.length === 0 || texts.some((text) => text === null || text === '')) {
-      mistakes.push(`${where} should ${lists.includes(flag) ? 'name services' : 'be one value'}`);
+      mistakes.push(
+        `${where} should ${lists.includes(flag) ? `name ${flag === 'file' ? 'files' : 'services'}` : 'be one value'}`,
+      );
       continue;
     }
     values.set(

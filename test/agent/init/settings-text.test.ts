@@ -24,7 +24,7 @@ it('tells what each service is pinned by, and what stays', () => {
   );
   if (app === undefined || worker === undefined) throw new Error('no services');
   expect(
-    settingsText({ app, workers: [worker], others }, options()),
+    settingsText({ app, workers: [worker], others }, options(), ['compose.yml', 'compose.override.yaml']),
   ).toBe(`# Read by svc-updater (update, plan and bump); what is given as an option wins.
 # The first is the app, the others move with it.
 services:
@@ -49,10 +49,15 @@ it('writes what was given with init, and what it writes is read as it was meant'
     '--pull-timeout',
     '8',
   ];
-  const text = settingsText({ app, workers: [worker], others: [] }, options(...given));
+  const text = settingsText({ app, workers: [worker], others: [] }, options(...given), [
+    'compose.yaml',
+    '/srv/a b.yaml',
+  ]);
   // Whoever else reads it takes the first for false, and the second for a number.
   expect(text).toMatch(/- "no" .*\n.*- "1e3" /);
   const read = parseOptions([], {}, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
   expect(read).toMatchObject({ app: 'no', workers: ['1e3'], leave: ['on', 'b.c'], versionVariable: 'V' });
+  const bump = parseOptions(['bump', '--to', 'v1.1.0'], {}, settingsOf({ path: '/.svc-updater.yaml', text }));
+  expect(bump).toMatchObject({ services: ['no', '1e3'], files: ['compose.yaml', '/srv/a b.yaml'] });
   expect(read).toMatchObject({ waitTimeoutMs: 9_000, pullTimeoutMs: 8_000 });
 });

@@ -52,10 +52,10 @@ export async function withoutApp(
   found: Pick<FoundInstance, 'paths' | 'place'>,
   containers: readonly Container[],
 ): Promise<UpdateError> {
-  const { app, servicesNamed } = world.options;
+  const { app } = world.options;
   const { place } = found;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
-  const flagsToType = servicesNamed || names === '' ? null : await proposedFlags(world, found, containers);
+  const flagsToType = names === '' ? null : await proposedFlags(world, found, containers);
   const start = `Its containers are of ${names || 'no service'}.`;
   return new UpdateError(
     'no-app',
