@@ -15,8 +15,8 @@ interface Known {
   project: ComposeProject;
   /** The updater's own container: what the engine gives where nothing is said. */
   ownId: string;
-  /** Those of the project, by the engine's word. */
-  containers: readonly { id: string; service: string }[];
+  /** Ids of the containers that its service has, by the engine's word; it may be one of them. */
+  siblings: readonly string[];
   /** Ids of containers that were made again, by their old ids. */
   successors: ReadonlyMap<string, string>;
 }
@@ -30,11 +30,11 @@ export async function checkRights(
   engine: Engine,
   { name, service, imageId }: ContainerRecord,
   blueprint: Blueprint,
-  { project, ownId, containers, successors }: Known,
+  { project, ownId, siblings, successors }: Known,
 ): Promise<void> {
   const then = { ...blueprint, hostConfig: withSuccessors(blueprint.hostConfig, successors) };
   const asked = [{ name: service, image: imageId, scale: 1 }];
-  const [sent, [image], [own], siblings] = await Promise.all([
+  const [sent, [image], [own], there] = await Promise.all([
     recordUp(engine, project, asked).catch((error) => {
       if (error instanceof UpdateError && error.outcome === 'refused')
         return new Map<string, { body: Json }>();
@@ -42,16 +42,13 @@ export async function checkRights(
     }),
     inspectImages(engine, [imageId]),
     inspectWhole(engine, [ownId]),
-    inspectWhole(
-      engine,
-      containers.filter((each) => each.service === service).map(({ id }) => id),
-    ),
+    inspectWhole(engine, siblings),
   ]);
   const body = sent.get(service)?.body;
   const user = object(image?.config).User;
   const known = [
     ...(body === undefined ? [] : [asMade(definedIn(body), then, { user, own: object(own?.HostConfig) })]),
-    ...siblings.map(definedIn),
+    ...there.map(definedIn),
   ];
   const gained = known.map((now) => gainedRights(now, then, surroundings(now)));
   if (gained.some((rights) => rights.length === 0)) return;

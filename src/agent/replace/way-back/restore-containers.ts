@@ -48,7 +48,7 @@ export async function restoreContainers(
   // What is being stopped would end after it was found running: a second stop ends with the first one.
   const ending = mayBeStopping(changeover, now, { wasKilled, heard: stopping });
   await stopAll(engine, ending, context.log, ', as it was told to');
-  const work = { ...context, journal, successors: new Map<string, string>() };
+  const work = { ...context, journal, successors: new Map<string, string>(), agreed: new Set<string>() };
   for (let attempt = 1; ; attempt++) {
     const before = await containersNow(work);
     const failure = await bringBack(changeover, before, work);
@@ -110,6 +110,8 @@ interface RestoreWork extends ContainersContext {
   journal: Journal;
   /** Ids of the containers that were made again, by those of the containers from before. */
   successors: Map<string, string>;
+  /** Ids of those that may be made again by what the journal says. */
+  agreed: Set<string>;
 }
 
 type Executors = {
@@ -118,7 +120,10 @@ type Executors = {
 
 const executors: Executors = {
   'remove-new': ({ containers }, work) => remove(containers, work),
-  'remove-orphan': ({ record }, work) => remove([standIn(record, work)], work),
+  'remove-orphan': async ({ record }, work) => {
+    await agree(record, work);
+    await remove([standIn(record, work)], work);
+  },
   rebuild: ({ record }, work) => rebuild(record, work),
   'give-up': async ({ record }) => {
     throw unknown(record);
@@ -188,16 +193,21 @@ function blueprintOf(record: ContainerRecord, { journal }: RestoreWork): Bluepri
 }
 
 async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void> {
-  const { engine, successors, log, journal } = work;
-  const blueprint = blueprintOf(record, work);
-  if (journal.isInherited) {
-    const { project, containerId: ownId } = journal.data;
-    const { containers } = await listProject(engine, project.name);
-    const known = containers.map((each) => ({ id: each.id, service: serviceOf(each) }));
-    await checkRights(engine, record, blueprint, { project, ownId, containers: known, successors });
-  }
-  successors.set(record.id, await rebuildContainer(engine, blueprint, successors));
+  const { engine, successors, log } = work;
+  await agree(record, work);
+  successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
   log.info(`${record.name} is made again from the old image`);
+}
+
+/** Asked before a container is removed that is to be made again: as long as it is there, the engine tells what it may do. */
+async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> {
+  const { engine, journal, successors, agreed } = work;
+  if (!journal.isInherited || agreed.has(record.id)) return;
+  const { project, containerId: ownId } = journal.data;
+  const { containers } = await listProject(engine, project.name);
+  const siblings = containers.filter((each) => serviceOf(each) === record.service).map(({ id }) => id);
+  await checkRights(engine, record, blueprintOf(record, work), { project, ownId, siblings, successors });
+  agreed.add(record.id);
 }
 
 /** Those that run get their grace period. */
@@ -212,6 +222,7 @@ async function remove(
 
 /** Of one that is there and cannot be mended. */
 async function remake(record: ContainerRecord, work: RestoreWork): Promise<void> {
+  await agree(record, work);
   await remove([standIn(record, work)], work);
   await rebuild(record, work);
 }
