@@ -27,9 +27,10 @@ import { keepWayBack } from './replace/way-back/keep-way-back.ts';
 import { markGoingBack, restoreInstance } from './replace/way-back/restore-instance.ts';
 import { begun, endingFacts, type RunHandles } from './resume/run-handles.ts';
 import { wasInterrupted, wasLeftDown } from './resume/was-interrupted.ts';
-import { type Changeover, type ContainerRecord, recordOf, type WasInterrupted } from './state/changeover.ts';
+import { type Changeover, isThereAlready, recordOf, type WasInterrupted } from './state/changeover.ts';
 import { emptyJournal, isPending, Journal, type JournalData } from './state/journal.ts';
 import { runStamp } from './state/kept-runs.ts';
+import { recordContainers } from './state/record-containers.ts';
 import { writeFiles } from './write-files.ts';
 
 /** A run from its beginning. `earlier` is the journal of the run before, which is settled. */
@@ -76,6 +77,9 @@ export async function freshRun(
     changeover = planChangeover(installation, plan, pulled.filePlan, { ...pulled, containers, from });
     await writeFiles(world, installation, pulled.filePlan, journal);
     await keepWayBack(world, journal, changeover, installation);
+    if (earlier?.started && isThereAlready(changeover, look.found.containers)) {
+      await journal.note({ started: true });
+    }
   } catch (error) {
     await undoBeforeRecreate(world, handles, journal, { error, texts });
     throw error;
@@ -158,7 +162,7 @@ async function sameContainers(
   installation: Installation,
   earlier: JournalData | null,
   debris: readonly Container[],
-): Promise<{ containers: ContainerRecord[]; look: Look }> {
+): Promise<{ containers: Changeover['containers']; look: Look }> {
   const moved = [...movedServices(installation), ...installation.followers];
   const services = new Set(moved.map(({ name }) => name));
   // What stood still at the beginning is not waited for again.
@@ -194,7 +198,7 @@ async function sameContainers(
     );
   }
   const interrupted = wasInterrupted(earlier, leftovers);
-  return { containers: containers.map((container) => recordOf(container, interrupted)), look: { found, at } };
+  return { containers: await recordContainers(world.engine, containers, interrupted), look: { found, at } };
 }
 
 /** A run that ends before `recreate` has files and tags to put back. `texts` are the old ones of the written files. */

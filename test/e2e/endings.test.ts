@@ -587,6 +587,13 @@ describe('5: the new version has started and is not well', () => {
       ends: ['broken (broken): the new version has started and is not well'],
     });
     expect(result.durationMs).toBeLessThan(60_000);
+    // Another run brings nothing newer, and has nothing to go back to.
+    expectWords(await instance.update(['--target', 'v1.1.1']), {
+      exitCode: 5,
+      says: ['app-1 is exited (exit code 1)'],
+      ends: ['broken (broken): the new version has started and is not well'],
+      never: [/nothing of the new version/],
+    });
   });
 
   test.concurrent('a slow one that becomes healthy in time is none of them', async (context) => {

@@ -44,6 +44,48 @@ async function waitForHealth(instance: Instance, app: string, worker: string): P
   throw new Error(`app is not ${app}, or worker is not ${worker}`);
 }
 
+test('what crashed in a loop before is brought back as it was', async () => {
+  // It crashes for as long as that file is there; its health check says nothing for an hour.
+  const loop = 'while ! [ -e /data/crash ]; do sleep 0.1; done; echo crashed >>/data/crashes; exit 1';
+  const instance = await createInstance({
+    ...alone,
+    layout: (c) => ({
+      files: {
+        'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts })
+          .replace('command: worker', `entrypoint: [/bin/sh, -c, '${loop}']`)
+          .replace(
+            '[CMD, /bin/test, -e, /tmp/alive]',
+            '[CMD, /bin/test, -e, /tmp/alive]\n      interval: 1h',
+          ),
+        '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
+      },
+      flags: [],
+    }),
+    publish: ['v1.1.3'],
+    impatient: true,
+  });
+  await waitForHealth(instance, 'healthy', 'starting');
+  const crashes = async (least: number) => {
+    await instance.write('data/crash', '');
+    const said = () => instance.read('data/crashes').catch(() => '');
+    await expect
+      .poll(async () => (await said()).split('\n').length, { timeout: 60_000 })
+      .toBeGreaterThan(least);
+  };
+  // Between two crashes it looks as if it were just starting.
+  await crashes(2);
+  await unlink(join(instance.directory, 'data', 'crash'));
+  await waitForHealth(instance, 'healthy', 'starting');
+  const run = instance.startUpdate(impossible);
+  await run.waitFor('recreate stopping worker');
+  await crashes(3);
+  expectWords(await run.done, {
+    exitCode: 4,
+    says: ['nothing of the new version has started: the old one is brought back'],
+    ends: [/^failed \([a-z-]+\): the files are as they were and v1\.0\.0 runs again\. Next: /],
+  });
+});
+
 test('what was brought back and is not what it was is named, and is not said to run again', async () => {
   const instance = await startFrail();
   const { directory, project, image } = instance;

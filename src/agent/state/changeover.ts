@@ -27,7 +27,7 @@ export interface ContainerRecord {
   runs: boolean;
   /** It was stopped when this was noted. */
   down: boolean;
-  /** It ran and was not unhealthy: so it must be when it is brought back. */
+  /** It ran, was not unhealthy, and not between two crashes: so it must be when it is brought back. */
   well: boolean;
 }
 
@@ -80,14 +80,32 @@ export interface Changeover {
 /** Whether a container that is stopped today was not meant to be. */
 export type WasInterrupted = (container: Container) => boolean;
 
-export function recordOf(container: Container, wasInterrupted: WasInterrupted): ContainerRecord {
+/** Restarted by the engine, and up for less long than that, a container may be between two crashes. */
+const steadyMs = 15_000;
+
+/** What the engine has restarted, and no health check has called well since: only the engine's clock tells how long it is up. */
+export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
+  restartCount > 0 && status === 'running' && health !== 'healthy';
+
+/** @param engineTime of the engine's clock, in milliseconds, where one may be crashing */
+export function recordOf(
+  container: Container,
+  wasInterrupted: WasInterrupted,
+  engineTime = Number.NaN,
+): ContainerRecord {
   const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = container;
   const down = !isUp(container);
   const runs = !down || wasInterrupted(container);
   const place = { service: serviceOf(container), number: numberOf(container) };
   // A paused container answers nobody; it comes back paused, and is not waited for.
+  const isCrashing =
+    mayBeCrashing(container) &&
+    (container.health === 'starting' || engineTime - Date.parse(startedAt) < steadyMs);
   const well =
-    runs && container.health !== 'unhealthy' && !['restarting', 'paused'].includes(container.status);
+    runs &&
+    !isCrashing &&
+    container.health !== 'unhealthy' &&
+    !['restarting', 'paused'].includes(container.status);
   const image = { imageId, ...(imageManifest !== null && { imageManifest }) };
   return { id, name, ...place, ...image, reference, startedAt, runs, down, well };
 }
@@ -107,6 +125,14 @@ export function isNew(changeover: Changeover, container: Container): boolean {
     !recordsOf(changeover, name).some((record) => runSameImage(record, container))
   );
 }
+
+/** Whether the very version that is to be brought is what all have and has run: there is no older one to go back to. */
+export const isThereAlready = ({ moved }: Changeover, now: readonly Container[]): boolean =>
+  moved.every(({ name, isApp, image }) =>
+    now
+      .filter((container) => serviceOf(container) === name)
+      .every((each) => (image === null || runsImage(each, image)) && (!isApp || hasStarted(each))),
+  );
 
 /** Whether any container of the new version has run: from then on there is no way back. */
 export const newHasStarted = (changeover: Changeover, now: readonly Container[]): boolean =>

@@ -5,6 +5,7 @@ import {
   idsToRun,
   isDone,
   isNew,
+  isThereAlready,
   type MovedService,
   mustRun,
   newHasStarted,
@@ -41,6 +42,19 @@ describe('recordOf', () => {
     [{ status: 'dead' }, false, { runs: false, down: true, well: false }],
   ])('of %j, interrupted: %j, is %j', (found, wasInterrupted, is) => {
     expect(recordOf(container('app-1', found), () => wasInterrupted)).toMatchObject(is);
+  });
+
+  it.each<[found: Partial<Container>, upForMs: number, well: boolean]>([
+    [{ restartCount: 1, health: 'starting' }, 60_000, false],
+    [{ restartCount: 1, health: 'healthy' }, 1_000, true],
+    [{ restartCount: 1 }, 14_000, false],
+    [{ restartCount: 1 }, 15_000, true],
+    [{ restartCount: 1 }, Number.NaN, true],
+    [{ restartCount: 0 }, 1_000, true],
+    [{ restartCount: 0, health: 'starting' }, 1_000, true],
+  ])('of %j, up for %d ms, was well: %j', (found, upForMs, well) => {
+    const time = Date.parse(began) + upForMs;
+    expect(recordOf(container('app-1', found), () => false, time)).toMatchObject({ runs: true, well });
   });
 
   it('runs again where it was paused, and is not waited for', () => {
@@ -124,6 +138,24 @@ describe('what runs once', () => {
   it('stays down, whatever ran before', () => {
     expect(mustRun(migrate, { runs: true })).toBe(false);
     expect(idsToRun(before, [made('migrate-1'), made('app-1')])).toEqual(new Map([['app', ['app-1-new']]]));
+  });
+});
+
+describe('isThereAlready', () => {
+  const now = (app: Partial<Container>, worker: Partial<Container> = {}): Container[] => [
+    made('app-1', app),
+    made('worker-1', worker),
+    container('database-1'),
+  ];
+  it.each<[what: string, now: readonly Container[], is: boolean]>([
+    ['all are of it', now({}), true],
+    ['all are of it and have ended', now({ status: 'exited' }, { status: 'exited' }), true],
+    ['a worker of it was never started', now({}, { status: 'created', startedAt: never }), true],
+    ['the app of it was never started', now({ status: 'created', startedAt: never }), false],
+    ['a worker is older', now({}, { imageId: 'sha256:old' }), false],
+    ['the app is older', now({ imageId: 'sha256:old' }), false],
+  ])('where %s', (_, containers, is) => {
+    expect(isThereAlready(about([]), containers)).toBe(is);
   });
 });
 
