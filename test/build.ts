@@ -152,6 +152,7 @@ export const foundInstance = (changes: Partial<FoundInstance> = {}): FoundInstan
   place: { name: project.name, directory: project.directory, mountedAt: project.directory },
   platform: 'linux/amd64',
   composed: [],
+  told: null,
   ...changes,
 });
 

@@ -5,6 +5,7 @@ import { stateName } from '../progress/state-name.ts';
 import { Cancelled, Interrupted } from '../progress/stops.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { describeInstallation, fromWord } from './inspect/describe.ts';
+import { refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { type Installation, movedServices } from './inspect/installation.ts';
 import { type Ending, endingOf, endWell } from './log/ending.ts';
@@ -46,6 +47,7 @@ export async function freshRun(
   const ignores = wasLeftDown(earlier);
   const own = { services, ignores };
   const { containers, leftovers, debris } = await awaitOthers(world, instance.place.name, own);
+  refuseForeignContainers(containers, instance, options, earlier);
   const interrupted = wasInterrupted(earlier, leftovers);
   const installation = await inspectInstallation(world, instance, interrupted, containers);
   handles.installation = installation;

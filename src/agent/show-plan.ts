@@ -6,7 +6,7 @@ import { isUp } from '../engine/container.ts';
 import { stateName } from '../progress/state-name.ts';
 import { type ReadOptions, withChosen } from './inspect/choose-workers.ts';
 import { describeInstallation } from './inspect/describe.ts';
-import { findInstance } from './inspect/find-instance.ts';
+import { findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { isGenerated } from './inspect/installation.ts';
 import { difference } from './log/difference.ts';
@@ -36,6 +36,7 @@ export async function showPlan(given: World, handles: RunHandles, read: ReadOpti
   // The journal of an update that is on looks like that of one that was interrupted.
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
   const { containers, leftovers } = await listProject(engine, instance.place.name);
+  refuseForeignContainers(containers, instance, world.options, pending);
   const interrupted = wasInterrupted(pending, leftovers);
   const installation = await inspectInstallation(world, instance, interrupted, containers);
   handles.installation = installation;

@@ -33,7 +33,11 @@ export interface MountSpec {
 export interface ListedContainer {
   /** 64 hex digits. */
   id: string;
+  name: string;
+  status: string;
   imageId: string;
+  /** The reference it was created from; its image's id where that names another image by now. */
+  imageReference: string;
   labels: Readonly<Record<string, string>>;
   /** `container:<id>` in another's network. */
   networkMode: string;
@@ -55,10 +59,13 @@ export function readDetails(raw: Record<string, unknown>): ContainerDetails {
 
 /** @throws TypeError where it is no container */
 export function readListed(raw: unknown): ListedContainer {
-  const { Id, ImageID, Labels, HostConfig } = Object(raw);
+  const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
   return {
     id: textOf(Id),
+    name: String(Names?.[0] ?? '').replace(/^\//, ''),
+    status: String(State ?? ''),
     imageId: String(ImageID ?? ''),
+    imageReference: String(Image ?? ''),
     labels: Labels ?? {},
     networkMode: String(HostConfig?.NetworkMode ?? ''),
   };

@@ -75,7 +75,7 @@ export const hasStarted = (container: Container): boolean =>
   container.startedAt !== neverStarted && container.startedAt !== '';
 
 /** Paused and restarting containers are meant to run, too. */
-export const isUp = (container: Container): boolean =>
+export const isUp = (container: Pick<Container, 'status'>): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
 /** Ended of itself, with nothing to complain of. */

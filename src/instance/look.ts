@@ -47,7 +47,7 @@ export class Outlook {
   }
 
   async #ask(): Promise<Look> {
-    const nothing = { home: null, homeless: null, updater: null, storeless: null };
+    const nothing = { home: null, homeless: null, updater: null, foreign: null, storeless: null };
     try {
       return { ...(await this.#keeper.observe()), storeless: null };
     } catch (error) {

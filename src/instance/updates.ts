@@ -212,9 +212,10 @@ export class Updates implements UpdateService {
   }
 
   #reason(look: Look, jobs: readonly JobInTheWay[], upToDate: string | null): Reason | null {
-    const { homeless } = look;
+    const { homeless, foreign } = look;
     const storeless = look.storeless ?? lostStore(look.home, this.#settings.store.directory);
-    return findReason({ homeless, storeless, updater: this.#updaterThatRuns(look), jobs, upToDate });
+    const updater = this.#updaterThatRuns(look);
+    return findReason({ homeless, storeless, updater, foreign, jobs, upToDate });
   }
 
   #updaterThatRuns({ updater }: Look): { message: string; since: string } | null {

@@ -45,6 +45,7 @@ const table = {
     'Edit it, or replace it with --force; --dry-run shows what would be written.',
   ],
   'foreign-service': ['refused', 'Name with --service only the app and what is released with it.'],
+  'foreign-container': ['refused', 'Remove the container that it names, then run the update again.'],
   'left-behind': [
     'refused',
     'Name all services that belong together with --service, or what stays behind with --leave.',

@@ -52,6 +52,7 @@ const english: Texts = {
     'no-directory': own,
     'store-unavailable': own,
     'update-running': own,
+    'foreign-container': own,
     'deployment-queued': own,
     'deployment-running': own,
     'backup-running': own,

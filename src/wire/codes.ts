@@ -6,6 +6,7 @@ export const reasonCodes = [
   'no-directory',
   'store-unavailable',
   'update-running',
+  'foreign-container',
   'deployment-queued',
   'deployment-running',
   'backup-running',

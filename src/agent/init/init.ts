@@ -5,7 +5,7 @@ import { disk, systemCode, writeWhole } from '../../files/file-system.ts';
 import { isWithin } from '../../files/host-paths.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { findInstance } from '../inspect/find-instance.ts';
+import { findInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
 import { checkNamed } from '../inspect/services/check-named.ts';
 import { describeCandidate, type Proposal, proposeServices } from '../inspect/services/propose.ts';
 import { type Survey, surveyProject } from '../inspect/services/survey.ts';
@@ -23,6 +23,7 @@ export async function init(doors: Omit<World, 'options'>, options: InitOptions):
   const instance = await findInstance({ ...doors, options: { ...options, command: 'plan' } });
   const { place } = instance;
   const { containers } = await listProject(engine, place.name);
+  refuseForeignContainers(containers, instance, options, null);
   const survey = await surveyProject({ ...doors, product: options.product }, instance, containers);
   log.enter('plan');
   const proposal = options.servicesNamed

@@ -7,7 +7,7 @@ import { type Product, roleLabelOf } from '../../product/product.ts';
 import type { FileValues, UpdateOptions } from '../process/options.ts';
 import { withSettings } from '../process/settings-file.ts';
 import type { World } from '../process/world.ts';
-import type { ProjectPlace } from './locate-project.ts';
+import type { ProjectPlace } from './label-paths.ts';
 
 const role = 'worker';
 

@@ -2,16 +2,21 @@ import { inspectOwn } from '../../engine/api/own.ts';
 import { engineFacts, type ListedContainer } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
+import { claimFor, claimOf, findForeign } from '../../engine/foreign-containers.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { ownTraces } from '../../engine/own-container.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import type { UpdateOptions } from '../process/options.ts';
 import { programsOf } from '../process/programs.ts';
 import { startEarly } from '../process/start-early.ts';
 import { version } from '../process/version.ts';
 import type { World } from '../process/world.ts';
+import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { hostLook } from './host-look.ts';
-import { knownProjects, listComposed, locateProject, type ProjectPlace } from './locate-project.ts';
+import type { ProjectPlace } from './label-paths.ts';
+import { type KnownProject, knownProjects, listComposed } from './labelled-project.ts';
+import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 
 /** Where this run is, and what it is about. */
 export interface FoundInstance {
@@ -22,6 +27,8 @@ export interface FoundInstance {
   platform: string;
   /** The containers of all compose projects of the engine. */
   composed: readonly ListedContainer[];
+  /** The container that was named, whose labels alone tell of the project; null where none was, or this run has replaced it. */
+  told: ListedContainer | null;
 }
 
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
@@ -39,7 +46,14 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
     throw error;
   });
   const paths = new HostPaths(own.mounts);
-  const place = await locateProject(knownProjects(composed), paths, options, hostLook(engine, own.imageId));
+  const told = composed.find(({ id }) => id === options.container) ?? null;
+  const known =
+    options.container === null
+      ? knownProjects(composed)
+      : told === null
+        ? [await projectOf(own, paths, options)]
+        : knownProjects([told]);
+  const place = await locateProject(known, paths, options, hostLook(engine, own.imageId));
   log.info(
     `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${programs.cli}, compose ${programs.compose}; project ${place.name} in ${place.directory}`,
     {
@@ -53,7 +67,55 @@ export async function findInstance({ engine, options, log }: World): Promise<Fou
   if (!paths.isWritable(place.mountedAt)) {
     throw new UpdateError('read-only', `the compose directory ${place.directory} is mounted read-only`);
   }
-  return { own, paths, place, platform, composed };
+  return { own, paths, place, platform, composed, told };
+}
+
+/**
+ * Whose the containers of a project are (docs/contract.md 4.10), before anything is read, counted or stopped of them.
+ * @param containers of the project, without compose's leftovers
+ * @param journal of the run before, or of this one as it was interrupted
+ * @throws UpdateError foreign-container
+ */
+export function refuseForeignContainers(
+  containers: readonly Container[],
+  { own, place, told }: FoundInstance,
+  { app, container }: { app: string; container: string | null },
+  journal: JournalData | null,
+): void {
+  // An update may have given its new containers other labels than the old ones have: those of docker-compose 1.
+  const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
+  const before = new Set(run?.containers.map(({ id }) => id));
+  const foreign = findForeign(containers, {
+    project: place.name,
+    directory: place.directory,
+    app,
+    claims: new Set([
+      ...(told === null ? [] : [claimOf(told)]),
+      ...(run === null ? [] : [claimFor(run.project)]),
+      ...containers.filter(({ id }) => before.has(id)).map(claimOf),
+    ]),
+    told: container,
+    isHalfReplaced: run !== null && run.changeover !== null,
+  });
+  if (foreign === null) return;
+  throw new UpdateError('foreign-container', foreign.message, { advice: foreign.advice });
+}
+
+/**
+ * The project whose container was named and is gone, as the journal of this very updater has it: it has replaced that
+ * container before it was killed. @throws UpdateError no-app where it has not
+ */
+async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
+  const journals = await journalsIn(directoriesOf(paths, options));
+  const ours = journals.find(({ containerId }) => containerId === own.id);
+  if (ours) return projectOfJournal(ours);
+  throw new UpdateError(
+    'no-app',
+    `there is no container ${options.container?.slice(0, 12)} of a compose project`,
+    {
+      advice: 'Somebody has replaced it since it was named: run the update again.',
+    },
+  );
 }
 
 const isLate = (error: unknown): boolean => {

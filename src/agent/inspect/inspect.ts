@@ -35,17 +35,18 @@ import { givePaths, viewProject } from './view-project.ts';
 
 /**
  * Gathers everything that the plan is made from and changes nothing but this container's own file system.
- * @param containers those of the project, as they were just found
+ * @param containers those of the project, as they were just found, with none that is somebody else's
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
  */
 export async function inspectInstallation(
   { engine, options, log }: World,
-  { platform, paths, place, composed }: FoundInstance,
+  { platform, paths, place, composed, told }: FoundInstance,
   wasInterrupted: WasInterrupted,
   containers: readonly Container[],
 ): Promise<Installation> {
-  const telling = findApp(containers, options.app);
-  if (telling === null) throw await withoutApp({ engine, options, log }, { paths, place }, containers);
+  const found = findApp(containers, options.app);
+  if (found === null) throw await withoutApp({ engine, options, log }, { paths, place, told }, containers);
+  const telling = told ?? found;
   const names = [options.app, ...options.workers];
   const project = await labelledProject(telling, { place, containers, names }, paths, log);
   const choose = (workers: readonly string[]) =>

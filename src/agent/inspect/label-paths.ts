@@ -8,7 +8,14 @@ import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { upCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { ProjectPlace } from './locate-project.ts';
+
+export interface ProjectPlace {
+  name: string;
+  /** The directory on the host, in the spelling of the labels. */
+  directory: string;
+  /** The same as it is mounted here. */
+  mountedAt: string;
+}
 
 /** Paths of the labels that tell how compose was started. */
 export interface LabelledPaths {
@@ -28,7 +35,7 @@ export interface LabelledProject {
  * @throws UpdateError compose-invalid where what they name is no file on this host
  */
 export async function readProject(
-  app: Container,
+  app: Pick<Container, 'labels'>,
   project: LabelledProject,
   paths: HostPaths,
 ): Promise<ComposeProject> {
@@ -47,7 +54,7 @@ export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: 
 }
 
 async function absolutePaths(
-  app: Container,
+  app: Pick<Container, 'labels'>,
   labelled: LabelledPaths,
   directory: string,
   paths: HostPaths,
@@ -59,7 +66,7 @@ async function absolutePaths(
 }
 
 function notFound(
-  app: Container,
+  app: Pick<Container, 'labels'>,
   files: readonly string[],
   { place: { name, directory }, containers, names }: LabelledProject,
 ): UpdateError {

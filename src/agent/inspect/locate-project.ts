@@ -1,32 +1,13 @@
 import { normalize } from 'node:path';
-import { isHook } from '../../engine/api/project-containers.ts';
-import { type ListedContainer, listContainers } from '../../engine/api/query.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
-import { composeLabels } from '../../engine/labels.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
 import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { UpdateOptions } from '../process/options.ts';
-import { pendingJournal } from '../state/journal.ts';
-import { stateDirectory } from '../state/state-directory.ts';
+import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { findHidden, mountOfHidden } from './hidden-homes.ts';
 import { type HostLook, hasComposeHere } from './host-look.ts';
-
-/** A compose project as the labels of its containers tell of it. */
-export interface KnownProject {
-  name: string;
-  /** As compose was started with it, on the host. */
-  directory: string;
-  services: Set<string>;
-}
-
-export interface ProjectPlace {
-  name: string;
-  /** The directory on the host, in the spelling of the labels. */
-  directory: string;
-  /** The same as it is mounted here. */
-  mountedAt: string;
-}
+import type { ProjectPlace } from './label-paths.ts';
+import type { KnownProject } from './labelled-project.ts';
 
 /**
  * The one project to update: by `--project`, or by the mounted directory that holds a compose file.
@@ -104,38 +85,19 @@ async function byDirectory(
   );
 }
 
-/** Every container that compose has made on this engine, but for hooks. @throws UpdateError engine-away */
-export const listComposed = async (engine: Engine): Promise<ListedContainer[]> =>
-  (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
-
-/** @param composed the containers of all projects */
-export function knownProjects(composed: readonly ListedContainer[]): KnownProject[] {
-  const rows = new Map<string, KnownProject>();
-  for (const { labels } of composed) {
-    const [name = '', directory = '', service = ''] = [
-      composeLabels.project,
-      composeLabels.directory,
-      composeLabels.service,
-    ].map((label) => labels[label]);
-    const key = `${name}\n${directory}`;
-    const row = rows.get(key) ?? { name, directory, services: new Set<string>() };
-    row.services.add(service);
-    rows.set(key, row);
-  }
-  return [...rows.values()];
-}
-
 /** Projects of which an update was interrupted: there may be no container of the app, or none at all, to tell of them. */
-async function pendingProjects(paths: HostPaths, options: UpdateOptions): Promise<KnownProject[]> {
-  const rows: KnownProject[] = [];
-  for (const here of options.dir ? [options.dir] : paths.destinations) {
-    const journal = await pendingJournal(stateDirectory(here));
-    if (journal === null) continue;
-    const { name, directory } = journal.project;
-    rows.push({ name, directory, services: new Set(journal.services) });
-  }
-  return rows;
-}
+const pendingProjects = async (paths: HostPaths, options: UpdateOptions): Promise<KnownProject[]> =>
+  (await journalsIn(directoriesOf(paths, options))).filter(isPending).map(projectOfJournal);
+
+/** Where a journal may lie. */
+export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
+  dir ? [dir] : paths.destinations;
+
+export const projectOfJournal = ({ project: { name, directory }, services }: JournalData): KnownProject => ({
+  name,
+  directory,
+  services: new Set(services),
+});
 
 function withHalfReplaced(projects: KnownProject[], pending: readonly KnownProject[]): KnownProject[] {
   const isSame = (a: KnownProject) => (b: KnownProject) => a.name === b.name && a.directory === b.directory;
@@ -162,7 +124,8 @@ async function byName(
   name: string,
   { paths, options, look }: { paths: HostPaths; options: UpdateOptions; look: HostLook },
 ): Promise<ProjectPlace> {
-  const row = projects.find((project) => project.name === name);
+  const candidates = await candidatesOf(paths, options);
+  const row = likeliest(name, projects, { paths, app: options.app, candidates });
   if (!row) {
     throw new UpdateError(
       'not-compose',
@@ -170,7 +133,6 @@ async function byName(
     );
   }
   const { directory } = row;
-  const candidates = await candidatesOf(paths, options);
   const given = options.dir === null ? null : (candidates[0] ?? null);
   const isFound = (here: string | null): here is string =>
     here !== null && (given === null || given === here);
@@ -194,6 +156,27 @@ async function byName(
   if (likeness !== 'same') throw notThat(row, { host, projects, likeness });
   paths.alias(directory, mountedAt);
   return { name, directory, mountedAt };
+}
+
+/** Labels of anybody's may name another directory beside the project's: that which is mounted is the operator's word. */
+function likeliest(
+  name: string,
+  projects: readonly KnownProject[],
+  { paths, app, candidates }: { paths: HostPaths; app: string; candidates: readonly string[] },
+): KnownProject | undefined {
+  const rank = ({ directory, services }: KnownProject) => {
+    const here = paths.fromHost(directory);
+    const mounted = here === null ? 0 : candidates.includes(here) ? 4 : 2;
+    return mounted + (services.has(app) ? 1 : 0);
+  };
+  const rows = projects.filter((each) => each.name === name).toSorted((a, b) => rank(b) - rank(a));
+  const [first, next] = rows;
+  if (first && next && rank(first) === rank(next)) {
+    throw new UpdateError('several-projects', `several projects match: ${rows.map(describe).join(', ')}`, {
+      advice: 'Mount the directory of the one that is meant at its own path, and name it with --dir.',
+    });
+  }
+  return first;
 }
 
 /** Whose directory it is that was mounted in place of the project's. */

@@ -15,6 +15,7 @@ const instanceFlags: Record<string, FlagKind> = {
 export const updateFlags: Record<string, FlagKind> = {
   ...instanceFlags,
   target: 'text',
+  container: 'text',
   'accept-drift': 'flag',
 };
 
@@ -40,6 +41,7 @@ export const variables: Record<string, string> = {
   target: 'SVC_UPDATER_TARGET',
   project: 'SVC_UPDATER_PROJECT',
   dir: 'SVC_UPDATER_DIR',
+  container: 'SVC_UPDATER_CONTAINER',
   service: 'SVC_UPDATER_SERVICES',
   leave: 'SVC_UPDATER_LEAVE',
   'version-var': 'SVC_UPDATER_VERSION_VAR',

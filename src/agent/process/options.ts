@@ -13,6 +13,8 @@ export interface UpdateOptions {
   project: string | null;
   /** The compose directory as mounted. */
   dir: string | null;
+  /** The id of a container of the instance, which alone is believed what its labels say; null: all tell, and must agree. */
+  container: string | null;
   app: string;
   workers: readonly string[];
   /** Services the operator named: a missing one is an error, a missing default worker is fine. */
@@ -146,6 +148,7 @@ export function parseOptions(
           target: read.target('target'),
           project: read.matching('project', /^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'),
           dir: read.matching('dir', /^\//, 'an absolute path'),
+          container: read.matching('container', /^[0-9a-f]{64}$/, "a container's whole id, 64 hex digits"),
           app,
           workers,
           versionVariable:

@@ -32,6 +32,8 @@ update and plan (environment variable in brackets):
                             are pulled again
   --project NAME            compose project [SVC_UPDATER_PROJECT]
   --dir DIR                 the compose directory as mounted [SVC_UPDATER_DIR]
+  --container ID            of one of its containers, whose labels alone are believed [SVC_UPDATER_CONTAINER]; without it
+                            all containers of a service must agree
   --service NAME            repeatable; the first is the app, the others are workers [SVC_UPDATER_SERVICES=a,b]
                             (app, and the services labelled svc.role: worker, else worker)
   --leave NAME              repeatable; what belongs with the app and stays behind, * for all [SVC_UPDATER_LEAVE=a,b]

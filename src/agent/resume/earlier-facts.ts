@@ -4,6 +4,7 @@ import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { type FileRecord, stateOf, temporaryOf } from '../../files/file-record.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { refuseForeignContainers } from '../inspect/find-instance.ts';
 import { givePaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
 import type { UpdateOptions } from '../process/options.ts';
@@ -19,7 +20,7 @@ import { findStranger } from './stranger.ts';
 
 /**
  * What is there of a run that ended early; from here on its secrets are hidden, too. `rejection` is why nobody can go on
- * with the files as they are. Refusals: outside-mounts, foreign-state.
+ * with the files as they are. Refusals: foreign-container, foreign-state, outside-mounts.
  */
 export async function gatherEarlierFacts(
   { engine, log, options }: World,
@@ -31,6 +32,15 @@ export async function gatherEarlierFacts(
   const { project, changeover, services } = data;
   checkProject(data, instance);
   const { containers } = await listProject(engine, project.name);
+  const [app = options.app] = services;
+  // Two projects may have one directory, and so one journal.
+  const isNamed = project.name === place.name;
+  refuseForeignContainers(
+    containers,
+    { ...instance, place: { ...place, ...project }, told: isNamed ? instance.told : null },
+    { app, container: isNamed ? options.container : null },
+    data,
+  );
   // What the containers had that are gone: an old password may still open something.
   log.learn(() => confidencesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await givePaths(project, paths, log);

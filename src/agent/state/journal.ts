@@ -13,7 +13,7 @@ import { and } from '../log/words.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { isJournal } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
-import { refuseForeign } from './state-directory.ts';
+import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
 
 /** What the instance must be put back to, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
 export interface JournalData {
@@ -172,8 +172,8 @@ export type ReadJournal = JournalData | { unreadable: string } | null;
 
 /** @throws UpdateError foreign-state; what the system says */
 export async function readJournal(state: string): Promise<ReadJournal> {
-  await refuseForeign(dirname(state));
-  await refuseForeign(dirname(state), journalName);
+  await refuseForeignEntry(dirname(state));
+  await refuseForeignEntry(dirname(state), journalName);
   const text = await readFile(join(state, journalName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw error;
@@ -203,6 +203,14 @@ export const endingFactsOf = (data: JournalData, halfDone: string | null = null)
 export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
   const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
   return own.length > 0 && own.every(({ runs }) => !runs);
+}
+
+/** Those of compose directories, without what cannot be read. */
+export async function journalsIn(directories: readonly string[]): Promise<JournalData[]> {
+  const found = await Promise.all(
+    directories.map((each) => readJournal(stateDirectory(each)).catch(() => null)),
+  );
+  return found.flatMap((journal) => (journal === null || 'unreadable' in journal ? [] : [journal]));
 }
 
 /** A journal with something left to do, for those who only tell of it; null also where it may not be read. */

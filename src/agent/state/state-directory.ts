@@ -37,7 +37,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
       if (error.code !== 'EEXIST') throw error;
     });
     // Checked before owner and mode are set: what somebody else has put there keeps its own.
-    await refuseForeign(directory);
+    await refuseForeignEntry(directory);
     if (!(await lstat(state)).isDirectory()) {
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     }
@@ -93,7 +93,7 @@ const ignoreAll = '*\n';
  * owns the compose directory may write the compose files, and so is root in all but name. What is not there is nobody's.
  * @throws UpdateError foreign-state
  */
-export async function refuseForeign(directory: string, ...entry: readonly string[]): Promise<void> {
+export async function refuseForeignEntry(directory: string, ...entry: readonly string[]): Promise<void> {
   const path = join(stateDirectory(directory), ...entry);
   const found = await lstat(path).catch((error) => {
     if (!isGone(error)) throw error;
@@ -133,11 +133,11 @@ function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): voi
 export async function refuseForeignState(directory: string): Promise<void> {
   const state = stateDirectory(directory);
   const backups = join(state, 'backup');
-  await refuseForeign(directory);
-  for (const name of await namesIn(state)) await refuseForeign(directory, name);
+  await refuseForeignEntry(directory);
+  for (const name of await namesIn(state)) await refuseForeignEntry(directory, name);
   // A folder of another name is somebody's.
   for (const run of (await namesIn(backups)).filter((name) => runForm.test(name))) {
-    await refuseForeign(directory, 'backup', run);
+    await refuseForeignEntry(directory, 'backup', run);
     // Backups belong to whom their files do.
     for (const name of await namesIn(join(backups, run))) {
       const path = join(backups, run, name);

@@ -6,7 +6,7 @@ import { inspectContainers, listContainers } from './query.ts';
 /** Compose's name for a container that is to take another's place: the first 12 digits of that one's id come first. */
 const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 
-export const hasTemporaryName = ({ name }: Container): boolean => temporaryName.test(name);
+export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => temporaryName.test(name);
 
 /** The name that it was to get. */
 export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;

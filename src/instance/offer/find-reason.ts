@@ -9,15 +9,25 @@ export interface Hindrances {
   storeless: Reason | null;
   /** An update that is on: of this instance, or of another on the same engine. */
   updater: { message: string; since: string } | null;
+  /** Containers that compose would take for the instance's. While an update replaces them, they may differ. */
+  foreign: Reason | null;
   jobs: readonly JobInTheWay[];
   /** Why there is nothing to update to; null where there is. */
   upToDate: string | null;
 }
 
 /** Why an update may not start, the first reason (docs/contract.md 8.1); null where it may. */
-export function findReason({ homeless, storeless, updater, jobs, upToDate }: Hindrances): Reason | null {
+export function findReason({
+  homeless,
+  storeless,
+  updater,
+  foreign,
+  jobs,
+  upToDate,
+}: Hindrances): Reason | null {
   if (homeless) return homeless.reason;
   if (storeless) return storeless;
   if (updater) return { code: 'update-running', ...updater };
+  if (foreign) return foreign;
   return jobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate });
 }

@@ -1,4 +1,5 @@
 import { dirname, isAbsolute } from 'node:path';
+import { claimOf } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { ContainerDetails } from '../../engine/socket.ts';
 import { HostPaths, isWithin } from '../../files/host-paths.ts';
@@ -13,6 +14,8 @@ export interface Home {
   project: string;
   /** The compose directory on the host, as compose was started with it. */
   directory: string;
+  /** All that the server's own container says that it was started from, as `claimOf` gives it. */
+  claim: string;
   /** The server's own service: the app, where no option names another. */
   service: string;
   /** The engine's socket on the host. */
@@ -53,6 +56,7 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
     containerId: own.id,
     project,
     directory,
+    claim: claimOf(own),
     service,
     socket: socketOnHost(paths, settings, realSocket, manual),
     directories: outermost([directory, ...listed, ...settings.directories]),

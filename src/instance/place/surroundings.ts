@@ -1,6 +1,8 @@
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
+import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import { findHome } from './find-home.ts';
+import { foreignReason } from './foreign-reason.ts';
 import type { Home } from './home.ts';
 import { HomeNotFound, unreachable } from './home-not-found.ts';
 import { isAbout } from './updater-container.ts';
@@ -11,6 +13,8 @@ export interface Surroundings {
   homeless: HomeNotFound | null;
   /** The container of the updater's name, and whose it is; null where there is none. */
   updater: { container: ContainerDetails; isOurs: boolean } | null;
+  /** Containers that compose would take for the instance's, and that are somebody else's (docs/contract.md 4.10). */
+  foreign: Reason | null;
 }
 
 /** Looks at the surroundings: a question or two to the engine. */
@@ -47,13 +51,16 @@ export class SurroundingsCache {
   async look(): Promise<Surroundings> {
     try {
       const home = await this.findHome();
-      const container = await this.#engine.inspect(this.#settings.containerName).catch((error) => {
+      const [container, foreign] = await Promise.all([
+        this.#engine.inspect(this.#settings.containerName),
+        foreignReason(this.#engine, home, this.#settings),
+      ]).catch((error) => {
         throw unreachable(this.#engine, error);
       });
       const updater = container && { container, isOurs: isAbout(container, home) };
-      return { home, homeless: null, updater };
+      return { home, homeless: null, updater, foreign };
     } catch (error) {
-      if (error instanceof HomeNotFound) return { home: null, homeless: error, updater: null };
+      if (error instanceof HomeNotFound) return { home: null, homeless: error, updater: null, foreign: null };
       throw error;
     }
   }

@@ -46,6 +46,9 @@ export interface UpdaterOrder {
   origin: RunOrigin;
 }
 
+/** By which the updater knows the instance: what other containers say of themselves anybody may have written. */
+const containerOf = ({ containerId }: Home) => ({ SVC_UPDATER_CONTAINER: containerId });
+
 /** The platform answers for its list: nobody is there to say of each other service that it stays. */
 const leaveOthers = { SVC_UPDATER_LEAVE: '*' };
 
@@ -63,7 +66,7 @@ export function updaterContainer(
     ],
     Env: [
       `DOCKER_HOST=unix://${home.socket}`,
-      ...Object.entries({ ...(services !== null && leaveOthers), ...environment }).map(
+      ...Object.entries({ ...(services !== null && leaveOthers), ...environment, ...containerOf(home) }).map(
         ([key, value]) => `${key}=${value}`,
       ),
     ],

@@ -139,6 +139,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'no-directory': 'place',
   'store-unavailable': 'place',
   'update-running': 'run',
+  'foreign-container': 'place',
   'deployment-queued': 'jobs',
   'deployment-running': 'jobs',
   'backup-running': 'jobs',

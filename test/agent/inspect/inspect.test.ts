@@ -111,7 +111,7 @@ async function inspect({
   const place = { name: 'svc', directory, mountedAt: directory };
   const found = await inspectInstallation(
     world,
-    { own, paths, place, platform: 'linux/amd64', composed: [] },
+    { own, paths, place, platform: 'linux/amd64', composed: [], told: null },
     wasInterrupted,
     (await listProject(engine, 'svc')).containers,
   );

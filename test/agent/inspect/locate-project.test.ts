@@ -7,8 +7,8 @@ import {
   type KnownProject,
   knownProjects,
   listComposed,
-  locateProject,
-} from '../../../src/agent/inspect/locate-project.ts';
+} from '../../../src/agent/inspect/labelled-project.ts';
+import { locateProject } from '../../../src/agent/inspect/locate-project.ts';
 import { Journal, type JournalData } from '../../../src/agent/state/journal.ts';
 import { stateDirectory } from '../../../src/agent/state/state-directory.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';

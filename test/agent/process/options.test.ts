@@ -20,6 +20,7 @@ describe('parseOptions', () => {
       target: null,
       project: null,
       dir: null,
+      container: null,
       app: 'app',
       workers: ['worker'],
       servicesNamed: false,
@@ -48,6 +49,7 @@ describe('parseOptions', () => {
       SVC_UPDATER_LOG: 'json',
       SVC_UPDATER_PROJECT: 'svc',
       SVC_UPDATER_DIR: '/opt/svc',
+      SVC_UPDATER_CONTAINER: 'c0ffee00'.repeat(8),
       SVC_UPDATER_VERSION_VAR: 'TAG',
       SVC_UPDATER_ACCEPT_DRIFT: '1',
     };
@@ -64,6 +66,7 @@ describe('parseOptions', () => {
       log: 'json',
       project: 'svc',
       dir: '/opt/svc',
+      container: 'c0ffee00'.repeat(8),
       versionVariable: 'TAG',
       acceptDrift: true,
     });

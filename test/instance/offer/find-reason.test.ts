@@ -3,7 +3,7 @@ import { findReason } from '../../../src/instance/offer/find-reason.ts';
 import { HomeNotFound } from '../../../src/instance/place/home-not-found.ts';
 import type { JobInTheWay } from '../../../src/wire/status.ts';
 
-const free = { homeless: null, storeless: null, updater: null, jobs: [], upToDate: null };
+const free = { homeless: null, storeless: null, updater: null, foreign: null, jobs: [], upToDate: null };
 const since = '2026-11-21T10:00:00.000Z';
 const job = (
   kind: JobInTheWay['kind'],
@@ -53,6 +53,7 @@ describe('the reason against an update', () => {
       storeless,
       homeless: new HomeNotFound('no-engine', 'no socket'),
       updater: { message: 'one is on', since },
+      foreign: { code: 'foreign-container', message: 'whose is it' } as const,
       jobs: [job('job', 'running'), job('deployment', 'queued')],
       upToDate: 'the newest runs',
     };
@@ -60,7 +61,9 @@ describe('the reason against an update', () => {
     expect(findReason({ ...all, homeless: null })?.code).toBe('store-unavailable');
     const rest = { ...all, homeless: null, storeless: null };
     expect(findReason(rest)?.code).toBe('update-running');
-    expect(findReason({ ...rest, updater: null })?.code).toBe('deployment-queued');
-    expect(findReason({ ...rest, updater: null, jobs: [] })?.code).toBe('up-to-date');
+    expect(findReason({ ...rest, updater: null })?.code).toBe('foreign-container');
+    const own = { ...rest, updater: null, foreign: null };
+    expect(findReason(own)?.code).toBe('deployment-queued');
+    expect(findReason({ ...own, jobs: [] })?.code).toBe('up-to-date');
   });
 });

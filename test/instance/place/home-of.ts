@@ -5,6 +5,7 @@ export const homeOf = (changes: Partial<Home> = {}): Home => ({
   containerId: 'c'.repeat(64),
   project: 'svc',
   directory: '/opt/svc',
+  claim: '/opt/svc\n/opt/svc/compose.yaml\n',
   service: 'app',
   socket: '/run/docker.sock',
   directories: ['/opt/svc', '/etc/svc'],

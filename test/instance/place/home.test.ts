@@ -39,6 +39,7 @@ describe('the home of a server, by the labels and mounts of its container', () =
       containerId: expect.any(String),
       project: 'svc',
       directory: '/opt/svc',
+      claim: expect.stringMatching(/^\/opt\/svc\n/),
       service: 'app',
       socket: '/run/docker.sock',
       directories: ['/opt/svc'],

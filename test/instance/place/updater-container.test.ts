@@ -23,6 +23,9 @@ const order = {
   origin,
 };
 
+/** The server's own container, which the updater believes. */
+const own = `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`;
+
 describe("the updater's container", () => {
   const spec = updaterContainer(home, order);
 
@@ -31,7 +34,7 @@ describe("the updater's container", () => {
       name: 'svc-updater',
       Image: 'acme/svc-updater:v1.0.0',
       Cmd: ['update', '--target', 'v1.5.0', '--project', 'svc', '--dir', '/opt/svc', '--log', 'line'],
-      Env: ['DOCKER_HOST=unix:///run/docker.sock'],
+      Env: ['DOCKER_HOST=unix:///run/docker.sock', own],
       StopTimeout: 120,
       Labels: { 'svc-updater.project': 'svc', 'svc-updater.directory': '/opt/svc', 'svc-updater.run': 'r1' },
     });
@@ -89,12 +92,13 @@ describe("the updater's container", () => {
     const environment = { SVC_UPDATER_LEAVE: 'cron' };
     expect(updaterContainer(home, { ...order, services, environment }).Env?.slice(1)).toEqual([
       'SVC_UPDATER_LEAVE=cron',
+      own,
     ]);
   });
 
   it('is given the settings of the host', () => {
     const { Env } = updaterContainer(home, { ...order, environment: { SVC_UPDATER_WAIT_TIMEOUT: '600' } });
-    expect(Env).toEqual(['DOCKER_HOST=unix:///run/docker.sock', 'SVC_UPDATER_WAIT_TIMEOUT=600']);
+    expect(Env).toEqual(['DOCKER_HOST=unix:///run/docker.sock', 'SVC_UPDATER_WAIT_TIMEOUT=600', own]);
   });
 
   it('has no logins where the server has none', () => {

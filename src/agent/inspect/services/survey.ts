@@ -1,6 +1,7 @@
 import type { ProjectFiles } from '../../../compose/project-files.ts';
 import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { agreeing } from '../../../engine/foreign-containers.ts';
 import type { Product } from '../../../product/product.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import type { World } from '../../process/world.ts';
@@ -26,10 +27,11 @@ export interface Survey {
  */
 export async function surveyProject(
   { engine, log, product }: Pick<World, 'engine' | 'log'> & { product: Product },
-  { paths, place }: Pick<FoundInstance, 'paths' | 'place'>,
+  { paths, place, told }: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
   containers: readonly Container[],
 ): Promise<Survey> {
-  const telling = containers.findLast(isUp) ?? containers.at(-1);
+  const own = agreeing(containers, place.directory);
+  const telling = told ?? own.findLast(isUp) ?? own.at(-1);
   if (telling === undefined) {
     throw new UpdateError('no-app', `project ${place.name} in ${place.directory} has no container`);
   }
@@ -49,7 +51,7 @@ export async function surveyProject(
 /** The refusal where there is no container of the app, with what to name where nobody has named any. */
 export async function withoutApp(
   world: Pick<World, 'engine' | 'log' | 'options'>,
-  found: Pick<FoundInstance, 'paths' | 'place'>,
+  found: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
   containers: readonly Container[],
 ): Promise<UpdateError> {
   const { app } = world.options;
@@ -72,7 +74,7 @@ export async function withoutApp(
 /** Null where nothing can be proposed: the refusal stands without it. */
 async function proposedFlags(
   { engine, log, options: { app, product } }: Pick<World, 'engine' | 'log' | 'options'>,
-  found: Pick<FoundInstance, 'paths' | 'place'>,
+  found: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
   containers: readonly Container[],
 ): Promise<string | null> {
   try {

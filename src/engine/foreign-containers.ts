@@ -1,0 +1,170 @@
+import { type Container, serviceOf } from './container.ts';
+import { composeLabels } from './labels.ts';
+
+/** What tells whose a container is: labels, which whoever starts one may choose, and what only the engine says. */
+export type Claimant = Pick<Container, 'id' | 'name' | 'labels' | 'imageReference'>;
+
+/** What is known of an instance by other means than labels alone. */
+export interface KnownInstance {
+  project: string;
+  /** The compose directory on the host. */
+  directory: string;
+  /** The app's service. */
+  app: string;
+  /** What compose was started with, as `claimOf` gives it, where something else than the labels in question tells. */
+  claims: ReadonlySet<string>;
+  /** The id of one of its containers, in which the server runs, and whose labels are among the claims; null by hand. */
+  told: string | null;
+  /** Half of the containers may be of another image, as a run was interrupted. */
+  isHalfReplaced: boolean;
+}
+
+/** Containers that compose would take for those of an instance, and that are not, or are not all, the instance's. */
+export interface ForeignContainers {
+  message: string;
+  /** With the command that removes them. No path in it, as a label may name any. */
+  advice: string;
+}
+
+/** The directory, compose files and env files that labels name, one text for each. Those of docker-compose 1 may be relative. */
+const partsOf = ({ labels }: Pick<Claimant, 'labels'>): string[] => {
+  const directory = labels[composeLabels.directory] ?? '';
+  return [
+    directory,
+    ...[composeLabels.files, composeLabels.envFiles].map((label) => absolute(labels[label], directory)),
+  ];
+};
+
+const absolute = (list = '', directory = ''): string =>
+  list === '' || list.startsWith('/')
+    ? list
+    : list
+        .split(',')
+        .map((path) => `${directory}/${path.replace(/^\.\//, '')}`)
+        .join();
+
+/** What a container says that it was started from. */
+export const claimOf = (container: Pick<Claimant, 'labels'>): string => partsOf(container).join('\n');
+
+/** The same of a project, as compose writes it to its containers. */
+export const claimFor = (project: {
+  directory: string;
+  files: readonly string[];
+  envFiles: readonly string[];
+}): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
+
+const what = ['another directory', 'other compose files', 'other env files'] as const;
+
+/** The repository that one was started from; null where only an image's id is known. */
+function repositoryOf({ imageReference }: Pick<Claimant, 'imageReference'>): string | null {
+  if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
+  return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
+}
+
+/**
+ * Those of a project's containers that anybody may have started (docs/contract.md 4.10); null where nothing tells of one.
+ * The containers of one service are made by compose from one directory, one list of files and one repository. Services may
+ * differ from each other, as somebody may have started one alone, and projects of two directories may have one name.
+ * @param containers of the project, without one-off ones, hooks and what a killed compose call has left
+ */
+export function findForeign(containers: readonly Claimant[], known: KnownInstance): ForeignContainers | null {
+  const services = Map.groupBy(containers, serviceOf);
+  for (const [service, all] of services) {
+    const odd = oddOf(service, all, known) ?? strangeImages(all, known);
+    if (odd === null) continue;
+    if (odd.isCertain) return certain(odd, service, known);
+    return disagreeing(odd, service, all, { known, containers });
+  }
+  return null;
+}
+
+interface Odd {
+  containers: readonly Claimant[];
+  /** In what they differ. */
+  by: string;
+  isCertain: boolean;
+}
+
+function oddOf(service: string, all: readonly Claimant[], known: KnownInstance): Odd | null {
+  const isOwn = (container: Claimant) => known.claims.has(claimOf(container));
+  const isHere = (container: Claimant) => container.labels[composeLabels.directory] === known.directory;
+  const isApp = service === known.app;
+  const isTold = known.told !== null && (isApp || all.some(({ id }) => id === known.told));
+  // What cannot be told apart otherwise goes by the directory, which the operator has mounted or the server is of.
+  const own = isTold || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
+  if (own.length === 0 && !isApp) return null;
+  const odd = all.filter((each) => !own.includes(each));
+  const [first] = own.map(claimOf);
+  if (odd.length > 0) {
+    const truth = first ?? [...known.claims][0] ?? known.directory;
+    return { containers: odd, by: differenceOf(odd, truth), isCertain: true };
+  }
+  if (first === undefined || all.every((each) => isOwn(each) || claimOf(each) === first)) return null;
+  return { containers: all, by: differenceOf(all, first), isCertain: false };
+}
+
+/** In what the first part of them differs that is known. */
+function differenceOf(odd: readonly Claimant[], claim: string): string {
+  const truth = claim.split('\n');
+  const at = truth.findIndex((part, at) => odd.some((each) => partsOf(each)[at] !== part));
+  return what[at] ?? what[0];
+}
+
+function strangeImages(all: readonly Claimant[], known: KnownInstance): Odd | null {
+  const images = new Set(all.map(repositoryOf).filter((repository) => repository !== null));
+  if (images.size < 2 || known.isHalfReplaced) return null;
+  const told = all.find(({ id }) => id === known.told);
+  const own = told === undefined ? null : repositoryOf(told);
+  const odd = own === null ? all : all.filter((each) => ![own, null].includes(repositoryOf(each)));
+  return { containers: odd, by: 'image', isCertain: own !== null };
+}
+
+const namesOf = (containers: readonly Claimant[]): string =>
+  containers.map(({ id, name }) => `${name} (${id.slice(0, 12)})`).join(', ');
+const removal = (containers: readonly Claimant[]): string =>
+  `docker rm -f ${containers.map(({ name }) => name).join(' ')}`;
+
+function certain({ containers, by }: Odd, service: string, { project }: KnownInstance): ForeignContainers {
+  const isOne = containers.length === 1;
+  const why = by === 'image' ? 'runs an image of another repository' : `was started from ${by}`;
+  return {
+    message: `${isOne ? 'container' : 'containers'} ${namesOf(containers)} ${isOne ? 'claims' : 'claim'} by labels to be of service ${service} of project ${project}, and ${isOne ? why : why.replace('runs', 'run').replace('was', 'were')}`,
+    advice: `${removal(containers)} removes ${isOne ? 'it' : 'them'}. ${remake(service)}`,
+  };
+}
+
+function disagreeing(
+  { by }: Odd,
+  service: string,
+  all: readonly Claimant[],
+  { known, containers }: { known: KnownInstance; containers: readonly Claimant[] },
+): ForeignContainers {
+  const tell = by === 'image' ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
+  const differ =
+    by === 'image'
+      ? 'run images of several repositories'
+      : `were started from ${by.replace('another directory', 'other directories')} each`;
+  // Only for the command: anybody may start more containers than there are others.
+  const votes = Map.groupBy(containers, tell);
+  const likely = all
+    .map(tell)
+    .toSorted((a, b) => (votes.get(b)?.length ?? 0) - (votes.get(a)?.length ?? 0))[0];
+  const others = all.filter((each) => tell(each) !== likely);
+  return {
+    message: `containers ${namesOf(all)} all claim by labels to be of service ${service} of project ${known.project}, and ${differ}: not all of them are this instance's`,
+    advice: `See whose they are: ${removal(others)} removes what is somebody else's. ${remake(service)}`,
+  };
+}
+
+const remake = (service: string): string =>
+  `Where all are this instance's, recreate them from its own files: docker compose up -d --no-deps --force-recreate ${service}. Then run the update again.`;
+
+/** Those of a project that are of its directory, and of them those that were started as most are. */
+export function agreeing<C extends Pick<Claimant, 'labels'>>(
+  containers: readonly C[],
+  directory: string,
+): C[] {
+  const here = containers.filter(({ labels }) => labels[composeLabels.directory] === directory);
+  const groups = [...Map.groupBy(here, claimOf).values()];
+  return groups.toSorted((a, b) => b.length - a.length)[0] ?? [...containers];
+}

@@ -1,0 +1,185 @@
+import { basename, join } from 'node:path';
+import { execa } from 'execa';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { composeLabels } from '../../src/engine/labels.ts';
+import { differs } from '../judge/differs.ts';
+import { judgeWords, type Says } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
+import { shareInstance } from './support/attempt.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
+import {
+  createServerInstance,
+  follow,
+  inspect,
+  removeContainer,
+  updaterOf,
+  waitForStatus,
+} from './support/server.ts';
+
+// docs/contract.md 4.10: containers with compose's labels that are none of the instance's. Whoever may start a container
+// may give it any labels, and has no right besides: what a file that they name says would be started with all rights.
+
+const toNext = ['--target', 'v1.1.0'];
+
+interface Stranger {
+  /** Of the labels, beside those of a replica of the app whose file lies where the app may write. */
+  labels?: Record<string, string>;
+  /** It says all that the app's own container says. */
+  isPerfect?: boolean;
+}
+
+/** Writes `data/evil.yaml`, and starts a container whose labels name it. Gives its name. */
+async function plant(instance: Instance, { labels = {}, isPerfect = false }: Stranger = {}): Promise<string> {
+  const { Config } = await inspect(`${instance.project}-app-1`);
+  const files: string = Config.Labels[composeLabels.files];
+  const text = await instance.read(basename(files));
+  const evil = text.replace(
+    "volumes: ['./data:/data'",
+    "privileged: true\n    volumes: ['/:/host', './data:/data'",
+  );
+  expect(evil).not.toBe(text);
+  await instance.write('data/evil.yaml', evil);
+  const given = {
+    ...Config.Labels,
+    [composeLabels.number]: '2',
+    ...(!isPerfect && { [composeLabels.files]: join(instance.directory, 'data', 'evil.yaml') }),
+    ...labels,
+  };
+  const name = `${instance.name}-evil`;
+  await execa('docker', [
+    ...['run', '--detach', '--name', name, '--network', `${instance.project}_internal`],
+    ...Object.entries(given).flatMap(([label, value]) => ['--label', `${label}=${value}`]),
+    ...[`${inject('host').parts}/tunnel:1`, 'tunnel'],
+  ]);
+  onTestFinished(() => removeContainer(name));
+  return name;
+}
+
+const shared = shareInstance({ ...alone, text: { port: null } });
+const refused = /^refused \(foreign-container\): nothing was changed/;
+/** Neither is its file read, nor is anything advised about it. */
+const never = [/evil\.(?:yaml|env)/, /INFO {2}(?:plan|pull|recreate) /];
+
+/** Is refused, and leaves the instance and the stranger as they were. */
+async function expectRefusal(
+  instance: Instance,
+  args: readonly string[],
+  says: Says,
+  ends: Says,
+): Promise<void> {
+  const before = await look(instance);
+  const result = await instance.update(args);
+  const facts = judgeWords(result, { exitCode: 3, says, ends: [refused, ...ends], never });
+  expect([...facts, ...differs('refused', before, await look(instance))], result.log).toEqual([]);
+}
+
+test.for<[string, Stranger | ((instance: Instance) => Stranger), string]>([
+  ['another file', {}, 'were started from other compose files each'],
+  [
+    'another env file',
+    ({ directory }) => ({
+      isPerfect: true,
+      labels: { [composeLabels.envFiles]: `${directory}/data/evil.env` },
+    }),
+    'were started from other env files each',
+  ],
+  [
+    'another directory',
+    ({ directory }) => ({ labels: { [composeLabels.directory]: `${directory}/data` } }),
+    'was started from another directory',
+  ],
+  [
+    'a worker with another file',
+    { labels: { [composeLabels.service]: 'worker' } },
+    'were started from other compose files each',
+  ],
+  ['a perfect replica of another image', { isPerfect: true }, 'run images of several repositories'],
+])('by hand: %s', async ([, given, difference]) => {
+  const instance = shared();
+  const stranger = typeof given === 'function' ? given(instance) : given;
+  const name = await plant(instance, stranger);
+  const service = stranger.labels?.[composeLabels.service] ?? 'app';
+  const says = [name, `to be of service ${service} of project ${instance.project}`, difference];
+  const ends = [`docker rm -f ${name} removes`];
+  await expectRefusal(instance, toNext, says, ends);
+  await expectRefusal(instance, ['plan', ...toNext], says, ends);
+});
+
+test('a run that is told a container believes that one alone', async () => {
+  const instance = shared();
+  const { Id } = await inspect(`${instance.project}-app-1`);
+  const name = await plant(instance);
+  const own = ['--container', Id];
+  const says = [
+    new RegExp(`container ${name} \\(\\w{12}\\) claims by labels .*was started from other compose files`),
+  ];
+  const ends = [`docker rm -f ${name} removes it.`];
+  await expectRefusal(instance, [...toNext, ...own], says, ends);
+  const { exitCode, log } = await instance.update([...toNext, '--container', '0'.repeat(64)]);
+  expect(exitCode, log).toBe(3);
+  expect(log).toMatch(/there is no container 0{12} of.*\n.*refused \(no-app\): .* run the update again/);
+});
+
+test('one alone in a service that is not moved is neither read nor touched', async () => {
+  const instance = await createInstance(alone);
+  const name = await plant(instance, { labels: { [composeLabels.service]: 'proxy' } });
+  const { Id } = await inspect(name);
+  const { exitCode, log } = await instance.update(toNext);
+  expect(exitCode, log).toBe(0);
+  expect(log).not.toContain('evil.yaml');
+  expect((await inspect(name)).Id).toBe(Id);
+  expect((await inspect(`${instance.project}-app-1`)).HostConfig.Privileged).toBe(false);
+});
+
+test('a run that has replaced the container that it was told goes on after a kill, and not beside a stranger', async () => {
+  const instance = await createInstance({ ...alone, text: { port: null }, publish: [] });
+  await instance.publish('v1.1.0', { env: { READY_AFTER: '10' } });
+  const { Id } = await inspect(`${instance.project}-app-1`);
+  const run = instance.startUpdate(toNext, {
+    keep: true,
+    env: { SVC_UPDATER_CONTAINER: Id, SVC_UPDATER_DIR: instance.directory },
+  });
+  // Only the run's own journal tells of the project from here on.
+  await expect.poll(() => inspect(Id), { timeout: 60_000, interval: 20 }).toBeNull();
+  await run.kill();
+  expect((await run.done).exitCode).toBe(137);
+  const name = await plant(instance);
+  const idsNow = async () => Object.values(await instance.containers()).map(({ id }) => id);
+  const before = await idsNow();
+  const again = () => execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
+  const beside = await again();
+  expect(beside.exitCode, beside.all).toBe(3);
+  expect(beside.all).toContain(`docker rm -f ${name} removes it.`);
+  expect(beside.all).toMatch(/done refused \(foreign-container\): .*was interrupted in (?:recreate|verify)/);
+  expect(beside.all).not.toContain('evil.yaml');
+  expect(await idsNow()).toEqual(before);
+
+  await removeContainer(name);
+  const { exitCode, all } = await again();
+  expect(exitCode, all).toBe(0);
+  expect(all).toContain('going on with it');
+  // Over, and started once more.
+  expect((await again()).exitCode).toBe(0);
+});
+
+test('a server says so before anybody presses, and tells its updater which container is its own', async () => {
+  const instance = await createServerInstance(alone);
+  await instance.offer('v1.1.0');
+  await instance.status({ refresh: true });
+  await waitForStatus(instance, ({ canUpdate }) => canUpdate);
+  const { Id } = await inspect(`${instance.project}-app-1`);
+  const name = await plant(instance);
+  const { reason } = await waitForStatus(instance, ({ canUpdate }) => !canUpdate);
+  expect(reason?.code).toBe('foreign-container');
+  expect(reason?.message).toContain(`docker rm -f ${name} removes it.`);
+  expect(reason?.message).not.toContain('evil.yaml');
+  expect((await instance.startUpdateOverHttp()).status).toBe(409);
+  expect(await inspect(updaterOf(instance))).toBeNull();
+
+  await removeContainer(name);
+  await waitForStatus(instance, ({ canUpdate }) => canUpdate);
+  expect((await instance.startUpdateOverHttp()).status).toBe(202);
+  const { runs } = await follow(instance);
+  expect(runs.at(-1)?.state).toBe('updated');
+  expect((await inspect(updaterOf(instance))).Config.Env).toContain(`SVC_UPDATER_CONTAINER=${Id}`);
+});

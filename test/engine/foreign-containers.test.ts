@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import {
+  agreeing,
+  type Claimant,
+  claimFor,
+  claimOf,
+  findForeign,
+  type KnownInstance,
+} from '../../src/engine/foreign-containers.ts';
+import { composeLabels } from '../../src/engine/labels.ts';
+
+interface Said {
+  directory?: string;
+  files?: string;
+  env?: string;
+  image?: string;
+}
+
+/** `app-1`, of the service before the dash. */
+const one = (
+  name: string,
+  { directory = '/opt/svc', files = '/opt/svc/a.yaml', env, image }: Said = {},
+): Claimant => ({
+  id: name.padEnd(64, '0'),
+  name,
+  imageReference: image ?? 'acme/svc:v1.0.0',
+  labels: {
+    [composeLabels.service]: name.replace(/-.*/, ''),
+    [composeLabels.directory]: directory,
+    [composeLabels.files]: files,
+    ...(env !== undefined && { [composeLabels.envFiles]: env }),
+  },
+});
+const evil = { files: '/opt/svc/data/evil.yaml' };
+const app = one('app-1');
+const byHand: KnownInstance = {
+  project: 'svc',
+  directory: '/opt/svc',
+  app: 'app',
+  claims: new Set(),
+  told: null,
+  isHalfReplaced: false,
+};
+const told = { ...byHand, claims: new Set([claimOf(app)]), told: app.id };
+/** In the midst of an update that gives its containers an env file. */
+const journal = claimFor({ directory: '/opt/svc', files: ['/opt/svc/a.yaml'], envFiles: ['/opt/.env'] });
+const killed = { ...byHand, claims: new Set([claimOf(app), journal]), isHalfReplaced: true };
+const serverGone = { ...killed, claims: new Set([journal]), told: 'f'.repeat(64) };
+
+describe('containers that nothing tells against', () => {
+  it.each<[string, Claimant[], KnownInstance]>([
+    ['one', [app], byHand],
+    ['replicas', [app, one('app-2')], byHand],
+    ['replicas, as a server knows them', [app, one('app-2')], told],
+    [
+      'services that were started by different calls',
+      [app, one('worker-1', { files: '/opt/svc/b.yaml' })],
+      byHand,
+    ],
+    ['the same beside a server', [app, one('worker-1', { files: '/opt/svc/b.yaml' })], told],
+    ['another project of the same name', [app, one('web-1', { directory: '/srv/svc' })], byHand],
+    [
+      'paths of docker-compose 1 beside those of its successor',
+      [app, one('app-2', { files: './a.yaml' })],
+      byHand,
+    ],
+    [
+      'an older image, of which only the id is left',
+      [app, one('app-2', { image: `sha256:${'1'.repeat(64)}` })],
+      byHand,
+    ],
+    ['another version', [app, one('app-2', { image: 'acme/svc:v1.1.0@sha256:11' })], byHand],
+    ['halves of an update', [app, one('app-2', { env: '/opt/.env' })], killed],
+    ['halves of different images', [app, one('app-2', { image: 'other/svc:v2' })], killed],
+    ['what has replaced the server', [one('app-1', { env: '/opt/.env' })], serverGone],
+  ])('%s', (_, containers, known) => expect(findForeign(containers, known)).toBeNull());
+});
+
+describe('containers that are somebody else’s', () => {
+  it.each<[string, Claimant[], KnownInstance, string[], string]>([
+    [
+      'by the directory',
+      [app, one('app-9', { directory: '/srv/x' })],
+      byHand,
+      ['app-9'],
+      'another directory',
+    ],
+    ['the app alone', [one('app-9', { directory: '/srv/x' })], byHand, ['app-9'], 'another directory'],
+    ['by the server', [one('app-9', evil), app], told, ['app-9'], 'other compose files'],
+    [
+      'two by the server',
+      [app, one('app-8', evil), one('app-9', evil)],
+      told,
+      ['app-8', 'app-9'],
+      'other compose files',
+    ],
+    [
+      'of the app, where the server is a worker',
+      [one('app-9', evil)],
+      { ...told, told: 'w' },
+      ['app-9'],
+      'other compose files',
+    ],
+    [
+      'of a worker, by the server',
+      [one('worker-1'), one('worker-9', evil)],
+      told,
+      ['worker-9'],
+      'other compose files',
+    ],
+    [
+      'by env files',
+      [app, one('app-9', { env: '/opt/svc/data/evil.env' })],
+      told,
+      ['app-9'],
+      'other env files',
+    ],
+    ['by a journal', [app, one('app-9', evil)], killed, ['app-9'], 'other compose files'],
+    ['the app alone, by a journal', [one('app-9', evil)], serverGone, ['app-9'], 'other compose files'],
+    [
+      'by the image',
+      [app, one('app-9', { image: 'mallory/x' })],
+      told,
+      ['app-9'],
+      'image of another repository',
+    ],
+  ])('%s', (_, containers, known, names, by) => {
+    const found = findForeign(containers, known);
+    expect(found?.message).toContain(by);
+    expect(found?.advice).toMatch(new RegExp(`^docker rm -f ${names.join(' ')} removes (?:it|them)\\. `));
+    expect(`${found?.message} ${found?.advice}`).not.toMatch(/evil\.|\/srv/);
+  });
+
+  it.each<[string, Said, string]>([
+    ['files', evil, 'other compose files each'],
+    ['env files', { env: '/opt/svc/data/evil.env' }, 'other env files each'],
+    ['images', { image: 'localhost:5000/mallory/x:v1.0.0' }, 'images of several repositories'],
+  ])('nobody can tell which, by %s', (_, said, by) => {
+    for (const containers of [
+      [app, one('app-9', said), one('worker-1')],
+      [one('app-9', said), app, one('db-1')],
+    ]) {
+      const found = findForeign(containers, byHand);
+      for (const name of ['app-1', 'app-9']) expect(found?.message).toContain(`${name} (${name}`);
+      expect(found?.message).toContain(by);
+      // For what agrees with nothing else of the project; whoever types it has to look.
+      expect(found?.advice).toMatch(
+        /^See whose they are: docker rm -f app-9 removes what is somebody else's\. /,
+      );
+    }
+  });
+});
+
+it('a survey goes by what most of the directory were started from', () => {
+  const own = [app, one('db-1')];
+  expect(agreeing([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc')).toEqual(own);
+  expect(agreeing(own, '/elsewhere')).toEqual(own);
+});
