@@ -84,10 +84,10 @@ describe("SECURITY.md's tables of calls", () => {
       [...texts].filter(([, text]) => form.test(text)).map(([file]) => file);
     const imports = (names: string) => new RegExp(`(?:from|import\\(|Module\\()[^;]*?'(?:${names})'`);
     // The client's own, which replaces a program and runs it.
-    const ofClient = ['client/self-update/lock.ts', 'client/self-update/run-to-end.ts'];
+    const ofClient = 'client/self-update/run-to-end.ts';
     const ofFiles = 'files/attributes.ts';
     expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
-      ofClient[1],
+      ofClient,
       'engine/cli/command.ts',
       // Reads and sets the attributes of files.
       ofFiles,
@@ -98,11 +98,11 @@ describe("SECURITY.md's tables of calls", () => {
     expect(unique(programs)).toEqual(['getfattr', 'ls', 'setfattr']);
     for (const name of programs) expect(read('SECURITY.md')).toContain(`\`${name}\``);
     expect(filesWith(/\brunCommand\(/)).toHaveLength(2);
-    // What listens on a socket of its own for compose, what asks the engine, and types.
+    // What listens on a socket of its own for compose, what asks the engine; types, and what tells by its number where an
+    // address is.
     const onHttp = ['engine/api/recorder.ts', 'engine/http/request.ts'];
-    const types = ['engine/http/target.ts', 'instance/http/node-handler.ts'];
+    const types = ['engine/http/target.ts', 'feed/inner-host.ts', 'instance/http/node-handler.ts'];
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual([
-      ofClient[0],
       ...onHttp,
       ...types,
     ]);

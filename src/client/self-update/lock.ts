@@ -1,43 +1,102 @@
-import { createHash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { basename, dirname } from 'node:path';
+import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { giveToOwnerOfDirectory, isGone, systemCode } from '../../files/file-system.ts';
 import { names } from '../names.ts';
-import { refused } from './failure.ts';
+import { diskTrouble, failed, refused } from './failure.ts';
 
 /** Ends what `takeLock` began. */
 export interface Lock {
-  /** Whether anybody else is kept out: not where the system has no such lock. */
+  /** Whether anybody else is kept out: not where the system does not tell of its processes. */
   isHeld: boolean;
   release(): Promise<void>;
 }
 
 /**
- * Keeps a second update of the same file out. It is a name for a socket in the kernel, where nobody connects: a process
- * that is killed leaves nothing behind. Other systems have no such names; there the temporary files of two updates have
- * names of their own, and the last one wins.
- * @throws Failure, refused
+ * Keeps a second update of the same file out, by a directory beside it with one name in it, that of the process which holds
+ * the lock: only who may replace the file can take it or be in its way. A claim becomes the lock by one rename, which an
+ * empty directory in its place lets through and any other does not. What a killed process has left is emptied by the name
+ * of that process, so that nobody takes the lock of who was faster. Systems without /proc have none; there the temporary
+ * files of two updates have names of their own, and the last one wins.
+ * @throws Failure, refused, failed
  */
 export async function takeLock(file: string): Promise<Lock> {
-  const none = { isHeld: false, release: async () => {} };
-  if (process.platform !== 'linux') return none;
-  const { dev, ino } = await stat(dirname(file));
-  // By the directory, not by the path: mounts give one file several paths, and one path several files.
-  const name = createHash('sha256')
-    .update(`${dev}:${ino}/${basename(file)}`)
-    .digest('hex')
-    .slice(0, 40);
-  const server = createServer((socket) => socket.destroy());
-  const problem = await new Promise<NodeJS.ErrnoException | null>((resolve) => {
-    server.once('error', resolve);
-    server.listen(`\0svc-update-${name}`, () => resolve(null));
+  const mine = await marksOf(process.pid);
+  if (mine === null) return { isHeld: false, release: async () => {} };
+  const directory = dirname(file);
+  const lock = join(directory, `.${names().name}-updating-${basename(file).slice(-150)}`);
+  const claim = `${lock}.${mine}`;
+  try {
+    await mkdir(claim);
+    await writeFile(join(claim, mine), '', { flag: 'wx' });
+    await giveToOwnerOfDirectory(claim);
+    while (!(await isRenamed(claim, lock))) await expectNobody(lock, file);
+    await removeDead(lock);
+  } catch (error) {
+    await rm(claim, { recursive: true, force: true }).catch(() => {});
+    if (systemCode(error) === undefined) throw error;
+    const [why, next] = diskTrouble(error, directory);
+    throw failed(`Nothing was changed: ${file} cannot be locked: ${why}.`, next);
+  }
+  return { isHeld: true, release: () => empty(lock, mine).catch(() => {}) };
+}
+
+async function isRenamed(claim: string, lock: string): Promise<boolean> {
+  try {
+    await rename(claim, lock);
+    return true;
+  } catch (error) {
+    if (['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) return false;
+    throw error;
+  }
+}
+
+/** Empties the lock of who no longer runs. */
+async function expectNobody(lock: string, file: string): Promise<void> {
+  const holders = await readdir(lock).catch((error) => {
+    if (isGone(error)) return [];
+    throw error;
   });
-  if (problem?.code === 'EADDRINUSE')
-    throw refused(
-      `${file} is being replaced by another ${names().name} update.`,
-      'wait until that one has ended, then run it again.',
-    );
-  if (problem) return none;
-  server.unref();
-  return { isHeld: true, release: () => new Promise((resolve) => server.close(() => resolve())) };
+  for (const holder of holders) {
+    if (await isRunning(holder))
+      throw refused(
+        `${file} is being replaced by another ${names().name} update.`,
+        'wait until that one has ended, then run it again.',
+      );
+    await empty(lock, holder);
+  }
+}
+
+/** Another may have made it its own by then, which is not empty. */
+async function empty(lock: string, holder: string): Promise<void> {
+  await rm(join(lock, holder), { force: true });
+  await rmdir(lock).catch(() => {});
+}
+
+/** Claims of who was killed before they became the lock. */
+async function removeDead(lock: string): Promise<void> {
+  const prefix = `${basename(lock)}.`;
+  for (const name of await readdir(dirname(lock)))
+    if (name.startsWith(prefix) && !(await isRunning(name.slice(prefix.length))))
+      await rm(join(dirname(lock), name), { recursive: true, force: true });
+}
+
+async function isRunning(marks: string): Promise<boolean> {
+  const pid = Number(marks.split('-')[0]);
+  return Number.isSafeInteger(pid) && pid > 0 && (await marksOf(pid)) === marks;
+}
+
+/**
+ * A process, when it began, and the start of the machine: its number alone is another's one day. Null where it has ended,
+ * also where nobody has asked how.
+ */
+async function marksOf(pid: number): Promise<string | null> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8');
+    // Behind the program's name, which may hold anything: its state first, and as the 20th when it began.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return /^[ZX]/.test(fields[0] ?? '') ? null : `${pid}-${fields[19]}-${boot.trim()}`;
+  } catch {
+    return null;
+  }
 }

@@ -275,7 +275,7 @@ describe('two at once', () => {
     });
     const first = rig.run([]);
     await reached;
-    const [half] = (await rig.names()).filter((name) => name.startsWith('.'));
+    const [half] = (await rig.names()).filter((name) => name.startsWith('.svc-update-'));
     // Nobody but its owner reads or runs what has not been checked.
     expect((await stat(join(rig.bin, half ?? ''))).mode & 0o777).toBe(0o600);
     expect(await rig.run([])).toMatchObject({
