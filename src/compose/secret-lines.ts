@@ -17,7 +17,7 @@ export function secretsOfLines(text: string): Secret[] {
   return linesOf(text).flatMap((line) => {
     const bare = line.replace(/^#+\s*/, '');
     const { key, value } = split(bare);
-    const inside = [...bare.matchAll(/([\w.-]*)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)/g)];
+    const inside = [...bare.matchAll(assigned)];
     return [
       ...[line, bare].map((whole) => ({ key: '', value: whole })),
       ...value.map((each) => ({ key, value: each })),
@@ -40,6 +40,12 @@ export const secretsOfRawEnvFile = (text: string): Secret[] =>
 export const secretsOfContent = (text: string): Secret[] =>
   linesOf(text).flatMap((line) => [line, ...split(line).value].map((value) => ({ key: '', value })));
 
+// A name, or a run of blanks, is tried from its beginning alone: from each of its characters, a long one takes minutes.
+const nameForm = String.raw`(?<![\w.-])([\w.-]+)["']?\s*`;
+const valueForm = String.raw`[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)`;
+const assigned = new RegExp(`(?:${nameForm})?${valueForm}`, 'g');
+const keyed = new RegExp(nameForm + valueForm, 'g');
+
 const unquoted = (value: string): string => value.replace(/^(["'])(.*)\1$/, '$2');
 
 const linesOf = (text: string): string[] =>
@@ -57,7 +63,7 @@ function split(line: string): { key: string; value: string[] } {
     .replace(/^(?:-|export)\s+/, '')
     .replaceAll(/["'\s]/g, '');
   const value = line.slice(at + 1).trim();
-  const bare = value.replace(/\s+#.*$/, '').replace(/,$/, '');
+  const bare = value.replace(/(?<!\s)\s+#.*$/s, '').replace(/,$/, '');
   return { key, value: [...new Set([value, bare, unquoted(bare)])] };
 }
 
@@ -70,10 +76,9 @@ export const commentedOut = (text: string): Secret[] =>
       return looksSecret(key) ? value.map((each) => ({ key, value: each })) : [];
     });
 
-const keyed = /([\w.-]+)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)/g;
 /** `--admin-password x`, `--admin-password=x`, `["--admin-password", "x"]`, and `x` as the next item of a YAML list. */
 const option =
-  /(?<![\w-])--?([\w-]+)["']?(?:\s*[=,]\s*|[\t ]+|\s*\n\s*-\s+)("[^"]*"|'[^']*'|[^\s"',{}[\]]+)/g;
+  /(?<![\w-])--?([\w-]+)["']?(?:\s*[=,]\s*|[\t ]+|[^\S\n]*\n\s*-\s+)("[^"]*"|'[^']*'|[^\s"',{}[\]]+)/g;
 
 /**
  * What stands behind a name that looks secret: labels, arguments of builds, extensions, settings of configs, options of

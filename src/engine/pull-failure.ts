@@ -51,7 +51,7 @@ const rows: readonly Row[] = [
     'the registry asks for patience (429, too many requests)',
   ],
   [
-    /verification failed|content digest .* mismatch|failed to verify|unexpected commit digest/i,
+    /verification failed|content digest .{1,500} mismatch|failed to verify|unexpected commit digest/i,
     'pull-failed',
     'once',
     'the registry sent data with a wrong digest',
@@ -65,7 +65,7 @@ const rows: readonly Row[] = [
     'Ask the publisher of the release to push it again, then run the update again.',
   ],
   [
-    /manifest unknown|manifest for .* not found|name unknown|repository .* not found|: not found|not found: manifest/i,
+    /manifest unknown|manifest for .{1,500} not found|name unknown|repository .{1,500} not found|: not found|not found: manifest/i,
     'pull-unknown',
     'never',
     'the registry has no such tag (manifest unknown)',

@@ -41,4 +41,5 @@ export function parseEnd(message: string): RunEnd | null {
 }
 
 /** The log makes a line of its own of each line of a message, and the end is one line. */
-const oneLine = (text: string): string => text.replace(/\s*[\r\n]+\s*/g, ' ');
+const oneLine = (text: string): string =>
+  text.replace(/\s+/g, (blank) => (/[\r\n]/.test(blank) ? ' ' : blank));

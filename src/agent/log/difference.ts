@@ -23,7 +23,7 @@ export function difference(
 
 /** `+    image: svc:v1.5.0 # …` */
 const withoutYamlComment = (line: string): string =>
-  /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/, '# …$1') : line;
+  /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/s, '# …$1') : line;
 
 /** `+SVC_VERSION=v1.5.0 # …` */
 function withoutEnvComment(line: string): string {
@@ -33,7 +33,7 @@ function withoutEnvComment(line: string): string {
   const [assignment] = assignmentsIn(text);
   if (!assignment) return `${sign}…`;
   const valueEnd = assignment.end + assignment.quote.length;
-  return `${sign}${text.slice(0, valueEnd)}${text.slice(valueEnd).replace(/#.*?(\r?)$/, '# …$1')}`;
+  return `${sign}${text.slice(0, valueEnd)}${text.slice(valueEnd).replace(/#.*?(\r?)$/s, '# …$1')}`;
 }
 
 function assignmentsIn(line: string) {

@@ -78,4 +78,4 @@ function lineOf({ word, message, percent, took }: RowOfRun): string {
   return `${word}${took === null ? '' : `, ${duration(took)}`}${text === '' ? '' : `: ${text}`}`;
 }
 
-const withoutTimes = (note: string): string => note.replace(/\d+ (?:s|min|h)\b/g, '');
+const withoutTimes = (note: string): string => note.replace(/(?<!\d)\d+ (?:s|min|h)\b/g, '');

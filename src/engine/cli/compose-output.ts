@@ -52,7 +52,7 @@ function readLine(line: string): { text: string | null; about: string; isWarning
     }
     return said(null);
   }
-  const logged = /^time="[^"]*" level=(\w+) msg="((?:[^"\\]|\\.)*)"/.exec(line);
+  const logged = /^time="[^"]*" level=(\w+) msg="([^"\\]*(?:\\.[^"\\]*)*)"/.exec(line);
   if (!logged) return said(line);
   return { ...said((logged[2] ?? '').replaceAll('\\"', '"')), isWarning: logged[1] === 'warning' };
 }

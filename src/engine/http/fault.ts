@@ -42,7 +42,7 @@ export function refusalFault(call: string, answer: { status: number; body: Buffe
     !isEnginesOwn(answer.body) && (answer.body.length > 0 || statusesOfDenial.includes(status));
   if (!isForeign) return new EngineFault('refused', said, { status });
   const words = said
-    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/<[^<>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
   const told = words.includes(String(status)) ? words : `${status} ${words}`.trim();

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { createMask } from '../src/agent/log/mask.ts';
+import { findAssignments } from '../src/compose/env-file.ts';
+import { commentedOut, keyedSecrets, secretsOfContent, secretsOfLines } from '../src/compose/secret-lines.ts';
+import { refusalFault } from '../src/engine/http/fault.ts';
+import { classifyPullFailure } from '../src/engine/pull-failure.ts';
+import { formatEnd } from '../src/progress/end-line.ts';
+import { formatLine, parseLine } from '../src/progress/line.ts';
+import { readNotes } from '../src/web/model/notes.ts';
+
+// What other people write (compose files, logs, answers of registries, notes of releases) is read in one go, and a stop
+// signal waits for it: twice the text may take twice the time, never four times.
+
+/** Processor time of the quickest of three runs, in ms: what else the machine does makes the others slower. */
+function quickest(run: () => void): number {
+  const times = [1, 2, 3].map(() => {
+    const before = process.cpuUsage();
+    run();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  });
+  return Math.min(...times);
+}
+
+/** How much longer ten times the text takes: about 10 where it is linear, 100 where it is quadratic; what takes no time is not told apart. */
+function growth(read: (text: string) => unknown, piece: string): number {
+  const [short, long] = [10_000, 100_000].map((size) => piece.repeat(Math.ceil(size / piece.length)));
+  return (
+    quickest(() => read(long ?? '')) /
+    Math.max(
+      1,
+      quickest(() => read(short ?? '')),
+    )
+  );
+}
+
+const mask = createMask({
+  secrets: [
+    { key: 'A', value: 'a'.repeat(500) },
+    { key: 'B', value: `${'-'.repeat(300)}x` },
+    { key: 'C', value: `${'\\'.repeat(100)}"` },
+  ],
+  keep: ['a.a', '/opt/acme'],
+});
+
+describe('what other people write is read in a time that grows as it does', () => {
+  it.each<[string, (text: string) => unknown, string[]]>([
+    [
+      'keyedSecrets',
+      keyedSecrets,
+      ['0a', '-', '.', 'a ', '\t', '--a', '--a ', 'PASS=', 'a="', "a='", ' \n', '--a\n'],
+    ],
+    ['keyedSecrets, an option and blank lines', (text) => keyedSecrets(`--pass${text}x`), ['\n', ' \n']],
+    ['secretsOfLines', (text) => secretsOfLines(`x${text}x`), ['0a', '-', '.', ' ', '\t', 'a =', '"', ': ']],
+    ['secretsOfContent', (text) => secretsOfContent(`a: b${text}x`), ['a', ' ', ' # ', '\t', '=', '"']],
+    ['commentedOut', (text) => commentedOut(`# PASS: b${text}x`), ['#', ' ', ' #', 'a']],
+    ['findAssignments', (text) => findAssignments(`A=${text}`), ['a', ' ', '#', '\n', 'A=b\n', ' #']],
+    [
+      'classifyPullFailure',
+      classifyPullFailure,
+      [
+        'a',
+        ' ',
+        '1',
+        'content digest ',
+        'manifest for ',
+        'repository ',
+        'reference "',
+        'http://:',
+        'lookup a on ',
+      ],
+    ],
+    [
+      'refusalFault',
+      (body) => refusalFault('GET /version', { status: 403, body: Buffer.from(body) }),
+      ['<', '< '],
+    ],
+    [
+      'formatEnd',
+      (advice) => formatEnd({ outcome: 'failed', code: null, state: '', advice }),
+      [' ', '\t', '\n '],
+    ],
+    [
+      'parseLine',
+      (text) => parseLine(formatLine(parseLine(`2026-11-21T10:42:07.000Z INFO  pull ${text}`) as never)),
+      ['\\', '1', ' '],
+    ],
+    [
+      'readNotes',
+      readNotes,
+      [
+        '*',
+        '*a ',
+        '**_',
+        '`a``b',
+        '# ',
+        '- ',
+        '_a',
+        '`',
+        '[',
+        '[a](',
+        '![',
+        '![a](',
+        'https://',
+        '**a ',
+        '](',
+      ],
+    ],
+    ['the mask', mask, ['a', '-', 'a://', 'a://b:', 'a.a', "'", '$', '&amp;', '/opt/acme']],
+    ['the mask within escapes', (text) => mask(text.slice(0, 60_000)), ['\\', '%25', `\\\\%5c&amp;''$$`]],
+  ])('%s', { timeout: 120_000 }, (_, read, pieces) => {
+    for (const piece of pieces) expect(growth(read, piece), JSON.stringify(piece)).toBeLessThan(30);
+  });
+});
