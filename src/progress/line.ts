@@ -1,4 +1,5 @@
 import { levels, type Phase, type ProgressEvent, phases } from './event.ts';
+import { writtenOut } from './plain-text.ts';
 
 const percentForm = '(?:100|[1-9]?\\d)%';
 const startsLikePercent = new RegExp(`^${percentForm}(?: |$)`);
@@ -10,8 +11,6 @@ const lineForm = new RegExp(
   's',
 );
 
-// Characters that could break a line in two, move a terminal's cursor, turn the text's direction, or be lost in UTF-8.
-const unsafe = /[\\\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
 const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
@@ -21,7 +20,7 @@ const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
  * backslash in front, so that `parseLine` gives the event back whatever it says.
  */
 export function formatLine({ time, level, phase, percent, message }: ProgressEvent): string {
-  const escaped = message.replace(unsafe, (char) => short[char] ?? `\\u${hex(char)}`);
+  const escaped = writtenOut(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
   const head = `${time} ${level.toUpperCase().padEnd(5)} ${phase}`;
   if (percent !== undefined) return `${head} ${percent}% ${escaped}`;
   return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
@@ -43,5 +42,3 @@ export function parseLine(line: string): ProgressEvent | null {
     ),
   };
 }
-
-const hex = (char: string): string => char.charCodeAt(0).toString(16).padStart(4, '0');

@@ -1,5 +1,5 @@
-/** Characters that move the cursor, colour, hide or turn around what stands beside them. */
-const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+/** Characters that move the cursor, colour, hide or turn around what stands beside them, or are lost in UTF-8. */
+const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
 
 /** What is no plain character is written out as `\u202e`, so that the text can stand in a log, on a page and on a terminal. */
 export const writtenOut = (text: string): string =>

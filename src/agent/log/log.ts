@@ -4,7 +4,7 @@ import pino from 'pino';
 import { giveToOwnerOfDirectory } from '../../files/file-system.ts';
 import type { Level, Phase, ProgressEvent } from '../../progress/event.ts';
 import { formatLine } from '../../progress/line.ts';
-import { mapTexts } from '../../progress/plain-text.ts';
+import { mapTexts, writtenOut } from '../../progress/plain-text.ts';
 import { createMask } from './mask.ts';
 import { type Confidences, Secrets } from './secrets.ts';
 
@@ -119,7 +119,9 @@ export function stdoutSink(format: LogFormat): Sink {
   const destination = pino.destination({ fd: 1, sync: true });
   if (format === 'line') return (event) => destination.write(`${formatLine(event)}\n`);
   let time = '';
-  const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, destination);
+  // JSON leaves most characters that a terminal obeys as they are; `\u009b` is the same to who reads it.
+  const write = (line: string) => destination.write(`${writtenOut(line.trimEnd())}\n`);
+  const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
   return (event, fields) => {
     time = event.time;
     const { level, phase, percent, message } = event;

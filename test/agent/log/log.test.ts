@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseJsonLine } from '../../../src/progress/json-line.ts';
 import { parseLine } from '../../../src/progress/line.ts';
 import { rememberingLog } from '../../build-plan.ts';
 
@@ -62,6 +64,20 @@ describe('Log', () => {
     log.learn(() => ({ extra: ['ab\ncd'] }));
     log.info('key ab\ncd.');
     expect(lines).toEqual(['info: key ***.']);
+  });
+});
+
+describe('stdoutSink', () => {
+  it.each(['line', 'json'])('prints nothing that a terminal obeys as %s, and loses nothing', (format) => {
+    const message = 'a\u009b31m\u202eb\u2028c\u001b[2J\u007fé\ud800';
+    const script = `
+      import { Log, stdoutSink } from ${JSON.stringify(import.meta.resolve('../../../src/agent/log/log.ts'))};
+      new Log(stdoutSink(${JSON.stringify(format)})).info(${JSON.stringify(message)}, { field: ${JSON.stringify(message)} });
+    `;
+    const options = { encoding: 'utf8' } as const;
+    const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', script], options);
+    expect(printed).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\ufffd]+\n$/u);
+    expect((format === 'json' ? parseJsonLine : parseLine)(printed)?.message).toBe(message);
   });
 });
 
