@@ -109,11 +109,14 @@ const english: Texts = {
   },
   jobKinds: { deployment: 'deployment', backup: 'backup', cron: 'cron job', cleanup: 'cleanup', job: 'job' },
   channels: {
-    stable: { name: 'stable', about: 'Releases that were made by hand. For whoever works with it.' },
+    stable: {
+      name: 'stable',
+      about: 'New versions once they are released, with notes. Right for almost everybody.',
+    },
     canary: {
       name: 'canary',
       about:
-        'Every build, as soon as there is one. Leaving it never goes back: the next stable release that is newer is offered.',
+        'Every change as soon as it is built, days or weeks earlier and less tested. When you leave canary, your version stays until a newer stable release is out.',
     },
   },
   units: {

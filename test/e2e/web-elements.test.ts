@@ -252,6 +252,9 @@ describe.concurrent('the choice of a channel', () => {
 
   it('is saved by a button, not by an arrow key', async ({ expect }) => {
     await visit(browser, standing, { body }, async ({ page, server, complaints }) => {
+      // The page's own heading says what it is.
+      await page.getByRole('group', { name: 'Release channel' }).waitFor();
+      expect(await page.getByText('Release channel').count()).toBe(0);
       const stable = page.getByRole('radio', { name: /^stable/ });
       await element(page).getByText('stable', { exact: true }).waitFor();
       await stable.focus();

@@ -32,8 +32,8 @@ export class SvcUpdateChannel extends UpdateElement {
     patch(this.#form, [
       h(
         'fieldset',
-        {},
-        h('legend', {}, t.channel),
+        // Told, not shown: the page has its own heading above it.
+        { 'aria-label': t.channel },
         ...(Object.keys(t.channels) as Channel[]).map((name) =>
           h(
             'label',

@@ -20,7 +20,6 @@ export const channelCss = `
 :host([hidden]) { display: none }
 form { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px; overflow-wrap: anywhere }
 fieldset { margin: 0; padding: 0; border: 0; min-width: 0; display: grid; grid-template-columns: minmax(0, 1fr); gap: 8px }
-legend { padding: 0; margin-bottom: 8px; font-weight: 600 }
 label { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 2px 10px; padding: 10px 12px; border: 1px solid var(--line); border-radius: var(--radius); cursor: pointer }
 label:has(:checked) { border-color: var(--accent); background: var(--accent-tint) }
 label b, label span { grid-column: 2 }

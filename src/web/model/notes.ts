@@ -47,7 +47,8 @@ export function readNotes(markdown: string): Block[] {
 function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
-  if (/^(?:[-*_] *){3,}$/.test(text)) return true;
+  // Without a group that repeats: a long line of marks would be too much for it.
+  if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {
     blocks.push({ kind: 'heading', inside: readInline(heading.replace(/[ \t]#+$/, '')) });
@@ -146,9 +147,10 @@ function closing(line: string, mark: string, from: number, begin: number): numbe
   return -1;
 }
 
+/** None with a user in front of its host: `https://github.com@evil.example` leads elsewhere than it looks. */
 function httpsUrl(text: string): string | null {
-  if (!/^https:\/\//i.test(text) || !URL.canParse(text)) return null;
-  return new URL(text).href;
+  const url = /^https:\/\//i.test(text) ? URL.parse(text) : null;
+  return url === null || url.username + url.password !== '' ? null : url.href;
 }
 
 const withoutLinks = (pieces: Inline[]): Inline[] =>
