@@ -4,7 +4,8 @@
 # Several platforms need no emulation: only the first stage below that has RUN lines runs anything, and it runs programs
 # of the building machine on files of the target.
 
-# When releasing, give both by digest: even full version tags of these two are rebuilt with other contents.
+# A release is built on digests, which scripts/bases writes here (scripts/image --release refuses tags alone): even full
+# version tags of these two are rebuilt with other contents.
 ARG CLI_IMAGE=docker:29-cli
 ARG NODE_IMAGE=node:24-alpine
 

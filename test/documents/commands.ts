@@ -114,6 +114,8 @@ export const commands = {
   'scripts/engine up': { in: 'scripts/test', says: 'must engine scripts/engine up' },
   'scripts/engine up --newest': { in: 'scripts/test', says: 'must engine scripts/engine up --newest' },
   'scripts/engine status': e2e,
+  'scripts/bases': { in: 'scripts/image', says: 'scripts/bases' },
+  'scripts/image --release': { in: 'scripts/image', says: '[[ $RELEASE == no ]] || need_digests' },
   'scripts/image': { in: 'scripts/test', says: 'must image scripts/image' },
   'scripts/demo': e2e,
   'scripts/demo --keep': e2e,
