@@ -85,6 +85,7 @@ const changeover = shape({
       image: orNull(shape({ reference, id: imageId, manifests: later(list(imageId)) })),
       awaits: list(name),
       hasStartHook: later(flag),
+      runsOnce: later(flag),
     }),
   ),
   containers: list(container),
