@@ -23,6 +23,10 @@ const killAt = (step: number) => ({
   KILL_AT: String(step),
 });
 
+/** What lies beside the programs, but for the lock, which whoever is killed leaves to the next one. */
+const namesBeside = async () =>
+  (await rig.names()).filter((name) => !/^(?:svc(?:-worker|\.mjs)|\.svc-updating-.*)$/.test(name));
+
 describe('an update that is killed', () => {
   it.each([
     ['half of the sums has come', 'SHA256SUMS', []],
@@ -50,12 +54,7 @@ describe('an update that is killed', () => {
     expect(await running).toMatchObject({ signal: 'SIGKILL' });
     expect(await rig.read(rig.worker)).toBe(before);
     expect((await stat(rig.worker)).mode & 0o7777).toBe(0o750);
-    const names = await rig.names();
-    expect(names.map((name) => name.replace(/^\.svc-update-.*/, 'half'))).toEqual([
-      ...left,
-      'svc-worker',
-      'svc.mjs',
-    ]);
+    expect((await namesBeside()).map((name) => name.replace(/^\.svc-update-.*/, 'half'))).toEqual(left);
 
     rig.forge.host(path, text(200, files[moment] ?? '', { 'content-type': 'application/octet-stream' }));
     expect(await rig.run(args())).toMatchObject({ exitCode: 0, stderr: '' });
@@ -72,7 +71,7 @@ describe('an update that is killed', () => {
       const found = await readFile(rig.worker, 'utf8');
       expect([before, next]).toContain(found);
       expect((await stat(rig.worker)).mode & 0o7777).toBe(0o750);
-      const beside = (await rig.names()).filter((name) => !/^svc(-worker|\.mjs)$/.test(name));
+      const beside = await namesBeside();
       states.push(
         [
           found === next ? 'new' : 'old',
@@ -101,7 +100,7 @@ describe('an update that is killed', () => {
       [workerAsset]: workerOf('v1.5.0', `[ -e '${started}' ] || { touch '${started}'; kill -KILL $PPID; }`),
     });
     expect(await rig.run(args())).toMatchObject({ signal: 'SIGKILL' });
-    expect(await rig.names()).toEqual(['svc-worker', 'svc-worker.svc-old', 'svc.mjs']);
+    expect(await namesBeside()).toEqual(['svc-worker.svc-old']);
 
     const { exitCode, stdout } = await rig.run(args());
     expect(stdout.split('\n')).toEqual([
