@@ -68,8 +68,9 @@ function repositoryOf({ imageReference }: Pick<Claimant, 'imageReference'>): str
  * @param containers of the project, without one-off ones, hooks and what a killed compose call has left
  */
 export function findForeign(containers: readonly Claimant[], known: KnownInstance): ForeignContainers | null {
-  const services = Map.groupBy(containers, serviceOf);
-  for (const [service, all] of services) {
+  for (const [service, all] of Map.groupBy(containers, serviceOf)) {
+    // No file can have such a service, and the sentences below name it.
+    if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = oddOf(service, all, known) ?? strangeImages(all, known);
     if (odd === null) continue;
     if (odd.isCertain) return certain(odd, service, known);
@@ -129,7 +130,7 @@ function certain({ containers, by }: Odd, service: string, { project }: KnownIns
   const why = by === 'image' ? 'runs an image of another repository' : `was started from ${by}`;
   return {
     message: `${isOne ? 'container' : 'containers'} ${namesOf(containers)} ${isOne ? 'claims' : 'claim'} by labels to be of service ${service} of project ${project}, and ${isOne ? why : why.replace('runs', 'run').replace('was', 'were')}`,
-    advice: `${removal(containers)} removes ${isOne ? 'it' : 'them'}. ${remake(service)}`,
+    advice: `See whose ${isOne ? 'it is' : 'they are'}: ${removal(containers)} removes ${isOne ? 'it' : 'them'}. ${remake(service)}`,
   };
 }
 

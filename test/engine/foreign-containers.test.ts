@@ -70,6 +70,7 @@ describe('containers that nothing tells against', () => {
       byHand,
     ],
     ['another version', [app, one('app-2', { image: 'acme/svc:v1.1.0@sha256:11' })], byHand],
+    ['what can be of no service', [app, one('$(x)-1'), one('$(x)-2', evil)], byHand],
     ['halves of an update', [app, one('app-2', { env: '/opt/.env' })], killed],
     ['halves of different images', [app, one('app-2', { image: 'other/svc:v2' })], killed],
     ['what has replaced the server', [one('app-1', { env: '/opt/.env' })], serverGone],
@@ -127,7 +128,9 @@ describe('containers that are somebody else’s', () => {
   ])('%s', (_, containers, known, names, by) => {
     const found = findForeign(containers, known);
     expect(found?.message).toContain(by);
-    expect(found?.advice).toMatch(new RegExp(`^docker rm -f ${names.join(' ')} removes (?:it|them)\\. `));
+    expect(found?.advice).toMatch(
+      new RegExp(`^See whose (?:it is|they are): docker rm -f ${names.join(' ')} removes (?:it|them)\\. `),
+    );
     expect(`${found?.message} ${found?.advice}`).not.toMatch(/evil\.|\/srv/);
   });
 
