@@ -221,7 +221,7 @@ class Reader {
     const said = this.#said.get('service');
     if (!said) return null;
     for (const { value, where } of said) {
-      if (!/^[A-Za-z0-9._-]+$/.test(value))
+      if (!/^[A-Za-z0-9._][A-Za-z0-9._-]*$/.test(value))
         this.#mistakes.push(`${where} is "${value}": it should be a service's name`);
     }
     const names = said.map(({ value }) => value);
@@ -232,7 +232,7 @@ class Reader {
   leave(): string[] {
     const said = this.#said.get('leave') ?? [];
     for (const { value, where } of said) {
-      if (!/^(?:[A-Za-z0-9._-]+|\*)$/.test(value))
+      if (!/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/.test(value))
         this.#mistakes.push(`${where} is "${value}": it should be a service's name, or *`);
       const named = this.#said.get('service')?.find((each) => each.value === value);
       if (named) this.#mistakes.push(`${value} is named by ${named.where} and by ${where}`);

@@ -156,7 +156,16 @@ export class Compose {
   ): Promise<CommandResult> {
     const files = [...this.project.files, override];
     return this.#engine.call(
-      [...this.#flags({ files, oneByOne }), '--progress', 'json', 'pull', '--policy', 'always', ...services],
+      [
+        ...this.#flags({ files, oneByOne }),
+        '--progress',
+        'json',
+        'pull',
+        '--policy',
+        'always',
+        '--',
+        ...services,
+      ],
       { ...options, repeatable: false, ...this.#where() },
     );
   }
@@ -191,6 +200,8 @@ export class Compose {
         ...services.flatMap((name) =>
           scaleOf(name) === undefined ? [] : ['--scale', `${name}=${scaleOf(name)}`],
         ),
+        // A service may be named as an option is.
+        '--',
         ...services,
       ],
       {

@@ -175,6 +175,7 @@ describe('parseOptions', () => {
     [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
     [['--service', 'a', '--service', 'a'], ['--service names a service twice']],
     [['--service', '../x'], ['--service is "../x": it should be a service\'s name']],
+    [['--service=-x'], ['--service is "-x": it should be a service\'s name']],
     [['--project', 'A B'], ['--project is "A B": it should be a compose project name']],
     [['-x'], ['unknown option -x']],
     [

@@ -56,3 +56,17 @@ it('asks one before 2.35 once that it cannot go without', async () => {
     expect(await asked()).toHaveLength(count);
   }
 });
+
+it('takes no service for an option', async () => {
+  const compose = await composeThat('true', 'true');
+  await compose.pull(['--quiet', 'app'], '/override.yaml', {
+    deadlineMs: 10_000,
+    onStderrLine: () => {},
+    oneByOne: false,
+  });
+  await compose.up('-x', { start: true, scale: 1, deadlineMs: 10_000 });
+  expect(await asked()).toEqual([
+    expect.stringMatching(/ pull --policy always -- --quiet app$/),
+    expect.stringMatching(/ up --detach .* --scale -x=1 -- -x$/),
+  ]);
+});
