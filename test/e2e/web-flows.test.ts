@@ -335,6 +335,23 @@ describe.concurrent('a person', () => {
     });
   });
 
+  it('is found by an open dialog with its notes', async ({ expect }) => {
+    const next = { version: 'v1.5.0', major: false };
+    const script = {
+      ...standing,
+      status: { latest: { ...latest, version: 'v1.4.2' }, next: null },
+      afterRefresh: { latest, next },
+    };
+    await visit(browser, script, {}, async ({ page, server }) => {
+      await notice(page).getByRole('button').first().click();
+      await button(page, 'Check again').click();
+      await heading(page, /v1\.5\.0/).waitFor();
+      await dialog(page).getByText('Backups resume after a lost connection').waitFor();
+      // They are long, and asked for once.
+      expect(server.asked.filter(({ path }) => path.includes('notes=1'))).toHaveLength(1);
+    });
+  });
+
   it('stays until svc has answered that it is tried again', async ({ expect }) => {
     const broken = pastRun({
       id: 'last',
