@@ -188,22 +188,17 @@ export class Connection {
     this.#isAsking = true;
     this.#isDue = false;
     this.#askedAt = performance.now();
-    const notes = this.isDialogOpen && this.#lacksNotes;
+    const { status } = this.#session;
+    // Notes are long: they are asked for once for each release that is offered, or may be found, and shown by a dialog alone.
+    const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
+    const notes = this.isDialogOpen && (refresh || !hasNotes);
     const answer = await this.#reader.status({ refresh, notes });
     this.#isAsking = false;
     if (answer.kind === 'ok') {
       this.#hear({ kind: 'status', status: answer.value });
-      // It is a release that nobody knew of when that was asked.
-      if (!notes && this.isDialogOpen && this.#lacksNotes) this.look();
       await this.#findWatched();
     } else this.#hear({ kind: 'refused', refused: answer });
     return answer;
-  }
-
-  /** Notes are long: they are asked for once for each release that is offered, and shown by a dialog alone. */
-  get #lacksNotes(): boolean {
-    const { status } = this.#session;
-    return status === null || (status.next !== null && (status.releases ?? []).length === 0);
   }
 
   /** The run that was seen open may no longer be the last one: then the history has its end, or svc does not know it. */
