@@ -39,7 +39,7 @@ async function trial(match: RegExp, fault: FaultKind, nth: number): Promise<stri
     const answer = await one.ask().catch((error: Error) => error.name);
     if (typeof answer === 'string' && answer !== 'Unavailable') return [`POST: ${answer}`];
     const accepted = typeof answer === 'object' && 'run' in answer;
-    await until(() => !accepted || one.told.some((what) => what.startsWith('end')), 8_000).catch(() => {});
+    await until(() => !accepted || one.told.some((what) => what.startsWith('end'))).catch(() => {});
     failure.release();
     const found = await judge(rig, { accepted });
     if (nth === 1 && failure.hits === 0) found.push(`it was never asked: ${JSON.stringify(answer)}`);
