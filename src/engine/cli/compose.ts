@@ -62,10 +62,7 @@ export interface Model {
   name: string;
   services: Record<string, ModelService>;
   networks?: Record<string, { name?: string; external?: boolean } | null>;
-  volumes?: Record<
-    string,
-    { name?: string; external?: boolean; driver_opts?: Record<string, string> } | null
-  >;
+  volumes?: Record<string, { name?: string; external?: boolean; driver_opts?: object } | null>;
   /** `environment` names the variable that the content comes from. */
   configs?: Record<string, { file?: string; content?: string; environment?: string } | null>;
   secrets?: Record<string, { file?: string; content?: string; environment?: string } | null>;
