@@ -112,7 +112,7 @@ const demoState = join(inject('host').directory, 'demo');
 async function demo(mode: 'run' | 'keep'): Promise<void> {
   const script = read('scripts/demo');
   expect(script).toMatch(
-    /exec "\$ROOT\/node_modules\/node\/bin\/node" "\$ROOT\/test\/platform\/demo\/main\.ts" "\$mode"\n$/,
+    /exec "\$ROOT\/node_modules\/\.bin\/node" "\$ROOT\/test\/platform\/demo\/main\.ts" "\$mode"\n$/,
   );
   for (const step of ['need_node_modules', '/scripts/engine" up', 'choose_docker', '/scripts/image"']) {
     expect(script).toContain(step);
