@@ -172,12 +172,19 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   onTestFinished(() => registry.fail(null));
   const watch = watchOutage(`http://127.0.0.1:${instance.port}/data/kept.txt`);
   const changes = watchReplaced(`${instance.project}-app-1`);
+  // A job keeps the updater back until the program listens, which is to be told of everything that it says.
+  const backup = await instance.addJob({ kind: 'backup', milliseconds: 120_000, title: 'nightly' });
+  const endBackup = () => instance.endJob(backup.id);
+  onTestFinished(endBackup);
   let json: Typed | undefined;
   let plain: Typed | undefined;
-  const { screens, all, exitCode } = await client.sit('update', {
+  const { screens, all, exitCode } = await client.sit('update --when-idle', {
     columns: 80,
     onScreen: (screen) => {
-      json ??= client.start('follow --json');
+      if (json === undefined) {
+        json = client.start('follow --json');
+        json.says(/"waiting"/).then(endBackup, () => {});
+      }
       if (screen.includes('● pulling')) plain ??= client.start('follow');
     },
   });
@@ -194,7 +201,9 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   }
   const states = screens.map((screen) => /^● (\w+)/m.exec(screen)?.[1] ?? '').filter(Boolean);
   expect(states.filter((word, at) => word !== states[at - 1])).toEqual(
-    ['preparing', 'checking', 'pulling', 'replacing', 'verifying'].filter((word) => states.includes(word)),
+    ['waiting', 'preparing', 'checking', 'pulling', 'replacing', 'verifying'].filter((word) =>
+      states.includes(word),
+    ),
   );
   expect(states).toEqual(expect.arrayContaining(['pulling', 'replacing']));
   const percents = screens.flatMap((screen) => /^● pulling +(\d+) % /m.exec(screen)?.[1] ?? []).map(Number);

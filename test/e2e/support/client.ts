@@ -43,7 +43,7 @@ export class Client {
       reject: false,
       stripFinalNewline: false,
       stdin: 'ignore',
-      timeout: 60_000,
+      timeout: 240_000,
     });
     let said = '';
     child.stdout.on('data', (piece) => (said += piece));
