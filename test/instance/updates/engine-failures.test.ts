@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FaultKind } from '../../rig/engine-double/faults.ts';
 
 import { judge } from './invariants.ts';
-import { inTurns, Rig, until } from './rig.ts';
+import { inTurns, patient, Rig, slowEngine, until } from './rig.ts';
 
 // The answer to each question that a run asks the engine is cut, hangs, is refused or halved.
 
@@ -33,7 +33,9 @@ const questions: Record<string, RegExp> = {
 async function trial(match: RegExp, fault: FaultKind, nth: number): Promise<string[]> {
   const rig = await Rig.start();
   try {
-    const one = await rig.server({}, { timing: { silence: 3_000 } });
+    // What ends at once is no question of patience, in which a busy machine may fail to answer.
+    const patience = ['hang', 'trickle'].includes(fault.kind) ? slowEngine : patient;
+    const one = await rig.server({}, { timing: { silence: 3_000 }, patience });
     const failure = rig.engine.fault({ ...fault, match, nth });
     await one.updates.boot();
     const answer = await one.ask().catch((error: Error) => error.name);

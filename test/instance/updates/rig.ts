@@ -33,6 +33,7 @@ const allOf = (ms: number): Patience => ({
   ...{ query: ms, registry: ms, work: ms, pullSilence: ms, logSilence: ms },
 });
 export const quickEngine = allOf(500);
+export const slowEngine = allOf(2_000);
 /** For what hangs until a test lets it go. */
 export const patient = allOf(600_000);
 
