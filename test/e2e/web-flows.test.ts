@@ -42,8 +42,9 @@ describe.concurrent('an update', () => {
         window.told = JSON.parse(sessionStorage.told ?? '[]');
         for (const name of ['start', 'end', 'reload'])
           document.addEventListener('svc-update-' + name, ({ detail }) => { told.push(name + ' ' + detail.run.id); sessionStorage.told = JSON.stringify(told); });
-        window.titles = [];
-        setInterval(() => { if (titles.at(-1) !== document.title) titles.push(document.title); }, 50);
+        window.titles = [document.title];
+        new MutationObserver(() => { if (titles.at(-1) !== document.title) titles.push(document.title); })
+          .observe(document.head, { subtree: true, childList: true, characterData: true });
       })()`);
       await button(page, 'Update to v1.5.0').click();
       await button(page, 'Update anyway…').click();
