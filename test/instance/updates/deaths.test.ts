@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { goodRun, type Script } from '../../rig/engine-double/script.ts';
 import type { Manner, Part } from '../../rig/host-double/performer.ts';
 import { judge } from './invariants.ts';
-import { inTurns, Rig, until } from './rig.ts';
+import { inTurns, patient, Rig, until } from './rig.ts';
 
 // A server dies in the midst of a call, which was carried out or not; another one comes.
 
@@ -15,7 +15,7 @@ async function trial(part: Part, how: Manner, nth: number, comesBack: boolean): 
   const rig = await Rig.start();
   try {
     rig.engine.updaterDoes(slow);
-    const one = await rig.server();
+    const one = await rig.server({}, { patience: patient });
     const death = one.host.fail(part, { how, nth });
     void one.updates.boot().catch(() => {});
     // On a busy machine it may be refused, too.

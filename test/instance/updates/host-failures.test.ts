@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Manner, Part } from '../../rig/host-double/performer.ts';
 import { judge } from './invariants.ts';
-import { inTurns, Rig, until } from './rig.ts';
+import { inTurns, patient, Rig, until } from './rig.ts';
 
 // Each function of the platform fails at each of its calls in the course of a run, in each manner.
 
@@ -12,7 +12,7 @@ const calls: Partial<Record<Part, number>> = { hold: 2, resume: 3, jobs: 2, get:
 async function trial(part: Part, how: Manner, nth: number): Promise<string[]> {
   const rig = await Rig.start();
   try {
-    const one = await rig.server();
+    const one = await rig.server({}, { patience: patient });
     const failure = one.host.fail(part, { how, nth, times: nth % 2 === 0 ? 2 : 1 });
     await one.updates.boot();
     const answer = await one.ask().catch((error: Error) => error.name);

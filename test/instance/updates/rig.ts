@@ -33,7 +33,8 @@ const allOf = (ms: number): Patience => ({
   ...{ query: ms, registry: ms, work: ms, pullSilence: ms, logSilence: ms },
 });
 export const quickEngine = allOf(500);
-export const slowEngine = allOf(2_000);
+/** For what hangs, and more than a busy machine takes for an answer. */
+export const slowEngine = allOf(3_000);
 /** For what hangs until a test lets it go. */
 export const patient = allOf(600_000);
 
@@ -92,7 +93,7 @@ export class Rig {
         log: host.log,
         ...options,
       }),
-      { timing: { ...quick, ...timing }, patience: { ...quickEngine, ...patience } },
+      { timing: { ...quick, ...timing }, patience: { ...slowEngine, ...patience } },
     );
     const told: string[] = [];
     updates.listeners.on('start', ({ to }) => told.push(`start ${to}`));
