@@ -77,7 +77,8 @@ export async function startRig(client: string, tls?: { key: string; cert: string
       ...(uid === undefined ? {} : { uid, gid: uid }),
       stdin: 'ignore',
       timeout: 90_000,
-      forceKillAfterDelay: 1000,
+      // A busy machine takes its time to end it.
+      forceKillAfterDelay: 60_000,
     });
 
   return {
