@@ -1,14 +1,13 @@
 import { targetFor } from '../../release/channel.ts';
 import { channelSchema, startSchema } from '../contract/schemas.ts';
 import { eventStream, hasSeenTheEnd, wantsEventStream } from './event-stream.ts';
-import { commonHeaders, jsonResponse, Refusal } from './problem.ts';
+import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
 import { readBody } from './read-body.ts';
 import { toldRun } from './told-run.ts';
 import type { UpdateService } from './update-service.ts';
 
-/** Event streams of one server at a time, and the seconds after which one may have ended. */
+/** Event streams of one server at a time. */
 const mostStreams = 100;
-const retryAfter = 5;
 
 /** `by` is who asks. */
 type Answer = (request: Request, by: string) => Promise<Response>;
@@ -55,10 +54,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
       // EventSource comes back for ever unless it is told that there is no more.
       if (hasSeenTheEnd(record, lastEventId))
         return new Response(null, { status: 204, headers: commonHeaders });
-      if (streams.size >= mostStreams) {
-        const headers = { 'Retry-After': String(retryAfter) };
-        throw new Refusal(503, `${mostStreams} event streams are open already.`, { headers });
-      }
+      if (streams.size >= mostStreams) throw comeBack(`${mostStreams} event streams are open already.`);
       const stream = Symbol();
       streams.add(stream);
       const onEnd = () => void streams.delete(stream);

@@ -3,14 +3,12 @@ import { inTime } from '../host/in-time.ts';
 import { type Asker, askerOf } from './asker.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { wantsEventStream } from './event-stream.ts';
-import { problemResponse, Refusal } from './problem.ts';
+import { comeBack, problemResponse, Refusal } from './problem.ts';
 import { isSameOrigin, whyForeign } from './same-origin.ts';
 import { Unavailable, type UpdateService } from './update-service.ts';
 
 /** Milliseconds that the host has to say who asks. */
 const authorizeMs = 10_000;
-/** Seconds after which it is worth to come back. */
-const retryAfter = 5;
 
 /**
  * The endpoints (docs/contract.md 8.6 and docs/contract.md 8.8) below `path`, without a slash at the end. Never rejects:
@@ -55,8 +53,7 @@ export function createHandler(
     if (error instanceof Refusal) return error;
     if (error instanceof Unavailable) {
       if (!service.closing.aborted) tell(log, 'warn', error);
-      const headers = { 'Retry-After': String(retryAfter) };
-      return new Refusal(503, 'Not now: come back in a moment.', { headers });
+      return comeBack('Not now: come back in a moment.');
     }
     tell(log, 'error', error);
     return new Refusal(500, "Something went wrong; the server's log says what.");
