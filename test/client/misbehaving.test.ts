@@ -15,7 +15,16 @@ const hurry = `
 const [now, wait] = [performance.now.bind(performance), globalThis.setTimeout];
 performance.now = () => now() * 10;
 globalThis.setTimeout = (work, time, ...more) => wait(work, time / 10, ...more);`;
-const hurried = { env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}` } };
+/** A client whose clock stands still but for its pauses of a second, which take no time. */
+const pauses = `
+let [passed, wait] = [0, globalThis.setTimeout];
+performance.now = () => passed;
+globalThis.setTimeout = (work, time, ...more) =>
+  time === 1000 ? wait(() => ((passed += time), work(...more))) : wait(work, time, ...more);`;
+const changed = (code: string) => ({
+  env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` },
+});
+const hurried = changed(hurry);
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => unknown;
 
@@ -288,15 +297,13 @@ describe.concurrent('a POST whose answer is lost', () => {
         return method === 'POST' ? Response.error() : undefined;
       },
     });
-    const { err, exitCode } = await svc(url, 'instance update', hurried);
+    const { err, exitCode } = await svc(url, 'instance update', changed(pauses));
     expect([exitCode, posts]).toEqual([1, 1]);
     expect(err).toMatch(
       /\nsvc has not started the update; nothing was changed\. Try again: svc instance update\n$/,
     );
     // It was looked for as long as the request may have been under way, and not without a pause.
-    const looks = asked.filter((one) => one === 'GET /progress').length;
-    expect(looks).toBeGreaterThan(5);
-    expect(looks).toBeLessThan(18);
+    expect(asked.filter((one) => one === 'GET /progress')).toHaveLength(16);
   });
 });
 

@@ -62,10 +62,16 @@ const questions: Readonly<Record<string, Question>> = {
 };
 const version = measured('{"ApiVersion":"1.45","MinAPIVersion":"1.24"}');
 
-const long: Patience = {
-  ...{ query: 15_000, registry: 15_000, work: 15_000, pullSilence: 15_000, logSilence: 15_000 },
-};
-const short: Patience = { query: 150, registry: 150, work: 150, pullSilence: 150, logSilence: 150 };
+const all = (ms: number): Patience => ({
+  query: ms,
+  registry: ms,
+  work: ms,
+  pullSilence: ms,
+  logSilence: ms,
+});
+/** Longer than any test: what waits for it does not settle. */
+const long = all(600_000);
+const short = all(150);
 
 const unhandled: unknown[] = [];
 const note = (reason: unknown) => void unhandled.push(reason);
@@ -83,10 +89,9 @@ async function settle(
   question: Question,
   patience: Patience,
   answer: (request: string) => RawAnswer,
-): Promise<{ fault: EngineFault | null; value: unknown; ms: number; requests: string[] }> {
+): Promise<{ fault: EngineFault | null; value: unknown; requests: string[] }> {
   const raw = await startRawEngine(answer);
   try {
-    const began = performance.now();
     const work = question.ask(new EngineSocket(raw.path, { patience })).then(
       (value) => ({ value, fault: null }),
       (error) => {
@@ -94,9 +99,9 @@ async function settle(
         return { value: undefined, fault: error };
       },
     );
-    const ended = await Promise.race([work, sleep(10_000, null)]);
+    const ended = await Promise.race([work, sleep(60_000, null, { ref: false })]);
     if (ended === null) throw new Error('the question does not settle');
-    return { ...ended, ms: performance.now() - began, requests: raw.requests };
+    return { ...ended, requests: raw.requests };
   } finally {
     await raw.close();
   }
@@ -126,17 +131,14 @@ describe('an answer that is cut', () => {
   it.each(cases)('%s: %s', async (name, _, at) => {
     const question = questions[name] as Question;
     const bytes = question.answer.bytes.subarray(0, at);
-    const { fault, ms } = await settle(question, long, answering({ bytes, end: 'hang up' }));
+    const { fault } = await settle(question, long, answering({ bytes, end: 'hang up' }));
     expect(fault).toMatchObject({ kind: 'away', status: null });
-    // It is seen, and not waited for.
-    expect(ms).toBeLessThan(5_000);
   });
 
   it.each(ofVersion)('when the version is asked: %s', async (_, at) => {
     const cut: RawAnswer = { bytes: version.bytes.subarray(0, at), end: 'hang up' };
-    const { fault, ms } = await settle(questions.inspect as Question, long, () => cut);
+    const { fault } = await settle(questions.inspect as Question, long, () => cut);
     expect(fault).toMatchObject({ kind: 'away', status: null });
-    expect(ms).toBeLessThan(5_000);
   });
 });
 
@@ -222,9 +224,8 @@ describe('an answer of another kind', () => {
     ['a frame that is none', 'logs', whole(chunked([frame('one\n'), 'abcd\0\0\0\0']))],
     ['a frame that ends early', 'logs', whole(chunked([frame('one\n').subarray(0, 10)]))],
   ])('is a fault: %s for %s', async (_, name, answer) => {
-    const { fault, ms } = await settle(questions[name] as Question, long, answering(answer));
+    const { fault } = await settle(questions[name] as Question, long, answering(answer));
     expect(fault).toMatchObject({ kind: 'away', status: null });
-    expect(ms).toBeLessThan(5_000);
   });
 
   it('is a refusal for a redirect, which nobody follows', async () => {
