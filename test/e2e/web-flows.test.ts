@@ -31,9 +31,14 @@ const standing = { status: { latest }, releases, history, authorize: () => anna 
 describe.concurrent('an update', () => {
   it('goes from the button to the page of the new version', async ({ expect }) => {
     const buildServers = [{ name: 'build-2', version: 'v1.4.0', behind: true, command: 'svc update' }];
+    // A page may be slow to look: what it is to see lasts until it has seen it.
+    const held = new Set(['pull', 'recreate']);
+    const typical = typicalRun();
+    const steps = typical.steps.map((step) => ({ ...step, lasts: () => held.has(step.state) }));
     const script = {
       ...standing,
       speed: 2,
+      runs: [{ ...typical, steps }],
       status: { latest, buildServers },
       jobs: [{ kind: 'job', state: 'queued', title: 'mail', since: null, stuck: false }] as const,
     };
@@ -51,15 +56,18 @@ describe.concurrent('an update', () => {
       await button(page, 'Cut short and update').dblclick();
       await heading(page, 'v1.4.2 → v1.5.0').waitFor();
       await button(page, 'Cancel').waitFor();
+      const titles = () => page.evaluate<string[]>('titles');
+      await expect.poll(titles, patient).toContain('100 % – svc');
+      held.delete('pull');
       await heading(page, 'svc is restarting').waitFor();
+      const away = expect.stringMatching(/^away \d+ s – svc$/);
+      await expect.poll(titles, patient).toContainEqual(away);
+      held.delete('recreate');
       await heading(page, 'v1.5.0 runs').waitFor();
-      const titles = await page.evaluate<string[]>('titles');
+      const title = (await titles()).at(-1);
       server.attributes = 'admin version="v1.5.0"';
       await page.waitForEvent('load');
-      expect(titles[0]).toBe('svc');
-      expect(titles).toContain('40 % – svc');
-      expect(titles.some((title) => /^away \d s – svc$/.test(title))).toBe(true);
-      expect(titles.at(-1)).toBe('✓ v1.5.0 – svc');
+      expect(title).toBe('✓ v1.5.0 – svc');
       await notice(page).getByText('v1.5.0 runs').waitFor();
       const told = await notice(page).locator('.toast').innerText();
       expect(told).toMatch(/away for \d s · 1 waiting job runs now/);
@@ -166,17 +174,21 @@ describe.concurrent('an update', () => {
     await visit(browser, script, {}, async ({ page, server }) => {
       await button(page, 'Update to v1.5.0').click();
       await button(page, 'Update now').waitFor();
-      const took = await page.evaluate(`(async () => {
+      const frames = await page.evaluate(`(async () => {
         const root = document.querySelector('svc-update-dialog').shadowRoot;
-        const began = performance.now();
+        let frames = 0;
         const button = [...root.querySelectorAll('button')].find((one) => one.textContent === 'Update now');
         button.click();
         // It is gone by now, and a hand may be quicker than a page.
         button.click();
-        while (!root.textContent.includes('Asking svc to start…')) await new Promise(requestAnimationFrame);
-        return performance.now() - began;
+        while (!root.textContent.includes('Asking svc to start…')) {
+          await new Promise(requestAnimationFrame);
+          frames += 1;
+        }
+        return frames;
       })()`);
-      expect(took).toBeLessThan(100);
+      // The next one that the page paints, or the one that was on its way.
+      expect(frames).toBeLessThanOrEqual(2);
       await heading(page, 'v1.4.2 → v1.5.0').waitFor();
       expect(server.asked.filter(({ method }) => method === 'POST')).toHaveLength(1);
     });

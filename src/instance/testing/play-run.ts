@@ -14,6 +14,9 @@ export interface Stage {
   onLine(line: ProgressEvent): void;
 }
 
+/** Milliseconds after which it is asked again whether a step lasts. */
+const glance = 20;
+
 const absent: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
 
 /** Plays a run to its end, or to that of the signal, which is the server's. It may be ended from outside, as by a cancel. */
@@ -65,6 +68,7 @@ async function playStep(
     await sleep((seconds * 1000) / says.length / stage.speed, undefined, { signal });
     if (record.hasEnded) return;
   }
+  while (step.lasts?.() && !record.hasEnded) await sleep(glance, undefined, { signal });
 }
 
 /** By a last line of the log, as updaters end; by itself where there is none to say it. */

@@ -13,6 +13,8 @@ export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logge
 export interface ScriptedStep {
   state: (typeof launchStates)[number] | PhaseWord;
   seconds: number;
+  /** Once its time is over it goes on for as long as this says. */
+  lasts?(): boolean;
   /** What it says, spread over its time; at least one line is said. With `percent`, as far as it has come. */
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
   /** In place of the server's answers, as long as it lasts. */
