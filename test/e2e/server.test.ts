@@ -74,12 +74,6 @@ describe('a server that is asked to update itself', () => {
 
     const run = await waitForEnd(instance);
     expect(run).toMatchObject({ id: started.id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0' });
-    expect(await instance.status()).toMatchObject({
-      version: 'v1.1.0',
-      updateAvailable: false,
-      canUpdate: false,
-      reason: { code: 'up-to-date' },
-    });
     // Reported once, by the new server; held from before the launch to after the end, by both.
     const ended = async () =>
       (await instance.ended()).map(({ version, run: { state } }) => `${version} ${state}`);
@@ -94,9 +88,16 @@ describe('a server that is asked to update itself', () => {
       'v1.1.0 resume',
     ]);
     // What waited has run, once, after the update.
-    const job = (await instance.jobs()).find(({ id }) => id === waiting.id);
-    expect(job).toMatchObject({ progress: 'done', runs: 1 });
-    expect(Date.parse(job?.started ?? '')).toBeGreaterThanOrEqual(Date.parse(run.endedAt ?? ''));
+    const job = async () => (await instance.jobs()).find(({ id }) => id === waiting.id);
+    await expect.poll(job, { timeout: 30_000 }).toMatchObject({ progress: 'done', runs: 1 });
+    const begun = (await job())?.started ?? '';
+    expect(Date.parse(begun)).toBeGreaterThanOrEqual(Date.parse(run.endedAt ?? ''));
+    expect(await instance.status()).toMatchObject({
+      version: 'v1.1.0',
+      updateAvailable: false,
+      canUpdate: false,
+      reason: { code: 'up-to-date' },
+    });
 
     expectContainer(container, instance.directory, instance.project, started.id);
     expect(await inspect(`${updaterOf(instance)}-${foreign.slice(0, 12)}`)).toMatchObject({ Id: foreign });
