@@ -17,6 +17,16 @@ describe('what a page knows', () => {
     expect(sessionAfter(...told, history).watched).toMatchObject({ id: 'run1', outcome: 'updated' });
   });
 
+  it('takes its run’s word for what runs, until svc says it itself', () => {
+    const told = [status(), run(runOf()), run(endedRun('updated'))];
+    expect(sessionAfter(...told).version).toBe('v1.5.0');
+    const behind = status({ run: endedRun('updated') });
+    expect(sessionAfter(...told, behind).version).toBe('v1.4.2');
+    // As it is told the end again.
+    expect(sessionAfter(...told, behind, run(endedRun('updated'))).version).toBe('v1.4.2');
+    expect(sessionAfter(status(), run(runOf()), run(endedRun('failed'))).version).toBe('v1.4.2');
+  });
+
   it('counts an absence from its first try, and a page from when it came', () => {
     expect(sessionAfter(status(), nothing, page(502)).absence).toEqual({ since: 2000, pageSince: null });
     expect(sessionAfter(status(), nothing, page(200), page(200)).absence).toEqual({

@@ -87,11 +87,7 @@ export function hear(session: Session, told: Told, at: Moment): Session {
     case 'status':
       return withStatus({ ...session, ...heard }, clean(told.status), at);
     case 'run':
-      return withRun(
-        { ...session, ...heard, clock: readClock(told.run.now, at, session.clock) },
-        clean(told.run),
-        at,
-      );
+      return withTold(session, clean(told.run), at);
     case 'heard':
       return { ...session, ...heard };
     case 'refused':
@@ -143,6 +139,13 @@ function withStatus(session: Session, status: Status | UserStatus, at: Moment): 
 const isOpen = (run: Run | null): boolean => run !== null && run.outcome === null;
 const queuedIn = (jobs: readonly JobInTheWay[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
+
+function withTold(session: Session, run: ToldRun, at: Moment): Session {
+  const next = withRun({ ...session, ...heard, clock: readClock(run.now, at, session.clock) }, run, at);
+  const hasBeenUpdated = isOpen(session.watched) && next.watched?.outcome === 'updated';
+  // What the server runs is asked next, and so long the version before is no longer true.
+  return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
+}
 
 function withRun(session: Session, run: Run, at: Moment): Session {
   const { watched, status } = session;
