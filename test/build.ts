@@ -21,8 +21,8 @@ import {
 } from '../src/engine/container.ts';
 import { composeLabels } from '../src/engine/labels.ts';
 import { HostPaths } from '../src/files/host-paths.ts';
-import { svc } from '../src/product/product.ts';
 import { exitCodes, type Outcome } from '../src/progress/outcome.ts';
+import { svc } from '../src/progress/product.ts';
 
 export const began = '2026-11-21T10:00:00Z';
 /** The engine's word for "never". */

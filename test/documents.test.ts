@@ -206,9 +206,18 @@ it('every dependency has its reason, and every reason its dependency', () => {
   expect(unique(named)).toEqual(unique(Object.keys({ ...dependencies, ...devDependencies })));
 });
 
-it('every room of the source is in docs/design.md, and every room there in the source', () => {
-  const table = tablesOf(read('docs/design.md')).find(({ head }) => head[0] === 'folder');
-  const named = table?.rows.flatMap(([cell = '']) => codeOf(cell)) ?? [];
-  const rooms = unique([...sources().keys()].map((file) => dirname(`src/${file}`)));
-  expect(unique(named.filter((name) => name.startsWith('src')))).toEqual(rooms);
+it('every room of the source is in docs/design.md with its size, and every room there in the source', () => {
+  const rows = tablesOf(read('docs/design.md')).find(({ head }) => head[0] === 'folder')?.rows ?? [];
+  const limits = rows.flatMap(([folder = '', limit = '']) =>
+    codeOf(folder).map((name) => [name, Number(limit.replace(',', ''))] as const),
+  );
+  const rooms = Map.groupBy([...sources()], ([file]) => dirname(`src/${file}`));
+  const named = limits.map(([name]) => name).filter((name) => name.startsWith('src'));
+  expect(unique(named)).toEqual(unique([...rooms.keys()]));
+  const sizes = [...rooms].map(([room, list]) => {
+    const lines = list.reduce((sum, [, text]) => sum + text.split('\n').length - 1, 0);
+    return { room, lines, limit: new Map(limits).get(room) ?? 0 };
+  });
+  // A limit far above what is there is none.
+  expect(sizes.filter(({ lines, limit }) => lines > limit || lines < limit * 0.9 - 50)).toEqual([]);
 });

@@ -23,7 +23,7 @@ import {
 import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
 import { usageOf } from './process/usage.ts';
 import { versionLine } from './process/version-line.ts';
-import { endingFacts, noHandles } from './resume/run-handles.ts';
+import { endingFacts, nothingYet } from './resume/run-so-far.ts';
 import { showPlan } from './show-plan.ts';
 import { update } from './update.ts';
 
@@ -52,7 +52,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
   const log = new Log(stdoutSink(options.log));
   const cancellation = new Cancellation(log);
-  const handles = noHandles();
+  const soFar = nothingYet();
   try {
     await chooseTemporaryDirectory();
     const read = (file: FileValues) => parseOptions(argv, process.env, file);
@@ -79,10 +79,10 @@ async function main(argv: readonly string[]): Promise<number> {
     const world = { ...doors, options };
     const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
     if (options.command === 'update') return await update(world, readUpdate);
-    await showPlan(world, handles, readUpdate);
+    await showPlan(world, soFar, readUpdate);
     return 0;
   } catch (error) {
-    const facts = { ...endingFacts(handles), product: options.product };
+    const facts = { ...endingFacts(soFar), product: options.product };
     return reportEnding(error, log, facts, cancellation.signalNumber).exitCode;
   }
 }

@@ -5,27 +5,24 @@ import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { stateName } from '../progress/state-name.ts';
 import { type ReadOptions, withChosen } from './inspect/choose-workers.ts';
-import { describeInstallation } from './inspect/describe.ts';
-import { findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
-import { inspectInstallation } from './inspect/inspect.ts';
+import { findInstance } from './inspect/find-instance.ts';
 import { isGenerated } from './inspect/installation.ts';
 import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
-import { makePlan } from './make-plan.ts';
 import { floatingMoves } from './plan/check-lag.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { movesOf } from './plan/plan-update.ts';
 import { prepareFiles } from './plan/prepare-files.ts';
+import { planRun } from './plan-run.ts';
 import type { World } from './process/world.ts';
 import { localImages } from './pull/tags.ts';
-import type { RunHandles } from './resume/run-handles.ts';
-import { wasInterrupted } from './resume/was-interrupted.ts';
+import type { RunSoFar } from './resume/run-so-far.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
 import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
-export async function showPlan(given: World, handles: RunHandles, read: ReadOptions): Promise<void> {
+export async function showPlan(given: World, soFar: RunSoFar, read: ReadOptions): Promise<void> {
   const instance = await findInstance(given);
   const world = await withChosen(given, instance.place, read);
   const { engine, log } = world;
@@ -35,15 +32,9 @@ export async function showPlan(given: World, handles: RunHandles, read: ReadOpti
   const pending = await pendingJournal(stateDirectory(mountedAt));
   // The journal of an update that is on looks like that of one that was interrupted.
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
-  const { containers, leftovers } = await listProject(engine, instance.place.name);
-  refuseForeignContainers(containers, instance, world.options, pending);
-  const interrupted = wasInterrupted(pending, leftovers);
-  const installation = await inspectInstallation(world, instance, interrupted, containers);
-  handles.installation = installation;
-  describeInstallation(installation, log);
-  log.enter('plan');
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
-  const plan = await makePlan(world, installation, instance.own.id);
+  const found = await listProject(engine, instance.place.name);
+  const { installation, plan } = await planRun(world, instance, soFar, { ...found, earlier: pending });
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);

@@ -1,80 +1,63 @@
-import { Interrupted } from '../progress/stops.ts';
-import { freshRun } from './fresh-run.ts';
+import { removeScratches } from '../engine/api/scratch.ts';
 import { type ReadOptions, withChosen } from './inspect/choose-workers.ts';
-import type { FoundInstance } from './inspect/find-instance.ts';
 import { findInstance } from './inspect/find-instance.ts';
-import { type Ending, repeatEnding, reportEnding } from './log/ending.ts';
+import { type Ending, repeatEnding } from './log/ending.ts';
+import { planRun } from './plan-run.ts';
 import type { World } from './process/world.ts';
+import { pullAndPrepare } from './pull/pull-and-prepare.ts';
+import { awaitOthers } from './replace/await-others.ts';
 import { replaceContainers } from './replace/replace-containers.ts';
-import { endingFacts, noHandles, type RunHandles } from './resume/run-handles.ts';
+import { beginJournal } from './resume/begin-journal.ts';
+import type { Locked, RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
-import { readJournal } from './state/journal.ts';
-import { dropLock, takeLock } from './state/lock.ts';
-import { stateDirectory } from './state/state-directory.ts';
+import { endedBefore, toItsEnd } from './resume/to-its-end.ts';
+import { undoBeforeRecreate } from './resume/undo-before-recreate.ts';
+import type { JournalData } from './state/journal.ts';
+import { takeLock } from './state/lock.ts';
+import { wasLeftDown } from './state/was-interrupted.ts';
+import { endUnchanged, isUnchanged } from './unchanged.ts';
+import { writeUpdate } from './write-update.ts';
 
 /** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
-export async function update(world: World, read: ReadOptions): Promise<number> {
-  const { log, options, cancellation } = world;
-  const handles = noHandles();
-  try {
-    const ending = await run(world, handles, read).catch((error) => {
-      if (error instanceof Interrupted) throw error;
-      const facts = { ...endingFacts(handles), product: options.product };
-      return reportEnding(error, log, facts, cancellation.signalNumber);
-    });
-    cancellation.over();
-    await close(world, handles, ending);
-    return ending.exitCode;
-  } catch (error) {
-    if (!(error instanceof Interrupted)) throw error;
-    log.warn(
-      'the engine is shutting down: the journal stands, and the update goes on when the updater is started again',
-    );
-    return 128 + cancellation.signalNumber;
-  } finally {
-    await handles.lock?.release();
-  }
-}
+export const update = (given: World, read: ReadOptions): Promise<number> =>
+  toItsEnd(given, async (soFar) => {
+    const instance = await findInstance(given);
+    soFar.instance = instance;
+    const ended = await endedBefore(instance);
+    if (ended !== null) return repeatEnding(ended, given.log);
+    const world = await withChosen(given, instance.place, read);
+    const lock = await takeLock(world, instance.own, instance.place.mountedAt);
+    soFar.lock = lock;
+    const locked = { instance, lock };
+    const earlier = await settleEarlier(world, locked, soFar);
+    if (earlier.kind === 'over') return repeatEnding(earlier.ending, world.log);
+    if (earlier.kind === 'go-on') return replaceContainers(world, earlier.journal, earlier.changeover);
+    return fromTheBeginning(world, locked, soFar, earlier.earlier);
+  });
 
-async function run(given: World, handles: RunHandles, read: ReadOptions): Promise<Ending> {
-  const instance = await findInstance(given);
-  handles.instance = instance;
-  const ended = await endedBefore(instance);
-  if (ended !== null) return repeatEnding(ended, given.log);
-  const world = await withChosen(given, instance.place, read);
-  handles.lock = await takeLock(world, instance.own, instance.place.mountedAt);
-  const earlier = await settleEarlier(world, handles);
-  switch (earlier.kind) {
-    case 'over':
-      return repeatEnding(earlier.ending, world.log);
-    case 'go-on':
-      return replaceContainers(world, earlier.journal, earlier.changeover);
-    case 'fresh':
-      return freshRun(world, handles, earlier.earlier);
-  }
-}
-
-/** How this very container ended its run before it was killed, or started once more; null where it did not. */
-async function endedBefore({ own, place }: FoundInstance): Promise<Ending | null> {
-  // A journal that may not be read is told by the lock, which has the better sentence for it.
-  const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
-  if (said === null || 'unreadable' in said || said.outcome === null || said.containerId !== own.id)
-    return null;
-  await dropLock(place.mountedAt, own);
-  return { ...said.outcome, exitCode: 0 };
-}
-
-/** The outcome is in the journal before the engine is told not to start this container again. */
-async function close(world: World, handles: RunHandles, ending: Ending): Promise<void> {
-  const { instance, lock, journal } = handles;
-  const engine = world.engine.uncancellable().quiet();
-  // An engine that is away starts this failed container again when it is back; the new start goes on with the journal.
-  if (instance === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
-  // If the outcome cannot be written, the next run finds an open journal and settles it. The log has its last line.
-  await journal?.end(ending).catch(() => {});
-  // The lock goes before the restart policy: a kill between the two lets the engine start this container again, which
-  // then finds the outcome in the journal and leaves nothing behind.
-  await lock?.release().catch(() => {});
-  const { id, restartPolicy } = instance.own;
-  if (restartPolicy !== 'no') await engine.call(['update', '--restart=no', id]).catch(() => {});
+/** Phase by phase, as the log names them. `earlier` is the journal of the run before, which is settled. */
+async function fromTheBeginning(
+  world: World,
+  locked: Locked,
+  soFar: RunSoFar,
+  earlier: JournalData | null,
+): Promise<Ending> {
+  const { instance, lock } = locked;
+  const project = instance.place.name;
+  if (lock.takenOver) await removeScratches(world.engine, project);
+  const services = new Set([world.options.app, ...world.options.workers]);
+  const quiet = await awaitOthers(world, project, { services, ignores: wasLeftDown(earlier) });
+  const planned = await planRun(world, instance, soFar, { ...quiet, earlier });
+  const journal = await beginJournal(world, locked, { ...planned, earlier });
+  soFar.journal = journal;
+  const texts = new Map<string, string>();
+  const ready = async () => {
+    const pulled = await pullAndPrepare(world, planned, journal);
+    if (isUnchanged(planned.installation, pulled)) return { pulled };
+    return writeUpdate(world, journal, planned, { ...pulled, ...quiet, earlier, texts });
+  };
+  const done = await ready().catch((error) => undoBeforeRecreate(world, journal, error, { soFar, texts }));
+  // Containers that run already and are not well are no reason to put anything back.
+  if ('pulled' in done) return endUnchanged(world, journal, planned, done.pulled);
+  return replaceContainers(world, journal, done.changeover, { texts, look: done.look });
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { type ProductOptions, productOf } from '../product/product.ts';
+import { type ProductOptions, productOf } from '../progress/product.ts';
 import { type Context, Failure, stoppedCode, UsageError } from './command.ts';
 import { allCommands } from './commands.ts';
 import { helpOf, helpOfAll } from './help.ts';
@@ -7,7 +7,7 @@ import { names, setProduct } from './names.ts';
 import { findCommand, parseTyped } from './parse.ts';
 import { jsonLine, shown } from './shown.ts';
 
-export type { Product, ProductOptions } from '../product/product.ts';
+export type { Product, ProductOptions } from '../progress/product.ts';
 
 /** What a client is built with. */
 export interface ClientOptions {

@@ -1,4 +1,4 @@
-import { svc } from '../product/product.ts';
+import { svc } from '../progress/product.ts';
 import { createClient } from './create-client.ts';
 
 /** The bundler puts it in. */

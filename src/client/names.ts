@@ -1,4 +1,4 @@
-import { inCapitals, type Product, svc } from '../product/product.ts';
+import { inCapitals, type Product, svc } from '../progress/product.ts';
 
 /** Everything in this client that is called after the product. */
 export interface Names {

@@ -1,4 +1,4 @@
-import type { Product, ProductOptions } from '../product/product.ts';
+import type { Product, ProductOptions } from '../progress/product.ts';
 import { channelOf, targetFor } from '../release/channel.ts';
 import { parseTarget } from '../release/tag.ts';
 import type { InstanceUpdates } from './contract/instance-updates.ts';

@@ -1,5 +1,5 @@
 import { isWithin } from '../files/host-paths.ts';
-import { type Product, svc } from '../product/product.ts';
+import { type Product, svc } from '../progress/product.ts';
 import type { Reason } from '../wire/status.ts';
 import { HostFailure } from './host/ask-host.ts';
 import type { Home } from './place/home.ts';

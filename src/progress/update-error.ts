@@ -1,5 +1,5 @@
-import type { Product } from '../product/product.ts';
 import type { Outcome } from './outcome.ts';
+import type { Product } from './product.ts';
 import { stateName } from './state-name.ts';
 
 type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;

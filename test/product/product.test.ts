@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filesLabelOf, productOf, requiresLabelOf, roleLabelOf, svc } from '../../src/product/product.ts';
+import { filesLabelOf, productOf, requiresLabelOf, roleLabelOf, svc } from '../../src/progress/product.ts';
 
 describe('a product', () => {
   it('is svc where nobody names another', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { productOf } from '../../src/product/product.ts';
+import { productOf } from '../../src/progress/product.ts';
 import { ageOf, clockText, inUnits, readClock, serverTime } from '../../src/web/model/ages.ts';
 import { ClosedEnds } from '../../src/web/model/closed-ends.ts';
 import { leave, takeFarewell } from '../../src/web/model/reload.ts';

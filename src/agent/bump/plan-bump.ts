@@ -5,7 +5,7 @@ import { reachOf } from '../../compose/layers.ts';
 import type { Pin } from '../../compose/pin.ts';
 import { movedReference, type PinMove, pinEdits } from '../../compose/pin-edits.ts';
 import { allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
-import { isPinnedTo, notPinnedTo, noVersion, otherVariant } from '../../compose/targets/refused-target.ts';
+import { isPinnedTo, notPinnedTo, noVersion, otherVariant } from '../../compose/refused-target.ts';
 import { Compose, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { UpdateError } from '../../progress/update-error.ts';

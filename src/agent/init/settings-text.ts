@@ -1,4 +1,4 @@
-import { svc } from '../../product/product.ts';
+import { svc } from '../../progress/product.ts';
 import type { Candidate, Proposal } from '../inspect/services/propose.ts';
 import { describeCandidate } from '../inspect/services/propose.ts';
 import { and } from '../log/words.ts';

@@ -3,7 +3,7 @@ import type { Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import { type Product, roleLabelOf } from '../../product/product.ts';
+import { type Product, roleLabelOf } from '../../progress/product.ts';
 import type { FileValues, UpdateOptions } from '../process/options.ts';
 import { withSettings } from '../process/settings-file.ts';
 import type { World } from '../process/world.ts';

@@ -6,7 +6,7 @@ import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { isOfComposeOne } from '../../engine/old-name.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import type { Product } from '../../product/product.ts';
+import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { withOwnCommands } from '../log/ending-facts.ts';
 import { confidencesOfSent } from '../log/secrets.ts';

@@ -4,7 +4,7 @@ import type { SentContainer } from '../../engine/api/record-up.ts';
 import type { Compose, ComposeProject, Model, ModelService } from '../../engine/cli/compose.ts';
 import type { Container, Image } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import type { Product } from '../../product/product.ts';
+import type { Product } from '../../progress/product.ts';
 
 /** A service whose containers the update replaces. */
 export interface ServiceFacts {

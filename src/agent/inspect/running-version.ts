@@ -2,7 +2,7 @@ import type { Pin } from '../../compose/pin.ts';
 import { parseReference } from '../../compose/reference.ts';
 import type { Container } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
-import type { Product } from '../../product/product.ts';
+import type { Product } from '../../progress/product.ts';
 import { compareVersions } from '../../release/order.ts';
 import { isNumbered, type PinTag, parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
 

@@ -7,8 +7,8 @@ import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { TextFile } from '../../files/text-file.ts';
-import type { Product } from '../../product/product.ts';
 import { addMounts } from '../../progress/advice.ts';
+import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfContainers, confidencesOfModel } from '../log/secrets.ts';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
-import type { Product } from '../../product/product.ts';
 import { composeCommand, fileFlags, upCommand } from '../../progress/compose-command.ts';
+import type { Product } from '../../progress/product.ts';
 import { and } from './words.ts';
 
 /** What is known of the instance by the time a run ends, for its last line. */

@@ -1,7 +1,7 @@
-import { svc } from '../../product/product.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
 import { formatEnd, parseEnd } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
+import { svc } from '../../progress/product.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { ofProduct, UpdateError } from '../../progress/update-error.ts';
 import { type EndingFacts, savedMeanwhile, withOwnCommands } from './ending-facts.ts';

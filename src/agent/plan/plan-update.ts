@@ -8,7 +8,7 @@ import {
   otherVariant,
   partIsNewer,
   unversionedPin,
-} from '../../compose/targets/refused-target.ts';
+} from '../../compose/refused-target.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, countOf, isMajorChange } from '../../release/order.ts';
 import { type Retagged, retag } from '../../release/retag.ts';

@@ -1,7 +1,7 @@
 import { type ContainerFile, type NoFile, readContainerFile } from '../../engine/api/container-file.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { filesLabelOf, type Product } from '../../product/product.ts';
+import { filesLabelOf, type Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, isGenerated } from '../inspect/installation.ts';
 

@@ -1,7 +1,7 @@
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { runsImage } from '../../engine/same-image.ts';
-import { requiresLabelOf } from '../../product/product.ts';
+import { requiresLabelOf } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';

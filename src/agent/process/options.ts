@@ -1,4 +1,4 @@
-import { type Product, svc } from '../../product/product.ts';
+import { type Product, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { parseAsked, type Target, targetForms } from '../../release/target.ts';
 import type { LogFormat } from '../log/log.ts';

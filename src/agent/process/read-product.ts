@@ -1,4 +1,4 @@
-import { type Product, productOf } from '../../product/product.ts';
+import { type Product, productOf } from '../../progress/product.ts';
 
 const variable = 'SVC_UPDATER_PRODUCT';
 

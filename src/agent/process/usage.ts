@@ -1,4 +1,4 @@
-import { type Product, roleLabelOf, svc } from '../../product/product.ts';
+import { type Product, roleLabelOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 
 /** What `--help` prints. The variables are of those who make a product, and svc's operators have always had them. */

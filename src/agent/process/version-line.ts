@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Engine } from '../../engine/cli/engine.ts';
-import type { Product } from '../../product/product.ts';
+import type { Product } from '../../progress/product.ts';
 import { engineAddress } from './engine-address.ts';
 import { version } from './version.ts';
 

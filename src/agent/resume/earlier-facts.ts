@@ -4,7 +4,7 @@ import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { type FileRecord, stateOf, temporaryOf } from '../../files/file-record.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { refuseForeignContainers } from '../inspect/find-instance.ts';
+import { type FoundInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
 import { givePaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
 import type { UpdateOptions } from '../process/options.ts';
@@ -15,7 +15,6 @@ import type { JournalData } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 import { checkFiles, checkProject } from './check-journal.ts';
 import type { EarlierFacts } from './plan-earlier.ts';
-import { begun, type RunHandles } from './run-handles.ts';
 import { findStranger } from './stranger.ts';
 
 /**
@@ -24,10 +23,9 @@ import { findStranger } from './stranger.ts';
  */
 export async function gatherEarlierFacts(
   { engine, log, options }: World,
-  handles: RunHandles,
+  instance: FoundInstance,
   data: JournalData,
 ): Promise<{ files: FileRecord[]; facts: EarlierFacts; rejection: UpdateError | null }> {
-  const { instance } = begun(handles);
   const { own, paths, place } = instance;
   const { project, changeover, services } = data;
   checkProject(data, instance);

@@ -21,7 +21,7 @@ import {
 import type { Lock } from '../state/lock.ts';
 import { gatherEarlierFacts } from './earlier-facts.ts';
 import { type EarlierStep, type EarlierStepOf, maxAttempts, planEarlier } from './plan-earlier.ts';
-import { begun, type RunHandles } from './run-handles.ts';
+import type { Locked, RunSoFar } from './run-so-far.ts';
 
 /** What an earlier run leaves to this one. */
 export type Inheritance =
@@ -37,20 +37,20 @@ export type Inheritance =
  * kept in the state directory from here on.
  * Refusals: outside-mounts, compose-invalid. @throws UpdateError files-not-back, not-brought-back, killed-often, broken
  */
-export async function settleEarlier(world: World, handles: RunHandles): Promise<Inheritance> {
+export async function settleEarlier(world: World, locked: Locked, soFar: RunSoFar): Promise<Inheritance> {
   const { log } = world;
-  const { lock } = begun(handles);
+  const { lock } = locked;
   const data = await readEarlier(lock, log);
   log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.outcome === null });
   const fresh: Inheritance = { kind: 'fresh', earlier: data };
   if (data === null || !isPending(data)) return fresh;
-  handles.earlier = { data, stands: true };
+  soFar.earlier = { data, stands: true };
   log.warn(pendingSentence(data));
-  const { files, facts, rejection } = await gatherEarlierFacts(world, handles, data);
+  const { files, facts, rejection } = await gatherEarlierFacts(world, locked.instance, data);
   const step = planEarlier(data, facts);
   if (rejection !== null && (step.kind === 'go-on' || step.kind === 'bring-forward')) throw rejection;
   const journal = new Journal(lock, data);
-  const work: EarlierWork = { world, handles, data, files, attempt: facts.attempt, journal };
+  const work: EarlierWork = { world, locked, soFar, data, files, attempt: facts.attempt, journal };
   return (await take(step, work)) ?? fresh;
 }
 
@@ -64,7 +64,8 @@ async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | nul
 
 interface EarlierWork {
   world: World;
-  handles: RunHandles;
+  locked: Locked;
+  soFar: RunSoFar;
   data: JournalData;
   /** Those of the journal, as they are mounted here. */
   files: readonly FileRecord[];
@@ -82,22 +83,22 @@ type Executors = {
 const executors: Executors = {
   'begin-anew': async () => null,
   'leave-alone': async ({ because }, work) => {
-    const { world, handles, data } = work;
-    const place = await setAside(begun(handles).lock.state, data);
+    const { world, locked, data } = work;
+    const place = await setAside(locked.lock.state, data);
     world.log.warn(
       `${because}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
     );
     return isOver(work);
   },
   'go-on': async ({ changeover }, work) => {
-    const { world, handles, journal } = work;
+    const { world, soFar, journal } = work;
     await takeOver(work);
-    handles.journal = journal;
+    soFar.journal = journal;
     world.log.info('going on with it');
     return { kind: 'go-on', journal, changeover };
   },
   'put-back': async ({ afterwards }, work) => {
-    const { world, handles, data, journal } = work;
+    const { world, soFar, data, journal } = work;
     const { engine, log, options } = world;
     await takeOver(work);
     if (data.goingBack === null) await markGoingBack(journal, log, null);
@@ -105,7 +106,7 @@ const executors: Executors = {
     log.info(`what it had changed is put back: ${data.from} runs`);
     isOver(work);
     if (afterwards.kind === 'repeat') {
-      handles.journal = journal;
+      soFar.journal = journal;
       return { kind: 'over', ending: afterwards.ending };
     }
     await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
@@ -128,8 +129,8 @@ const take = <K extends EarlierStep['kind']>(step: EarlierStepOf<K>, work: Earli
   (executors[step.kind] as (step: EarlierStepOf<K>, work: EarlierWork) => Promise<Remainder>)(step, work);
 
 /** Nothing of it stands any more. */
-function isOver({ handles, data }: EarlierWork): null {
-  handles.earlier = { data, stands: false };
+function isOver({ soFar, data }: EarlierWork): null {
+  soFar.earlier = { data, stands: false };
   return null;
 }
 
@@ -137,8 +138,8 @@ const killedOften = ({ phase }: JournalData): string =>
   `this updater was interrupted ${maxAttempts} times in ${phase}: it does not try again by itself`;
 
 /** The journal is this container's from here on. */
-async function takeOver({ journal, files, attempt, handles }: EarlierWork): Promise<void> {
-  const { own } = begun(handles).instance;
+async function takeOver({ journal, files, attempt, locked }: EarlierWork): Promise<void> {
+  const { own } = locked.instance;
   await journal.note({ files, containerId: own.id, attempt, outcome: null });
 }
 

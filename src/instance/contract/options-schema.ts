@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { engineTarget } from '../../engine/http/target.ts';
-import type { ProductOptions } from '../../product/product.ts';
+import type { ProductOptions } from '../../progress/product.ts';
 
 function isEngineAddress(text: string): boolean {
   try {

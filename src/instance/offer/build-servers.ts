@@ -1,4 +1,4 @@
-import { type Product, svc } from '../../product/product.ts';
+import { type Product, svc } from '../../progress/product.ts';
 import { channelOf, isAhead } from '../../release/channel.ts';
 import type { BuildServer } from '../../wire/status.ts';
 

@@ -4,7 +4,7 @@ import { EngineFault } from '../../engine/http/fault.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { findOwnContainer, type OwnTraces, ownTraces } from '../../engine/own-container.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
-import type { Product } from '../../product/product.ts';
+import type { Product } from '../../progress/product.ts';
 import type { Settings } from '../contract/options.ts';
 import { type Home, noCompose, readHome } from './home.ts';
 import { HomeNotFound, unreachable } from './home-not-found.ts';

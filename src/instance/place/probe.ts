@@ -1,7 +1,7 @@
 import { EngineFault } from '../../engine/http/fault.ts';
 import { toolLabels } from '../../engine/labels.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
-import { type Product, svc } from '../../product/product.ts';
+import { type Product, svc } from '../../progress/product.ts';
 import type { Home } from './home.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { updaterMounts } from './updater-container.ts';

@@ -1,6 +1,6 @@
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
-import { type Product, roleLabelOf } from '../../product/product.ts';
+import { type Product, roleLabelOf } from '../../progress/product.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from './home.ts';
 

@@ -1,7 +1,7 @@
 import { isUp } from '../../engine/container.ts';
 import type { ContainerDetails, ContainerSpec, MountSpec } from '../../engine/socket.ts';
 import { HostPaths } from '../../files/host-paths.ts';
-import { svc } from '../../product/product.ts';
+import { svc } from '../../progress/product.ts';
 import type { Settings } from '../contract/options.ts';
 import type { RunOrigin } from '../contract/run-origin.ts';
 import type { Home } from './home.ts';

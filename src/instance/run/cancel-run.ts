@@ -1,5 +1,5 @@
 import type { EngineSocket } from '../../engine/socket.ts';
-import type { Product } from '../../product/product.ts';
+import type { Product } from '../../progress/product.ts';
 import type { CancelReason, Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Ledger } from '../store/ledger.ts';

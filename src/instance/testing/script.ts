@@ -1,4 +1,4 @@
-import type { ProductOptions } from '../../product/product.ts';
+import type { ProductOptions } from '../../progress/product.ts';
 import type { EndState, launchStates, PhaseWord } from '../../wire/codes.ts';
 import type { JobInTheWay, PublishedRelease, Run, Status } from '../../wire/status.ts';
 import type { Awaitable, Caller } from '../contract/options.ts';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { productOf, svc } from '../../product/product.ts';
+import { productOf, svc } from '../../progress/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
 import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';

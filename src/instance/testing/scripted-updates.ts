@@ -1,4 +1,4 @@
-import { productOf, svc } from '../../product/product.ts';
+import { productOf, svc } from '../../progress/product.ts';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import { createHandler } from '../http/handler.ts';
 import { disturbed } from './disturbed.ts';

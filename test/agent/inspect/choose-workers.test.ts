@@ -3,7 +3,7 @@ import { withWorkers, workersOf } from '../../../src/agent/inspect/choose-worker
 import type { World } from '../../../src/agent/process/world.ts';
 import type { Model } from '../../../src/engine/cli/compose.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
-import { productOf } from '../../../src/product/product.ts';
+import { productOf } from '../../../src/progress/product.ts';
 import { engineThat, updateOptions } from '../../build-plan.ts';
 
 const byRole = { 'svc.role': 'worker' };

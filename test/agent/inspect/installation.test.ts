@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { isGenerated, movedServices } from '../../../src/agent/inspect/installation.ts';
-import { productOf, svc } from '../../../src/product/product.ts';
+import { productOf, svc } from '../../../src/progress/product.ts';
 import { container } from '../../build.ts';
 import { composeText, installed } from '../../build-plan.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { releaseDirectory } from '../../../src/agent/plan/release-files.ts';
-import { productOf, svc } from '../../../src/product/product.ts';
+import { productOf, svc } from '../../../src/progress/product.ts';
 
 const larder = productOf({ name: 'larder' });
 

@@ -3,7 +3,7 @@ import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
 import { checkStepping } from '../../../src/agent/plan/stepping.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
-import { type Product, productOf } from '../../../src/product/product.ts';
+import { type Product, productOf } from '../../../src/progress/product.ts';
 import { parseTarget } from '../../../src/release/tag.ts';
 import { container, image, installation } from '../../build.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseOptions, UsageError } from '../../../src/agent/process/options.ts';
-import { svc } from '../../../src/product/product.ts';
+import { svc } from '../../../src/progress/product.ts';
 
 const mistakes = (argv: string[], env: Record<string, string> = {}): readonly string[] => {
   try {

@@ -3,7 +3,7 @@ import { endingOf } from '../../../src/agent/log/ending.ts';
 import { nothingKnown } from '../../../src/agent/log/ending-facts.ts';
 import { parseOptions, UsageError } from '../../../src/agent/process/options.ts';
 import { usageOf } from '../../../src/agent/process/usage.ts';
-import { productOf, svc } from '../../../src/product/product.ts';
+import { productOf, svc } from '../../../src/progress/product.ts';
 import { errorCodes, ofProduct, UpdateError } from '../../../src/progress/update-error.ts';
 
 const larder = productOf({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });

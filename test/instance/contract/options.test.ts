@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
-import { productOf, svc } from '../../../src/product/product.ts';
+import { productOf, svc } from '../../../src/progress/product.ts';
 
 const required: InstanceOptions = {
   version: 'v1.4.2',

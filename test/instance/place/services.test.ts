@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
 import type { Home } from '../../../src/instance/place/home.ts';
 import { chooseServices, swarmPeers } from '../../../src/instance/place/services.ts';
-import { productOf, svc } from '../../../src/product/product.ts';
+import { productOf, svc } from '../../../src/progress/product.ts';
 import { startAsked } from './engine.ts';
 
 /** Services with the labels of their containers, and of the images of the same names. */

@@ -8,7 +8,7 @@ import {
   ownerOf,
   updaterContainer,
 } from '../../../src/instance/place/updater-container.ts';
-import { productOf, svc } from '../../../src/product/product.ts';
+import { productOf, svc } from '../../../src/progress/product.ts';
 import { details } from './details.ts';
 import { homeOf } from './home-of.ts';
 

@@ -2,7 +2,7 @@ import type { ProjectFiles } from '../../../compose/project-files.ts';
 import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { agreeing } from '../../../engine/foreign-containers.ts';
-import type { Product } from '../../../product/product.ts';
+import type { Product } from '../../../progress/product.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import type { World } from '../../process/world.ts';
 import type { FoundInstance } from '../find-instance.ts';

@@ -6,7 +6,7 @@ import { describePlan } from '../../../../src/agent/plan/describe.ts';
 import { planUpdate } from '../../../../src/agent/plan/plan-update.ts';
 import { reached, versionWarnings } from '../../../../src/agent/plan/words.ts';
 import { versionLabel } from '../../../../src/engine/labels.ts';
-import { svc } from '../../../../src/product/product.ts';
+import { svc } from '../../../../src/progress/product.ts';
 import { parseAsked } from '../../../../src/release/target.ts';
 import { container } from '../../../build.ts';
 import { composeText, filePlan, imageOf, installed, rememberingLog } from '../../../build-plan.ts';

@@ -11,8 +11,14 @@ import {
 } from '../state/journal.ts';
 import type { Lock } from '../state/lock.ts';
 
-/** What a run has got hold of so far; its end gives it back, and tells of the instance by it. */
-export interface RunHandles {
+/** What nobody else can change under a run: its instance, found, and locked. */
+export interface Locked {
+  instance: FoundInstance;
+  lock: Lock;
+}
+
+/** What a run has come to, for its last line, which may come at any moment, and for what is given back after it. */
+export interface RunSoFar {
   instance: FoundInstance | null;
   lock: Lock | null;
   /** A run that ended early, and whether what it left still stands. */
@@ -22,7 +28,7 @@ export interface RunHandles {
   journal: Journal | null;
 }
 
-export const noHandles = (): RunHandles => ({
+export const nothingYet = (): RunSoFar => ({
   instance: null,
   lock: null,
   earlier: null,
@@ -30,14 +36,8 @@ export const noHandles = (): RunHandles => ({
   journal: null,
 });
 
-/** What every run has once nobody else may begin one. */
-export function begun({ instance, lock }: RunHandles): { instance: FoundInstance; lock: Lock } {
-  if (instance === null || lock === null) throw new Error('the run has no lock yet');
-  return { instance, lock };
-}
-
 /** What the last line of the run says of the instance. */
-export function endingFacts({ earlier, installation, journal }: RunHandles): EndingFacts {
+export function endingFacts({ earlier, installation, journal }: RunSoFar): EndingFacts {
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
   const halfDone = isHalfDone ? pendingSentence(earlier.data) : null;
   if (installation !== null) {

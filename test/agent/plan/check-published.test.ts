@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { checkPublished } from '../../../../src/agent/plan/forms/check-published.ts';
-import { composeText, engineThat, installed, planTo } from '../../../build-plan.ts';
+import { checkPublished } from '../../../src/agent/plan/check-published.ts';
+import { composeText, engineThat, installed, planTo } from '../../build-plan.ts';
 
 const asked: string[] = [];
 /** An engine whose registry has these tags; null where it tells nothing. */

@@ -1,34 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type EndingFacts, nothingKnown } from '../../../src/agent/log/ending-facts.ts';
-import { begun, endingFacts, noHandles, type RunHandles } from '../../../src/agent/resume/run-handles.ts';
+import { endingFacts, nothingYet, type RunSoFar } from '../../../src/agent/resume/run-so-far.ts';
 import { Journal, type JournalData } from '../../../src/agent/state/journal.ts';
-import {
-  changeover,
-  container,
-  foundInstance,
-  heldLock,
-  installation,
-  journalData,
-  movedService,
-  project,
-} from '../../build.ts';
-
-const instance = foundInstance();
-const lock = heldLock();
-
-describe('begun', () => {
-  it('gives what every run has once nobody else may begin one', () => {
-    expect(begun({ ...noHandles(), instance, lock })).toEqual({ instance, lock });
-  });
-
-  it.each<[string, Partial<RunHandles>]>([
-    ['nothing', {}],
-    ['no lock', { instance }],
-    ['no instance', { lock }],
-  ])('is a mistake of the program with %s', (_, handles) => {
-    expect(() => begun({ ...noHandles(), ...handles })).toThrow('the run has no lock yet');
-  });
-});
+import { changeover, container, installation, journalData, movedService, project } from '../../build.ts';
 
 describe('endingFacts', () => {
   const text = 'services:\n  app:\n    image: acme/svc:v1.0.0\n  worker:\n    image: acme/svc:v1.0.0\n';
@@ -62,9 +36,8 @@ describe('endingFacts', () => {
   const stopped = { ...inspected, app: { ...inspected.app, running: 0 } };
   const touchedNow = { ...seen, touched: true };
   const goesOn = { journal: journal(half) };
-  it.each<[situation: string, Partial<RunHandles>, EndingFacts]>([
+  it.each<[situation: string, Partial<RunSoFar>, EndingFacts]>([
     ['nothing is known', {}, nothingKnown],
-    ['only the instance and the lock are there', { instance, lock }, nothingKnown],
     ['the instance was inspected', { installation: inspected }, seen],
     ['its images do not tell their version', { installation: unknown }, ofJournal],
     ['the run has a journal', { installation: inspected, journal: journal() }, seen],
@@ -95,6 +68,6 @@ describe('endingFacts', () => {
       { ...ofHalf, touched: true },
     ],
   ])('says where %s what the last line needs', (_, handles, expected) => {
-    expect(endingFacts({ ...noHandles(), ...handles })).toEqual(expected);
+    expect(endingFacts({ ...nothingYet(), ...handles })).toEqual(expected);
   });
 });

@@ -1,12 +1,12 @@
-import { remoteDigest } from '../../../engine/api/remote-digest.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
-import { UpdateError } from '../../../progress/update-error.ts';
-import { countOf } from '../../../release/order.ts';
-import { isNumbered, parsePinTag } from '../../../release/pin-tag.ts';
-import { formsOf, styled } from '../../../release/retag.ts';
-import type { Release } from '../../../release/target.ts';
-import { and } from '../../log/words.ts';
-import { type Move, movesOf, type UpdatePlan } from '../plan-update.ts';
+import { remoteDigest } from '../../engine/api/remote-digest.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { countOf } from '../../release/order.ts';
+import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
+import { formsOf, styled } from '../../release/retag.ts';
+import type { Release } from '../../release/target.ts';
+import { and } from '../log/words.ts';
+import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /**
  * Holds against the registry what only it can tell of a target before the pull: whether it has the part of a version

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { isUnchanged } from '../../../src/agent/plan/is-unchanged.ts';
-import type { Container } from '../../../src/engine/container.ts';
-import { container, image } from '../../build.ts';
-import { composeText, filePlan, installed } from '../../build-plan.ts';
+import { isUnchanged } from '../../src/agent/unchanged.ts';
+import type { Container } from '../../src/engine/container.ts';
+import { container, image } from '../build.ts';
+import { composeText, filePlan, installed } from '../build-plan.ts';
 
 const reference = 'acme/svc:latest';
 const texts = { 'compose.yaml': composeText({ app: reference, worker: reference }) };
@@ -40,7 +40,9 @@ it.each<[string, readonly Container[], readonly Container[], boolean]>([
     false,
   ],
 ])('%s', (_, app, worker, expected) => {
-  expect(isUnchanged(installed(texts, { services: { app, worker } }), plan, images)).toBe(expected);
+  expect(isUnchanged(installed(texts, { services: { app, worker } }), { filePlan: plan, images })).toBe(
+    expected,
+  );
 });
 
 it('is where the tag was published again with the same content, and compose sees none other in it', () => {
@@ -51,7 +53,10 @@ it('is where the tag was published again with the same content, and compose sees
     return { ...rest, labels: { ...labels, 'com.docker.compose.image': by } };
   };
   const unchanged = (each: Container) =>
-    isUnchanged(installed(texts, { services: { app: [each], worker: [worker] } }), plan, pulled);
+    isUnchanged(installed(texts, { services: { app: [each], worker: [worker] } }), {
+      filePlan: plan,
+      images: pulled,
+    });
   expect(unchanged(app('sha256:amd64'))).toBe(true);
   expect(unchanged(app('sha256:amd64', 'sha256:other'))).toBe(false);
   // Compose up to 5.2 has noted the id: its `up` would replace the container, and so would that of a later one.
@@ -63,11 +68,11 @@ it('is not where a container is down that is meant to run', () => {
   const [worker] = from.workers;
   if (worker === undefined) throw new Error('it has a worker');
   const down = { ...worker, containers: [container('worker-1', { status: 'exited' })], running: 1 };
-  expect(isUnchanged({ ...from, workers: [down] }, plan, images)).toBe(false);
+  expect(isUnchanged({ ...from, workers: [down] }, { filePlan: plan, images })).toBe(false);
 });
 
 it('is not where a file is to be written, nor where an image is not here', () => {
-  expect(isUnchanged(installed(texts), { ...plan, changes: [change] }, images)).toBe(false);
-  expect(isUnchanged(installed(texts), plan, new Map())).toBe(false);
-  expect(isUnchanged(installed(texts), filePlan(), images)).toBe(false);
+  expect(isUnchanged(installed(texts), { filePlan: { ...plan, changes: [change] }, images })).toBe(false);
+  expect(isUnchanged(installed(texts), { filePlan: plan, images: new Map() })).toBe(false);
+  expect(isUnchanged(installed(texts), { filePlan: filePlan(), images })).toBe(false);
 });

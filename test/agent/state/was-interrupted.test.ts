@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Ending } from '../../../src/agent/log/ending.ts';
-import { wasInterrupted, wasLeftDown } from '../../../src/agent/resume/was-interrupted.ts';
 import { type ContainerRecord, recordOf } from '../../../src/agent/state/changeover.ts';
 import type { JournalData } from '../../../src/agent/state/journal.ts';
+import { wasInterrupted, wasLeftDown } from '../../../src/agent/state/was-interrupted.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { began, changeover, container, journalData, movedService, never } from '../../build.ts';

@@ -1,7 +1,7 @@
 import { wasBeingReplaced, wasNotYetStarted, wasToBeStarted } from '../../engine/api/project-containers.ts';
 import { type Container, hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
-import { isNew, recordsOf, staysDown, type WasInterrupted } from '../state/changeover.ts';
-import { isPending, type JournalData } from '../state/journal.ts';
+import { isNew, recordsOf, staysDown, type WasInterrupted } from './changeover.ts';
+import { isPending, type JournalData } from './journal.ts';
 
 /** Made and not started by an earlier run, on purpose or as it ended: no other compose call is about to start it. */
 export const wasLeftDown =

@@ -1,17 +1,17 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Change } from '../../../compose/draft.ts';
-import { allFiles, nameOf, type ProjectFiles, withFile } from '../../../compose/project-files.ts';
-import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
-import type { HostPaths } from '../../../files/host-paths.ts';
-import type { TextFile } from '../../../files/text-file.ts';
-import type { Installation } from '../../inspect/installation.ts';
-import { learnFiles } from '../../inspect/learn-files.ts';
-import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../../inspect/read-files.ts';
-import type { Log } from '../../log/log.ts';
-import { and } from '../../log/words.ts';
-import { modelWith } from '../../proof/proposed-model.ts';
+import type { Change } from '../../compose/draft.ts';
+import { allFiles, nameOf, type ProjectFiles, withFile } from '../../compose/project-files.ts';
+import { Compose, type ComposeProject, type Model } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
+import type { TextFile } from '../../files/text-file.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { learnFiles } from '../inspect/learn-files.ts';
+import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../inspect/read-files.ts';
+import type { Log } from '../log/log.ts';
+import { and } from '../log/words.ts';
+import { modelWith } from '../proof/proposed-model.ts';
 
 /** Another project that reads one of the files to be written. */
 interface Sharer {

@@ -1,6 +1,6 @@
-import { UpdateError } from '../../progress/update-error.ts';
-import type { Release } from '../../release/target.ts';
-import type { Pin } from '../pin.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import type { Release } from '../release/target.ts';
+import type { Pin } from './pin.ts';
 
 const byHand = 'then docker compose pull && docker compose up -d';
 

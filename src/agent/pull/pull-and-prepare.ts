@@ -1,0 +1,41 @@
+import type { Image } from '../../engine/container.ts';
+import { stateName } from '../../progress/state-name.ts';
+import type { Installation } from '../inspect/installation.ts';
+import type { FilePlan } from '../plan/plan-files.ts';
+import type { UpdatePlan } from '../plan/plan-update.ts';
+import { askModelEarly, prepareFiles } from '../plan/prepare-files.ts';
+import { startEarly } from '../process/start-early.ts';
+import type { World } from '../process/world.ts';
+import type { Journal } from '../state/journal.ts';
+import { pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
+
+/** What the run has before its first byte is written. */
+export interface Preparation {
+  filePlan: FilePlan;
+  /** Local images by the references of the plan. */
+  images: ReadonlyMap<string, Image>;
+}
+
+/** The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes. */
+export async function pullAndPrepare(
+  world: World,
+  { installation, plan }: { installation: Installation; plan: UpdatePlan },
+  journal: Journal,
+): Promise<Preparation> {
+  const { engine, options, log } = world;
+  log.enter('pull');
+  const deadline = performance.now() + options.pullTimeoutMs;
+  const early = askModelEarly(installation, plan);
+  // A failed pull is told before a rejected model: the person has to mend the pull first.
+  if (early !== null) startEarly(early.model);
+  const pulled = await pullMoves(world, installation, plan, deadline);
+  const backup = `${stateName}/backup/${journal.data.run}`;
+  const filePlan = await prepareFiles(engine, installation, plan, { images: pulled, backup, early, log });
+  const images = withUntagged(pulled, filePlan.references.values());
+  const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
+  const more = await pullAdded(world, installation, added, { journal, deadline });
+  const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
+  await pullHookImages(world, installation, filePlan.model, { names, deadline });
+  for (const warning of filePlan.warnings) log.warn(warning);
+  return { filePlan, images: new Map([...images, ...more]) };
+}

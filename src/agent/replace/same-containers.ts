@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { World } from '../process/world.ts';
+import type { Changeover } from '../state/changeover.ts';
+import type { JournalData } from '../state/journal.ts';
+import { recordContainers } from '../state/record-containers.ts';
+import { wasInterrupted, wasLeftDown } from '../state/was-interrupted.ts';
+import { awaitOthers } from './await-others.ts';
+import type { Look } from './replace-containers.ts';
+
+/** From the end of a container's stop to its start, where somebody restarts it. */
+const restartMs = 5_000;
+const restartLookMs = 250;
+
+/** Containers of a service that the run replaces, as it found them. */
+interface FoundService {
+  name: string;
+  containers: readonly Container[];
+}
+
+/**
+ * The containers right before the first byte changes.
+ * @param moved the services that are about to be replaced; `debris` is what stood still at the beginning
+ * @throws UpdateError containers-changed, compose-busy
+ */
+export async function sameContainers(
+  world: World,
+  project: string,
+  moved: readonly FoundService[],
+  { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
+): Promise<{ containers: Changeover['containers']; look: Look }> {
+  const services = new Set(moved.map(({ name }) => name));
+  // What stood still at the beginning is not waited for again.
+  const ignores = (container: Container) =>
+    wasLeftDown(earlier)(container) || debris.some(({ id }) => id === container.id);
+  const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
+  let at = 0;
+  const look = () => {
+    at = performance.now();
+    return awaitOthers(world, project, { services, ignores });
+  };
+  const isBack = ({ containers }: { containers: readonly Container[] }) =>
+    !containers.some((container) => ran.has(container.id) && !isUp(container));
+  let found = await look();
+  // Somebody's `restart` has stopped it and starts it again at once: it must not be taken for one that stays stopped.
+  for (const end = performance.now() + restartMs; !isBack(found) && performance.now() < end; ) {
+    await sleep(restartLookMs);
+    found = await look();
+  }
+  const { containers, leftovers } = found;
+  for (const { name, containers: before } of moved) {
+    const ids = (list: readonly Container[]) =>
+      list
+        .filter((container) => serviceOf(container) === name)
+        .map(({ id }) => id)
+        .sort()
+        .join();
+    if (ids(before) === ids(containers)) continue;
+    const isGone = ids(containers) === '';
+    throw new UpdateError(
+      'containers-changed',
+      `${name} was ${isGone ? 'removed' : 'replaced'} by somebody else during the update`,
+    );
+  }
+  const interrupted = wasInterrupted(earlier, leftovers);
+  return { containers: await recordContainers(world.engine, containers, interrupted), look: { found, at } };
+}

@@ -1,0 +1,45 @@
+import { fromWord } from '../inspect/describe.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
+import type { World } from '../process/world.ts';
+import { tagsBefore } from '../pull/tags.ts';
+import { recordOf, type WasInterrupted } from '../state/changeover.ts';
+import { emptyJournal, isPending, Journal, type JournalData } from '../state/journal.ts';
+import { runStamp } from '../state/kept-runs.ts';
+import type { Locked } from './run-so-far.ts';
+
+/** The journal of a run that begins, written. `earlier` is that of the run before. */
+export async function beginJournal(
+  { engine, options, startedAt }: World,
+  { instance: { own }, lock }: Locked,
+  {
+    installation,
+    plan,
+    earlier,
+    interrupted,
+  }: {
+    installation: Installation;
+    plan: UpdatePlan;
+    earlier: JournalData | null;
+    interrupted: WasInterrupted;
+  },
+): Promise<Journal> {
+  const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
+  const journal = new Journal(lock, {
+    ...emptyJournal,
+    run: runStamp(startedAt),
+    containerId: own.id,
+    attempt: isAgain ? earlier.attempt + 1 : 1,
+    project: installation.project,
+    target: options.target?.tag ?? null,
+    services: [options.app, ...options.workers],
+    from: fromWord(installation),
+    tags: await tagsBefore(
+      engine,
+      movesOf(plan).map(({ to }) => to),
+    ),
+    containers: installation.containers.map((container) => recordOf(container, interrupted)),
+  });
+  await journal.write();
+  return journal;
+}

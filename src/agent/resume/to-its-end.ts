@@ -1,0 +1,57 @@
+import { Interrupted } from '../../progress/stops.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
+import { type Ending, reportEnding } from '../log/ending.ts';
+import type { World } from '../process/world.ts';
+import { readJournal } from '../state/journal.ts';
+import { dropLock } from '../state/lock.ts';
+import { stateDirectory } from '../state/state-directory.ts';
+import { endingFacts, nothingYet, type RunSoFar } from './run-so-far.ts';
+
+/** Does the work of a run, says how it ended whatever happens, and gives back what it held. Gives the exit code. */
+export async function toItsEnd(world: World, work: (soFar: RunSoFar) => Promise<Ending>): Promise<number> {
+  const { log, options, cancellation } = world;
+  const soFar = nothingYet();
+  try {
+    const ending = await work(soFar).catch((error) => {
+      if (error instanceof Interrupted) throw error;
+      const facts = { ...endingFacts(soFar), product: options.product };
+      return reportEnding(error, log, facts, cancellation.signalNumber);
+    });
+    cancellation.over();
+    await close(world, soFar, ending);
+    return ending.exitCode;
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    log.warn(
+      'the engine is shutting down: the journal stands, and the update goes on when the updater is started again',
+    );
+    return 128 + cancellation.signalNumber;
+  } finally {
+    await soFar.lock?.release();
+  }
+}
+
+/** How this very container ended its run before it was killed, or started once more; null where it did not. */
+export async function endedBefore({ own, place }: FoundInstance): Promise<Ending | null> {
+  // A journal that may not be read is told by the lock, which has the better sentence for it.
+  const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
+  if (said === null || 'unreadable' in said || said.outcome === null || said.containerId !== own.id)
+    return null;
+  await dropLock(place.mountedAt, own);
+  return { ...said.outcome, exitCode: 0 };
+}
+
+/** The outcome is in the journal before the engine is told not to start this container again. */
+async function close(world: World, soFar: RunSoFar, ending: Ending): Promise<void> {
+  const { instance, lock, journal } = soFar;
+  const engine = world.engine.uncancellable().quiet();
+  // An engine that is away starts this failed container again when it is back; the new start goes on with the journal.
+  if (instance === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
+  // If the outcome cannot be written, the next run finds an open journal and settles it. The log has its last line.
+  await journal?.end(ending).catch(() => {});
+  // The lock goes before the restart policy: a kill between the two lets the engine start this container again, which
+  // then finds the outcome in the journal and leaves nothing behind.
+  await lock?.release().catch(() => {});
+  const { id, restartPolicy } = instance.own;
+  if (restartPolicy !== 'no') await engine.call(['update', '--restart=no', id]).catch(() => {});
+}

@@ -1,0 +1,52 @@
+import { isUp } from '../engine/container.ts';
+import { keepsContainer } from '../engine/same-image.ts';
+import { type Installation, movedServices } from './inspect/installation.ts';
+import { type Ending, endWell } from './log/ending.ts';
+import { and, seconds } from './log/words.ts';
+import { versionWarnings, whatRuns } from './plan/words.ts';
+import type { PlannedRun } from './plan-run.ts';
+import type { World } from './process/world.ts';
+import type { Preparation } from './pull/pull-and-prepare.ts';
+import { verifyUnchanged } from './replace/verify.ts';
+import type { Journal } from './state/journal.ts';
+
+/** Nothing is to be written, and the containers that run are all that must run, of exactly these images. */
+export function isUnchanged(
+  installation: Installation,
+  { filePlan: { changes, references }, images }: Preparation,
+): boolean {
+  return (
+    changes.length === 0 &&
+    installation.app.running > 0 &&
+    movedServices(installation).every(
+      ({ name, containers, running }) =>
+        running === containers.filter(isUp).length &&
+        containers.every((container) => keepsContainer(container, images.get(references.get(name) ?? ''))),
+    )
+  );
+}
+
+/** Nothing is to be done, and all is well. @throws UpdateError not-well */
+export async function endUnchanged(
+  world: World,
+  journal: Journal,
+  { installation, plan }: PlannedRun,
+  { filePlan, images }: Preparation,
+): Promise<Ending> {
+  const { log, beganAt } = world;
+  const services = movedServices(installation);
+  await verifyUnchanged(world, journal, services);
+  log.enter('done');
+  for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
+  const lasting = services.filter(({ name }) => !filePlan.migrations.includes(name));
+  const stopped = lasting.filter(({ running }) => running === 0).map(({ name }) => name);
+  const alone = lasting
+    .filter(({ running }) => running > 0)
+    .flatMap(({ containers }) => containers.filter((each) => !isUp(each)).map(({ name }) => name));
+  const down = [...stopped, ...alone];
+  const runs = whatRuns(plan, filePlan, images, stopped);
+  const took = seconds(performance.now() - beganAt);
+  const left = down.length === 0 ? '' : `, ${and(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
+  const message = `unchanged: ${runs} already${left}; nothing to do (${took})`;
+  return endWell(log, 'unchanged', message, { to: plan.goal });
+}

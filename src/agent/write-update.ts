@@ -1,0 +1,88 @@
+import { basename, join } from 'node:path';
+import { allFiles } from '../compose/project-files.ts';
+import type { Container } from '../engine/container.ts';
+import { checkTargets } from '../files/check-targets.ts';
+import { replaceFiles } from '../files/replace-files.ts';
+import { stateName } from '../progress/state-name.ts';
+import { Cancelled } from '../progress/stops.ts';
+import { type Installation, movedServices } from './inspect/installation.ts';
+import { planChangeover } from './plan/plan-changeover.ts';
+import type { FilePlan } from './plan/plan-files.ts';
+import type { PlannedRun } from './plan-run.ts';
+import type { World } from './process/world.ts';
+import type { Preparation } from './pull/pull-and-prepare.ts';
+import type { Look } from './replace/replace-containers.ts';
+import { sameContainers } from './replace/same-containers.ts';
+import { keepWayBack } from './replace/way-back/keep-way-back.ts';
+import { type Changeover, isThereAlready } from './state/changeover.ts';
+import type { Journal, JournalData } from './state/journal.ts';
+import { pruneBackups } from './state/kept-runs.ts';
+import { stateDirectory } from './state/state-directory.ts';
+
+/**
+ * The phase `write`: the containers are looked at once more, the files are written, and what it takes to go back is noted.
+ * Gives what is to be replaced. `texts` gets the old ones of the files.
+ * @throws UpdateError containers-changed, compose-busy
+ */
+export async function writeUpdate(
+  world: World,
+  journal: Journal,
+  { installation, plan }: PlannedRun,
+  {
+    filePlan,
+    images,
+    texts,
+    ...before
+  }: Preparation & {
+    texts: Map<string, string>;
+    earlier: JournalData | null;
+    debris: readonly Container[];
+  },
+): Promise<{ changeover: Changeover; look: Look }> {
+  for (const { path, before } of filePlan.changes) if (before !== null) texts.set(path, before);
+  const moved = [...movedServices(installation), ...installation.followers];
+  const { containers, look } = await sameContainers(world, installation.project.name, moved, before);
+  const { from } = journal.data;
+  const changeover = planChangeover(installation, plan, filePlan, { images, containers, from });
+  await writeFiles(world, installation, filePlan, journal);
+  await keepWayBack(world, journal, changeover, installation);
+  if (before.earlier?.started && isThereAlready(changeover, look.found.containers)) {
+    await journal.note({ started: true });
+  }
+  return { changeover, look };
+}
+
+/** Every file of the update, or none. The journal knows of all of them before the first changes. */
+async function writeFiles(
+  { log, cancellation }: World,
+  installation: Installation,
+  filePlan: FilePlan,
+  journal: Journal,
+): Promise<void> {
+  const { changes } = filePlan;
+  await checkTargets(
+    changes.map(({ path }) => path),
+    installation.paths,
+  );
+  if (cancellation.signal.aborted) throw new Cancelled();
+  const { run } = journal.data;
+  // Backups are named by the host's path: a later run may have the directory mounted elsewhere.
+  const backups = join(stateDirectory(installation.project.directory), 'backup');
+  if (changes.length > 0) log.enter('write');
+  const records = await replaceFiles(changes, {
+    run,
+    backup: changes.length > 0 ? join(backups, run) : null,
+    // All project files are checked even if none is to be written: `up` is about to read what somebody may have edited
+    // during the pull.
+    planned: allFiles(installation.files),
+    warn: (sentence) => log.warn(sentence),
+    prepared: (files) => journal.write({ phase: 'write', files }),
+  });
+  for (const { path, description } of changes) {
+    const backup = records.find((record) => record.path === path)?.backup;
+    const kept = backup ? `kept in ${stateName}/backup/${run}/${basename(backup)}` : 'created';
+    log.info(`${description} (${kept})`, { file: path });
+  }
+  await pruneBackups(backups, run);
+  if (cancellation.signal.aborted) throw new Cancelled();
+}
