@@ -1,5 +1,5 @@
 import type { Command } from './command.ts';
-import { completionCommand } from './commands/completion.ts';
+import { command as completion } from './commands/completion.ts';
 import { command as instanceCancel } from './commands/instance-cancel.ts';
 import { command as instanceChannel } from './commands/instance-channel.ts';
 import { command as instanceFollow } from './commands/instance-follow.ts';
@@ -17,5 +17,5 @@ export const allCommands = (): readonly Command[] => [
   instanceCancel(),
   instanceHistory(),
   update(),
-  completionCommand(allCommands),
+  completion(),
 ];

@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import { type ProductOptions, productOf } from '../progress/product.ts';
 import { type Context, Failure, stoppedCode, UsageError } from './command.ts';
 import { allCommands } from './commands.ts';
+import { askForOffers, offersAfter } from './completion.ts';
 import { helpOf, helpOfAll } from './help.ts';
 import { names, setProduct } from './names.ts';
 import { findCommand, parseTyped } from './parse.ts';
@@ -95,6 +96,11 @@ class Process {
     const { name: program } = names();
     const commands = allCommands();
     const say = (text: string) => void (text !== '' && stderr.write(`${text}\n`));
+    const [first, ...rest] = words;
+    if (first === askForOffers) {
+      stdout.write(`${offersAfter(rest, commands)}\n`);
+      return 0;
+    }
     try {
       const typed = parseTyped(words, commands);
       if (typed.kind === 'version') {

@@ -70,7 +70,7 @@ export const commands = {
   'svc instance follow': { in: 'test/client/commands.test.ts', says: "'instance follow'" },
   'svc instance cancel': { in: 'test/client/commands.test.ts', says: "'instance cancel'" },
   'svc instance history': { in: 'test/client/commands.test.ts', says: "'instance history'" },
-  'svc completion bash': { in: 'test/client/completion.test.ts', says: "completionFor('bash'" },
+  'svc completion bash': { in: 'test/client/completion.test.ts', says: "script('bash')" },
 
   // What the updater calls; the end-to-end test looks for it in the traces of its runs.
   'docker compose pull --policy always': e2e,

@@ -2,8 +2,7 @@ import type { Command } from '../command.ts';
 import { completionFor, shells } from '../completion.ts';
 import { names } from '../names.ts';
 
-/** `commands` gives all that there are, this one too. */
-export const completionCommand = (commands: () => readonly Command[]): Command => ({
+export const command = (): Command => ({
   name: 'completion',
   summary: `Prints what makes a shell complete the words of ${names().name}.`,
   usage: `<${shells.join('|')}>`,
@@ -18,7 +17,7 @@ export const completionCommand = (commands: () => readonly Command[]): Command =
   ],
   run: async ({ args, stdout }) => {
     const shell = shells.find((known) => known === args.words[0]) ?? 'bash';
-    stdout.write(completionFor(shell, commands()));
+    stdout.write(completionFor(shell));
     return 0;
   },
 });
