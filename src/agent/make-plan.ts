@@ -1,10 +1,10 @@
 import { checkTargets } from '../files/check-targets.ts';
+import { checkDrift } from './drift/index.ts';
 import type { Installation } from './inspect/installation.ts';
 import { candidateFiles } from './plan/candidate-files.ts';
 import { checkDefinitions } from './plan/check-definitions.ts';
 import { checkPublished } from './plan/check-published.ts';
 import { describePlan, recallFiles } from './plan/describe.ts';
-import { checkDrift } from './plan/drift/check-drift.ts';
 import { goneImages } from './plan/gone-images.ts';
 import { planUpdate, type UpdatePlan } from './plan/plan-update.ts';
 import type { World } from './process/world.ts';

@@ -364,7 +364,7 @@ describe('the files no longer say what the containers have', () => {
   const prod = 'compose.prod.yaml';
   testRefusals(plain, [
     {
-      // Each kind by itself is a row of test/agent/plan/drift.test.ts; here they are as compose and the engine write them.
+      // Each kind by itself is a row of test/agent/drift/drift.test.ts; here they are as compose and the engine write them.
       name: 'mounts, a port, a network and variables, told in one go',
       prepare: async (i) => {
         await edit(prod, "volumes: ['./data:/data']", "volumes: ['./other:/data']")(i);

@@ -4,12 +4,12 @@ import {
   type GivenBesides,
   plannedDefinition,
   runningDefinition,
-} from '../../../../src/agent/plan/drift/definition.ts';
-import type { EngineDefaults } from '../../../../src/agent/plan/drift/engine-choices.ts';
-import { findDifferences } from '../../../../src/agent/plan/drift/find-differences.ts';
-import { adviceFor, type Finding, judgeDifference } from '../../../../src/agent/plan/drift/judge-drift.ts';
-import { shapeOf } from '../../../../src/agent/plan/drift/shape.ts';
-import type { Json } from '../../../../src/engine/json.ts';
+} from '../../../src/agent/drift/definition.ts';
+import type { EngineDefaults } from '../../../src/agent/drift/engine-choices.ts';
+import { findDifferences } from '../../../src/agent/drift/find-differences.ts';
+import { adviceFor, type Finding, judgeDifference } from '../../../src/agent/drift/judge-drift.ts';
+import { shapeOf } from '../../../src/agent/drift/shape.ts';
+import type { Json } from '../../../src/engine/json.ts';
 
 // What a container has against what compose would send for it, key by key of the compose specification. That compose and
 // the engine write them so is held by test/e2e/drift.test.ts.

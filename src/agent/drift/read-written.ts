@@ -1,7 +1,7 @@
-import { readEnvFile } from '../../../compose/variables.ts';
-import type { TextFile } from '../../../files/text-file.ts';
-import type { Installation } from '../../inspect/installation.ts';
-import { readTextFileIfThere } from '../../inspect/read-files.ts';
+import { readEnvFile } from '../../compose/variables.ts';
+import type { TextFile } from '../../files/text-file.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { readTextFileIfThere } from '../inspect/read-files.ts';
 import type { Difference } from './find-differences.ts';
 import { configTexts, envFilesOf, isInEnvironment, writtenTexts } from './written-text.ts';
 

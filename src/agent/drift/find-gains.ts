@@ -1,19 +1,14 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { copiedPaths } from '../../../engine/api/copied-files.ts';
-import { listVolumes } from '../../../engine/api/query.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
-import { requestedMounts } from '../../../engine/container.ts';
-import { type Json, list, object } from '../../../engine/json.ts';
-import {
-  type DefinedContainer,
-  gainedRights,
-  type Right,
-  type Surroundings,
-} from '../../../engine/rights.ts';
-import { type HostPaths, isWithin } from '../../../files/host-paths.ts';
-import { type Installation, movedServices } from '../../inspect/installation.ts';
+import { copiedPaths } from '../../engine/api/copied-files.ts';
+import { listVolumes } from '../../engine/api/query.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { requestedMounts } from '../../engine/container.ts';
+import { type Json, list, object } from '../../engine/json.ts';
+import { type DefinedContainer, gainedRights, type Right, type Surroundings } from '../../engine/rights.ts';
+import { type HostPaths, isWithin } from '../../files/host-paths.ts';
+import { type Installation, movedServices } from '../inspect/installation.ts';
 
 /** A container, and what it would be made again as. */
 export interface Replaced {

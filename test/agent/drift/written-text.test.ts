@@ -1,12 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { findUnsetImage, findUnsetSecrets } from '../../../../src/agent/plan/drift/find-unset.ts';
-import {
-  envFilesOf,
-  isInEnvironment,
-  unsetIn,
-  writtenTexts,
-} from '../../../../src/agent/plan/drift/written-text.ts';
+import { findUnsetImage, findUnsetSecrets } from '../../../src/agent/drift/find-unset.ts';
+import { envFilesOf, isInEnvironment, unsetIn, writtenTexts } from '../../../src/agent/drift/written-text.ts';
 
 const files: Record<string, string> = { SET: 'x', EMPTY: '' };
 const setTo = (name: string) => files[name] ?? null;

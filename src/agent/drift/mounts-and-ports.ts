@@ -1,4 +1,4 @@
-import { type Json, list, object, strings } from '../../../engine/json.ts';
+import { type Json, list, object, strings } from '../../engine/json.ts';
 
 /** What is given at a mount's target, as the shape's section `volumes` has it in JSON. */
 export interface ShapedMount {

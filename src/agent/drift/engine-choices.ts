@@ -1,6 +1,6 @@
-import { engineInfo, inspectWhole } from '../../../engine/api/query.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
-import { isEmpty, type Json, list, object } from '../../../engine/json.ts';
+import { engineInfo, inspectWhole } from '../../engine/api/query.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { isEmpty, type Json, list, object } from '../../engine/json.ts';
 import { goneContainer } from './shared-with.ts';
 
 /** What the engine gives where nobody says anything. */

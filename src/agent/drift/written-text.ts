@@ -1,5 +1,5 @@
-import { copiedPaths } from '../../../engine/api/copied-files.ts';
-import { type Json, list, object } from '../../../engine/json.ts';
+import { copiedPaths } from '../../engine/api/copied-files.ts';
+import { type Json, list, object } from '../../engine/json.ts';
 
 /** Where a section of a container's shape is written in a compose file, if not under its own name. */
 const writtenUnder: Readonly<Record<string, readonly string[]>> = {

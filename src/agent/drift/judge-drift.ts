@@ -1,4 +1,4 @@
-import type { Right } from '../../../engine/rights.ts';
+import type { Right } from '../../engine/rights.ts';
 import type { Difference } from './find-differences.ts';
 import type { ShapedMount } from './mounts-and-ports.ts';
 import { hasDefault } from './written-text.ts';

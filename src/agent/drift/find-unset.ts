@@ -1,9 +1,9 @@
-import { interpolate } from '../../../compose/interpolation.ts';
-import { parseReference } from '../../../compose/reference.ts';
-import { trace } from '../../../compose/traced.ts';
-import type { Model } from '../../../engine/cli/compose.ts';
-import { compareVersions } from '../../../release/order.ts';
-import { parsePinTag } from '../../../release/pin-tag.ts';
+import { interpolate } from '../../compose/interpolation.ts';
+import { parseReference } from '../../compose/reference.ts';
+import { trace } from '../../compose/traced.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import { compareVersions } from '../../release/order.ts';
+import { parsePinTag } from '../../release/pin-tag.ts';
 import { type Finding, lossWithout } from './judge-drift.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';
 

@@ -1,7 +1,7 @@
-import { inspectWhole } from '../../../engine/api/query.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
-import { type Json, list, object } from '../../../engine/json.ts';
-import { composeLabels } from '../../../engine/labels.ts';
+import { inspectWhole } from '../../engine/api/query.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { type Json, list, object } from '../../engine/json.ts';
+import { composeLabels } from '../../engine/labels.ts';
 
 const modes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 

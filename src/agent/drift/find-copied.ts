@@ -1,7 +1,7 @@
-import { readContainerFile } from '../../../engine/api/container-file.ts';
-import { copiedPaths } from '../../../engine/api/copied-files.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
-import type { Installation, ServiceFacts } from '../../inspect/installation.ts';
+import { readContainerFile } from '../../engine/api/container-file.ts';
+import { copiedPaths } from '../../engine/api/copied-files.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Installation, ServiceFacts } from '../inspect/installation.ts';
 import { type Finding, lossWithout } from './judge-drift.ts';
 import type { WrittenProject } from './read-written.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';

@@ -1,4 +1,4 @@
-import { type Json, list, object, strings } from '../../../engine/json.ts';
+import { type Json, list, object, strings } from '../../engine/json.ts';
 import { type Definition, withoutNumber } from './definition.ts';
 import { mounts, publishedPorts } from './mounts-and-ports.ts';
 
