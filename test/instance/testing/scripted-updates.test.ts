@@ -164,7 +164,7 @@ describe('a script', () => {
     expect((await ask('POST')).json.reason.code).toBe('update-running');
     clock.mockReturnValue(now + 150);
     await left.toBe(1);
-    clock.mockRestore();
+    clock.mockReturnValue(now + 250);
     expect(await ended).toMatchObject({ outcome: 'updated', jobs: [] });
     expect((await ended).steps[0]).toMatchObject({ state: 'waiting', message: 'waits for 1 jobs' });
 
