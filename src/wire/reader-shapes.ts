@@ -92,17 +92,20 @@ export function readProblem(value: unknown, status: number): Problem {
 
 function readRun(value: unknown): Run | null {
   const given = object(value);
-  const [id, state, startedAt] = [text(given?.id), text(given?.state), text(given?.startedAt)];
-  if (given === null || id === null || state === null) return null;
+  return given === null || text(given.id) === null || text(given.state) === null ? null : runOf(given);
+}
+
+/** A run of these fields; whatever is missing is filled in. */
+export function runOf(given: { [K in keyof Run]?: unknown }): Run {
   const run: Record<keyof Run, unknown> = {
     ...given,
-    id,
-    state,
+    id: text(given.id),
+    state: text(given.state),
     phase: text(given.phase),
     percent: readPercent(given.percent),
     from: text(given.from),
     to: text(given.to),
-    startedAt: startedAt ?? '',
+    startedAt: text(given.startedAt) ?? '',
     endedAt: text(given.endedAt),
     outcome: text(given.outcome),
     message: text(given.message) ?? '',

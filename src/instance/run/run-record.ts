@@ -2,6 +2,7 @@ import { parseEnd } from '../../progress/end-line.ts';
 import { type Phase, type ProgressEvent, phases } from '../../progress/event.ts';
 import { outcomeOf } from '../../progress/outcome.ts';
 import { type EndState, launchStates, type RunState } from '../../wire/codes.ts';
+import { runOf } from '../../wire/reader-shapes.ts';
 import type { Run, RunStep } from '../../wire/status.ts';
 import type { RunOrigin } from '../contract/run-origin.ts';
 
@@ -20,29 +21,8 @@ export function freshRun(
   state: LaunchState = 'launching',
   message = 'launching the updater',
 ): Run {
-  return {
-    id,
-    state,
-    phase: null,
-    percent: null,
-    from,
-    to,
-    startedAt,
-    endedAt: null,
-    outcome: null,
-    message,
-    cause: null,
-    code: null,
-    advice: null,
-    warnings: [],
-    steps: [{ state, startedAt, endedAt: null, message }],
-    jobs: [],
-    until: null,
-    cancelAskedBy: null,
-    away: null,
-    log: null,
-    by,
-  };
+  const steps = [{ state, startedAt, endedAt: null, message }];
+  return { ...runOf({}), id, state, from, to, startedAt, message, steps, by };
 }
 
 /** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */
