@@ -76,10 +76,10 @@ async function main(argv: readonly string[]): Promise<number> {
       await init(doors, options);
       return 0;
     }
-    const world = { ...doors, options };
+    const context = { ...doors, options };
     const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
-    if (options.command === 'update') return await update(world, readUpdate);
-    await showPlan(world, soFar, readUpdate);
+    if (options.command === 'update') return await update(context, readUpdate);
+    await showPlan(context, soFar, readUpdate);
     return 0;
   } catch (error) {
     const facts = { ...endingFacts(soFar), product: options.product };

@@ -7,18 +7,22 @@ import { checkPublished } from './plan/check-published.ts';
 import { describePlan, recallFiles } from './plan/describe.ts';
 import { goneImages } from './plan/gone-images.ts';
 import { planUpdate, type UpdatePlan } from './plan/plan-update.ts';
-import type { World } from './process/world.ts';
+import type { RunContext } from './process/run-context.ts';
 
 /**
  * The first half of the plan, held against all that can be known before anything is pulled, and said. `ownId` is the id of
  * the updater's own container. Refusals: those of planUpdate and of each check.
  */
-export async function makePlan(world: World, installation: Installation, ownId: string): Promise<UpdatePlan> {
-  const { engine, options, log } = world;
+export async function makePlan(
+  context: RunContext,
+  installation: Installation,
+  ownId: string,
+): Promise<UpdatePlan> {
+  const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
   await checkPublished(engine, plan);
-  await checkDefinitions(world, installation);
-  await checkDrift(world, installation, { ownId, accepted: options.acceptDrift });
+  await checkDefinitions(context, installation);
+  await checkDrift(context, installation, { ownId, accepted: options.acceptDrift });
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
   recallFiles(installation, plan, options, log);

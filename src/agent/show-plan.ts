@@ -4,7 +4,7 @@ import { inspectContainers } from '../engine/api/query.ts';
 import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { stateName } from '../progress/state-name.ts';
-import { type ReadOptions, withChosen } from './inspect/choose-workers.ts';
+import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { isGenerated } from './inspect/installation.ts';
 import { difference } from './log/difference.ts';
@@ -14,7 +14,7 @@ import { needsImages } from './plan/draft-files.ts';
 import { movesOf } from './plan/plan-update.ts';
 import { prepareFiles } from './plan/prepare-files.ts';
 import { planRun } from './plan-run.ts';
-import type { World } from './process/world.ts';
+import type { RunContext } from './process/run-context.ts';
 import { localImages } from './pull/tags.ts';
 import type { RunSoFar } from './resume/run-so-far.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
@@ -22,10 +22,10 @@ import { type Holder, lockHolder } from './state/lock.ts';
 import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
-export async function showPlan(given: World, soFar: RunSoFar, read: ReadOptions): Promise<void> {
+export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<void> {
   const instance = await findInstance(given);
-  const world = await withChosen(given, instance.place, read);
-  const { engine, log } = world;
+  const context = await withProjectOptions(given, instance.place, read);
+  const { engine, log } = context;
   const { mountedAt } = instance.place;
   await refuseForeignState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
@@ -34,7 +34,7 @@ export async function showPlan(given: World, soFar: RunSoFar, read: ReadOptions)
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
   const found = await listProject(engine, instance.place.name);
-  const { installation, plan } = await planRun(world, instance, soFar, { ...found, earlier: pending });
+  const { installation, plan } = await planRun(context, instance, soFar, { ...found, earlier: pending });
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);

@@ -2,10 +2,10 @@ import { isUp } from '../engine/container.ts';
 import { keepsContainer } from '../engine/same-image.ts';
 import { type Installation, movedServices } from './inspect/installation.ts';
 import { type Ending, endWell } from './log/ending.ts';
-import { and, seconds } from './log/words.ts';
-import { versionWarnings, whatRuns } from './plan/words.ts';
+import { and, seconds } from './log/wording.ts';
+import { versionWarnings, whatRuns } from './plan/version-sentences.ts';
 import type { PlannedRun } from './plan-run.ts';
-import type { World } from './process/world.ts';
+import type { RunContext } from './process/run-context.ts';
 import type { Preparation } from './pull/pull-and-prepare.ts';
 import { verifyUnchanged } from './replace/verify.ts';
 import type { Journal } from './state/journal.ts';
@@ -28,14 +28,14 @@ export function isUnchanged(
 
 /** Nothing is to be done, and all is well. @throws UpdateError not-well */
 export async function endUnchanged(
-  world: World,
+  context: RunContext,
   journal: Journal,
   { installation, plan }: PlannedRun,
   { filePlan, images }: Preparation,
 ): Promise<Ending> {
-  const { log, beganAt } = world;
+  const { log, beganAt } = context;
   const services = movedServices(installation);
-  await verifyUnchanged(world, journal, services);
+  await verifyUnchanged(context, journal, services);
   log.enter('done');
   for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
   const lasting = services.filter(({ name }) => !filePlan.migrations.includes(name));

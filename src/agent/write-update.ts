@@ -9,7 +9,7 @@ import { type Installation, movedServices } from './inspect/installation.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
 import type { PlannedRun } from './plan-run.ts';
-import type { World } from './process/world.ts';
+import type { RunContext } from './process/run-context.ts';
 import type { Preparation } from './pull/pull-and-prepare.ts';
 import type { Look } from './replace/replace-containers.ts';
 import { sameContainers } from './replace/same-containers.ts';
@@ -25,7 +25,7 @@ import { stateDirectory } from './state/state-directory.ts';
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function writeUpdate(
-  world: World,
+  context: RunContext,
   journal: Journal,
   { installation, plan }: PlannedRun,
   {
@@ -41,11 +41,11 @@ export async function writeUpdate(
 ): Promise<{ changeover: Changeover; look: Look }> {
   for (const { path, before } of filePlan.changes) if (before !== null) texts.set(path, before);
   const moved = [...movedServices(installation), ...installation.followers];
-  const { containers, look } = await sameContainers(world, installation.project.name, moved, before);
+  const { containers, look } = await sameContainers(context, installation.project.name, moved, before);
   const { from } = journal.data;
   const changeover = planChangeover(installation, plan, filePlan, { images, containers, from });
-  await writeFiles(world, installation, filePlan, journal);
-  await keepWayBack(world, journal, changeover, installation);
+  await writeFiles(context, installation, filePlan, journal);
+  await keepWayBack(context, journal, changeover, installation);
   if (before.earlier?.started && isThereAlready(changeover, look.found.containers)) {
     await journal.note({ started: true });
   }
@@ -54,7 +54,7 @@ export async function writeUpdate(
 
 /** Every file of the update, or none. The journal knows of all of them before the first changes. */
 async function writeFiles(
-  { log, cancellation }: World,
+  { log, cancellation }: RunContext,
   installation: Installation,
   filePlan: FilePlan,
   journal: Journal,

@@ -12,7 +12,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { hintAtEnvAbove } from '../inspect/env-file-above.ts';
 import { type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
 import type { Log } from '../log/log.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import { plannedDefinition, runningDefinition } from './definition.ts';
 import { type EngineDefaults, engineDefaults } from './engine-choices.ts';
 import { findCopied } from './find-copied.ts';

@@ -10,7 +10,7 @@ import { checkNamed } from '../inspect/services/check-named.ts';
 import { describeCandidate, type Proposal, proposeServices } from '../inspect/services/propose.ts';
 import { type Survey, surveyProject } from '../inspect/services/survey.ts';
 import type { InitOptions } from '../process/options.ts';
-import type { World } from '../process/world.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { pinOf, settingsText } from './settings-text.ts';
 
 /**
@@ -18,7 +18,7 @@ import { pinOf, settingsText } from './settings-text.ts';
  * says so (docs/contract.md 2.24). Nothing else changes.
  * Refusals: those of finding the project, no-app, foreign-service, left-behind, settings-exist.
  */
-export async function init(doors: Omit<World, 'options'>, options: InitOptions): Promise<void> {
+export async function init(doors: Omit<RunContext, 'options'>, options: InitOptions): Promise<void> {
   const { engine, log } = doors;
   const instance = await findInstance({ ...doors, options: { ...options, command: 'plan' } });
   const { place } = instance;

@@ -1,7 +1,7 @@
 import { svc } from '../../progress/product.ts';
 import type { Candidate, Proposal } from '../inspect/services/propose.ts';
 import { describeCandidate } from '../inspect/services/propose.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import { type InitOptions, usualSeconds } from '../process/options.ts';
 
 /** Beside the services what was given with `init` is written down. */

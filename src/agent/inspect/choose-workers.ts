@@ -5,8 +5,8 @@ import { serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { type Product, roleLabelOf } from '../../progress/product.ts';
 import type { FileValues, UpdateOptions } from '../process/options.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { withSettings } from '../process/settings-file.ts';
-import type { World } from '../process/world.ts';
 import type { ProjectPlace } from './label-paths.ts';
 
 const role = 'worker';
@@ -18,9 +18,13 @@ export type ReadOptions = (file: FileValues) => UpdateOptions;
  * The same with what the settings file in the compose directory says, and with the workers of the project.
  * @throws UpdateError settings-invalid, engine-away
  */
-export async function withChosen(world: World, place: ProjectPlace, read: ReadOptions): Promise<World> {
-  const options = await withSettings(place.mountedAt, world.options, read, world.log);
-  return withWorkers({ ...world, options }, place.name);
+export async function withProjectOptions(
+  context: RunContext,
+  place: ProjectPlace,
+  read: ReadOptions,
+): Promise<RunContext> {
+  const options = await withSettings(place.mountedAt, context.options, read, context.log);
+  return withWorkers({ ...context, options }, place.name);
 }
 
 /**
@@ -28,11 +32,11 @@ export async function withChosen(world: World, place: ProjectPlace, read: ReadOp
  * (docs/contract.md 2.22): what the files call so is read later, and mostly is the same.
  * @throws UpdateError engine-away
  */
-export async function withWorkers(world: World, project: string): Promise<World> {
-  const { engine, options } = world;
-  if (options.servicesNamed) return world;
+export async function withWorkers(context: RunContext, project: string): Promise<RunContext> {
+  const { engine, options } = context;
+  if (options.servicesNamed) return context;
   const labelled = await labelledServices(engine, project, options.product);
-  return { ...world, options: { ...options, workers: workersOr(labelled, options) } };
+  return { ...context, options: { ...options, workers: workersOr(labelled, options) } };
 }
 
 async function labelledServices(engine: Engine, project: string, product: Product): Promise<string[]> {

@@ -3,7 +3,7 @@ import { parseReference } from '../../compose/reference.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import { parsePinTag } from '../../release/pin-tag.ts';
 import type { Log } from '../log/log.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
 import { migrationsOf } from './services/migrations.ts';
 

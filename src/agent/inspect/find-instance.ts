@@ -9,9 +9,9 @@ import { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import { programsOf } from '../process/programs.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import { version } from '../process/version.ts';
-import type { World } from '../process/world.ts';
 import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { hostLook } from './host-look.ts';
 import type { ProjectPlace } from './label-paths.ts';
@@ -32,7 +32,7 @@ export interface FoundInstance {
 }
 
 /** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
-export async function findInstance({ engine, options, log }: World): Promise<FoundInstance> {
+export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = startEarly(engineFacts(engine));
   // Only what the engine says of itself tells in which version of its API the rest is asked.
   const [own, composed, { version: engineVersion, platform }, programs] = await Promise.all([

@@ -10,8 +10,8 @@ import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { withOwnCommands } from '../log/ending-facts.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
-import type { World } from '../process/world.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
 import { askUp } from './ask-up.ts';
 import { workersOf } from './choose-workers.ts';
@@ -39,7 +39,7 @@ import { givePaths, viewProject } from './view-project.ts';
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
  */
 export async function inspectInstallation(
-  { engine, options, log }: World,
+  { engine, options, log }: RunContext,
   { platform, paths, place, composed, told }: FoundInstance,
   wasInterrupted: WasInterrupted,
   containers: readonly Container[],

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { composeCommand, fileFlags, upCommand } from '../../progress/compose-command.ts';
 import type { Product } from '../../progress/product.ts';
-import { and } from './words.ts';
+import { and } from './wording.ts';
 
 /** What is known of the instance by the time a run ends, for its last line. */
 export interface EndingFacts {

@@ -6,7 +6,7 @@ import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { ofProduct, UpdateError } from '../../progress/update-error.ts';
 import { type EndingFacts, savedMeanwhile, withOwnCommands } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
-import { and } from './words.ts';
+import { and } from './wording.ts';
 
 /** How a run ended, or is about to. */
 export interface Ending {

@@ -1,5 +1,5 @@
 import type { Log } from './log.ts';
-import { seconds } from './words.ts';
+import { seconds } from './wording.ts';
 
 /** A line at least every 10 s is promised while something is waited for; a timer comes late on a busy machine. */
 const heartbeatMs = 9_000;

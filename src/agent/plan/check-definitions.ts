@@ -4,7 +4,7 @@ import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import type { Log } from '../log/log.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import { findEdited, type UsedDefinition, usedDefinitions } from './edited-definitions.ts';
 
 /**

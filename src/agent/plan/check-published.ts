@@ -5,7 +5,7 @@ import { countOf } from '../../release/order.ts';
 import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
 import { formsOf, styled } from '../../release/retag.ts';
 import type { Release } from '../../release/target.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /**

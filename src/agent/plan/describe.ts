@@ -6,7 +6,7 @@ import { type Installation, movedServices } from '../inspect/installation.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import { leaveAll } from '../inspect/services/propose.ts';
 import type { Log } from '../log/log.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** What the update is going to do, in one line. */

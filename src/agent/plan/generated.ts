@@ -4,7 +4,7 @@ import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import type { Expected } from '../proof/prove.ts';
 import type { Move } from './plan-update.ts';
 

@@ -1,7 +1,7 @@
 import { parseReference } from '../../compose/reference.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 
 /**
  * What is said where an image that runs is gone from this machine, such as one with the containerd store whose tag was

@@ -5,7 +5,7 @@ import { variablesOf } from '../../compose/variables.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import type { FileDraft } from './draft-files.ts';
 import type { ReleaseText } from './take-release-files.ts';
 

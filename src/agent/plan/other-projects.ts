@@ -10,7 +10,7 @@ import type { Installation } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 
 /** Another project that reads one of the files to be written. */

@@ -2,11 +2,11 @@ import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { awaitedEnds, type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
 import type { FilePlan } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
-import { reached, versionWarnings, whatRuns } from './words.ts';
+import { reached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /** What the engine has right before the first file changes. */
 export interface ChangeoverFacts {

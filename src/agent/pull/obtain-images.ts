@@ -6,25 +6,25 @@ import { isSameImage, type LocalImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
-import type { World } from '../process/world.ts';
+import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
 import { pullImages } from './pull-images.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
 /** The images of the plan by reference, all of them local. `deadline` is by `performance.now()`. */
 export async function pullMoves(
-  world: World,
+  context: RunContext,
   { compose, platform }: Installation,
   plan: UpdatePlan,
   deadline: number,
 ): Promise<Map<string, Image>> {
-  const { engine, log } = world;
+  const { engine, log } = context;
   const moves = movesOf(plan);
   const wanted = new Map(moves.filter(({ pull }) => pull).map(({ service, to }) => [service, to] as const));
   for (const { service, to, pull } of moves) {
     if (!pull) log.info(`${service} has pull_policy never: the local ${to} counts`);
   }
-  if (wanted.size > 0) await pullImages(world, compose, wanted, { deadline, platform });
+  if (wanted.size > 0) await pullImages(context, compose, wanted, { deadline, platform });
   return requireLocal(
     engine,
     moves.map(({ to }) => to),
@@ -47,15 +47,15 @@ export function withUntagged(
 
 /** Pulls images that only the new files name, by service. The journal knows what their tags named before. */
 export async function pullAdded(
-  world: World,
+  context: RunContext,
   { compose, platform }: Installation,
   added: ReadonlyMap<string, string>,
   { journal, deadline }: { journal: Journal; deadline: number },
 ): Promise<Map<string, Image>> {
   if (added.size === 0) return new Map();
-  const { engine } = world;
+  const { engine } = context;
   await journal.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
-  await pullImages(world, compose, added, { deadline, platform, percent: false });
+  await pullImages(context, compose, added, { deadline, platform, percent: false });
   return requireLocal(engine, added.values());
 }
 
@@ -64,12 +64,12 @@ export async function pullAdded(
  * miss them when the old container is gone.
  */
 export async function pullHookImages(
-  world: World,
+  context: RunContext,
   { compose, platform }: Installation,
   { services }: Model,
   { names, deadline }: { names: readonly string[]; deadline: number },
 ): Promise<void> {
-  const { engine } = world;
+  const { engine } = context;
   const wanted = names.flatMap((name) =>
     (services[name]?.pre_start ?? []).flatMap(({ image }) => (image ? [[name, image] as const] : [])),
   );
@@ -82,7 +82,7 @@ export async function pullHookImages(
   );
   for (const [image, name] of missing) {
     if (services[name]?.pull_policy === 'never') continue;
-    await pullImages(world, compose, new Map([[name, image]]), { deadline, platform, percent: false });
+    await pullImages(context, compose, new Map([[name, image]]), { deadline, platform, percent: false });
   }
   await requireLocal(engine, missing.keys());
 }
@@ -93,7 +93,7 @@ export async function pullHookImages(
  * @throws UpdateError pull-…; recreate-failed where its reference leads to another image by now
  */
 export async function pullWhatIsGone(
-  { engine, log, pullTimeoutMs }: Pick<World, 'engine' | 'log'> & { pullTimeoutMs: number },
+  { engine, log, pullTimeoutMs }: Pick<RunContext, 'engine' | 'log'> & { pullTimeoutMs: number },
   compose: Compose,
   service: string,
   { reference, ...wanted }: { reference: string } & LocalImage,

@@ -4,8 +4,8 @@ import type { Installation } from '../inspect/installation.ts';
 import type { FilePlan } from '../plan/plan-files.ts';
 import type { UpdatePlan } from '../plan/plan-update.ts';
 import { askModelEarly, prepareFiles } from '../plan/prepare-files.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
-import type { World } from '../process/world.ts';
 import type { Journal } from '../state/journal.ts';
 import { pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
 
@@ -18,24 +18,24 @@ export interface Preparation {
 
 /** The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes. */
 export async function pullAndPrepare(
-  world: World,
+  context: RunContext,
   { installation, plan }: { installation: Installation; plan: UpdatePlan },
   journal: Journal,
 ): Promise<Preparation> {
-  const { engine, options, log } = world;
+  const { engine, options, log } = context;
   log.enter('pull');
   const deadline = performance.now() + options.pullTimeoutMs;
   const early = askModelEarly(installation, plan);
   // A failed pull is told before a rejected model: the person has to mend the pull first.
   if (early !== null) startEarly(early.model);
-  const pulled = await pullMoves(world, installation, plan, deadline);
+  const pulled = await pullMoves(context, installation, plan, deadline);
   const backup = `${stateName}/backup/${journal.data.run}`;
   const filePlan = await prepareFiles(engine, installation, plan, { images: pulled, backup, early, log });
   const images = withUntagged(pulled, filePlan.references.values());
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
-  const more = await pullAdded(world, installation, added, { journal, deadline });
+  const more = await pullAdded(context, installation, added, { journal, deadline });
   const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
-  await pullHookImages(world, installation, filePlan.model, { names, deadline });
+  await pullHookImages(context, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);
   return { filePlan, images: new Map([...images, ...more]) };
 }

@@ -10,8 +10,8 @@ import { PullMeter } from '../../engine/pull-progress.ts';
 import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import type { World } from '../process/world.ts';
-import { blamedImages } from './blamed.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { failedImages } from './failed-images.ts';
 
 /**
  * Before the second, third and fourth try. A registry that limits is asked five times by each try of an engine with the
@@ -42,7 +42,7 @@ export interface PullOptions {
  * @throws UpdateError pull-…
  */
 export async function pullImages(
-  { engine, log }: Pick<World, 'engine' | 'log'>,
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
   compose: Compose,
   references: ReadonlyMap<string, string>,
   options: PullOptions,
@@ -74,23 +74,23 @@ export async function pullImages(
         });
       }
       const failure = classifyPullFailure(messages.join('\n'), references.values());
-      const blamed = blamedImages(references.values(), messages, failure.code).join(', ');
+      const failed = failedImages(references.values(), messages, failure.code).join(', ');
       oneByOne ||= failure.again === 'patiently';
       const pause = pausesMs[failure.again][attempt];
       if (pause === undefined || performance.now() + pause > options.deadline) {
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
-        throw new UpdateError(failure.code, `${blamed}: ${failure.sentence}${again}`, {
+        throw new UpdateError(failure.code, `${failed}: ${failure.sentence}${again}`, {
           detail: messages,
           ...(failure.advice === undefined ? {} : { advice: failure.advice }),
           ...(failure.code === 'pull-unknown' && options.platform !== undefined
             ? {
-                advice: `See that ${blamed} is published for ${options.platform}, then run the update again.`,
+                advice: `See that ${failed} is published for ${options.platform}, then run the update again.`,
               }
             : {}),
         });
       }
       log.warn(
-        `${blamed}: ${failure.sentence}; trying again in ${pause / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
+        `${failed}: ${failure.sentence}; trying again in ${pause / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
       );
       await sleep(pause, undefined, { signal: engine.signal }).catch(() => {
         throw new Cancelled();

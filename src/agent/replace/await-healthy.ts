@@ -6,7 +6,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfContainers } from '../log/secrets.ts';
-import { eachOnce } from '../log/words.ts';
+import { eachOnce } from '../log/wording.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 
 /** Events come as they happen; this is for what no event tells, and for those that are lost with the engine. */

@@ -9,7 +9,7 @@ import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
-import { seconds } from '../log/words.ts';
+import { seconds } from '../log/wording.ts';
 import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
 
 /** What the engine has of a project where no compose call is replacing anything. */

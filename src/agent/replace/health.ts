@@ -1,5 +1,5 @@
 import { type Container, hasEndedWell } from '../../engine/container.ts';
-import { seconds } from '../log/words.ts';
+import { seconds } from '../log/wording.ts';
 import { StartTimes } from './start-times.ts';
 
 /** Without a health check, this long without a restart counts as well; an app takes longer to find out that it cannot. */

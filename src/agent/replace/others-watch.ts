@@ -1,6 +1,6 @@
 import { hasTemporaryName, isMadeFor, type ProjectContainers } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 
 /** Between two steps of a compose call, none of which is a stop, no more than this passes. */
 export const stillMs = 30_000;

@@ -9,9 +9,9 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { type Ending, endingOf, endWell } from '../log/ending.ts';
 import { type LeftAlone, savedMeanwhile, wereSaved } from '../log/ending-facts.ts';
 import type { Log } from '../log/log.ts';
-import { and, seconds } from '../log/words.ts';
+import { and, seconds } from '../log/wording.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
-import type { World } from '../process/world.ts';
 import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import { endingFactsOf, type Journal } from '../state/journal.ts';
 import { findSaved } from './find-saved.ts';
@@ -43,14 +43,14 @@ const freshMs = 500;
  * here on a signal no longer ends the run.
  */
 export async function replaceContainers(
-  given: World,
+  given: RunContext,
   journal: Journal,
   changeover: Changeover,
   { texts, look }: HeldFacts = {},
 ): Promise<Ending> {
   given.cancellation.tooLate();
-  const world = { ...given, engine: given.engine.uncancellable() };
-  const { engine, options, log } = world;
+  const context = { ...given, engine: given.engine.uncancellable() };
+  const { engine, options, log } = context;
   const { project, phase } = journal.data;
   const stops = watchStops(
     engine,
@@ -77,10 +77,10 @@ export async function replaceContainers(
     });
     // Nobody needs the old image any more, and the engine has time while the new one is waited for.
     freeing = startEarly(freeable(engine, changeover));
-    await verify(world, journal, changeover, { starts, seen });
+    await verify(context, journal, changeover, { starts, seen });
   } catch (error) {
     const stopping = stops.underWay();
-    await failOrRestore(world, journal, error, { changeover, stopping, ...(texts && { texts }) });
+    await failOrRestore(context, journal, error, { changeover, stopping, ...(texts && { texts }) });
   } finally {
     stops.close();
   }
@@ -88,7 +88,7 @@ export async function replaceContainers(
     findSaved(engine, journal.data).catch(() => null),
     freeing?.catch(() => null) ?? null,
   ]);
-  return endUpdated(world, project, changeover, { saved, freed });
+  return endUpdated(context, project, changeover, { saved, freed });
 }
 
 function announce(log: Log, { moved }: Changeover): void {
@@ -123,7 +123,7 @@ async function noteStart(journal: Journal, changeover: Changeover, now: readonly
 
 /** Goes back where nothing of the new version has started; there is no other way back. Always throws. */
 async function failOrRestore(
-  { engine, log, options }: World,
+  { engine, log, options }: RunContext,
   journal: Journal,
   error: unknown,
   {
@@ -165,7 +165,7 @@ async function failOrRestore(
 }
 
 function endUpdated(
-  { log, beganAt }: World,
+  { log, beganAt }: RunContext,
   project: ComposeProject,
   { words, moved }: Changeover,
   { saved, freed }: { saved: LeftAlone | null; freed: Freeable | null },

@@ -5,7 +5,7 @@ import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { and, seconds } from '../log/words.ts';
+import { and, seconds } from '../log/wording.ts';
 import { type Changeover, isBefore, isDone } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import type { StepOf } from './plan-steps.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { World } from '../process/world.ts';
+import type { RunContext } from '../process/run-context.ts';
 import type { Changeover } from '../state/changeover.ts';
 import type { JournalData } from '../state/journal.ts';
 import { recordContainers } from '../state/record-containers.ts';
@@ -25,7 +25,7 @@ interface FoundService {
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function sameContainers(
-  world: World,
+  context: RunContext,
   project: string,
   moved: readonly FoundService[],
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
@@ -38,7 +38,7 @@ export async function sameContainers(
   let at = 0;
   const look = () => {
     at = performance.now();
-    return awaitOthers(world, project, { services, ignores });
+    return awaitOthers(context, project, { services, ignores });
   };
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));
@@ -64,5 +64,5 @@ export async function sameContainers(
     );
   }
   const interrupted = wasInterrupted(earlier, leftovers);
-  return { containers: await recordContainers(world.engine, containers, interrupted), look: { found, at } };
+  return { containers: await recordContainers(context.engine, containers, interrupted), look: { found, at } };
 }

@@ -2,7 +2,7 @@ import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { World } from '../process/world.ts';
+import type { RunContext } from '../process/run-context.ts';
 import type { Changeover } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
@@ -16,20 +16,20 @@ import { missingMs, watchedServices } from './watched-services.ts';
  * @param seen a look at the project of just now; null where there is none. @throws UpdateError broken
  */
 export async function verify(
-  world: World,
+  context: RunContext,
   journal: Journal,
   changeover: Changeover,
   { starts, seen }: { starts: StartTimes; seen: ProjectContainers | null },
 ): Promise<void> {
-  const { log, options } = world;
+  const { log, options } = context;
   log.enter('verify');
   await journal.note({ phase: 'verify' });
   const project = journal.data.project.name;
   const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
   const awaitOwn = (first: ProjectContainers | null = null) =>
-    awaitServices(world, project, changeover, { ...rules, seen: first });
+    awaitServices(context, project, changeover, { ...rules, seen: first });
   let { reports, found } = await awaitOwn(seen);
-  if (await mendOthers(world, project, changeover, found)) ({ reports, found } = await awaitOwn());
+  if (await mendOthers(context, project, changeover, found)) ({ reports, found } = await awaitOwn());
   const { containers } = found;
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {
@@ -52,19 +52,19 @@ export async function verify(
 
 /** What runs already is held to what a new version is (docs/contract.md 3.15). @throws UpdateError not-well */
 export async function verifyUnchanged(
-  world: World,
+  context: RunContext,
   journal: Journal,
   services: readonly { name: string; containers: readonly Container[] }[],
 ): Promise<void> {
-  world.log.enter('verify');
+  context.log.enter('verify');
   // No later run takes these for containers that an update has stopped: it has not touched them.
   await journal.note({ containers: [] });
   const up = services.map(
     ({ name, containers }) => [name, containers.filter(isUp).map(({ id }) => id)] as const,
   );
   const ids = new Map(up.filter(([, list]) => list.length > 0));
-  const { app, waitTimeoutMs } = world.options;
-  await awaitHealthy(world, ids, waitTimeoutMs, app).catch((error: unknown) => {
+  const { app, waitTimeoutMs } = context.options;
+  await awaitHealthy(context, ids, waitTimeoutMs, app).catch((error: unknown) => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
     throw new UpdateError('not-well', error.message, { detail: error.detail, cause: error });
   });

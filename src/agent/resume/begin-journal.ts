@@ -1,7 +1,7 @@
 import { fromWord } from '../inspect/describe.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
-import type { World } from '../process/world.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { tagsBefore } from '../pull/tags.ts';
 import { recordOf, type WasInterrupted } from '../state/changeover.ts';
 import { emptyJournal, isPending, Journal, type JournalData } from '../state/journal.ts';
@@ -10,7 +10,7 @@ import type { Locked } from './run-so-far.ts';
 
 /** The journal of a run that begins, written. `earlier` is that of the run before. */
 export async function beginJournal(
-  { engine, options, startedAt }: World,
+  { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: Locked,
   {
     installation,

@@ -8,21 +8,21 @@ import { type FoundInstance, refuseForeignContainers } from '../inspect/find-ins
 import { givePaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
 import type { UpdateOptions } from '../process/options.ts';
-import type { World } from '../process/world.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { localImages } from '../pull/tags.ts';
 import { newHasStarted } from '../state/changeover.ts';
 import type { JournalData } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 import { checkFiles, checkProject } from './check-journal.ts';
+import { findOthersWork } from './others-work.ts';
 import type { EarlierFacts } from './plan-earlier.ts';
-import { findStranger } from './stranger.ts';
 
 /**
  * What is there of a run that ended early; from here on its secrets are hidden, too. `rejection` is why nobody can go on
  * with the files as they are. Refusals: foreign-container, foreign-state, outside-mounts.
  */
 export async function gatherEarlierFacts(
-  { engine, log, options }: World,
+  { engine, log, options }: RunContext,
   instance: FoundInstance,
   data: JournalData,
 ): Promise<{ files: FileRecord[]; facts: EarlierFacts; rejection: UpdateError | null }> {
@@ -62,8 +62,8 @@ export async function gatherEarlierFacts(
     images,
   };
   const isOwn = data.containerId === own.id;
-  const stranger = findStranger(data, remains);
-  if (stranger === null && files.length > 0) {
+  const othersWork = findOthersWork(data, remains);
+  if (othersWork === null && files.length > 0) {
     checkFiles(data, await pathsOfProject(project, options.product, paths), place.mountedAt);
   }
   return {
@@ -74,7 +74,7 @@ export async function gatherEarlierFacts(
       attempt: isOwn ? data.attempt + 1 : 1,
       sameRequest: isSameRequest(data, options, place.name),
       newHasStarted: changeover !== null && newHasStarted(changeover, containers),
-      stranger,
+      othersWork,
     },
   };
 }

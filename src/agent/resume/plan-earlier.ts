@@ -16,7 +16,7 @@ export interface EarlierFacts {
   /** A container of the new version has started, by the engine's word; the journal may not have had the time to say so. */
   newHasStarted: boolean;
   /** What that run cannot have left, as a sentence's beginning; null where all of it is its own. */
-  stranger: string | null;
+  othersWork: string | null;
 }
 
 /** What to do about a run that ended early. */
@@ -42,7 +42,7 @@ export type EarlierStepOf<K extends EarlierStep['kind']> = Extract<EarlierStep, 
 
 /** Decides what to do about a run that ended with something left to do (docs/contract.md 5.4); touches nothing. */
 export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
-  if (now.stranger !== null) return { kind: 'leave-alone', because: now.stranger };
+  if (now.othersWork !== null) return { kind: 'leave-alone', because: now.othersWork };
   // The run ended 'broken' and told a person to look: nothing of it goes on by itself.
   if (!isHalfDone(data)) return { kind: 'begin-anew' };
   const { changeover, goingBack, started } = data;

@@ -4,8 +4,8 @@ import type { FileRecord } from '../../files/file-record.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { Log } from '../log/log.ts';
-import { and } from '../log/words.ts';
-import type { World } from '../process/world.ts';
+import { and } from '../log/wording.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { recreate } from '../replace/recreate.ts';
 import { StartTimes } from '../replace/start-times.ts';
 import { markGoingBack, restoreInstance } from '../replace/way-back/restore-instance.ts';
@@ -37,8 +37,12 @@ export type Inheritance =
  * kept in the state directory from here on.
  * Refusals: outside-mounts, compose-invalid. @throws UpdateError files-not-back, not-brought-back, killed-often, broken
  */
-export async function settleEarlier(world: World, locked: Locked, soFar: RunSoFar): Promise<Inheritance> {
-  const { log } = world;
+export async function settleEarlier(
+  context: RunContext,
+  locked: Locked,
+  soFar: RunSoFar,
+): Promise<Inheritance> {
+  const { log } = context;
   const { lock } = locked;
   const data = await readEarlier(lock, log);
   log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.outcome === null });
@@ -46,11 +50,11 @@ export async function settleEarlier(world: World, locked: Locked, soFar: RunSoFa
   if (data === null || !isPending(data)) return fresh;
   soFar.earlier = { data, stands: true };
   log.warn(pendingSentence(data));
-  const { files, facts, rejection } = await gatherEarlierFacts(world, locked.instance, data);
+  const { files, facts, rejection } = await gatherEarlierFacts(context, locked.instance, data);
   const step = planEarlier(data, facts);
   if (rejection !== null && (step.kind === 'go-on' || step.kind === 'bring-forward')) throw rejection;
   const journal = new Journal(lock, data);
-  const work: EarlierWork = { world, locked, soFar, data, files, attempt: facts.attempt, journal };
+  const work: EarlierWork = { context, locked, soFar, data, files, attempt: facts.attempt, journal };
   return (await take(step, work)) ?? fresh;
 }
 
@@ -63,7 +67,7 @@ async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | nul
 }
 
 interface EarlierWork {
-  world: World;
+  context: RunContext;
   locked: Locked;
   soFar: RunSoFar;
   data: JournalData;
@@ -83,23 +87,23 @@ type Executors = {
 const executors: Executors = {
   'begin-anew': async () => null,
   'leave-alone': async ({ because }, work) => {
-    const { world, locked, data } = work;
+    const { context, locked, data } = work;
     const place = await setAside(locked.lock.state, data);
-    world.log.warn(
+    context.log.warn(
       `${because}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
     );
     return isOver(work);
   },
   'go-on': async ({ changeover }, work) => {
-    const { world, soFar, journal } = work;
+    const { context, soFar, journal } = work;
     await takeOver(work);
     soFar.journal = journal;
-    world.log.info('going on with it');
+    context.log.info('going on with it');
     return { kind: 'go-on', journal, changeover };
   },
   'put-back': async ({ afterwards }, work) => {
-    const { world, soFar, data, journal } = work;
-    const { engine, log, options } = world;
+    const { context, soFar, data, journal } = work;
+    const { engine, log, options } = context;
     await takeOver(work);
     if (data.goingBack === null) await markGoingBack(journal, log, null);
     await restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, wasKilled: true });
@@ -144,9 +148,9 @@ async function takeOver({ journal, files, attempt, locked }: EarlierWork): Promi
 }
 
 /** All services of a version that has started are brought to it, well or not. */
-async function bringForward({ world, journal }: EarlierWork, changeover: Changeover): Promise<void> {
-  const { log, options } = world;
-  const engine = world.engine.uncancellable();
+async function bringForward({ context, journal }: EarlierWork, changeover: Changeover): Promise<void> {
+  const { log, options } = context;
+  const engine = context.engine.uncancellable();
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
   log.info(`${goal} has started: first of all, ${and(names)} are all brought to it`);

@@ -1,15 +1,18 @@
 import { Interrupted } from '../../progress/stops.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Ending, reportEnding } from '../log/ending.ts';
-import type { World } from '../process/world.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { readJournal } from '../state/journal.ts';
 import { dropLock } from '../state/lock.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 import { endingFacts, nothingYet, type RunSoFar } from './run-so-far.ts';
 
 /** Does the work of a run, says how it ended whatever happens, and gives back what it held. Gives the exit code. */
-export async function toItsEnd(world: World, work: (soFar: RunSoFar) => Promise<Ending>): Promise<number> {
-  const { log, options, cancellation } = world;
+export async function toItsEnd(
+  context: RunContext,
+  work: (soFar: RunSoFar) => Promise<Ending>,
+): Promise<number> {
+  const { log, options, cancellation } = context;
   const soFar = nothingYet();
   try {
     const ending = await work(soFar).catch((error) => {
@@ -18,7 +21,7 @@ export async function toItsEnd(world: World, work: (soFar: RunSoFar) => Promise<
       return reportEnding(error, log, facts, cancellation.signalNumber);
     });
     cancellation.over();
-    await close(world, soFar, ending);
+    await close(context, soFar, ending);
     return ending.exitCode;
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
@@ -42,9 +45,9 @@ export async function endedBefore({ own, place }: FoundInstance): Promise<Ending
 }
 
 /** The outcome is in the journal before the engine is told not to start this container again. */
-async function close(world: World, soFar: RunSoFar, ending: Ending): Promise<void> {
+async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Promise<void> {
   const { instance, lock, journal } = soFar;
-  const engine = world.engine.uncancellable().quiet();
+  const engine = context.engine.uncancellable().quiet();
   // An engine that is away starts this failed container again when it is back; the new start goes on with the journal.
   if (instance === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
   // If the outcome cannot be written, the next run finds an open journal and settles it. The log has its last line.

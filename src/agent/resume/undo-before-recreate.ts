@@ -1,6 +1,6 @@
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { endingOf } from '../log/ending.ts';
-import type { World } from '../process/world.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { markGoingBack, restoreInstance } from '../replace/way-back/restore-instance.ts';
 import type { Journal } from '../state/journal.ts';
 import { endingFacts, type RunSoFar } from './run-so-far.ts';
@@ -10,7 +10,7 @@ import { endingFacts, type RunSoFar } from './run-so-far.ts';
  * throws: why it ended, or `Interrupted`.
  */
 export async function undoBeforeRecreate(
-  { engine, log, options, cancellation }: World,
+  { engine, log, options, cancellation }: RunContext,
   journal: Journal,
   error: unknown,
   { soFar, texts }: { soFar: RunSoFar; texts: ReadonlyMap<string, string> },

@@ -9,7 +9,7 @@ import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { EndingFacts, LeftAlone } from '../log/ending-facts.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import type { Changeover, ContainerRecord } from './changeover.ts';
 import { isJournal } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { withWorkers, workersOf } from '../../../src/agent/inspect/choose-workers.ts';
-import type { World } from '../../../src/agent/process/world.ts';
+import type { RunContext } from '../../../src/agent/process/run-context.ts';
 import type { Model } from '../../../src/engine/cli/compose.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { productOf } from '../../../src/progress/product.ts';
@@ -41,8 +41,8 @@ async function found(
       label.every((each) => Config.Labels[each.split('=')[0] ?? ''] === each.split('=')[1]);
     to.end(JSON.stringify(raw.filter(fits).map(({ Id, Config }) => ({ Id, Labels: Config.Labels }))));
   });
-  const world = { engine, options: updateOptions(...argv) } as World;
-  const { workers } = (await withWorkers(world, 'svc')).options;
+  const context = { engine, options: updateOptions(...argv) } as RunContext;
+  const { workers } = (await withWorkers(context, 'svc')).options;
   return { workers, asked };
 }
 

@@ -99,7 +99,7 @@ async function inspect({
   const mounted = outside ? join(root, 'elsewhere') : root;
   const paths = new HostPaths([{ type: 'bind', source: mounted, destination: mounted, writable: true }]);
   const { log, lines } = rememberingLog();
-  const world = {
+  const context = {
     engine,
     options: updateOptions(...argv),
     log,
@@ -110,7 +110,7 @@ async function inspect({
   const own = built('updater-1');
   const place = { name: 'svc', directory, mountedAt: directory };
   const found = await inspectInstallation(
-    world,
+    context,
     { own, paths, place, platform: 'linux/amd64', composed: [], told: null },
     wasInterrupted,
     (await listProject(engine, 'svc')).containers,

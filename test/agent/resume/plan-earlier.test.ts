@@ -11,7 +11,7 @@ import { changeover, ending, journalData } from '../../build.ts';
 
 /** Every value of all that the plan looks at. A few combinations occur in no run: they are planned for all the same. */
 const domains = {
-  stranger: [null, '.env is neither as it was before nor as it was written'],
+  othersWork: [null, '.env is neither as it was before nor as it was written'],
   ended: ['killed', 'crashed', 'broken'],
   /** It had come as far as the containers. */
   replaced: [false, true],
@@ -62,7 +62,7 @@ const stepsOf = (given: Given): EarlierStep[] => {
   return all.filter((each, at) => all.findIndex((other) => isDeepStrictEqual(each, other)) === at);
 };
 
-const ours: Given = { stranger: [null] };
+const ours: Given = { othersWork: [null] };
 const unfinished: Given = { ...ours, ended: ['killed', 'crashed'], goingBack: ['no'] };
 const written: Given = { ...unfinished, replaced: [false] };
 const replaced: Given = { ...unfinished, replaced: [true] };
@@ -74,10 +74,10 @@ const tooOften: Given = { attempt: [maxAttempts + 1] };
 const noneStarted: Given = { started: [false], newHasStarted: [false] };
 const journalSaysStarted: Given = { started: [true] };
 const engineSaysStarted: Given = { started: [false], newHasStarted: [true] };
-const bySomebodyElse = domains.stranger[1];
+const bySomebodyElse = domains.othersWork[1];
 
 const rows: [situation: string, given: Given, step: string][] = [
-  ['somebody has worked there since', { stranger: [bySomebodyElse] }, 'leave-alone'],
+  ['somebody has worked there since', { othersWork: [bySomebodyElse] }, 'leave-alone'],
   ['it ended broken, and a person knows', { ...ours, ended: ['broken'], goingBack: ['no'] }, 'begin-anew'],
 
   ['it had replaced nothing yet', { ...written, ...inTime }, 'put-back, then begin-anew'],
@@ -132,12 +132,12 @@ describe('planEarlier', () => {
   const isGoingBack = (now: Situation) => now.goingBack !== 'no';
   const isHalf = (now: Situation) => now.ended !== 'broken' || isGoingBack(now);
   const hasEnd = (now: Situation) => now.goingBack === 'end';
-  const isStrange = (now: Situation) => now.stranger !== null;
+  const isStrange = (now: Situation) => now.othersWork !== null;
   const isPutBack = (to: string) => to.startsWith('put-back');
   const goesOn = ['go-on', 'bring-forward', 'put-back, then begin-anew'];
 
   it.each<[string, holds: (now: Situation, step: string) => boolean]>([
-    ['a stranger, and nothing else, is left alone', (now, to) => isStrange(now) === (to === 'leave-alone')],
+    ["others' work, and nothing else, is left alone", (now, to) => isStrange(now) === (to === 'leave-alone')],
     ['what has started is not put back', (now, to) => !isPutBack(to) || !hasStarted(now) || isGoingBack(now)],
     ['a way back is gone to its end', (now, to) => !isGoingBack(now) || isStrange(now) || isPutBack(to)],
     ['nobody gives up too early', (now, to) => !to.includes('give-up') || isExhausted(now)],
@@ -159,7 +159,7 @@ describe('planEarlier', () => {
     ]);
     const afterwards = { kind: 'repeat', ending: theEnding };
     expect(stepsOf({ ...toAnEnd, isOwn: [true] })).toEqual([{ kind: 'put-back', afterwards }]);
-    expect(stepsOf({ stranger: [bySomebodyElse] })).toEqual([
+    expect(stepsOf({ othersWork: [bySomebodyElse] })).toEqual([
       { kind: 'leave-alone', because: bySomebodyElse },
     ]);
   });
@@ -171,7 +171,7 @@ describe('planEarlier', () => {
       attempt: 4,
       sameRequest: true,
       newHasStarted: false,
-      stranger: null,
+      othersWork: null,
     };
     expect(planEarlier(journalData({ changeover: theChangeover }), now).kind).toBe('go-on');
     expect(planEarlier(journalData({ changeover: theChangeover }), { ...now, attempt: 5 }).kind).toBe(

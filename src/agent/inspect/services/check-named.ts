@@ -3,7 +3,7 @@ import type { ProjectFiles } from '../../../compose/project-files.ts';
 import { isDatabase } from '../../../compose/reference.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
-import { and } from '../../log/words.ts';
+import { and } from '../../log/wording.ts';
 import type { UpdateOptions } from '../../process/options.ts';
 import { leaveAll } from './propose.ts';
 import { bondOf, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';

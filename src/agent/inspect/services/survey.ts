@@ -4,7 +4,7 @@ import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { agreeing } from '../../../engine/foreign-containers.ts';
 import type { Product } from '../../../progress/product.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
-import type { World } from '../../process/world.ts';
+import type { RunContext } from '../../process/run-context.ts';
 import type { FoundInstance } from '../find-instance.ts';
 import { labelledProject } from '../labelled-project.ts';
 import { givePaths, viewProject } from '../view-project.ts';
@@ -26,7 +26,7 @@ export interface Survey {
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
  */
 export async function surveyProject(
-  { engine, log, product }: Pick<World, 'engine' | 'log'> & { product: Product },
+  { engine, log, product }: Pick<RunContext, 'engine' | 'log'> & { product: Product },
   { paths, place, told }: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
   containers: readonly Container[],
 ): Promise<Survey> {
@@ -50,14 +50,14 @@ export async function surveyProject(
 
 /** The refusal where there is no container of the app, with what to name where nobody has named any. */
 export async function withoutApp(
-  world: Pick<World, 'engine' | 'log' | 'options'>,
+  context: Pick<RunContext, 'engine' | 'log' | 'options'>,
   found: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
   containers: readonly Container[],
 ): Promise<UpdateError> {
-  const { app } = world.options;
+  const { app } = context.options;
   const { place } = found;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
-  const flagsToType = names === '' ? null : await proposedFlags(world, found, containers);
+  const flagsToType = names === '' ? null : await proposedFlags(context, found, containers);
   const start = `Its containers are of ${names || 'no service'}.`;
   return new UpdateError(
     'no-app',
@@ -73,7 +73,7 @@ export async function withoutApp(
 
 /** Null where nothing can be proposed: the refusal stands without it. */
 async function proposedFlags(
-  { engine, log, options: { app, product } }: Pick<World, 'engine' | 'log' | 'options'>,
+  { engine, log, options: { app, product } }: Pick<RunContext, 'engine' | 'log' | 'options'>,
   found: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
   containers: readonly Container[],
 ): Promise<string | null> {

@@ -7,7 +7,7 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Json, list, object } from '../../../engine/json.ts';
 import { type DefinedContainer, definedIn, gainedRights, type Right } from '../../../engine/rights.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
-import { and } from '../../log/words.ts';
+import { and } from '../../log/wording.ts';
 import type { ContainerRecord } from '../../state/changeover.ts';
 
 /** What there is to hold a blueprint against. */

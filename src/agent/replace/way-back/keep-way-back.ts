@@ -2,13 +2,13 @@ import { takeBlueprints } from '../../../engine/api/blueprint.ts';
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
 import { proveCopies } from '../../../engine/api/put-copies.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
-import type { World } from '../../process/world.ts';
+import type { RunContext } from '../../process/run-context.ts';
 import type { Changeover } from '../../state/changeover.ts';
 import type { Journal } from '../../state/journal.ts';
 
 /** Notes what it takes to go back before anything is replaced, while everything still runs. */
 export async function keepWayBack(
-  { engine, log }: World,
+  { engine, log }: RunContext,
   journal: Journal,
   changeover: Changeover,
   { model, project }: { model: Model; project: { name: string } },

@@ -9,7 +9,7 @@ import { type Container, serviceOf } from '../../../engine/container.ts';
 import { Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import type { Log } from '../../log/log.ts';
-import { and } from '../../log/words.ts';
+import { and } from '../../log/wording.ts';
 import { type Changeover, type ContainerRecord, recordsOf } from '../../state/changeover.ts';
 import type { Journal } from '../../state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';

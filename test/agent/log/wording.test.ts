@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { and, eachOnce, seconds } from '../../../src/agent/log/words.ts';
+import { and, eachOnce, seconds } from '../../../src/agent/log/wording.ts';
 
 it.each<[string[], string]>([
   [[], ''],

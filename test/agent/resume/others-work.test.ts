@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findStranger, type Remains } from '../../../src/agent/resume/stranger.ts';
+import { findOthersWork, type Remains } from '../../../src/agent/resume/others-work.ts';
 import type { Changeover } from '../../../src/agent/state/changeover.ts';
 import type { JournalData } from '../../../src/agent/state/journal.ts';
 import type { Container } from '../../../src/engine/container.ts';
@@ -33,7 +33,7 @@ interface Found {
   image?: string | null;
 }
 
-function stranger(
+function othersWork(
   changes: Partial<JournalData>,
   { files = ['after'], now = before, image = 'sha256:new' }: Found,
 ) {
@@ -43,10 +43,10 @@ function stranger(
     containers: now,
     images: new Map(image === null ? [] : [['acme/svc:v1.1.0', { id: image }]]),
   };
-  return findStranger(data, remains);
+  return findOthersWork(data, remains);
 }
 
-type Row = [situation: string, Found, stranger: string | null];
+type Row = [situation: string, Found, othersWork: string | null];
 const appMade = 'svc-app-1 was made by somebody else';
 const workerMade = 'svc-worker-1 was made by somebody else';
 const sidecarMade = 'svc-sidecar-1 was made by somebody else';
@@ -54,14 +54,14 @@ const envChanged = '/opt/svc/.env is neither as it was before nor as it was writ
 const envBefore = '/opt/svc/.env is as it was before';
 const fileChanged = '/opt/svc/compose.yaml is neither as it was before nor as it was written';
 
-describe('findStranger, after a run that was killed', () => {
+describe('findOthersWork, after a run that was killed', () => {
   it.each<Row>([
     ['left everything alone', { files: [] }, null],
     ['whose containers are gone: it was about none yet', { files: [], now: [] }, null],
     ['beside which somebody made a container', { now: [...before, made('app-2', 'any')] }, null],
     ['in whose files somebody has been', { files: ['other'] }, envChanged],
   ])('in the pull, and %s', (_, found, expected) => {
-    expect(stranger({ phase: 'pull' }, found)).toBe(expected);
+    expect(othersWork({ phase: 'pull' }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -75,7 +75,7 @@ describe('findStranger, after a run that was killed', () => {
     ['beside which a follower was made', { now: [made('sidecar-1', 'x')] }, null],
     ['since when the tag has moved', { image: 'sha256:newer' }, null],
   ])('in writing, and %s', (_, found, expected) => {
-    expect(stranger({ phase: 'write' }, found)).toBe(expected);
+    expect(othersWork({ phase: 'write' }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -107,7 +107,7 @@ describe('findStranger, after a run that was killed', () => {
     ['where the file and the tag are back', { files: ['before'], image: null }, envBefore],
   ])('in replacing, and %s', (_, found, expected) => {
     for (const phase of ['recreate', 'verify'] as const)
-      expect(stranger({ phase, changeover: replacing }, found)).toBe(expected);
+      expect(othersWork({ phase, changeover: replacing }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -122,7 +122,7 @@ describe('findStranger, after a run that was killed', () => {
     ['whose tag is back', { image: 'sha256:old' }, null],
     ['whose new image is gone', { image: null }, null],
   ])('in going back, and %s', (_, found, expected) => {
-    expect(stranger({ phase: 'recreate', changeover: replacing, goingBack }, found)).toBe(expected);
+    expect(othersWork({ phase: 'recreate', changeover: replacing, goingBack }, found)).toBe(expected);
   });
 
   it('takes a tag that was published again with the same content for the same image', () => {
@@ -132,7 +132,7 @@ describe('findStranger, after a run that was killed', () => {
     const found = (id: string, digest: string) => {
       const app = container('app-1-made', { imageId: id, imageManifest: digest });
       const images = new Map([[image.reference, { id, manifests: [digest] }]]);
-      return findStranger(data, { files: [], containers: [app], images });
+      return findOthersWork(data, { files: [], containers: [app], images });
     };
     expect(found('sha256:index-2', 'sha256:amd64')).toBeNull();
     expect(found('sha256:index-2', 'sha256:other')).toBe('svc-app-1 was made by somebody else');
@@ -151,8 +151,8 @@ describe('findStranger, after a run that was killed', () => {
         ['acme/worker:v1.1.0', { id: worker }],
       ]);
     const remains = { files: [], containers: before };
-    expect(findStranger(data, { ...remains, images: images('sha256:new-worker') })).toBeNull();
-    expect(findStranger(data, { ...remains, images: images('sha256:newer') })).toBe(
+    expect(findOthersWork(data, { ...remains, images: images('sha256:new-worker') })).toBeNull();
+    expect(findOthersWork(data, { ...remains, images: images('sha256:newer') })).toBe(
       'acme/worker:v1.1.0 is another image by now',
     );
   });

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../progress/update-error.ts';
  * The images of a pull that its failure is about, of those that were asked for: what names one in a line of that failure,
  * else in any line. All where no line names any.
  */
-export function blamedImages(
+export function failedImages(
   references: Iterable<string>,
   messages: readonly string[],
   code: ErrorCode,

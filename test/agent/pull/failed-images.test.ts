@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { blamedImages } from '../../../src/agent/pull/blamed.ts';
+import { failedImages } from '../../../src/agent/pull/failed-images.ts';
 import { classifyPullFailure } from '../../../src/engine/pull-failure.ts';
 
 const server = 'ghcr.io/acme/server:v2.0.0';
 const learning = 'ghcr.io/acme/server-learning:v2.0.0';
 
-it.each<[name: string, references: string[], messages: string[], blamed: string[]]>([
+it.each<[name: string, references: string[], messages: string[], failed: string[]]>([
   [
     'of two images the second',
     [server, learning],
@@ -66,7 +66,7 @@ it.each<[name: string, references: string[], messages: string[], blamed: string[
     ['r.example:5000/b'],
   ],
   ['all, where none is named', [server, learning], ['no space left on device'], [server, learning]],
-])('blames %s', (_, references, messages, blamed) => {
+])('blames %s', (_, references, messages, failed) => {
   const { code } = classifyPullFailure(messages.join('\n'), references);
-  expect(blamedImages(references, messages, code)).toEqual(blamed);
+  expect(failedImages(references, messages, code)).toEqual(failed);
 });

@@ -2,7 +2,7 @@ import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { compareTold } from '../../release/order.ts';
 import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
-import { and } from '../log/words.ts';
+import { and } from '../log/wording.ts';
 import type { FilePlan } from './plan-files.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 

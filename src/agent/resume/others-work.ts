@@ -14,7 +14,7 @@ export interface Remains {
 }
 
 /** What the run cannot have left, as a sentence's beginning; null where all of it is its own. Touches nothing. */
-export function findStranger(data: JournalData, now: Remains): string | null {
+export function findOthersWork(data: JournalData, now: Remains): string | null {
   const { changeover, goingBack, phase } = data;
   const other = now.files.find(({ state }) => state === 'other');
   if (other) return `${other.path} is neither as it was before nor as it was written`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reached, versionWarnings, whatRuns } from '../../../src/agent/plan/words.ts';
+import { reached, versionWarnings, whatRuns } from '../../../src/agent/plan/version-sentences.ts';
 import { composeText, filePlan, imageOf, installed, planTo } from '../../build-plan.ts';
 
 type Pins = readonly [app: string, ...workers: string[]];

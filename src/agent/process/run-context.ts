@@ -4,7 +4,7 @@ import type { Cancellation } from './cancellation.ts';
 import type { UpdateOptions } from './options.ts';
 
 /** The doors that every phase of a run gets. */
-export interface World {
+export interface RunContext {
   engine: Engine;
   options: UpdateOptions;
   log: Log;

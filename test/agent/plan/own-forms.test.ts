@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { describeInstallation } from '../../../../src/agent/inspect/describe.ts';
-import type { Installation } from '../../../../src/agent/inspect/installation.ts';
-import { newestRunning, versionPrefix } from '../../../../src/agent/inspect/running-version.ts';
-import { describePlan } from '../../../../src/agent/plan/describe.ts';
-import { planUpdate } from '../../../../src/agent/plan/plan-update.ts';
-import { reached, versionWarnings } from '../../../../src/agent/plan/words.ts';
-import { versionLabel } from '../../../../src/engine/labels.ts';
-import { svc } from '../../../../src/progress/product.ts';
-import { parseAsked } from '../../../../src/release/target.ts';
-import { container } from '../../../build.ts';
-import { composeText, filePlan, imageOf, installed, rememberingLog } from '../../../build-plan.ts';
+import { describeInstallation } from '../../../src/agent/inspect/describe.ts';
+import type { Installation } from '../../../src/agent/inspect/installation.ts';
+import { newestRunning, versionPrefix } from '../../../src/agent/inspect/running-version.ts';
+import { describePlan } from '../../../src/agent/plan/describe.ts';
+import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
+import { reached, versionWarnings } from '../../../src/agent/plan/version-sentences.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import { svc } from '../../../src/progress/product.ts';
+import { parseAsked } from '../../../src/release/target.ts';
+import { container } from '../../build.ts';
+import { composeText, filePlan, imageOf, installed, rememberingLog } from '../../build-plan.ts';
 
 /** A product that is pinned like this; `label` is the version that its running image tells. */
 function product(
