@@ -5,7 +5,9 @@ import type { Installation } from '../src/agent/inspect/installation.ts';
 import { type Fields, Log } from '../src/agent/log/log.ts';
 import type { FilePlan } from '../src/agent/plan/plan-files.ts';
 import { planUpdate, type UpdatePlan } from '../src/agent/plan/plan-update.ts';
+import { Cancellation } from '../src/agent/process/cancellation.ts';
 import { type BumpOptions, parseOptions, type UpdateOptions } from '../src/agent/process/options.ts';
+import type { RunContext } from '../src/agent/process/run-context.ts';
 import { readComposeFile } from '../src/compose/compose-file.ts';
 import { findPin } from '../src/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/compose/project-files.ts';
@@ -125,6 +127,16 @@ export function rememberingLog(): { log: Log; lines: string[]; fields: Fields[];
     events.push(event);
   });
   return { log, lines, fields, events };
+}
+
+/** What every phase of a run gets, and what it says. */
+export function runContext(
+  engine: Engine,
+  options: UpdateOptions = updateOptions(),
+): { context: RunContext; lines: string[] } {
+  const { log, lines } = rememberingLog();
+  const cancellation = new Cancellation(log);
+  return { context: { engine, options, log, cancellation, startedAt: 0, beganAt: 0 }, lines };
 }
 
 /** An engine whose API answers like this, and whose command line is not there. */

@@ -13,13 +13,13 @@ import { floatingMoves } from './plan/check-lag.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { movesOf } from './plan/plan-update.ts';
 import { prepareFiles } from './plan/prepare-files.ts';
-import { planRun } from './plan-run.ts';
 import type { RunContext } from './process/run-context.ts';
 import { localImages } from './pull/tags.ts';
 import type { RunSoFar } from './resume/run-so-far.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
 import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
+import { planRun } from './update.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<void> {
@@ -34,7 +34,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
   const found = await listProject(engine, instance.place.name);
-  const { installation, plan } = await planRun(context, instance, soFar, { ...found, earlier: pending });
+  const { installation, plan } = await planRun(context, instance, soFar, found, pending);
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);

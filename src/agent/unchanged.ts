@@ -4,10 +4,10 @@ import { type Installation, movedServices } from './inspect/installation.ts';
 import { type Ending, endWell } from './log/ending.ts';
 import { and, seconds } from './log/wording.ts';
 import { versionWarnings, whatRuns } from './plan/version-sentences.ts';
-import type { PlannedRun } from './plan-run.ts';
 import type { RunContext } from './process/run-context.ts';
 import type { Preparation } from './pull/pull-and-prepare.ts';
 import { verifyUnchanged } from './replace/verify.ts';
+import type { PlannedRun } from './resume/run-so-far.ts';
 import type { Journal } from './state/journal.ts';
 
 /** Nothing is to be written, and the containers that run are all that must run, of exactly these images. */

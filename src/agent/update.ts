@@ -1,22 +1,32 @@
-import { removeScratches } from '../engine/api/scratch.ts';
+import type { ProjectContainers } from '../engine/api/project-containers.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
-import { findInstance } from './inspect/find-instance.ts';
+import { describeInstallation } from './inspect/describe.ts';
+import { type FoundInstance, findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
+import { inspectInstallation } from './inspect/inspect.ts';
 import { type Ending, repeatEnding } from './log/ending.ts';
-import { planRun } from './plan-run.ts';
+import { makePlan } from './make-plan.ts';
 import type { RunContext } from './process/run-context.ts';
+import { startEarly } from './process/start-early.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
-import { awaitOthers } from './replace/await-others.ts';
-import { replaceContainers } from './replace/replace-containers.ts';
+import { awaitQuiet } from './replace/await-others.ts';
+import { endUpdated, freeable } from './replace/end-updated.ts';
+import { announce, recreate } from './replace/recreate.ts';
+import { verify } from './replace/verify.ts';
+import {
+  type OldTexts,
+  type PlannedReplacement,
+  replacing,
+  undoBeforeRecreate,
+} from './replace/way-back/go-back.ts';
 import { beginJournal } from './resume/begin-journal.ts';
-import type { Locked, RunSoFar } from './resume/run-so-far.ts';
+import { endingFacts, type Locked, type PlannedRun, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
 import { endedBefore, toItsEnd } from './resume/to-its-end.ts';
-import { undoBeforeRecreate } from './resume/undo-before-recreate.ts';
 import type { JournalData } from './state/journal.ts';
 import { takeLock } from './state/lock.ts';
-import { wasLeftDown } from './state/was-interrupted.ts';
+import { wasInterrupted } from './state/was-interrupted.ts';
 import { endUnchanged, isUnchanged } from './unchanged.ts';
-import { writeUpdate } from './write-update.ts';
+import { oldTexts, writeUpdate } from './write-update.ts';
 
 /** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
 export const update = (given: RunContext, read: ReadOptions): Promise<number> =>
@@ -28,36 +38,60 @@ export const update = (given: RunContext, read: ReadOptions): Promise<number> =>
     const context = await withProjectOptions(given, instance.place, read);
     const lock = await takeLock(context, instance.own, instance.place.mountedAt);
     soFar.lock = lock;
-    const locked = { instance, lock };
-    const earlier = await settleEarlier(context, locked, soFar);
+    const earlier = await settleEarlier(context, { instance, lock }, soFar);
     if (earlier.kind === 'over') return repeatEnding(earlier.ending, context.log);
-    if (earlier.kind === 'go-on') return replaceContainers(context, earlier.journal, earlier.changeover);
-    return fromTheBeginning(context, locked, soFar, earlier.earlier);
+    if (earlier.kind === 'go-on') return replace(context, earlier);
+    return fromTheBeginning(context, { instance, lock }, soFar, earlier.data);
   });
 
-/** Phase by phase, as the log names them. `earlier` is the journal of the run before, which is settled. */
+/** A run phase by phase, as its log names them. `earlier` is the journal of the run before, which is settled. */
 async function fromTheBeginning(
   context: RunContext,
-  locked: Locked,
+  { instance, lock }: Locked,
   soFar: RunSoFar,
   earlier: JournalData | null,
 ): Promise<Ending> {
-  const { instance, lock } = locked;
-  const project = instance.place.name;
-  if (lock.takenOver) await removeScratches(context.engine, project);
-  const services = new Set([context.options.app, ...context.options.workers]);
-  const quiet = await awaitOthers(context, project, { services, ignores: wasLeftDown(earlier) });
-  const planned = await planRun(context, instance, soFar, { ...quiet, earlier });
-  const journal = await beginJournal(context, locked, { ...planned, earlier });
+  const found = await awaitQuiet(context, instance.place.name, earlier);
+  const planned = await planRun(context, instance, soFar, found, earlier);
+  const journal = await beginJournal(context, { instance, lock }, planned, earlier);
   soFar.journal = journal;
-  const texts = new Map<string, string>();
-  const ready = async () => {
-    const pulled = await pullAndPrepare(context, planned, journal);
-    if (isUnchanged(planned.installation, pulled)) return { pulled };
-    return writeUpdate(context, journal, planned, { ...pulled, ...quiet, earlier, texts });
-  };
-  const done = await ready().catch((error) => undoBeforeRecreate(context, journal, error, { soFar, texts }));
+  const undo = (texts?: OldTexts) => (error: unknown) =>
+    undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar), ...(texts && { texts }) });
+  const pulled = await pullAndPrepare(context, planned, journal).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
-  if ('pulled' in done) return endUnchanged(context, journal, planned, done.pulled);
-  return replaceContainers(context, journal, done.changeover, { texts, look: done.look });
+  if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);
+  const texts = oldTexts(pulled.filePlan);
+  const written = await writeUpdate(context, journal, planned, { ...pulled, ...found, earlier }).catch(
+    undo(texts),
+  );
+  return replace(context, { journal, ...written, texts });
 }
+
+/** The phases `inspect` and `plan`, which the command `plan` ends with. */
+export async function planRun(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+  { containers, leftovers }: ProjectContainers,
+  earlier: JournalData | null,
+): Promise<PlannedRun> {
+  refuseForeignContainers(containers, instance, context.options, earlier);
+  const interrupted = wasInterrupted(earlier, leftovers);
+  const installation = await inspectInstallation(context, instance, interrupted, containers);
+  soFar.installation = installation;
+  describeInstallation(installation, context.log);
+  context.log.enter('plan');
+  const plan = await makePlan(context, installation, instance.own.id);
+  return { installation, plan, interrupted };
+}
+
+/** The phases `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */
+const replace = (context: RunContext, planned: PlannedReplacement): Promise<Ending> =>
+  replacing(context, planned, async (work) => {
+    announce(work);
+    const seen = await recreate(work, planned.look);
+    // Nobody needs the old image any more, and the engine has time while the new one is waited for.
+    const freed = startEarly(freeable(work.engine, work.changeover));
+    await verify(work, seen);
+    return endUpdated(work, freed);
+  });

@@ -8,20 +8,24 @@ import { Cancelled } from '../progress/stops.ts';
 import { type Installation, movedServices } from './inspect/installation.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
-import type { PlannedRun } from './plan-run.ts';
 import type { RunContext } from './process/run-context.ts';
 import type { Preparation } from './pull/pull-and-prepare.ts';
-import type { Look } from './replace/replace-containers.ts';
-import { sameContainers } from './replace/same-containers.ts';
+import { type Look, sameContainers } from './replace/same-containers.ts';
+import type { OldTexts } from './replace/way-back/go-back.ts';
 import { keepWayBack } from './replace/way-back/keep-way-back.ts';
+import type { PlannedRun } from './resume/run-so-far.ts';
 import { type Changeover, isThereAlready } from './state/changeover.ts';
 import type { Journal, JournalData } from './state/journal.ts';
 import { pruneBackups } from './state/kept-runs.ts';
 import { stateDirectory } from './state/state-directory.ts';
 
+/** The texts that a run overwrites. */
+export const oldTexts = ({ changes }: Pick<FilePlan, 'changes'>): OldTexts =>
+  new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
+
 /**
  * The phase `write`: the containers are looked at once more, the files are written, and what it takes to go back is noted.
- * Gives what is to be replaced. `texts` gets the old ones of the files.
+ * Gives what is to be replaced.
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function writeUpdate(
@@ -31,15 +35,12 @@ export async function writeUpdate(
   {
     filePlan,
     images,
-    texts,
     ...before
   }: Preparation & {
-    texts: Map<string, string>;
     earlier: JournalData | null;
     debris: readonly Container[];
   },
 ): Promise<{ changeover: Changeover; look: Look }> {
-  for (const { path, before } of filePlan.changes) if (before !== null) texts.set(path, before);
   const moved = [...movedServices(installation), ...installation.followers];
   const { containers, look } = await sameContainers(context, installation.project.name, moved, before);
   const { from } = journal.data;

@@ -93,7 +93,7 @@ export async function pullHookImages(
  * @throws UpdateError pull-…; recreate-failed where its reference leads to another image by now
  */
 export async function pullWhatIsGone(
-  { engine, log, pullTimeoutMs }: Pick<RunContext, 'engine' | 'log'> & { pullTimeoutMs: number },
+  { engine, log, options: { pullTimeoutMs } }: Pick<RunContext, 'engine' | 'log' | 'options'>,
   compose: Compose,
   service: string,
   { reference, ...wanted }: { reference: string } & LocalImage,

@@ -10,6 +10,9 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { seconds } from '../log/wording.ts';
+import type { RunContext } from '../process/run-context.ts';
+import type { JournalData } from '../state/journal.ts';
+import { wasLeftDown } from '../state/was-interrupted.ts';
 import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
 
 /** What the engine has of a project where no compose call is replacing anything. */
@@ -17,6 +20,17 @@ export interface QuietProject extends ProjectContainers {
   /** Those that a killed call has left, among the others. */
   debris: readonly Container[];
 }
+
+/** Waits until nobody else's compose call replaces what is to be updated. @throws UpdateError compose-busy */
+export const awaitQuiet = (
+  { engine, log, options: { app, workers } }: RunContext,
+  project: string,
+  earlier: JournalData | null,
+): Promise<QuietProject> =>
+  awaitOthers({ engine, log }, project, {
+    services: new Set([app, ...workers]),
+    ignores: wasLeftDown(earlier),
+  });
 
 /**
  * Waits until nobody else's compose call replaces containers of these services. What such a call has made is its own: who

@@ -10,14 +10,15 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { type Changeover, staysDown } from '../state/changeover.ts';
+import { type Changeover, idsToRun, mustRun, recordsOf, staysDown } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import { awaitOthers } from './await-others.ts';
-import type { HealthReport, HealthRules } from './health.ts';
+import type { HealthReport, HealthRules, WatchedService } from './health.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { type OthersRules, OthersWatch } from './others-watch.ts';
-import { watchedServices } from './watched-services.ts';
 
+/** Somebody who takes a container away may be about to bring another. */
+export const missingMs = 10_000;
 /** So often may somebody replace a container while it is waited for. */
 const maxRounds = 5;
 
@@ -120,4 +121,20 @@ async function endOthers(
     log.warn(`another compose call broke off before it had started ${names}: started by the updater`);
   }
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
+}
+
+/** What must be of each moved service, and what there is of it. */
+export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
+  const ids = idsToRun(changeover, now);
+  const lasting = changeover.moved.filter(({ runsOnce }) => !runsOnce);
+  return lasting.map((moved) => {
+    const records = recordsOf(changeover, moved.name);
+    const all = now.filter((container) => serviceOf(container) === moved.name);
+    const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
+    const needs = records.filter((each) => mustRun(moved, each)).length;
+    const isShort = all.length >= records.length && containers.length < needs;
+    return isShort
+      ? { name: moved.name, containers, has: containers.length, needs }
+      : { name: moved.name, containers, has: all.length, needs: records.length };
+  });
 }

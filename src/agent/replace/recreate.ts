@@ -1,48 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listProject, type ProjectContainers } from '../../engine/api/project-containers.ts';
-import type { Compose } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
-import { type Engine, isConnectionLost } from '../../engine/cli/engine.ts';
+import { isConnectionLost } from '../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { wereSaved } from '../log/ending-facts.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
-import type { Log } from '../log/log.ts';
+import { and } from '../log/wording.ts';
 import { pullWhatIsGone } from '../pull/obtain-images.ts';
-import type { Changeover } from '../state/changeover.ts';
-import { awaitServices } from './await-services.ts';
+import { newHasStarted } from '../state/changeover.ts';
+import { awaitServices, missingMs } from './await-services.ts';
+import { findSaved } from './find-saved.ts';
 import { giveNames, removeLeftovers } from './leftovers.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
+import type { Replacement } from './replacement.ts';
 import { runOnce } from './run-once.ts';
+import type { Look } from './same-containers.ts';
 import { awaitHooks, hookFailure, listenToHooks } from './start-hooks.ts';
-import type { StartTimes } from './start-times.ts';
 import { stopAll } from './stop-all.ts';
-import { missingMs } from './watched-services.ts';
 
 /** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
 const upDeadlineMs = 900_000;
 const tries = 4;
 const pauseMs = 500;
 
-export interface RecreateContext {
-  engine: Engine;
-  compose: Compose;
-  changeover: Changeover;
-  waitTimeoutMs: number;
-  pullTimeoutMs: number;
-  log: Log;
-  /** A look at the project of just now; null where there is none. */
-  before: ProjectContainers | null;
-  /** Asked before each `up`: it would start what files say that somebody has saved meanwhile. */
-  checkFiles: (service: string) => Promise<void>;
-  /** Told before a step that runs commands of the new version: what they do cannot be undone. */
-  beforeHook: () => Promise<void>;
-  /** Told after each step that may have started something new, with what there is then. */
-  afterUp: (containers: readonly Container[]) => Promise<void>;
-  /** Learns what each step has started. */
-  starts: StartTimes;
-  /** Nothing of the new version has started. */
-  mayGoBack: () => boolean;
-}
+/** Milliseconds. A disk that takes longer for what is written in between is one beside which people have time for much. */
+const freshMs = 500;
 
 type Executors = { [K in Step['kind']]: (step: StepOf<K>, work: RecreateWork) => Promise<void> };
 
@@ -53,14 +36,11 @@ const executors: Executors = {
   up: (step, context) => bringUp(step, context),
   'run-once': (step, context) =>
     runOnce(step, context, () => bringUp({ ...step, kind: 'up', start: true, force: false }, context)),
-  'await-healthy': async (
-    { service: name, dependent },
-    { engine, compose, changeover, waitTimeoutMs, log },
-  ) => {
+  'await-healthy': async ({ service: name, dependent }, { engine, compose, changeover, options, log }) => {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
     // By service, not by the ids of this moment: somebody else may replace the container meanwhile, or begin to.
     const moved = changeover.moved.filter((each) => each.name === name);
-    const rules = { app: name, timeoutMs: waitTimeoutMs, missingMs };
+    const rules = { app: name, timeoutMs: options.waitTimeoutMs, missingMs };
     await awaitServices({ engine, log }, compose.project.name, { ...changeover, moved }, rules);
   },
   'stop-again': async ({ service: name, numbers }, { engine, compose, log }) => {
@@ -75,25 +55,66 @@ const executors: Executors = {
 
 /**
  * Does what is left to do. Gives the project as it was after that, null where nobody has looked then.
+ * @param look the last one at the project before it, as old as it may be
  * @throws UpdateError recreate-failed, broken
  */
-export async function recreate(context: RecreateContext): Promise<ProjectContainers | null> {
-  const { engine, compose, changeover, starts } = context;
-  const before = context.before ?? (await listProject(engine, compose.project.name));
-  starts.note(before.containers, null);
-  const work = { ...context, seen: before };
-  const steps = planSteps(changeover, before);
+export async function recreate(
+  given: Replacement,
+  look: Look | null = null,
+): Promise<ProjectContainers | null> {
+  const { engine, journal, changeover, starts } = given;
+  const isFresh = look !== null && performance.now() - look.at < freshMs;
+  const seen = isFresh ? look.found : await listProject(engine, journal.data.project.name);
+  starts.note(seen.containers, null);
+  const work = { ...given, seen };
+  const steps = planSteps(changeover, seen);
   for (const step of steps) await run(step, work);
   return steps.at(-1)?.kind === 'up' ? work.seen : null;
 }
 
-interface RecreateWork extends RecreateContext {
+interface RecreateWork extends Replacement {
   /** The project as it was at the last look, which follows each `up`. */
   seen: ProjectContainers;
 }
 
 const run = <K extends Step['kind']>(step: StepOf<K>, work: RecreateWork): Promise<void> =>
   (executors[step.kind] as (step: StepOf<K>, work: RecreateWork) => Promise<void>)(step, work);
+
+/** Says what is about to be replaced, where the run has not come to `verify` before it was killed. */
+export function announce({ log, journal, changeover: { moved } }: Replacement): void {
+  if (journal.data.phase === 'verify') {
+    log.enter('verify');
+    return;
+  }
+  log.enter('recreate');
+  const lasting = moved.filter(({ follows, runsOnce }) => !follows && !runsOnce);
+  const names = lasting.map(({ name }) => name);
+  const workers = lasting.filter(({ isApp }) => !isApp).map(({ name }) => name);
+  const migrations = moved.flatMap(({ name, runsOnce }) => (runsOnce ? [name] : []));
+  const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
+  const stopping = workers.length > 0 ? `stopping ${and(workers)}, then ` : '';
+  const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
+  log.info(`${stopping}${running}replacing ${and([...names, ...followers])}`);
+  if (followers.length > 0) {
+    log.info(`${and(followers)} live in a namespace of ${names.join(' or ')} and are replaced with it`);
+  }
+}
+
+/** @throws UpdateError recreate-failed where the service would get another image than the run's */
+async function checkFiles({ engine, journal }: Replacement, service: string): Promise<void> {
+  const saved = await findSaved(engine, journal.data);
+  if (saved === null) return;
+  throw new UpdateError(
+    'recreate-failed',
+    `${wereSaved(saved.paths)}: ${service} is not replaced by what is said there now`,
+  );
+}
+
+/** Says in the journal that something new has started, as its container may be gone by the time that somebody asks. */
+async function noteStart({ journal, changeover, seen }: RecreateWork): Promise<void> {
+  if (!journal.data.started && newHasStarted(changeover, seen.containers))
+    await journal.note({ started: true });
+}
 
 /** What the engine says while it is still busy with what a killed compose call, or a killed engine, had begun. */
 const stillBusy =
@@ -103,11 +124,12 @@ const stillBusy =
 const stuck = /task \S+ already exists/i;
 
 async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void> {
-  const { engine, compose, changeover, log, mayGoBack } = context;
+  const { engine, compose, changeover, journal, log } = context;
   let { force } = step;
   let [cause, isOfBusy]: [string | null, boolean] = [null, true];
-  await context.checkFiles(step.service);
-  if (step.hook) await context.beforeHook();
+  await checkFiles(context, step.service);
+  // What its commands of the new version do cannot be undone.
+  if (step.hook && !journal.data.started) await journal.write({ started: true });
   for (let attempt = 1; ; attempt++) {
     const deadlineMs = deadlineOfUp(step.service, context.seen.containers);
     const service = { project: compose.project.name, name: step.service };
@@ -124,7 +146,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     );
     context.seen = await listProject(engine, compose.project.name);
     context.starts.note(context.seen.containers, performance.now());
-    await context.afterUp(context.seen.containers);
+    await noteStart(context);
     if (result.exitCode === 0) return;
     const messages = composeMessages(result.stderr);
     // It would fail again, and has perhaps done half of its work: whoever wrote it has to say.
@@ -140,7 +162,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     // A later call may only meet what the earlier one has left behind, which hides the cause.
     if (isOfBusy || !isBusy) [cause, isOfBusy] = [messages.at(-1) ?? cause, isBusy];
     force ||= isStuck;
-    if (attempt < tries && (isBusy || !mayGoBack())) {
+    if (attempt < tries && (isBusy || journal.data.started)) {
       log.warn(
         lost
           ? `the engine went away while ${step.service} was replaced; once more`

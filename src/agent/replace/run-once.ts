@@ -1,24 +1,12 @@
 import { listProject } from '../../engine/api/project-containers.ts';
-import type { Compose } from '../../engine/cli/compose.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Log } from '../log/log.ts';
 import { and, seconds } from '../log/wording.ts';
 import { type Changeover, isBefore, isDone } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import type { StepOf } from './plan-steps.ts';
-import type { StartTimes } from './start-times.ts';
-
-interface RunContext {
-  engine: Engine;
-  compose: Compose;
-  changeover: Changeover;
-  waitTimeoutMs: number;
-  log: Log;
-  starts: StartTimes;
-}
+import type { Replacement } from './replacement.ts';
 
 /**
  * Runs a service to its end: the migration that others wait for (docs/contract.md 2.11). One that a killed run has begun is
@@ -28,7 +16,7 @@ interface RunContext {
  */
 export async function runOnce(
   { service: name, scale }: StepOf<'run-once'>,
-  { engine, compose: { project }, changeover, waitTimeoutMs, log, starts }: RunContext,
+  { engine, compose: { project }, changeover, options: { waitTimeoutMs }, log, starts }: Replacement,
   bringUp: () => Promise<void>,
 ): Promise<void> {
   const list = async () => (await listProject(engine, project.name)).containers;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { RunContext } from '../process/run-context.ts';
@@ -7,11 +8,16 @@ import type { JournalData } from '../state/journal.ts';
 import { recordContainers } from '../state/record-containers.ts';
 import { wasInterrupted, wasLeftDown } from '../state/was-interrupted.ts';
 import { awaitOthers } from './await-others.ts';
-import type { Look } from './replace-containers.ts';
 
 /** From the end of a container's stop to its start, where somebody restarts it. */
 const restartMs = 5_000;
 const restartLookMs = 250;
+
+/** A look at a project, and when it began, by `performance.now()`. */
+export interface Look {
+  found: ProjectContainers;
+  at: number;
+}
 
 /** Containers of a service that the run replaces, as it found them. */
 interface FoundService {

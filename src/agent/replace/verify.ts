@@ -6,30 +6,24 @@ import type { RunContext } from '../process/run-context.ts';
 import type { Changeover } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
-import { awaitServices } from './await-services.ts';
+import { awaitServices, missingMs, watchedServices } from './await-services.ts';
 import { mendOthers } from './mend-others.ts';
-import type { StartTimes } from './start-times.ts';
-import { missingMs, watchedServices } from './watched-services.ts';
+import type { Replacement } from './replacement.ts';
 
 /**
  * The phase `verify`: what runs is what was pulled, is well, and nothing else changed.
  * @param seen a look at the project of just now; null where there is none. @throws UpdateError broken
  */
-export async function verify(
-  context: RunContext,
-  journal: Journal,
-  changeover: Changeover,
-  { starts, seen }: { starts: StartTimes; seen: ProjectContainers | null },
-): Promise<void> {
-  const { log, options } = context;
+export async function verify(work: Replacement, seen: ProjectContainers | null): Promise<void> {
+  const { log, options, journal, changeover, starts } = work;
   log.enter('verify');
   await journal.note({ phase: 'verify' });
   const project = journal.data.project.name;
   const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
   const awaitOwn = (first: ProjectContainers | null = null) =>
-    awaitServices(context, project, changeover, { ...rules, seen: first });
+    awaitServices(work, project, changeover, { ...rules, seen: first });
   let { reports, found } = await awaitOwn(seen);
-  if (await mendOthers(context, project, changeover, found)) ({ reports, found } = await awaitOwn());
+  if (await mendOthers(work, project, changeover, found)) ({ reports, found } = await awaitOwn());
   const { containers } = found;
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {

@@ -1,28 +1,18 @@
 import { fromWord } from '../inspect/describe.ts';
-import type { Installation } from '../inspect/installation.ts';
-import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
+import { movesOf } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { tagsBefore } from '../pull/tags.ts';
-import { recordOf, type WasInterrupted } from '../state/changeover.ts';
+import { recordOf } from '../state/changeover.ts';
 import { emptyJournal, isPending, Journal, type JournalData } from '../state/journal.ts';
 import { runStamp } from '../state/kept-runs.ts';
-import type { Locked } from './run-so-far.ts';
+import type { Locked, PlannedRun } from './run-so-far.ts';
 
 /** The journal of a run that begins, written. `earlier` is that of the run before. */
 export async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: Locked,
-  {
-    installation,
-    plan,
-    earlier,
-    interrupted,
-  }: {
-    installation: Installation;
-    plan: UpdatePlan;
-    earlier: JournalData | null;
-    interrupted: WasInterrupted;
-  },
+  { installation, plan, interrupted }: PlannedRun,
+  earlier: JournalData | null,
 ): Promise<Journal> {
   const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
   const journal = new Journal(lock, {

@@ -2,6 +2,8 @@ import { fromWord } from '../inspect/describe.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { type EndingFacts, nothingKnown } from '../log/ending-facts.ts';
+import type { UpdatePlan } from '../plan/plan-update.ts';
+import type { WasInterrupted } from '../state/changeover.ts';
 import {
   endingFactsOf,
   isAppStopped,
@@ -15,6 +17,13 @@ import type { Lock } from '../state/lock.ts';
 export interface Locked {
   instance: FoundInstance;
   lock: Lock;
+}
+
+/** What a run is about, and what it is going to do. */
+export interface PlannedRun {
+  installation: Installation;
+  plan: UpdatePlan;
+  interrupted: WasInterrupted;
 }
 
 /** What a run has come to, for its last line, which may come at any moment, and for what is given back after it. */

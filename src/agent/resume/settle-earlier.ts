@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Compose } from '../../engine/cli/compose.ts';
+import { removeScratches } from '../../engine/api/scratch.ts';
 import type { FileRecord } from '../../files/file-record.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
@@ -7,8 +7,8 @@ import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { recreate } from '../replace/recreate.ts';
-import { StartTimes } from '../replace/start-times.ts';
-import { markGoingBack, restoreInstance } from '../replace/way-back/restore-instance.ts';
+import { replacementOf } from '../replace/replacement.ts';
+import { markGoingBack, restoreInstance } from '../replace/way-back/go-back.ts';
 import type { Changeover } from '../state/changeover.ts';
 import {
   isPending,
@@ -25,8 +25,8 @@ import type { Locked, RunSoFar } from './run-so-far.ts';
 
 /** What an earlier run leaves to this one. */
 export type Inheritance =
-  /** Nothing, or nothing any more: this run begins at its beginning. `earlier` is what its journal said. */
-  | { kind: 'fresh'; earlier: JournalData | null }
+  /** Nothing, or nothing any more: this run begins at its beginning. `data` is what its journal said. */
+  | { kind: 'fresh'; data: JournalData | null }
   /** Its containers are half replaced, or not verified yet. */
   | { kind: 'go-on'; journal: Journal; changeover: Changeover }
   /** This very container had to put everything back; that is done, and its run is over. */
@@ -43,10 +43,11 @@ export async function settleEarlier(
   soFar: RunSoFar,
 ): Promise<Inheritance> {
   const { log } = context;
-  const { lock } = locked;
+  const { lock, instance } = locked;
+  if (lock.takenOver) await removeScratches(context.engine, instance.place.name);
   const data = await readEarlier(lock, log);
   log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.outcome === null });
-  const fresh: Inheritance = { kind: 'fresh', earlier: data };
+  const fresh: Inheritance = { kind: 'fresh', data };
   if (data === null || !isPending(data)) return fresh;
   soFar.earlier = { data, stands: true };
   log.warn(pendingSentence(data));
@@ -149,28 +150,14 @@ async function takeOver({ journal, files, attempt, locked }: EarlierWork): Promi
 
 /** All services of a version that has started are brought to it, well or not. */
 async function bringForward({ context, journal }: EarlierWork, changeover: Changeover): Promise<void> {
-  const { log, options } = context;
-  const engine = context.engine.uncancellable();
+  const { log } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
   log.info(`${goal} has started: first of all, ${and(names)} are all brought to it`);
-  await recreate({
-    engine,
-    compose: new Compose(engine, journal.data.project),
-    changeover,
-    waitTimeoutMs: options.waitTimeoutMs,
-    pullTimeoutMs: options.pullTimeoutMs,
-    log,
-    before: null,
-    checkFiles: async () => {},
-    beforeHook: async () => {},
-    afterUp: async () => {},
-    starts: new StartTimes(),
-    mayGoBack: () => false,
-  }).catch((error) => {
+  // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
+  await journal.note({ started: true });
+  await recreate(replacementOf(context, journal, changeover)).catch((error) => {
     if (!(error instanceof UpdateError)) throw error;
     for (const line of [...error.detail, error.message]) log.warn(line);
   });
-  // A container that went down in this attempt must run again; only the mark `started` makes the next run start it.
-  await journal.note({ started: true });
 }

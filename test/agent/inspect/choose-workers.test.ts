@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { withWorkers, workersOf } from '../../../src/agent/inspect/choose-workers.ts';
-import type { RunContext } from '../../../src/agent/process/run-context.ts';
 import type { Model } from '../../../src/engine/cli/compose.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { productOf } from '../../../src/progress/product.ts';
-import { engineThat, updateOptions } from '../../build-plan.ts';
+import { engineThat, runContext, updateOptions } from '../../build-plan.ts';
 
 const byRole = { 'svc.role': 'worker' };
 
@@ -41,7 +40,7 @@ async function found(
       label.every((each) => Config.Labels[each.split('=')[0] ?? ''] === each.split('=')[1]);
     to.end(JSON.stringify(raw.filter(fits).map(({ Id, Config }) => ({ Id, Labels: Config.Labels }))));
   });
-  const context = { engine, options: updateOptions(...argv) } as RunContext;
+  const { context } = runContext(engine, updateOptions(...argv));
   const { workers } = (await withWorkers(context, 'svc')).options;
   return { workers, asked };
 }

@@ -2,8 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Cancellation } from '../../../src/agent/process/cancellation.ts';
-import type { RunContext } from '../../../src/agent/process/run-context.ts';
 import { pullAdded, pullMoves, withUntagged } from '../../../src/agent/pull/obtain-images.ts';
 import { Journal } from '../../../src/agent/state/journal.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
@@ -15,8 +13,7 @@ import {
   modelOf,
   planTo,
   projectFiles,
-  rememberingLog,
-  updateOptions,
+  runContext,
 } from '../../build-plan.ts';
 
 afterEach(() => {
@@ -31,26 +28,11 @@ const local = (...references: string[]): Promise<Engine> =>
     ),
   );
 
-function context(engine: Engine): { context: RunContext; lines: string[] } {
-  const { log, lines } = rememberingLog();
-  return {
-    context: {
-      engine,
-      options: updateOptions(),
-      log,
-      cancellation: new Cancellation(log),
-      startedAt: 0,
-      beganAt: 0,
-    },
-    lines,
-  };
-}
-
 /** An installation, the plan for v1.1.0, and what is said; the services in `kept` have pull_policy never. */
 async function pullFor(kept: readonly string[], here: readonly string[]) {
   const more = Object.fromEntries(kept.map((name) => [name, { pull_policy: 'never' }]));
   const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
-  const { context: doors, lines } = context(await local(...here));
+  const { context: doors, lines } = runContext(await local(...here));
   // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
   const images = await pullMoves(doors, from, planTo('v1.1.0', from), 0).then(
     (found) => [...found].map(([reference, { id }]) => [reference, id]),
@@ -101,7 +83,7 @@ describe('pullAdded', () => {
 
   it('does nothing for none', async () => {
     const journal = begun();
-    const { context: doors, lines } = context(await local());
+    const { context: doors, lines } = runContext(await local());
     expect(await pullAdded(doors, installed(texts), new Map(), { journal, deadline: 0 })).toEqual(new Map());
     expect([journal.data.tags, lines]).toEqual([noted, []]);
   });
@@ -112,7 +94,7 @@ describe('pullAdded', () => {
       ['cron', 'acme/cron:v2'],
       ['app', 'acme/next:v1.1.0'],
     ]);
-    const { context: doors } = context(await local('acme/cron:v2'));
+    const { context: doors } = runContext(await local('acme/cron:v2'));
     const pulled = pullAdded(doors, installed(texts), added, { journal, deadline: 0 });
     await expect(pulled).rejects.toThrow(
       'acme/cron:v2, acme/next:v1.1.0: not pulled within the time allowed',

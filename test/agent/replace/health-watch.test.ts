@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HealthWatch } from '../../../src/agent/replace/health.ts';
-import { StartTimes } from '../../../src/agent/replace/start-times.ts';
+import { HealthWatch, StartTimes } from '../../../src/agent/replace/health.ts';
 import { type Container, serviceOf } from '../../../src/engine/container.ts';
 import { began, container } from '../../build.ts';
 

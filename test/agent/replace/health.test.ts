@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { watchedServices } from '../../../src/agent/replace/await-services.ts';
 import { HealthWatch, type WatchedService } from '../../../src/agent/replace/health.ts';
-import { watchedServices } from '../../../src/agent/replace/watched-services.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import { changeover, container, record } from '../../build.ts';
 

@@ -2,12 +2,13 @@ import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { Log } from '../../../src/agent/log/log.ts';
 import { deadlineOfUp, recreate } from '../../../src/agent/replace/recreate.ts';
-import { StartTimes } from '../../../src/agent/replace/start-times.ts';
-import { Compose } from '../../../src/engine/cli/compose.ts';
+import { replacementOf } from '../../../src/agent/replace/replacement.ts';
+import { Journal } from '../../../src/agent/state/journal.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { changeover, container, movedService, project, record } from '../../build.ts';
+import { disk, type FileSystem } from '../../../src/files/file-system.ts';
+import { changeover, container, journalData, movedService, project, record } from '../../build.ts';
+import { runContext } from '../../build-plan.ts';
 import { startEngine } from '../../engine/api/http-engine.ts';
 
 let directory = '';
@@ -33,24 +34,23 @@ it('is told of a hook before compose is called to run it', async () => {
   const host = await startEngine((_, to) => void to.end('[]'));
   const engine = new Engine({ host, tls: [], configDirectory: directory }, { home: '/' });
   const told: boolean[] = [];
-  const update = async (hasStartHook: boolean) =>
-    recreate({
-      engine,
-      compose: new Compose(engine, { ...project, directory }),
-      changeover: changeover({
-        moved: [movedService('app', { hasStartHook })],
-        containers: [record(container('app-1'))],
-      }),
-      waitTimeoutMs: 1_000,
-      pullTimeoutMs: 1_000,
-      log: new Log(() => {}),
-      before: null,
-      checkFiles: async () => {},
-      beforeHook: async () => void told.push(await called()),
-      afterUp: async () => {},
-      starts: new StartTimes(),
-      mayGoBack: () => true,
+  const state = await mkdtemp(join(directory, 'state-'));
+  const noting: FileSystem = {
+    ...disk,
+    write: async (path, bytes, ...rest) => {
+      if (String(bytes).includes('"started": true')) told.push(await called());
+      return disk.write(path, bytes, ...rest);
+    },
+  };
+  const update = async (hasStartHook: boolean) => {
+    const planned = changeover({
+      moved: [movedService('app', { hasStartHook })],
+      containers: [record(container('app-1'))],
     });
+    const data = journalData({ project: { ...project, directory }, changeover: planned, phase: 'recreate' });
+    const journal = new Journal({ state, restore: async () => {} }, data, noting);
+    return recreate(replacementOf(runContext(engine).context, journal, planned));
+  };
   await expect(update(true)).rejects.toThrow('compose could not replace app: no hook today');
   expect(told).toEqual([false]);
   expect(await called()).toBe(true);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { freeable, howToFree } from '../../../src/agent/replace/freeable.ts';
+import { freeable, howToFree } from '../../../src/agent/replace/end-updated.ts';
 import { changeover, container, movedService, record } from '../../build.ts';
 import { engineThat } from '../../build-plan.ts';
 

@@ -1,0 +1,100 @@
+import { inspectImages, listContainers } from '../../engine/api/query.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { composeCommand, upCommand } from '../../progress/compose-command.ts';
+import { type Ending, endWell } from '../log/ending.ts';
+import { savedMeanwhile } from '../log/ending-facts.ts';
+import { and, seconds } from '../log/wording.ts';
+import type { Changeover } from '../state/changeover.ts';
+import { findSaved } from './find-saved.ts';
+import type { Replacement } from './replacement.ts';
+
+/** The phase `done`: what is left to a person, and the last line. */
+export async function endUpdated(
+  { engine, log, beganAt, journal, changeover: { words, moved } }: Replacement,
+  freeing: Promise<Freeable | null>,
+): Promise<Ending> {
+  const { project } = journal.data;
+  const [saved, freed] = await Promise.all([
+    findSaved(engine, journal.data).catch(() => null),
+    freeing.catch(() => null),
+  ]);
+  log.enter('done');
+  for (const name of words.alsoMoved) {
+    log.info(`${name} is pinned by the same text: ${upCommand(project, [name])} moves it, too`);
+  }
+  const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
+  if (runByHand.length > 0) {
+    log.warn(
+      `left behind and not run, although depends_on says service_completed_successfully: ${and(runByHand)}; ${upCommand(project, runByHand)} does it`,
+    );
+  }
+  if (restartedByHand.length > 0) {
+    log.warn(
+      `left alone, although depends_on says restart: true: ${and(restartedByHand)}; ${composeCommand(project)} restart ${restartedByHand.join(' ')} does it`,
+    );
+  }
+  if (changedServices.length > 0) {
+    log.info(
+      `changed in this release and not recreated: ${and(changedServices)}; ${upCommand(project, changedServices)} does it`,
+    );
+  }
+  if (newServices.length > 0) {
+    log.info(
+      `new in this release and not started: ${and(newServices)}; ${upCommand(project, newServices)} starts ${newServices.length > 1 ? 'them' : 'it'}`,
+    );
+  }
+  const next = saved
+    ? savedMeanwhile(saved)
+    : freed
+      ? howToFree(freed)
+      : `docker compose -p ${project.name} ps shows it`;
+  const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
+  const took = seconds(performance.now() - beganAt);
+  return endWell(log, 'updated', `updated ${words.from} → ${words.reached} in ${took}; ${next}`, {
+    from: words.from,
+    to: words.goal,
+    images: [...images],
+  });
+}
+
+/** Images that can go, as `docker image rm` takes them. */
+export interface Freeable {
+  references: readonly string[];
+  /** Bytes of all; what they share is counted with each. */
+  size: number;
+}
+
+/** The old images of the services that moved, the app's first, as far as no container is left of them; null for none. */
+export async function freeable(engine: Engine, { moved, containers }: Changeover): Promise<Freeable | null> {
+  const old = new Map(
+    moved.flatMap(({ name }) =>
+      containers
+        .filter(({ service }) => service === name)
+        .map(({ imageId, reference }) => [imageId, reference] as const),
+    ),
+  );
+  const found = await Promise.all([...old].map(([id, reference]) => look(engine, id, reference)));
+  const free = found.filter((each) => each !== null);
+  if (free.length === 0) return null;
+  return {
+    references: free.map(({ reference }) => reference),
+    size: free.reduce((sum, { size }) => sum + size, 0),
+  };
+}
+
+async function look(
+  engine: Engine,
+  id: string,
+  reference: string,
+): Promise<{ reference: string; size: number } | null> {
+  const [users, [image, named]] = await Promise.all([
+    listContainers(engine, { ancestor: [id] }),
+    inspectImages(engine, [id, reference]),
+  ]);
+  if (users.length > 0 || !image) return null;
+  return { reference: named?.id === image.id ? reference : id.slice(0, 19), size: image.size };
+}
+
+/** `to free 12 MB: docker image rm acme/svc:v1.0.0 acme/svc-learning:v1.0.0` */
+export const howToFree = ({ references, size }: Freeable): string =>
+  `to free ${Math.round(size / 1_000_000)} MB: docker image rm ${references.join(' ')}`;

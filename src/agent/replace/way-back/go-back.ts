@@ -1,0 +1,158 @@
+import { listProject } from '../../../engine/api/project-containers.ts';
+import { watchStops } from '../../../engine/api/stops.ts';
+import { restoreFiles } from '../../../files/restore-files.ts';
+import { Cancelled, Interrupted } from '../../../progress/stops.ts';
+import { UpdateError } from '../../../progress/update-error.ts';
+import { type Ending, endingOf } from '../../log/ending.ts';
+import type { EndingFacts } from '../../log/ending-facts.ts';
+import type { Log } from '../../log/log.ts';
+import type { RunContext } from '../../process/run-context.ts';
+import { restoreTags } from '../../pull/tags.ts';
+import { type Changeover, newHasStarted } from '../../state/changeover.ts';
+import { endingFactsOf, type Journal } from '../../state/journal.ts';
+import { findLeftAlone, findSaved } from '../find-saved.ts';
+import { type Replacement, replacementOf } from '../replacement.ts';
+import type { Look } from '../same-containers.ts';
+import { type ContainersContext, restoreContainers } from './restore-containers.ts';
+
+/** Old texts of files that a run writes, by path. */
+export type OldTexts = ReadonlyMap<string, string>;
+
+export interface RestoreContext extends ContainersContext {
+  /** Old texts of the written files, where this process has them still. */
+  texts?: OldTexts;
+}
+
+/**
+ * A run that ends before `recreate` has files and tags to put back. `texts` are the old ones of the written files. Always
+ * throws: why it ended, or `Interrupted`.
+ */
+export async function undoBeforeRecreate(
+  { engine, log, options, cancellation }: RunContext,
+  journal: Journal,
+  error: unknown,
+  { facts, texts }: { facts: EndingFacts; texts?: OldTexts },
+): Promise<never> {
+  if (error instanceof Interrupted) throw error;
+  const isThere = await engine.answers();
+  // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
+  if (error instanceof Cancelled && !isThere) throw new Interrupted();
+  // Where the engine does not answer, the journal is left without an end: a restarted container begins the update anew.
+  if (isThere) {
+    const ending = endingOf(error, { ...facts, product: options.product }, cancellation.signalNumber);
+    await markGoingBack(journal, log, ending);
+  }
+  await restoreInstance(journal, {
+    engine,
+    log,
+    waitTimeoutMs: options.waitTimeoutMs,
+    ...(texts && { texts }),
+  });
+  throw error;
+}
+
+/** What is to be replaced; of a run that goes on after a kill the journal alone knows it. */
+export interface PlannedReplacement {
+  journal: Journal;
+  changeover: Changeover;
+  /** The last look at the project before it. */
+  look?: Look;
+  texts?: OldTexts;
+}
+
+/**
+ * Does what replaces containers, and goes back where that fails and nothing of the new version has started. From here on a signal no longer ends the run.
+ */
+export async function replacing<T>(
+  context: RunContext,
+  { journal, changeover, texts }: PlannedReplacement,
+  replace: (work: Replacement) => Promise<T>,
+): Promise<T> {
+  context.cancellation.tooLate();
+  const work = replacementOf(context, journal, changeover);
+  const stops = watchStops(
+    work.engine,
+    changeover.containers.map(({ id }) => id),
+  );
+  try {
+    return await replace(work);
+  } catch (error) {
+    return await backOrBroken(work, error, { stopping: stops.underWay(), ...(texts && { texts }) });
+  } finally {
+    stops.close();
+  }
+}
+
+/** Goes back where nothing of the new version has started; there is no other way back. Always throws. */
+async function backOrBroken(
+  { engine, log, options, journal, changeover }: Replacement,
+  error: unknown,
+  back: { stopping: readonly string[]; texts?: OldTexts },
+): Promise<never> {
+  if (error instanceof Interrupted) throw error;
+  const now = await listProject(engine, journal.data.project.name).catch((cause) => {
+    if (cause instanceof Interrupted) throw cause;
+    throw new UpdateError('engine-lost', (error as Error).message, { cause });
+  });
+  const isBroken = error instanceof UpdateError && error.outcome === 'broken';
+  if (journal.data.started || newHasStarted(changeover, now.containers)) {
+    const leftAlone = await findSaved(engine, journal.data);
+    await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
+    if (isBroken || !(error instanceof UpdateError)) throw error;
+    throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
+  }
+  const failure = isBroken
+    ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
+    : error;
+  const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product });
+  for (const line of ending.lines) log.error(line);
+  log.warn('nothing of the new version has started: the old one is brought back');
+  await markGoingBack(journal, log, ending);
+  await restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, ...back });
+  if (!(failure instanceof UpdateError)) throw failure;
+  throw new UpdateError(failure.code, failure.message, {
+    advice: failure.advice,
+    told: true,
+    cause: failure,
+  });
+}
+
+/** That it is not to be left half done, and how the run ends then: not at all where an update begins anew after it. */
+export async function markGoingBack(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
+  const masked = ending && {
+    outcome: ending.outcome,
+    exitCode: ending.exitCode,
+    message: log.masked(ending.message),
+  };
+  const failure = await journal.note({ goingBack: { ending: masked } });
+  if (failure !== null) log.warn(failure);
+}
+
+/**
+ * Puts everything back to what the journal says it was: files first, then tags, then containers. What is back already
+ * stays, so that it can be done again after a kill. No signal ends it.
+ * @throws UpdateError files-not-back, not-brought-back
+ */
+export async function restoreInstance(journal: Journal, given: RestoreContext): Promise<void> {
+  const context = { ...given, engine: given.engine.uncancellable() };
+  const { engine, log } = context;
+  const { files, tags, project, changeover } = journal.data;
+  const leftAlone = await restoreFiles(files, context.texts ? { texts: context.texts } : {});
+  for (const path of leftAlone) log.warn(`${path} was changed meanwhile: it is left as it is`);
+  await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
+    if (error instanceof Interrupted) throw error;
+    log.warn(
+      `the tags could not be put back, the next docker compose up may start the new image: ${error.message}`,
+    );
+  });
+  if (leftAlone.length > 0) {
+    await journal.note({ leftAlone: await findLeftAlone(engine, journal.data, leftAlone) });
+  }
+  if (changeover === null) return;
+  try {
+    await restoreContainers(journal, changeover, context);
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });
+  }
+}
