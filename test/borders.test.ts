@@ -29,8 +29,9 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     proof: [],
     inspect: ['log', 'process', 'state'],
     drift: ['inspect', 'log'],
-    plan: ['drift', 'inspect', 'log', 'proof', 'state'],
-    pull: ['inspect', 'log', 'plan', 'process', 'state'],
+    plan: ['inspect', 'log', 'proof', 'state'],
+    facts: ['drift', 'inspect', 'log', 'plan', 'process', 'proof', 'state'],
+    pull: ['facts', 'inspect', 'log', 'plan', 'process', 'state'],
     replace: ['log', 'process', 'pull', 'state'],
     resume: ['inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
     bump: ['inspect', 'log', 'process', 'proof', 'state'],
@@ -57,6 +58,23 @@ const programs: Record<string, readonly string[]> = {
 
 /** Rooms whose `index.ts` alone is imported from outside. */
 const doors = ['agent/drift'];
+
+/** What decides, from facts that it is given: it asks nobody, and so has nothing to wait for. */
+const deciders = [
+  /^agent\/plan\/(?!check-definitions)/,
+  /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
+  /^agent\/replace\/way-back\/(?:plan-restore|find-losses)\.ts$/,
+  /^agent\/resume\/(?:plan-earlier|others-work)\.ts$/,
+  /^agent\/state\/(?:changeover|was-interrupted)\.ts$/,
+];
+
+/** What a file does that asks somebody: it waits, reads a clock, or knows a part of the system. */
+const questions = (file: string, text: string): string[] =>
+  [
+    [/\b(?:async|await|Promise)\b(?!-)/, 'waits'],
+    [/\b(?:performance|Date)\.now\b/, 'reads a clock'],
+    [/\bfrom 'node:(?!path')/, 'knows the system'],
+  ].flatMap(([form, what]) => ((form as RegExp).test(codeOf(text)) ? [`${file} ${what}`] : []));
 
 /** Names that one file alone may write, so that they are changed in one place. */
 const writtenOnce: readonly [name: string, file: string][] = [
@@ -223,6 +241,22 @@ describe('the house', () => {
   it('has no folder for one file', () => {
     const folders = Map.groupBy(files, dirname);
     expect([...folders].filter(([, list]) => list.length === 1).map(([folder]) => folder)).toEqual([]);
+  });
+
+  it('decides without asking', () => {
+    expect(
+      each((file, text) => (deciders.some((form) => form.test(file)) ? questions(file, text) : [])),
+    ).toEqual([]);
+  });
+
+  it('sees who asks', () => {
+    expect(
+      questions('a.ts', 'export async function f(engine: Engine) { await engine.call([]); }'),
+    ).toHaveLength(1);
+    expect(
+      questions('a.ts', "import { readFileSync } from 'node:fs';\nconst at = performance.now();"),
+    ).toHaveLength(2);
+    expect(questions('a.ts', "import { join } from 'node:path'; // await nobody")).toEqual([]);
   });
 
   it('has no wire that nobody sees', () => {

@@ -5,12 +5,14 @@ import type { Installation } from '../src/agent/inspect/installation.ts';
 import { type Fields, Log } from '../src/agent/log/log.ts';
 import type { FilePlan } from '../src/agent/plan/plan-files.ts';
 import { planUpdate, type UpdatePlan } from '../src/agent/plan/plan-update.ts';
+import type { JudgedByTags, Published } from '../src/agent/plan/published.ts';
 import { Cancellation } from '../src/agent/process/cancellation.ts';
 import { type BumpOptions, parseOptions, type UpdateOptions } from '../src/agent/process/options.ts';
 import type { RunContext } from '../src/agent/process/run-context.ts';
 import { readComposeFile } from '../src/compose/compose-file.ts';
 import { findPin } from '../src/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/compose/project-files.ts';
+import type { RemoteDigest } from '../src/engine/api/remote-digest.ts';
 import type { Model, ModelService } from '../src/engine/cli/compose.ts';
 import { Engine } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/container.ts';
@@ -150,3 +152,16 @@ export const engineWith = (answers: Readonly<Record<string, unknown>>): Promise<
     if (path in answers) to.end(JSON.stringify(answers[path]));
     else to.writeHead(404).end('{"message":"no such thing"}');
   });
+
+/** What a judgement comes to, and which tags it asks for, beside a registry that says this of them. */
+export function judgedBeside<T>(
+  say: (tag: string) => RemoteDigest,
+  judge: (published: Published) => JudgedByTags<T>,
+): { result: T; asked: string[] } {
+  const published = new Map<string, RemoteDigest>();
+  for (;;) {
+    const judged = judge(published);
+    if ('result' in judged) return { result: judged.result, asked: [...published.keys()] };
+    for (const { repository, tag } of judged.asks) published.set(`${repository}:${tag}`, say(tag));
+  }
+}

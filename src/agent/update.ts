@@ -1,10 +1,10 @@
 import type { ProjectContainers } from '../engine/api/project-containers.ts';
+import { makePlan } from './facts/make-plan.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { type Ending, repeatEnding } from './log/ending.ts';
-import { makePlan } from './make-plan.ts';
 import type { RunContext } from './process/run-context.ts';
 import { startEarly } from './process/start-early.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';

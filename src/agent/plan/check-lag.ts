@@ -1,6 +1,3 @@
-import type { Pin } from '../../compose/pin.ts';
-import { remoteDigest } from '../../engine/api/remote-digest.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -9,9 +6,10 @@ import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
 import { wholeForms } from '../../release/retag.ts';
 import type { Release } from '../../release/target.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { JudgedByTags, Published, PublishedTag } from './published.ts';
 
-/** What is known of the image that a tag leads to: `leads` is the sentence of a refusal. */
-type Judgement = { leads: string } | { warning: string } | null;
+/** What is known of the image that a tag leads to: `leads` is the sentence of a refusal, `asks` has to be known first. */
+type Judgement = { leads: string } | { warning: string } | { asks: PublishedTag } | null;
 
 /**
  * Where a release was asked for: the services whose tags do not move to it, and may lead to another one. A worker's own
@@ -46,22 +44,22 @@ function mayLag(move: Move, app: Move, target: Release): boolean {
  * @param images local ones by the references of the moves; one that is not here is not judged
  * Refusal: lags.
  */
-export async function checkLag(
-  engine: Engine,
+export function checkLag(
   plan: UpdatePlan,
   images: ReadonlyMap<string, Image>,
-): Promise<string[]> {
+  published: Published,
+): JudgedByTags<string[]> {
   const { target } = plan;
+  if (target?.kind !== 'release') return { result: [] };
   const moves = floatingMoves(plan);
-  if (target?.kind !== 'release') return [];
   // App and worker often come from one image.
   const byReference = new Map(moves.map((move) => [move.to, move]));
-  const judged = await Promise.all(
-    [...byReference.values()].map((move) => judge(engine, plan, move, images.get(move.to))),
-  );
-  const found = judged.filter((each) => each !== null);
-  const lagging = found.flatMap((each) => ('leads' in each ? [each.leads] : []));
-  const [first, ...others] = lagging;
+  const found = [...byReference.values()]
+    .map((move) => judge(plan, move, images.get(move.to), published))
+    .filter((each) => each !== null);
+  const asks = found.flatMap((each) => ('asks' in each ? [each.asks] : []));
+  if (asks.length > 0) return { asks };
+  const [first, ...others] = found.flatMap((each) => ('leads' in each ? [each.leads] : []));
   if (first !== undefined) {
     const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
     throw new UpdateError('lags', first, {
@@ -69,15 +67,15 @@ export async function checkLag(
       advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${plan.goal}, where it is published (${places}).`,
     });
   }
-  return found.flatMap((each) => ('warning' in each ? [each.warning] : []));
+  return { result: found.flatMap((each) => ('warning' in each ? [each.warning] : [])) };
 }
 
-async function judge(
-  engine: Engine,
+function judge(
   { target, goal, prefix }: UpdatePlan,
   { to, tag, pin }: Move,
   image: Image | undefined,
-): Promise<Judgement> {
+  published: Published,
+): Judgement {
   if (image === undefined || target?.kind !== 'release') return null;
   const version = versionOfLabel(image.labels[versionLabel]);
   if (version !== null) {
@@ -86,25 +84,15 @@ async function judge(
     return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${goal}` } : null;
   }
   const { repository } = pin.reference;
-  const said = await digestOf(engine, pin, target);
-  if (said === null) {
-    return { warning: `${to} tells no version: whether ${tag} leads to ${goal} is not known` };
+  // The first of the tags that the target may be published by which the registry has is the target.
+  for (const name of wholeForms(pin.tag, target)) {
+    const said = published.get(`${repository}:${name}`);
+    if (said === undefined) return { asks: { repository, tag: name } };
+    if (said === null)
+      return { warning: `${to} tells no version: whether ${tag} leads to ${goal} is not known` };
+    if (said === 'none') continue;
+    const isIt = image.digests.some((each) => each.endsWith(`@${said.digest}`)) || image.id === said.digest;
+    return isIt ? null : { leads: `${to} leads to another image than ${repository}:${name}` };
   }
-  if (said === 'none') return { leads: `${repository} has no ${goal}, and ${tag} tells no version` };
-  const isIt = image.digests.some((digest) => digest.endsWith(`@${said.digest}`)) || image.id === said.digest;
-  return isIt ? null : { leads: `${to} leads to another image than ${repository}:${said.tag}` };
-}
-
-/** What the registry has first of the tags that the target may be published by. Null where it does not tell. */
-async function digestOf(
-  engine: Engine,
-  { tag, reference: { repository } }: Pin,
-  target: Release,
-): Promise<{ tag: string; digest: string } | 'none' | null> {
-  for (const name of wholeForms(tag, target)) {
-    const said = await remoteDigest(engine, { repository, tag: name });
-    if (said === null) return null;
-    if (said !== 'none') return { tag: name, digest: said.digest };
-  }
-  return 'none';
+  return { leads: `${repository} has no ${goal}, and ${tag} tells no version` };
 }

@@ -7,7 +7,7 @@ import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { isOverride, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
-import type { ReleaseText } from './take-release-files.ts';
+import type { ReleaseText } from './release-texts.ts';
 
 /** What only the pulled images can tell. */
 export interface PulledFacts {

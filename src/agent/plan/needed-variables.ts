@@ -7,7 +7,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { and } from '../log/wording.ts';
 import type { FileDraft } from './draft-files.ts';
-import type { ReleaseText } from './take-release-files.ts';
+import type { ReleaseText } from './release-texts.ts';
 
 /**
  * What compose's rejection of the release's files means: variables that they need and that no file sets. Null where it

@@ -1,9 +1,9 @@
 import type { Image } from '../../engine/container.ts';
 import { stateName } from '../../progress/state-name.ts';
+import { askModelEarly, prepareFiles } from '../facts/prepare-files.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { FilePlan } from '../plan/plan-files.ts';
 import type { UpdatePlan } from '../plan/plan-update.ts';
-import { askModelEarly, prepareFiles } from '../plan/prepare-files.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { Journal } from '../state/journal.ts';

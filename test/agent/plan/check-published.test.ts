@@ -1,19 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { checkPublished } from '../../../src/agent/plan/check-published.ts';
-import { composeText, engineThat, installed, planTo } from '../../build-plan.ts';
+import type { UpdatePlan } from '../../../src/agent/plan/plan-update.ts';
+import { composeText, installed, judgedBeside, planTo } from '../../build-plan.ts';
 
-const asked: string[] = [];
-/** An engine whose registry has these tags; null where it tells nothing. */
-const engineWithTags = (tags: readonly string[] | null) => {
-  asked.length = 0;
-  return engineThat((from, to) => {
-    const tag = /\/distribution\/.*:(.*)\/json/.exec(decodeURIComponent(from.url ?? ''))?.[1] ?? '';
-    asked.push(tag);
-    if (tags === null) to.writeHead(401).end('{"message":"unauthorized"}');
-    else if (tags.includes(tag)) to.end(JSON.stringify({ Descriptor: { digest: `sha256:${tag}` } }));
-    else to.writeHead(404).end('{"message":"manifest unknown"}');
-  });
-};
+/** Judged beside a registry that has these tags; null where it tells nothing. */
+const judged = (tags: readonly string[] | null, plan: UpdatePlan) =>
+  judgedBeside(
+    (tag) => (tags === null ? null : tags.includes(tag) ? { digest: `sha256:${tag}` } : 'none'),
+    (published) => checkPublished(plan, published),
+  );
 
 const planOf = (pin: string, to: string) => {
   const app = `acme/home:${pin}`;
@@ -36,9 +31,9 @@ describe('checkPublished', () => {
     ['2025.10', '2025.10.3', [], []],
     ['2025.10.1', '2025.11.1', [], []],
     ['stable', '2025.11.1', [], []],
-  ])('goes on from %s to %s where the registry has %j', async (pin, to, tags, questions) => {
-    await checkPublished(await engineWithTags(tags), planOf(pin, to));
-    expect(asked.toSorted()).toEqual(questions);
+  ])('goes on from %s to %s where the registry has %j', (pin, to, tags, questions) => {
+    const { asked } = judged(tags, planOf(pin, to));
+    expect(asked.toSorted()).toEqual(questions.map((tag) => `acme/home:${tag}`));
   });
 
   it.each<[string, string, string[] | null, string, string]>([
@@ -91,9 +86,8 @@ describe('checkPublished', () => {
       `2025.9 does not say which release app goes to, which is at 2025.8.3 (${place})`,
       'Name the release in full, such as --target 2025.9.0.',
     ],
-  ])('refuses to go from %s to %s where the registry has %j', async (pin, to, tags, message, advice) => {
-    const engine = await engineWithTags(tags);
-    await expect(checkPublished(engine, planOf(pin, to))).rejects.toThrow(
+  ])('refuses to go from %s to %s where the registry has %j', (pin, to, tags, message, advice) => {
+    expect(() => judged(tags, planOf(pin, to))).toThrow(
       expect.objectContaining({ code: 'pin-unsupported', message, advice }),
     );
   });

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import { draftFiles, needsImages, type PulledFacts } from '../../../src/agent/plan/draft-files.ts';
-import type { ReleaseText } from '../../../src/agent/plan/take-release-files.ts';
+import type { ReleaseText } from '../../../src/agent/plan/release-texts.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import type { Image } from '../../../src/engine/container.ts';
 import { at, composeText, generated, imageOf, installed, planTo, projectFiles } from '../../build-plan.ts';

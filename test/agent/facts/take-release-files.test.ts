@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { json } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { takeReleaseFiles } from '../../../src/agent/plan/take-release-files.ts';
+import { takeReleaseFiles } from '../../../src/agent/facts/release-files.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
 import { image } from '../../build.ts';

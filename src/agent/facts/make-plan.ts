@@ -1,13 +1,14 @@
-import { checkTargets } from '../files/check-targets.ts';
-import { checkDrift } from './drift/index.ts';
-import type { Installation } from './inspect/installation.ts';
-import { candidateFiles } from './plan/candidate-files.ts';
-import { checkDefinitions } from './plan/check-definitions.ts';
-import { checkPublished } from './plan/check-published.ts';
-import { describePlan, recallFiles } from './plan/describe.ts';
-import { goneImages } from './plan/gone-images.ts';
-import { planUpdate, type UpdatePlan } from './plan/plan-update.ts';
-import type { RunContext } from './process/run-context.ts';
+import { checkTargets } from '../../files/check-targets.ts';
+import { checkDrift } from '../drift/index.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { candidateFiles } from '../plan/candidate-files.ts';
+import { checkDefinitions } from '../plan/check-definitions.ts';
+import { checkPublished } from '../plan/check-published.ts';
+import { describePlan, recallFiles } from '../plan/describe.ts';
+import { goneImages } from '../plan/gone-images.ts';
+import { planUpdate, type UpdatePlan } from '../plan/plan-update.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { askRegistry } from './ask-registry.ts';
 
 /**
  * The first half of the plan, held against all that can be known before anything is pulled, and said. `ownId` is the id of
@@ -20,7 +21,7 @@ export async function makePlan(
 ): Promise<UpdatePlan> {
   const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
-  await checkPublished(engine, plan);
+  await askRegistry(engine, (published) => checkPublished(plan, published));
   await checkDefinitions(context, installation);
   await checkDrift(context, installation, { ownId, accepted: options.acceptDrift });
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);

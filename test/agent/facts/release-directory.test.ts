@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { releaseDirectory } from '../../../src/agent/plan/release-files.ts';
+import { releaseDirectory } from '../../../src/agent/facts/release-files.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
 
 const larder = productOf({ name: 'larder' });

@@ -8,15 +8,17 @@ import type { Installation } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfModel } from '../log/secrets.ts';
+import { checkLag } from '../plan/check-lag.ts';
+import { draftFiles, type FileDraft, needsImages } from '../plan/draft-files.ts';
+import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
+import { type FilePlan, planFiles, pulledVersion } from '../plan/plan-files.ts';
+import type { UpdatePlan } from '../plan/plan-update.ts';
+import type { ReleaseText } from '../plan/release-texts.ts';
+import { checkStepping } from '../plan/stepping.ts';
 import { modelWith } from '../proof/proposed-model.ts';
-import { checkLag } from './check-lag.ts';
-import { draftFiles, type FileDraft, needsImages } from './draft-files.ts';
-import { emptyVariables, missingVariables, refuseUnsetSecrets } from './needed-variables.ts';
+import { askRegistry } from './ask-registry.ts';
 import { warnOthers } from './other-projects.ts';
-import { type FilePlan, planFiles, pulledVersion } from './plan-files.ts';
-import type { UpdatePlan } from './plan-update.ts';
-import { checkStepping } from './stepping.ts';
-import { type ReleaseText, takeReleaseFiles } from './take-release-files.ts';
+import { takeReleaseFiles } from './release-files.ts';
 
 /** A draft that needs no pulled image, and the model of it that compose was asked for already. */
 export interface EarlyDraft {
@@ -53,7 +55,9 @@ export async function prepareFiles(
 ): Promise<FilePlan> {
   const { images, backup, early = null, log } = pulled;
   const version = pulledVersion(installation, plan, images);
-  const unlike = pulled.beforePull ? [] : await checkLag(engine, plan, images);
+  const unlike = pulled.beforePull
+    ? []
+    : await askRegistry(engine, (published) => checkLag(plan, images, published));
   const steps = checkStepping(installation, plan, images);
   const image = images.get(plan.app.to);
   const taken =

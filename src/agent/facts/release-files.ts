@@ -1,9 +1,17 @@
 import { type ContainerFile, type NoFile, readContainerFile } from '../../engine/api/container-file.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import type { Image } from '../../engine/container.ts';
+import { runsImage } from '../../engine/same-image.ts';
 import { filesLabelOf, type Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, isGenerated } from '../inspect/installation.ts';
+import {
+  type ReleaseFile,
+  releaseTexts,
+  type ShippedFiles,
+  wantedReleaseFiles,
+} from '../plan/release-texts.ts';
 
 const maxBytes = 1024 * 1024;
 
@@ -11,11 +19,27 @@ const maxBytes = 1024 * 1024;
 export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
   labels[filesLabelOf(product)] || product.releaseDirectory;
 
-/** A compose file that a release may ship. */
-export interface ReleaseFile {
-  name: string;
-  /** The install is started with it; else it only lies there. */
-  isUsed: boolean;
+/** The files that the release ships overwrite those of the install, all that it uses. Refusals: release-file, no-marker. */
+export async function takeReleaseFiles(
+  engine: Engine,
+  installation: Installation,
+  image: Image,
+  backup: string,
+): Promise<ReturnType<typeof releaseTexts>> {
+  const { app, imagesInUse } = installation;
+  const wanted = wantedReleaseFiles(installation);
+  const fresh = await readReleaseFiles(engine, image, wanted, installation);
+  const running = app.containers.at(-1);
+  if (running !== undefined && runsImage(running, image))
+    return releaseTexts(installation, fresh, fresh, backup);
+  const old = imagesInUse.get(running?.imageId ?? '');
+  const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
+  // Nobody can tell what the running release shipped, where its image has no such files.
+  const shipped = await reading?.catch((error) => {
+    if (error instanceof UpdateError) return null;
+    throw error;
+  });
+  return releaseTexts(installation, fresh, shipped ?? null, backup);
 }
 
 /**
@@ -24,12 +48,12 @@ export interface ReleaseFile {
  * missing there.
  * Refusals: release-file, no-marker.
  */
-export async function readReleaseFiles(
+async function readReleaseFiles(
   engine: Engine,
   image: { id: string; labels: Readonly<Record<string, string>> },
   files: readonly ReleaseFile[],
   { project, product }: Pick<Installation, 'project' | 'product'>,
-): Promise<Map<string, string>> {
+): Promise<ShippedFiles> {
   const from = releaseDirectory(image.labels, product);
   const container = await createScratch(engine, image.id, project.name);
   if (container === null)

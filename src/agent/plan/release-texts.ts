@@ -1,0 +1,75 @@
+import { dirname, join, resolve } from 'node:path';
+import { readComposeFile } from '../../compose/compose-file.ts';
+import { fileOf } from '../../compose/project-files.ts';
+import { upCommand } from '../../progress/compose-command.ts';
+import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
+
+/** A compose file that a release may ship. */
+export interface ReleaseFile {
+  name: string;
+  /** The install is started with it; else it only lies there. */
+  isUsed: boolean;
+}
+
+/** The compose files that a release ships, by name. */
+export type ShippedFiles = ReadonlyMap<string, string>;
+
+/** A file that the release ships, and that overwrites the one of the install. */
+export interface ReleaseText {
+  path: string;
+  text: string;
+  /** For the log. */
+  description: string;
+}
+
+/** The generated files among the project's own, by `-f` or by `include`, and one that only lies beside them. */
+export function wantedReleaseFiles({ project, files }: Installation): ReleaseFile[] {
+  const included = files.composeFiles.flatMap((file) =>
+    readComposeFile(file).includes.flatMap(({ paths }) =>
+      paths.map(({ path }) => resolve(dirname(file.path), path)),
+    ),
+  );
+  return releaseFileNames.flatMap((name) => {
+    const path = join(project.directory, name);
+    const isUsed = files.composeFiles.some((file) => file.path === path) || included.includes(path);
+    return isUsed || fileOf(files, path) ? [{ name, isUsed }] : [];
+  });
+}
+
+/**
+ * What is overwritten by the files of the new release, and what is said of it.
+ * @param shipped those of the release that runs, which tell what was edited by hand; null where nobody can tell
+ * @param backup where files will be kept, for people
+ */
+export function releaseTexts(
+  installation: Installation,
+  fresh: ShippedFiles,
+  shipped: ShippedFiles | null,
+  backup: string,
+): { texts: readonly ReleaseText[]; warnings: readonly string[] } {
+  const { project, product, files } = installation;
+  const texts: ReleaseText[] = [];
+  const warnings = wantedReleaseFiles(installation)
+    .filter(({ isUsed }) => !isUsed)
+    .map(({ name }) => unusedWarning(installation, name));
+  for (const [name, text] of fresh) {
+    const path = join(project.directory, name);
+    const before = fileOf(files, path)?.text ?? null;
+    if (before === text) continue;
+    if (before !== null && !isGenerated(before, product)) {
+      warnings.push(
+        `${name} has no "${product.marker}" in its first line: it is overwritten all the same, and kept in ${backup}/${name}`,
+      );
+    } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
+      warnings.push(`${name} was edited by hand: it is overwritten, and kept in ${backup}/${name}`);
+    }
+    texts.push({ path, text, description: `${name}: the file of the new release` });
+  }
+  return { texts, warnings };
+}
+
+/** Whoever laid the file there meant to start the instance with it. */
+function unusedWarning({ project }: Installation, name: string): string {
+  const files = [...project.files, join(project.directory, name)];
+  return `${name} lies in ${project.directory}, and the instance was started without it: the update keeps it up to date and leaves it out, too; to start the instance with it, add -f: ${upCommand({ ...project, files })}`;
+}
