@@ -5,7 +5,6 @@ import { ClosedEnds } from '../../src/web/model/closed-ends.ts';
 import { leave, takeFarewell } from '../../src/web/model/reload.ts';
 import { lineText, reportText } from '../../src/web/model/report.ts';
 import { plan, type Situation } from '../../src/web/model/schedule.ts';
-import { plainTexts } from '../../src/web/plain-texts.ts';
 import { saidOf, setTexts, texts } from '../../src/web/texts.ts';
 import { phaseRows } from '../../src/wire/phase-rows.ts';
 import { endedRun } from './session.ts';
@@ -171,9 +170,9 @@ describe('texts', () => {
     setTexts({ product: productOf({ name: 'larder' }) });
     expect(texts()).toMatchObject({ product: 'larder', updateNow: 'Jetzt' });
     setTexts({
-      product: plainTexts.product,
+      product: 'svc',
       outcomes: { failed: 'failed' },
-      updateNow: plainTexts.updateNow,
+      updateNow: 'Update now',
     });
   });
 });

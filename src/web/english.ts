@@ -1,9 +1,15 @@
-/** A number of things. */
-export const several = (count: number, one: string, many: string): string =>
-  `${count} ${count === 1 ? one : many}`;
+import type { Channel } from '../release/channel.ts';
+import type { CancelCode, EndState, JobKind, ReasonCode, UpToDateCode } from '../wire/codes.ts';
+import type { Unit } from './model/ages.ts';
 
-/** The English texts that have no code. `svc` in them is `product`. */
-export const plainTexts = {
+/** The text of a code, or what makes it of the server's own sentence. */
+export type CodeText = string | ((message: string) => string);
+
+/** A number of things. */
+const several = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+
+/** Everything that a person reads, in English: single texts, then those that are chosen by a code of the server's. */
+export const english = {
   /** What the platform is called. */
   product: 'svc',
   /** Of dates and times. */
@@ -16,8 +22,8 @@ export const plainTexts = {
   updateFailed: 'Update failed',
   reloadFor: (version: string) => `Reload for ${version}`,
   whatIsNew: 'What is new',
-  jobsHaveRun: (count: number) => (count === 1 ? '1 waiting job has run' : `${count} waiting jobs have run`),
-  jobsRun: (count: number) => (count === 1 ? '1 waiting job runs now' : `${count} waiting jobs run now`),
+  jobsHaveRun: (count: number) => several(count, 'waiting job has run', 'waiting jobs have run'),
+  jobsRun: (count: number) => several(count, 'waiting job runs now', 'waiting jobs run now'),
   awayFor: (time: string) => `away for ${time}`,
 
   titlePercent: (percent: number, product: string) => `${percent} % – ${product}`,
@@ -88,7 +94,6 @@ export const plainTexts = {
   nothingChanged: 'Nothing has changed yet',
   cannotCancel: 'Can no longer be cancelled',
   askedToStop: (by: string) => `Asked to stop by ${by}; it may be too late.`,
-  goesTo: (version: string) => `An update to ${version} is on`,
 
   versionRuns: (version: string) => `${version} runs`,
   lagsBehind: (version: string) => `“latest” does not lead to ${version} yet.`,
@@ -109,7 +114,6 @@ export const plainTexts = {
   nothingNewer: 'Nothing to do',
   lastCheckFailed: 'The last check failed',
   nextTry: (time: string) => `Next try in ${time}.`,
-  isAvailable: 'is available',
   available: (version: string) => `${version} is available`,
   publishedAgo: (time: string) => `published ${time} ago`,
   newMajor: 'a new major version',
@@ -122,7 +126,7 @@ export const plainTexts = {
   awayAsLast: (product: string, time: string) =>
     `${product} will be away for about ${time}, as the last time.`,
   jobsWait: 'Jobs that come meanwhile wait and run afterwards.',
-  inTheWay: (count: number) => (count === 1 ? '1 job is in the way' : `${count} jobs are in the way`),
+  inTheWay: (count: number) => several(count, 'job is in the way', 'jobs are in the way'),
   queued: 'queued',
   stuck: 'stuck',
   stuckFor: (time: string) => `${time}, stuck`,
@@ -133,7 +137,6 @@ export const plainTexts = {
   notPossible: 'Not possible from here',
   byHand: 'On the machine, from the folder with the compose file:',
   otherUpdate: 'Another update is on',
-  since: (time: string) => `Since ${time}`,
 
   pastChannel: (channel: string) => `Channel ${channel}`,
   pastLast: (date: string, way: string) => `last update ${date}, ${way}`,
@@ -148,8 +151,7 @@ export const plainTexts = {
   absence: 'Away',
   who: 'Who',
   byNobody: 'by hand',
-  serversBehind: (count: number) =>
-    count === 1 ? '1 build server is behind' : `${count} build servers are behind`,
+  serversBehind: (count: number) => several(count, 'build server is behind', 'build servers are behind'),
   serverRuns: (name: string, version: string) => `${name} runs ${version}`,
 
   channel: 'Release channel',
@@ -159,4 +161,72 @@ export const plainTexts = {
   notSaved: (why: string) => `Not saved: ${why}`,
   stands: (channel: string) => `The channel is still ${channel}.`,
   noAnswerShort: (product: string) => `${product} does not answer.`,
+
+  // The server says these in a sentence of its own, which is shown where no text replaces it.
+  reasons: {} as Partial<Record<ReasonCode, CodeText>>,
+  upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
+  cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
+  /** How a run ended, in a list. */
+  outcomes: {
+    updated: 'updated',
+    unchanged: 'unchanged',
+    refused: 'refused',
+    failed: 'failed',
+    broken: 'broken',
+    cancelled: 'cancelled',
+    crashed: 'cut off',
+  } satisfies Record<EndState, string>,
+  /** By the words of `phaseRows`. */
+  phases: {
+    waiting: 'Waiting',
+    preparing: 'Preparing',
+    prepared: 'Prepared',
+    checking: 'Checking',
+    checked: 'Checked',
+    pulling: 'Pulling',
+    pulled: 'Pulled',
+    replacing: 'Replacing',
+    replaced: 'Replaced',
+    verifying: 'Verifying',
+    verified: 'Verified',
+  },
+  /** The same as things to do, of a phase that has not begun or was not finished. */
+  toDo: {
+    waiting: 'Wait',
+    preparing: 'Prepare',
+    prepared: 'Prepare',
+    checking: 'Check',
+    checked: 'Check',
+    pulling: 'Pull',
+    pulled: 'Pull',
+    replacing: 'Replace',
+    replaced: 'Replace',
+    verifying: 'Verify',
+    verified: 'Verify',
+  },
+  jobKinds: {
+    deployment: 'deployment',
+    backup: 'backup',
+    cron: 'cron job',
+    cleanup: 'cleanup',
+    job: 'job',
+  } satisfies Record<JobKind, string>,
+  channels: {
+    stable: {
+      name: 'stable',
+      about: 'New versions once they are released, with notes. Right for almost everybody.',
+    },
+    canary: {
+      name: 'canary',
+      about:
+        'Every change as soon as it is built, days or weeks earlier and less tested. When you leave canary, your version stays until a newer stable release is out.',
+    },
+  } satisfies Record<Channel, { name: string; about: string }>,
+  /** Of lengths of time: `3 s`, `2 min`, `5 h`, `3 days`. */
+  units: {
+    second: (count) => `${count} s`,
+    minute: (count) => `${count} min`,
+    hour: (count) => `${count} h`,
+    day: (count) => several(count, 'day', 'days'),
+  } satisfies Record<Unit, (count: number) => string>,
 };
