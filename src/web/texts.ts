@@ -36,7 +36,7 @@ export function onTexts(listener: () => void): () => void {
 }
 
 /** The text of a code; the server's own sentence where the code is none that this page knows. */
-export function saidOf(
+export function codeText(
   list: Readonly<Partial<Record<string, CodeText>>>,
   code: string,
   said: string,

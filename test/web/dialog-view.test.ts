@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { DialogView } from '../../src/web/model/dialog-states.ts';
 import { dialogView } from '../../src/web/model/dialog-view.ts';
-import type { Told } from '../../src/web/model/session.ts';
+import type { Action } from '../../src/web/model/page-state.ts';
 import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
 import type { JobInTheWay, Reason } from '../../src/wire/status.ts';
-import { begin, endedRun, loggedOut, nothing, page, run, runOf, sessionAfter, status } from './session.ts';
+import { begin, endedRun, loggedOut, nothing, page, run, runOf, stateAfter, status } from './state.ts';
 
-const viewAfter = (told: Told[], now = told.length * 1000, closed: string[] = []): DialogView =>
-  dialogView(sessionAfter(...told), { now, closedEnds: new Set(closed) });
+const viewAfter = (told: Action[], now = told.length * 1000, closed: string[] = []): DialogView =>
+  dialogView(stateAfter(...told), { now, dismissed: new Set(closed) });
 
 const jobs = [
   { kind: 'backup', state: 'running', title: null, since: begin, stuck: false },
@@ -16,11 +16,11 @@ const jobReason: Reason = { code: 'backup-running', message: 'a backup', jobs };
 const place = { code: 'no-engine', message: 'no engine' } as const;
 const open = run(runOf());
 const replacing = run(runOf({ state: 'recreate' }));
-const user: Told = { kind: 'status', status: { version: 'v1.4.2', updating: false } };
+const user: Action = { kind: 'status', status: { version: 'v1.4.2', updating: false } };
 const problem = { status: 503, detail: 'closed' };
 
 describe('what a dialog shows first', () => {
-  it.each<[DialogView['kind'], Told[], number?]>([
+  it.each<[DialogView['kind'], Action[], number?]>([
     ['asking', []],
     ['users-only', [user]],
     ['available', [status()]],
@@ -52,7 +52,7 @@ describe('what a dialog shows first', () => {
     ['starting', [status(), { kind: 'pressed', to: 'v1.5.0' }]],
     ['not-started', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'not-started', problem }]],
     ['jobs', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'in-the-way', reason: { ...jobReason } }]],
-    ['available', [status(), { kind: 'not-started', problem }, { kind: 'act-read' }]],
+    ['available', [status(), { kind: 'not-started', problem }, { kind: 'acknowledged' }]],
     // Ends.
     ['failed', [status({ run: endedRun('failed') })]],
     ['available', [status({ run: endedRun('updated') })]],
@@ -140,7 +140,7 @@ describe('what a dialog shows first', () => {
   });
 
   it('asks for the same again after a bad end, and for what is offered after a failed one', () => {
-    const again = (...told: Told[]) => viewAfter(told);
+    const again = (...told: Action[]) => viewAfter(told);
     expect(again(status({ next: null, run: endedRun('broken') }))).toMatchObject({ again: 'v1.5.0' });
     expect(again(status({ next: null, run: endedRun('crashed', { to: null }) }))).toMatchObject({
       again: 'v1.4.2',

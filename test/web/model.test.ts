@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { productOf } from '../../src/progress/product.ts';
 import { ageOf, clockText, inUnits, readClock, serverTime } from '../../src/web/model/ages.ts';
-import { ClosedEnds } from '../../src/web/model/closed-ends.ts';
-import { leave, takeFarewell } from '../../src/web/model/reload.ts';
+import { DismissedRuns } from '../../src/web/model/dismissed-runs.ts';
+import { leaveHandover, takeHandover } from '../../src/web/model/reload.ts';
 import { lineText, reportText } from '../../src/web/model/report.ts';
-import { plan, type Situation } from '../../src/web/model/schedule.ts';
-import { saidOf, setTexts, texts } from '../../src/web/texts.ts';
+import { type Situation, schedule } from '../../src/web/model/schedule.ts';
+import { codeText, setTexts, texts } from '../../src/web/texts.ts';
 import { phaseRows } from '../../src/wire/phase-rows.ts';
-import { endedRun } from './session.ts';
+import { endedRun } from './state.ts';
 
 describe('requests', () => {
   const calm: Situation = {
@@ -34,7 +34,7 @@ describe('requests', () => {
     [{ openRun: 'a', isDialogOpen: true }, null, 'a'],
     [{ openRun: 'a', isDialogOpen: true, isDue: true }, 0, 'a'],
   ])('are planned: %j', (change, askAt, follow) => {
-    expect(plan({ ...calm, ...change })).toEqual({ askAt, follow });
+    expect(schedule({ ...calm, ...change })).toEqual({ askAt, follow });
   });
 });
 
@@ -87,32 +87,32 @@ const noShelf = () => {
 describe('what a browser keeps', () => {
   it('is which ends were closed, in all of its pages', () => {
     const kept = shelf();
-    const ends = new ClosedEnds(() => kept);
+    const ends = new DismissedRuns(() => kept);
     ends.close('a');
     ends.close('b');
-    expect([...new ClosedEnds(() => kept).all()]).toEqual(['a', 'b']);
+    expect([...new DismissedRuns(() => kept).all()]).toEqual(['a', 'b']);
     for (let count = 0; count < 80; count += 1) ends.close(`run${count}`);
-    expect(new ClosedEnds(() => kept).all().size).toBe(50);
+    expect(new DismissedRuns(() => kept).all().size).toBe(50);
   });
 
   it.each([['{'], ['{}'], ['[1,null]']])('is nothing where something else is in its place: %s', (text) => {
     const kept = shelf(new Map([['svc-update-closed', text]]));
-    expect([...new ClosedEnds(() => kept).all()]).toEqual([]);
+    expect([...new DismissedRuns(() => kept).all()]).toEqual([]);
   });
 
   it('is known to the page alone where it keeps nothing', () => {
-    const ends = new ClosedEnds(noShelf);
+    const ends = new DismissedRuns(noShelf);
     ends.close('a');
     expect([...ends.all()]).toEqual(['a']);
-    expect(() => leave(noShelf, { run: 'a', queued: 1 })).not.toThrow();
-    expect(takeFarewell(noShelf)).toBeNull();
+    expect(() => leaveHandover(noShelf, { run: 'a', queued: 1 })).not.toThrow();
+    expect(takeHandover(noShelf)).toBeNull();
   });
 
   it('is told once to the page that comes after', () => {
     const kept = shelf();
-    leave(() => kept, { run: 'a', queued: 3 });
-    expect(takeFarewell(() => kept)).toEqual({ run: 'a', queued: 3 });
-    expect(takeFarewell(() => kept)).toBeNull();
+    leaveHandover(() => kept, { run: 'a', queued: 3 });
+    expect(takeHandover(() => kept)).toEqual({ run: 'a', queued: 3 });
+    expect(takeHandover(() => kept)).toBeNull();
   });
 });
 
@@ -157,10 +157,10 @@ describe('texts', () => {
   });
 
   it('of a code that nobody knows are the server’s', () => {
-    expect(saidOf({ a: 'A' }, 'a', 'said')).toBe('A');
-    expect(saidOf({ a: (said) => `A: ${said}` }, 'a', 'said')).toBe('A: said');
-    expect(saidOf({ a: 'A' }, 'b', 'said')).toBe('said');
-    expect(saidOf({}, 'constructor', 'said')).toBe('said');
+    expect(codeText({ a: 'A' }, 'a', 'said')).toBe('A');
+    expect(codeText({ a: (said) => `A: ${said}` }, 'a', 'said')).toBe('A: said');
+    expect(codeText({ a: 'A' }, 'b', 'said')).toBe('said');
+    expect(codeText({}, 'constructor', 'said')).toBe('said');
   });
 
   it('are replaced one by one, in lists, too', () => {

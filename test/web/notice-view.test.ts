@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { type NoticeSurroundings, noticeView } from '../../src/web/model/notice-view.ts';
-import type { Told } from '../../src/web/model/session.ts';
-import { endedRun, run, runOf, sessionAfter, status } from './session.ts';
+import type { Action } from '../../src/web/model/page-state.ts';
+import { endedRun, run, runOf, stateAfter, status } from './state.ts';
 
 const admin: NoticeSurroundings = {
   isAdmin: true,
   pageVersion: 'v1.4.2',
-  closedEnds: new Set(),
+  dismissed: new Set(),
   isDialogOpen: false,
 };
 const anybody = { ...admin, isAdmin: false };
-const user = (updating = false, version = 'v1.4.2'): Told => ({
+const user = (updating = false, version = 'v1.4.2'): Action => ({
   kind: 'status',
   status: { version, updating },
 });
 const calm = { next: null };
 
 describe('a notice', () => {
-  it.each<[string, Told[], NoticeSurroundings, object]>([
+  it.each<[string, Action[], NoticeSurroundings, object]>([
     ['the page’s own version before an answer', [], admin, { version: 'v1.4.2', isButton: true, pill: null }],
     ['to anybody the version', [user()], anybody, { version: 'v1.4.2', isButton: false, pill: null }],
     [
@@ -33,7 +33,7 @@ describe('a notice', () => {
     [
       'no bad end that was closed',
       [status({ run: endedRun('failed') })],
-      { ...admin, closedEnds: new Set(['run1']) },
+      { ...admin, dismissed: new Set(['run1']) },
       { pill: { kind: 'available', to: 'v1.5.0' } },
     ],
     ['no end that is not bad', [status({ ...calm, run: endedRun('cancelled') })], admin, { pill: null }],
@@ -69,6 +69,6 @@ describe('a notice', () => {
       { pill: null },
     ],
   ])('shows %s', (_, told, surroundings, view) => {
-    expect(noticeView(sessionAfter(...told), surroundings)).toMatchObject(view);
+    expect(noticeView(stateAfter(...told), surroundings)).toMatchObject(view);
   });
 });

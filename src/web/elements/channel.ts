@@ -1,6 +1,6 @@
 import type { Channel } from '../../release/channel.ts';
 import { texts } from '../texts.ts';
-import { sentence } from '../views/words.ts';
+import { sentence } from '../views/format.ts';
 import { h, patch, sheet } from './dom.ts';
 import { channelCss } from './style-notice.ts';
 import { UpdateElement } from './update-element.ts';
@@ -26,7 +26,7 @@ export class SvcUpdateChannel extends UpdateElement {
 
   protected draw(): void {
     const t = texts();
-    const channel = this.connection.session.status?.channel ?? null;
+    const channel = this.store.state.status?.channel ?? null;
     const chosen = this.#chosen ?? channel;
     const isBusy = this.#isSaving || channel === null;
     patch(this.#form, [
@@ -70,21 +70,21 @@ export class SvcUpdateChannel extends UpdateElement {
   }
 
   async #save(): Promise<void> {
-    const { connection } = this;
-    const { status } = connection.session;
+    const { store } = this;
+    const { status } = store.state;
     const chosen = this.#chosen ?? status?.channel;
     if (this.#isSaving || !status || chosen === undefined) return;
     this.#isSaving = true;
     this.#said = null;
     this.draw();
-    const answer = await connection.setChannel(chosen);
+    const answer = await store.setChannel(chosen);
     this.#isSaving = false;
     const t = texts();
     const nameOf = (channel: string) =>
       (t.channels as Record<string, { name: string }>)[channel]?.name ?? channel;
     if (answer.kind === 'ok') {
       this.#chosen = null;
-      this.#said = { look: 'ok', text: t.saved(nameOf(connection.session.status?.channel ?? chosen)) };
+      this.#said = { look: 'ok', text: t.saved(nameOf(store.state.status?.channel ?? chosen)) };
     } else {
       const why =
         answer.kind === 'problem'

@@ -1,12 +1,12 @@
 import { serverTime } from '../model/ages.ts';
 import type { DialogView } from '../model/dialog-states.ts';
 import { dialogView } from '../model/dialog-view.ts';
-import { leave, reloadFor } from '../model/reload.ts';
+import { leaveHandover, reloadFor } from '../model/reload.ts';
 import { reportText } from '../model/report.ts';
+import type { Content, DialogContext, LocalState } from '../views/components.ts';
+import { contentOf } from '../views/content.ts';
 import { frame } from '../views/frame.ts';
 import { pastNode } from '../views/past.ts';
-import type { Scene, Stage, Whims } from '../views/pieces.ts';
-import { sceneOf } from '../views/scene.ts';
 import { Announcer } from './announcer.ts';
 import { copyText } from './copy.ts';
 import { patch, sheet } from './dom.ts';
@@ -16,7 +16,7 @@ import { UpdateElement } from './update-element.ts';
 /** Milliseconds for which a person may read that a new version runs before the page is loaded anew. */
 const reading = 2_000;
 
-const freshWhims: Whims = {
+const initialLocal: LocalState = {
   isConfirming: false,
   isUnfolded: false,
   isCancelSent: false,
@@ -36,7 +36,7 @@ export class SvcUpdateDialog extends UpdateElement {
   readonly #announcer = new Announcer();
   readonly #content = document.createElement('div');
   #opener: HTMLElement | null = null;
-  #whims = freshWhims;
+  #local = initialLocal;
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
@@ -76,9 +76,9 @@ export class SvcUpdateDialog extends UpdateElement {
     if (this.#isShown || !this.isConnected) return;
     this.#isShown = true;
     this.#opener = opener;
-    this.#whims = freshWhims;
+    this.#local = initialLocal;
     this.#key = '';
-    this.connection.showDialog(true);
+    this.store.showDialog(true);
     this.draw();
     this.#dialog.showModal();
     this.#heading()?.focus();
@@ -93,44 +93,44 @@ export class SvcUpdateDialog extends UpdateElement {
     this.#isShown = false;
     clearTimeout(this.#timer);
     clearTimeout(this.#reloadTimer);
-    this.connection.showDialog(false);
+    this.store.showDialog(false);
     if (this.#opener?.isConnected) this.#opener.focus();
   }
 
   protected draw(): void {
     if (!this.#isShown) return;
-    const { connection } = this;
-    const { session } = connection;
+    const { store } = this;
+    const { state } = store;
     const now = performance.now();
-    const view = dialogView(session, { now, closedEnds: connection.closedEnds.all() });
+    const view = dialogView(state, { now, dismissed: store.dismissed.all() });
     this.#prepare(view);
-    const { status } = session;
-    const stage = this.#stage(view);
-    const news = status?.latest?.version === session.version ? (status?.latest?.url ?? null) : null;
-    const scene = sceneOf(view, stage, news);
-    this.#show(scene, stage);
+    const { status } = state;
+    const context = this.#context(view);
+    const news = status?.latest?.version === state.version ? (status?.latest?.url ?? null) : null;
+    const content = contentOf(view, context, news);
+    this.#show(content, context);
     clearTimeout(this.#timer);
-    if ((scene.ticks || session.absence !== null) && document.visibilityState !== 'hidden')
+    if ((content.ticks || state.absence !== null) && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.draw(), 1000);
   }
 
-  #show(scene: Scene, stage: Stage): void {
+  #show(content: Content, context: DialogContext): void {
     const focused = this.shadow.activeElement;
     const isFirst = this.#key === '';
-    if (this.#key !== scene.key && !isFirst)
-      this.#whims = { ...this.#whims, isConfirming: false, report: null, copied: null };
-    const isOn = this.connection.session.isUpdating;
-    const past = pastNode(this.connection.session, stage, this.getAttribute('settings-url'));
+    if (this.#key !== content.key && !isFirst)
+      this.#local = { ...this.#local, isConfirming: false, report: null, copied: null };
+    const isOn = this.store.state.isUpdating;
+    const past = pastNode(this.store.state, context, this.getAttribute('settings-url'));
     patch(
       this.#content,
-      frame(scene, isOn, () => this.close(), past),
+      frame(content, isOn, () => this.close(), past),
     );
-    this.#key = scene.key;
+    this.#key = content.key;
     const body = this.#content.querySelector('.body');
     this.#sizes.disconnect();
     if (body) this.#sizes.observe(body);
-    if (isFirst) this.#announcer.begin(scene.told);
-    else this.#announcer.say(scene.told, scene.isUrgent ?? false);
+    if (isFirst) this.#announcer.begin(content.announcement);
+    else this.#announcer.say(content.announcement, content.isUrgent ?? false);
     // What had the focus is gone: the heading is what nobody presses by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
@@ -149,12 +149,12 @@ export class SvcUpdateDialog extends UpdateElement {
 
   /** What a view wants to have done, once. */
   #prepare(view: DialogView): void {
-    const { connection } = this;
+    const { store } = this;
     if ((view.kind === 'failed' || view.kind === 'broken') && !this.#linesAsked.has(view.run.id)) {
       this.#linesAsked.add(view.run.id);
-      void connection.linesOf(view.run);
+      void store.linesOf(view.run);
     }
-    const run = reloadFor(connection.session);
+    const run = reloadFor(store.state);
     if (run === null || this.#reloadedFor.has(run)) return;
     this.#reloadedFor.add(run);
     this.#reloadTimer = setTimeout(() => this.#reload(run), reading);
@@ -162,52 +162,52 @@ export class SvcUpdateDialog extends UpdateElement {
 
   /** The page is loaded anew, unless it has another idea of what to do then. */
   #reload(run: string): void {
-    const { session } = this.connection;
-    const isWanted = this.herald.tell('reload', { run: session.watched, version: session.version });
+    const { state } = this.store;
+    const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
     if (!isWanted) {
       this.#set({ stays: true });
       return;
     }
-    leave(() => sessionStorage, { run, queued: session.queued });
+    leaveHandover(() => sessionStorage, { run, queued: state.queued });
     location.reload();
   }
 
-  #set(change: Partial<Whims>): void {
-    this.#whims = { ...this.#whims, ...change };
+  #set(change: Partial<LocalState>): void {
+    this.#local = { ...this.#local, ...change };
     this.draw();
   }
 
-  #stage(view: DialogView): Stage {
-    const { connection } = this;
+  #context(view: DialogView): DialogContext {
+    const { store } = this;
     return {
-      whims: this.#whims,
-      now: serverTime(connection.session.clock, performance.now()),
-      isChecking: connection.isChecking,
+      local: this.#local,
+      now: serverTime(store.state.clock, performance.now()),
+      isChecking: store.isChecking,
       dumpUrl: this.getAttribute('dump-url'),
       set: (change) => this.#set(change),
       start: (target, how) => {
-        this.#whims = freshWhims;
-        void connection.start({ target, ...how });
+        this.#local = initialLocal;
+        void store.start({ target, ...how });
       },
       cancel: () => {
         this.#set({ isCancelSent: true });
-        // What came of it is in the session by then. Where it was refused, or its answer got lost, it may be pressed again.
-        void connection.cancel().then(() => this.#set({ isCancelSent: false }));
+        // What came of it is in the state by then. Where it was refused, or its answer got lost, it may be pressed again.
+        void store.cancel().then(() => this.#set({ isCancelSent: false }));
       },
-      check: () => void connection.check(),
+      check: () => void store.check(),
       close: (end) => {
         this.close();
-        if (end !== undefined) connection.closeEnd(end);
+        if (end !== undefined) store.dismiss(end);
       },
       tryAgain: (run, target) => {
-        if (target !== null) void connection.start({ target }, run);
+        if (target !== null) void store.start({ target }, run);
         else {
-          connection.closeEnd(run);
-          void connection.check();
+          store.dismiss(run);
+          void store.check();
         }
       },
       reload: () => {
-        const { watched } = connection.session;
+        const { watched } = store.state;
         if (watched?.outcome === 'updated') this.#reload(watched.id);
         else location.reload();
       },
@@ -225,8 +225,8 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   async #copyReport({ run }: Extract<DialogView, { run: unknown }>): Promise<void> {
-    const { connection } = this;
-    const text = reportText(run, connection.session.version, await connection.linesOf(run));
+    const { store } = this;
+    const text = reportText(run, store.state.version, await store.linesOf(run));
     const isCopied = await copyText(text, () => {
       this.#set({ report: text });
       return this.#content.querySelector('textarea');

@@ -1,20 +1,20 @@
 /** What a node of the page is to be. */
-export interface Wanted {
+export interface VNode {
   tag: string;
   /** Keeps a node apart from its like, and together with itself when it moves. */
   key: string | null;
   attributes: Readonly<Record<string, string>>;
   listeners: Readonly<Record<string, (event: Event) => void>>;
-  children: readonly (Wanted | string)[];
+  children: readonly (VNode | string)[];
 }
 
 type Value = string | number | boolean | null | undefined | ((event: Event) => void);
-export type Child = Wanted | string | null | false | undefined | readonly Child[];
+export type Child = VNode | string | null | false | undefined | readonly Child[];
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
 /** Describes an element. `onclick` and the like are listeners; attributes that are false or null are left out. */
-export function h(tag: string, given: Readonly<Record<string, Value>> = {}, ...children: Child[]): Wanted {
+export function h(tag: string, given: Readonly<Record<string, Value>> = {}, ...children: Child[]): VNode {
   const attributes: Record<string, string> = {};
   const listeners: Record<string, (event: Event) => void> = {};
   for (const [name, value] of Object.entries(given)) {
@@ -26,14 +26,14 @@ export function h(tag: string, given: Readonly<Record<string, Value>> = {}, ...c
   return { tag, key, attributes, listeners, children: flat(children) };
 }
 
-const flat = (children: readonly Child[]): (Wanted | string)[] =>
-  children.flatMap((child): (Wanted | string)[] => {
+const flat = (children: readonly Child[]): (VNode | string)[] =>
+  children.flatMap((child): (VNode | string)[] => {
     if (child === null || child === undefined || child === false || child === '') return [];
-    return Array.isArray(child) ? flat(child) : [child as Wanted | string];
+    return Array.isArray(child) ? flat(child) : [child as VNode | string];
   });
 
 /** What each node was made to be. */
-const made = new WeakMap<Node, Wanted>();
+const made = new WeakMap<Node, VNode>();
 
 /**
  * Makes the children of a node what they are to be. Nodes that are still wanted are kept as they are, with their focus,
@@ -59,20 +59,20 @@ export function patch(parent: Node, children: readonly Child[]): void {
   }
 }
 
-function fits(node: Node, child: Wanted | string): boolean {
+function fits(node: Node, child: VNode | string): boolean {
   const before = made.get(node);
   if (typeof child === 'string') return node.nodeType === Node.TEXT_NODE;
   return before !== undefined && before.tag === child.tag && before.key === child.key;
 }
 
-function create(child: Wanted | string): Node {
+function create(child: VNode | string): Node {
   if (typeof child === 'string') return document.createTextNode(child);
   return svgTags.has(child.tag)
     ? document.createElementNS('http://www.w3.org/2000/svg', child.tag)
     : document.createElement(child.tag);
 }
 
-function dress(element: Element, wanted: Wanted): void {
+function dress(element: Element, wanted: VNode): void {
   const before = made.get(element);
   made.set(element, wanted);
   for (const name of Object.keys(before?.attributes ?? {})) {

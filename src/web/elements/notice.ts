@@ -1,7 +1,7 @@
 import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
-import { type Farewell, takeFarewell } from '../model/reload.ts';
+import { type Handover, takeHandover } from '../model/reload.ts';
 import { texts } from '../texts.ts';
-import { h, patch, sheet, type Wanted } from './dom.ts';
+import { h, patch, sheet, type VNode } from './dom.ts';
 import { openUpdateDialog } from './open-dialog.ts';
 import { noticeCss } from './style-notice.ts';
 import { Toast } from './toast.ts';
@@ -10,7 +10,7 @@ import { UpdateElement } from './update-element.ts';
 const css = sheet(noticeCss);
 
 /** What the page before has left for this one; the first notice that can tell it does. */
-let farewell: Farewell | null | undefined;
+let handover: Handover | null | undefined;
 
 /** `<svc-update-notice>`: the version that runs, and for admins what there is to do about it. */
 export class SvcUpdateNotice extends UpdateElement {
@@ -18,7 +18,7 @@ export class SvcUpdateNotice extends UpdateElement {
   readonly #toast = new Toast(() => this.#closeToast());
   /** Of a page that does not say which version it was made by: that of the first answer. */
   #firstVersion: string | null = null;
-  #told: Farewell | null = null;
+  #told: Handover | null = null;
 
   constructor() {
     super(css);
@@ -37,21 +37,21 @@ export class SvcUpdateNotice extends UpdateElement {
   }
 
   protected draw(): void {
-    const { connection } = this;
-    const { session } = connection;
-    this.#firstVersion ??= session.version;
+    const { store } = this;
+    const { state } = store;
+    this.#firstVersion ??= state.version;
     const isAdmin = this.hasAttribute('admin');
-    const view = noticeView(session, {
+    const view = noticeView(state, {
       isAdmin,
       pageVersion: this.getAttribute('version') || this.#firstVersion,
-      closedEnds: connection.closedEnds.all(),
-      isDialogOpen: connection.isDialogOpen,
+      dismissed: store.dismissed.all(),
+      isDialogOpen: store.isDialogOpen,
     });
     patch(this.#bar, [versionNode(view, () => this.openDialog()), view.pill && this.#pill(view.pill)]);
-    if (isAdmin) this.#tellFarewell();
+    if (isAdmin) this.#tellHandover();
   }
 
-  #pill(pill: Pill): Wanted {
+  #pill(pill: Pill): VNode {
     const t = texts();
     const open = () => this.openDialog();
     const button = (label: string, press: () => void, look = 'pill') =>
@@ -70,28 +70,28 @@ export class SvcUpdateNotice extends UpdateElement {
     }
   }
 
-  #tellFarewell(): void {
-    const { status } = this.connection.session;
-    if (farewell === undefined) farewell = takeFarewell(() => sessionStorage);
-    if (farewell && status?.run?.id === farewell.run && status.run.outcome === 'updated') {
+  #tellHandover(): void {
+    const { status } = this.store.state;
+    if (handover === undefined) handover = takeHandover(() => sessionStorage);
+    if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
       // Those that came during the update are known only now; later ones have not waited for it.
       const now = status.reason?.jobs?.length ?? 0;
-      this.#told = { ...farewell, queued: Math.max(farewell.queued, now) };
-      farewell = null;
-      this.herald.arrived = status.version;
+      this.#told = { ...handover, queued: Math.max(handover.queued, now) };
+      handover = null;
+      this.hostPage.arrived = status.version;
     }
     if (this.#told && status) this.#toast.show(status, this.#told.queued);
   }
 
   #closeToast(): void {
     this.#told = null;
-    this.herald.arrived = null;
-    this.herald.hear();
+    this.hostPage.arrived = null;
+    this.hostPage.update();
     this.focus();
   }
 }
 
-function versionNode({ version, isButton }: NoticeView, open: () => void): Wanted | null {
+function versionNode({ version, isButton }: NoticeView, open: () => void): VNode | null {
   const { openDialog, product } = texts();
   if (version === null) return null;
   if (!isButton) return h('span', { key: 'text', class: 'version' }, version);

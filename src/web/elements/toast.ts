@@ -1,8 +1,8 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import type { Status } from '../../wire/status.ts';
 import { texts } from '../texts.ts';
-import { externalLink, warningBox } from '../views/pieces.ts';
-import { joined, seconds } from '../views/words.ts';
+import { externalLink, warningBox } from '../views/components.ts';
+import { joined, seconds } from '../views/format.ts';
 import { h, patch } from './dom.ts';
 
 /** What is told once after the page has loaded itself anew: above everything, wherever the notice is. */

@@ -1,8 +1,8 @@
-import type { Connection } from '../connection/connection.ts';
-import { connectionTo } from '../connection/connection-to.ts';
+import type { Store } from '../store/store.ts';
+import { storeOf } from '../store/store-of.ts';
 import { onTexts } from '../texts.ts';
 import { sheet } from './dom.ts';
-import { type Herald, heraldOf } from './herald.ts';
+import { type HostPage, hostPageOf } from './host-page.ts';
 import { baseCss } from './style-base.ts';
 
 const usualBase = '/api/v1/instance/update';
@@ -21,7 +21,7 @@ export abstract class UpdateElement extends HTMLElement {
     'dump-url',
   ];
   readonly shadow: ShadowRoot;
-  #connection: Connection | null = null;
+  #store: Store | null = null;
   #stops: (() => void)[] = [];
 
   constructor(css: CSSStyleSheet) {
@@ -32,9 +32,9 @@ export abstract class UpdateElement extends HTMLElement {
 
   protected abstract draw(): void;
 
-  protected get connection(): Connection {
-    this.#connection ??= connectionTo(this.address);
-    return this.#connection;
+  protected get store(): Store {
+    this.#store ??= storeOf(this.address);
+    return this.#store;
   }
 
   /** Where the endpoints are, however the attribute spells it. */
@@ -42,32 +42,32 @@ export abstract class UpdateElement extends HTMLElement {
     return addressOf(this.getAttribute('base'));
   }
 
-  protected get herald(): Herald {
-    return heraldOf(this.connection);
+  protected get hostPage(): HostPage {
+    return hostPageOf(this.store);
   }
 
   connectedCallback(): void {
     if (this.#stops.length > 0) return;
     const draw = () => this.draw();
-    this.#stops = [this.connection.listen(draw), onTexts(draw)];
-    this.herald.join(this);
+    this.#stops = [this.store.listen(draw), onTexts(draw)];
+    this.hostPage.join(this);
     this.draw();
   }
 
   disconnectedCallback(): void {
     for (const stop of this.#stops) stop();
     this.#stops = [];
-    this.herald.leave(this);
+    this.hostPage.leave(this);
   }
 
   attributeChangedCallback(name: string, before: string | null, now: string | null): void {
     if (before === now || !this.isConnected || this.#stops.length === 0) return;
     if (name === 'base') {
       this.disconnectedCallback();
-      this.#connection = null;
+      this.#store = null;
       this.connectedCallback();
     } else {
-      this.herald.hear();
+      this.hostPage.update();
       this.draw();
     }
   }

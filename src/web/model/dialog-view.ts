@@ -3,12 +3,12 @@ import { mayBeAway, rowsOf } from '../../wire/phase-rows.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import { ageOf, serverTime } from './ages.ts';
 import type { DialogView, EndView, OfferView, RunView } from './dialog-states.ts';
-import type { Session } from './session.ts';
+import type { PageState } from './page-state.ts';
 
 export interface Surroundings {
   /** Of the page's counter. */
   now: number;
-  closedEnds: ReadonlySet<string>;
+  dismissed: ReadonlySet<string>;
 }
 
 /** A blip is no news, where svc has no reason to be away. */
@@ -19,28 +19,28 @@ const long = 60_000;
 const pageGrace = 10_000;
 
 /** What a dialog shows of what the page knows: the first of these that holds. */
-export function dialogView(session: Session, { now, closedEnds }: Surroundings): DialogView {
-  const server = serverTime(session.clock, now);
-  const { status, act } = session;
-  const open = openRun(session);
+export function dialogView(state: PageState, { now, dismissed }: Surroundings): DialogView {
+  const server = serverTime(state.clock, now);
+  const { status, start } = state;
+  const open = openRun(state);
 
-  if (session.loggedOut) return { kind: 'logged-out', isOn: open !== null };
-  const away = absenceView(session, open, now);
+  if (state.loggedOut) return { kind: 'logged-out', isOn: open !== null };
+  const away = absenceView(state, open, now);
   if (away) return away;
-  if (session.isWatchedUnknown && session.watched && !closedEnds.has(session.watched.id))
-    return { kind: 'run-unknown', run: session.watched, version: session.version };
-  if (open) return runView(open, session, server);
-  if (act?.kind === 'pressed') return { kind: 'starting', to: act.to };
-  if (act?.kind === 'not-started') return { kind: 'not-started', problem: act.problem };
+  if (state.isWatchedUnknown && state.watched && !dismissed.has(state.watched.id))
+    return { kind: 'run-unknown', run: state.watched, version: state.version };
+  if (open) return runView(open, state, server);
+  if (start?.kind === 'pressed') return { kind: 'starting', to: start.to };
+  if (start?.kind === 'not-started') return { kind: 'not-started', problem: start.problem };
   if (status === null)
-    return session.version === null ? { kind: 'asking' } : { kind: 'users-only', version: session.version };
-  const ended = openEnd(session, closedEnds);
-  if (ended) return endView(ended, session, server);
-  return standView(status, session, server);
+    return state.version === null ? { kind: 'asking' } : { kind: 'users-only', version: state.version };
+  const ended = undismissedEnd(state, dismissed);
+  if (ended) return endView(ended, state, server);
+  return idleView(status, state, server);
 }
 
 /** The run that is on, as far as the page knows. */
-export function openRun({ watched, status, isWatchedUnknown }: Session): Run | null {
+export function openRun({ watched, status, isWatchedUnknown }: PageState): Run | null {
   const isOpen = (run: Run | null | undefined) => run !== null && run !== undefined && run.outcome === null;
   if (isOpen(watched) && !isWatchedUnknown) return watched;
   const last = status?.run ?? null;
@@ -48,30 +48,30 @@ export function openRun({ watched, status, isWatchedUnknown }: Session): Run | n
 }
 
 /** The end that the person has not closed yet. A good one only where this page has seen the run. */
-export function openEnd({ watched, status }: Session, closedEnds: ReadonlySet<string>): Run | null {
+export function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | null {
   const found = [watched, status?.run ?? null].find(
     (run) =>
       run !== null &&
       run.outcome !== null &&
-      !closedEnds.has(run.id) &&
+      !dismissed.has(run.id) &&
       (run.outcome !== 'updated' || run.id === watched?.id),
   );
   return found ?? null;
 }
 
-function absenceView(session: Session, open: Run | null, now: number): DialogView | null {
-  const { absence } = session;
+function absenceView(state: PageState, open: Run | null, now: number): DialogView | null {
+  const { absence } = state;
   if (absence === null) return null;
   const absent = Math.max(0, now - absence.since);
-  const isOn = open !== null || session.isUpdating;
+  const isOn = open !== null || state.isUpdating;
   if (absence.pageSince !== null && now - absence.pageSince >= pageGrace) return { kind: 'other-page', isOn };
   if (open && mayBeAway(open))
     return { kind: 'restarting', run: open, absent, log: absent >= long ? open.log : null };
-  const isFirst = session.answeredAt === null;
+  const isFirst = state.answeredAt === null;
   return absent >= blip || isFirst ? { kind: 'no-answer', absent, isOn } : null;
 }
 
-function runView(run: Run, session: Session, server: number | null): RunView {
+function runView(run: Run, state: PageState, server: number | null): RunView {
   const now = server ?? Date.parse(run.startedAt);
   return {
     kind: runKind(run),
@@ -79,7 +79,7 @@ function runView(run: Run, session: Session, server: number | null): RunView {
     rows: rowsOf(run, now),
     elapsed: ageOf(run.startedAt, server),
     jobs: run.jobs.map((job) => ({ ...job, age: ageOf(job.since, server) })),
-    cancelProblem: session.cancelProblem,
+    cancelProblem: state.cancelProblem,
   };
 }
 
@@ -102,8 +102,8 @@ const endKinds: Record<EndState, EndView['kind']> = {
   crashed: 'broken',
 };
 
-function endView(run: Run, session: Session, server: number | null): EndView {
-  const { status, version } = session;
+function endView(run: Run, state: PageState, server: number | null): EndView {
+  const { status, version } = state;
   const kind = run.outcome === null ? 'other-end' : (known(endKinds, run.outcome) ?? 'other-end');
   const isLast = status?.run?.id === run.id;
   return {
@@ -150,7 +150,7 @@ const blocking: Record<ReasonCode, Blocking> = {
 };
 
 /** How things stand, where nothing has happened. */
-function standView(status: Status, session: Session, server: number | null): DialogView {
+function idleView(status: Status, state: PageState, server: number | null): DialogView {
   const { next, reason } = status;
   if (next === null) {
     const nextCheck = status.feedError === null ? null : Date.parse(status.feedError.nextCheckAt);
@@ -171,10 +171,10 @@ function standView(status: Status, session: Session, server: number | null): Dia
       return { kind: 'jobs', status, to: next.version, jobs, isStuck: jobs.some(({ stuck }) => stuck) };
     }
   }
-  return offerView(status, session, server);
+  return offerView(status, state, server);
 }
 
-function offerView(status: Status, { history }: Session, server: number | null): OfferView {
+function offerView(status: Status, { history }: PageState, server: number | null): OfferView {
   const { next, latest, releases = [] } = status;
   const to = next?.version ?? '';
   const release = [...releases, ...(latest ? [latest] : [])].find(({ version }) => version === to);

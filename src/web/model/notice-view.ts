@@ -1,6 +1,6 @@
 import type { EndState } from '../../wire/codes.ts';
 import { isSame, known, openRun } from './dialog-view.ts';
-import type { Session } from './session.ts';
+import type { PageState } from './page-state.ts';
 
 /** What a notice shows. */
 export interface NoticeView {
@@ -22,7 +22,7 @@ export interface NoticeSurroundings {
   isAdmin: boolean;
   /** The version that the page was made by, where it says so. */
   pageVersion: string | null;
-  closedEnds: ReadonlySet<string>;
+  dismissed: ReadonlySet<string>;
   isDialogOpen: boolean;
 }
 
@@ -37,15 +37,15 @@ const isBad: Record<EndState, boolean> = {
 };
 
 export function noticeView(
-  session: Session,
-  { isAdmin, pageVersion, closedEnds, isDialogOpen }: NoticeSurroundings,
+  state: PageState,
+  { isAdmin, pageVersion, dismissed, isDialogOpen }: NoticeSurroundings,
 ): NoticeView {
-  const { status, version, versionBefore } = session;
+  const { status, version, versionBefore } = state;
   // Whoever is told what users are told is none, whatever the page says.
   const asAdmin = isAdmin && (status !== null || version === null);
-  const run = openRun(session);
+  const run = openRun(state);
   const common = { version: version ?? pageVersion, isButton: asAdmin };
-  if (run !== null || session.isUpdating)
+  if (run !== null || state.isUpdating)
     return {
       ...common,
       pill: { kind: 'updating', percent: asAdmin ? (run?.percent ?? null) : null, isButton: asAdmin },
@@ -62,7 +62,7 @@ export function noticeView(
   const last = status.run;
   const outcome = last?.outcome ?? null;
   // An outcome of a newer server's own is shown in the dialog, in its words.
-  if (last && outcome !== null && known(isBad, outcome) === true && !closedEnds.has(last.id))
+  if (last && outcome !== null && known(isBad, outcome) === true && !dismissed.has(last.id))
     return { ...common, pill: { kind: 'failed' } };
   return { ...common, pill: status.next ? { kind: 'available', to: status.next.version } : null };
 }

@@ -20,7 +20,7 @@ export interface Situation {
   isDue: boolean;
 }
 
-export interface Plan {
+export interface Schedule {
   /** When the status is asked for; null: not at all. */
   askAt: number | null;
   /** The run whose event stream is held open. */
@@ -31,7 +31,7 @@ export interface Plan {
  * What is asked of the server, and when. A browser has six connections to a plain-HTTP host, which all of its tabs
  * share: so a stream is held by a tab that is looked at and shows a dialog. Who has a stream asks for nothing else.
  */
-export function plan(situation: Situation): Plan {
+export function schedule(situation: Situation): Schedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;
   if (!isLookedAt) return { askAt: null, follow: null };
   const follow = isDialogOpen && openRun ? openRun : null;

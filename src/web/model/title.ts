@@ -1,6 +1,6 @@
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import { openRun } from './dialog-view.ts';
-import type { Session } from './session.ts';
+import type { PageState } from './page-state.ts';
 
 /** What the title of the tab says of an update; null where it says what the page itself wants. */
 export type TitleView =
@@ -11,14 +11,14 @@ export type TitleView =
   | { kind: 'ended' }
   | null;
 
-export function titleView(session: Session, now: number, closedEnds: ReadonlySet<string>): TitleView {
-  const run = openRun(session);
-  const { absence, watched, version } = session;
+export function titleView(state: PageState, now: number, dismissed: ReadonlySet<string>): TitleView {
+  const run = openRun(state);
+  const { absence, watched, version } = state;
   if (run) {
     if (absence && mayBeAway(run)) return { kind: 'away', absent: now - absence.since };
     return run.percent === null ? { kind: 'updating' } : { kind: 'percent', percent: run.percent };
   }
-  if (watched === null || watched.outcome === null || closedEnds.has(watched.id)) return null;
+  if (watched === null || watched.outcome === null || dismissed.has(watched.id)) return null;
   if (watched.outcome === 'updated') return version === null ? null : { kind: 'updated', version };
   return watched.outcome === 'unchanged' || watched.outcome === 'cancelled' ? null : { kind: 'ended' };
 }

@@ -2,12 +2,21 @@ import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import { type Child, h } from '../elements/dom.ts';
 import type { DialogView, EndView } from '../model/dialog-states.ts';
 import { texts } from '../texts.ts';
-import { box, button, command, externalLink, lead, type Scene, type Stage, warningBox } from './pieces.ts';
+import {
+  box,
+  button,
+  type Content,
+  command,
+  type DialogContext,
+  externalLink,
+  lead,
+  warningBox,
+} from './components.ts';
+import { joined, seconds, sentence, timeOfDay } from './format.ts';
 import { phaseList } from './run.ts';
-import { joined, seconds, sentence, timeOfDay } from './words.ts';
 
 /** How a run has ended. */
-export function endScene(view: EndView, stage: Stage, news: string | null): Scene {
+export function renderEnd(view: EndView, context: DialogContext, news: string | null): Content {
   const t = texts();
   const { kind, run } = view;
   const heading = headingOf(view);
@@ -16,10 +25,10 @@ export function endScene(view: EndView, stage: Stage, news: string | null): Scen
   return {
     title: t.heading(t.product),
     key: `end ${run.id} ${kind}`,
-    told: joined(heading, kind === 'updated' ? null : sentence(run.cause ?? run.message)),
+    announcement: joined(heading, kind === 'updated' ? null : sentence(run.cause ?? run.message)),
     isUrgent: !isGood,
-    body: [lead(heading, aboutOf(view), look), ...bodyOf(view, stage)],
-    actions: actionsOf(view, stage, news),
+    body: [lead(heading, aboutOf(view), look), ...bodyOf(view, context)],
+    actions: actionsOf(view, context, news),
   };
 }
 
@@ -59,7 +68,7 @@ function aboutOf({ kind, run, version }: EndView): string {
   }
 }
 
-function bodyOf(view: EndView, stage: Stage): Child[] {
+function bodyOf(view: EndView, context: DialogContext): Child[] {
   const t = texts();
   const { kind, run, version, lags, behind } = view;
   const isBad = kind === 'failed' || kind === 'broken' || kind === 'other-end';
@@ -76,18 +85,22 @@ function bodyOf(view: EndView, stage: Stage): Child[] {
       ),
     warningBox(kind === 'updated' ? withoutLeftBehind(run.warnings, behind) : run.warnings),
     isBad && run.advice !== null && h('p', {}, h('b', {}, t.next), ' ', run.advice),
-    isBad && run.log !== null && command(run.log, stage),
+    isBad && run.log !== null && command(run.log, context),
     (kind === 'broken' || kind === 'unchanged') &&
       version !== null &&
       h('p', { class: 'muted' }, t.runsNow(version)),
-    ...(kind === 'updated' && behind.length > 0 ? behindNodes(behind, stage) : []),
-    kind === 'updated' && !stage.whims.stays && h('p', { class: 'muted' }, t.reloads),
-    stage.whims.report !== null &&
-      h('textarea', { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 }, stage.whims.report),
+    ...(kind === 'updated' && behind.length > 0 ? behindNodes(behind, context) : []),
+    kind === 'updated' && !context.local.stays && h('p', { class: 'muted' }, t.reloads),
+    context.local.report !== null &&
+      h(
+        'textarea',
+        { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 },
+        context.local.report,
+      ),
   ];
 }
 
-export function behindNodes(behind: EndView['behind'], stage: Stage): Child[] {
+export function behindNodes(behind: EndView['behind'], context: DialogContext): Child[] {
   const t = texts();
   const commands = [...new Set(behind.map((server) => server.command).filter(Boolean))];
   return [
@@ -96,20 +109,20 @@ export function behindNodes(behind: EndView['behind'], stage: Stage): Child[] {
       t.serversBehind(behind.length),
       ...behind.map(({ name, version }) => h('span', {}, t.serverRuns(name, version))),
     ),
-    h('div', { class: 'cmds' }, ...commands.map((line) => command(line, stage))),
+    h('div', { class: 'cmds' }, ...commands.map((line) => command(line, context))),
   ];
 }
 
-function actionsOf({ kind, run, again }: EndView, stage: Stage, news: string | null): Child[] {
+function actionsOf({ kind, run, again }: EndView, context: DialogContext, news: string | null): Child[] {
   const t = texts();
-  const { copied } = stage.whims;
-  const close = () => stage.close(run.id);
+  const { copied } = context.local;
+  const close = () => context.close(run.id);
   const label = copied?.id === 'report' ? (copied.isCopied ? t.copied : t.selected) : t.copyReport;
-  const report = button('report', label, () => stage.copyReport());
+  const report = button('report', label, () => context.copyReport());
   switch (kind) {
     case 'updated':
       return [
-        button('reload', t.reloadNow, () => stage.reload(), { look: 'primary' }),
+        button('reload', t.reloadNow, () => context.reload(), { look: 'primary' }),
         externalLink(news, t.whatIsNew, 'end'),
       ];
     case 'unchanged':
@@ -121,7 +134,7 @@ function actionsOf({ kind, run, again }: EndView, stage: Stage, news: string | n
         button(
           'again',
           kind === 'failed' ? t.tryAgain : t.checkItAgain,
-          () => stage.tryAgain(run.id, again),
+          () => context.tryAgain(run.id, again),
           {
             look: 'primary',
           },
@@ -136,15 +149,15 @@ function actionsOf({ kind, run, again }: EndView, stage: Stage, news: string | n
 
 type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
 
-export function runUnknownScene({ run, version }: ViewOf<'run-unknown'>, stage: Stage): Scene {
+export function renderRunUnknown({ run, version }: ViewOf<'run-unknown'>, context: DialogContext): Content {
   const t = texts();
   const heading = t.runUnknown(version ?? t.product, timeOfDay(run.startedAt));
   return {
     title: t.heading(t.product),
     key: 'run-unknown',
-    told: heading,
+    announcement: heading,
     isUrgent: true,
-    body: [lead(heading, t.runUnknownAbout), run.log !== null && command(run.log, stage)],
-    actions: [button('close', t.close, () => stage.close(run.id), { look: 'primary' })],
+    body: [lead(heading, t.runUnknownAbout), run.log !== null && command(run.log, context)],
+    actions: [button('close', t.close, () => context.close(run.id), { look: 'primary' })],
   };
 }

@@ -1,10 +1,10 @@
 import { type Child, h } from '../elements/dom.ts';
 import { texts } from '../texts.ts';
-import type { Scene } from './pieces.ts';
+import type { Content } from './components.ts';
 
 /** What every state of the dialog has around it. */
 export function frame(
-  { title, key, body, actions }: Scene,
+  { title, key, body, actions }: Content,
   isOn: boolean,
   close: () => void,
   past: Child,

@@ -1,30 +1,30 @@
 import { type Child, h } from '../elements/dom.ts';
 import type { DialogView, JobAge, OfferView } from '../model/dialog-states.ts';
-import { saidOf, texts } from '../texts.ts';
-import { notesNodes } from './notes-nodes.ts';
+import { codeText, texts } from '../texts.ts';
 import {
   box,
   button,
+  type Content,
   checkAgain,
   command,
+  type DialogContext,
   externalLink,
+  highlighted,
   lead,
   muted,
-  pointedOut,
-  type Scene,
-  type Stage,
-} from './pieces.ts';
-import { age, between, joined, seconds, sentence } from './words.ts';
+} from './components.ts';
+import { age, fromTo, joined, seconds, sentence } from './format.ts';
+import { notesNodes } from './notes.ts';
 
 type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
 
-export function offerScene(view: OfferView, stage: Stage): Scene {
+export function renderOffer(view: OfferView, context: DialogContext): Content {
   const t = texts();
   const { status, to, before, major } = view;
   const heading = t.available(before ?? to);
   const about = joined(
     t.youRun(status.version),
-    major ? t.newMajor : saidOf(names(t.channels), status.channel, status.channel),
+    major ? t.newMajor : codeText(names(t.channels), status.channel, status.channel),
     view.published !== null && t.publishedAgo(age(view.published)),
   );
   const away =
@@ -34,16 +34,16 @@ export function offerScene(view: OfferView, stage: Stage): Scene {
   return {
     title: t.heading(t.product),
     key: 'available',
-    told: heading,
+    announcement: heading,
     body: [
-      lead(pointedOut(heading, before ?? to), about),
+      lead(highlighted(heading, before ?? to), about),
       before !== null && box('warn', t.needsFirst(before, to), h('span', {}, t.needsFirstAbout)),
-      major && box('warn', t.onlyForward, dumpNode(preparation, stage)),
-      notesNodes(view.releases, stage),
+      major && box('warn', t.onlyForward, dumpNode(preparation, context)),
+      notesNodes(view.releases, context),
       muted(joinedSentences(major ? null : preparation, away, t.jobsWait)),
     ],
     actions: [
-      button('start', label, () => stage.start(to), { look: 'primary' }),
+      button('start', label, () => context.start(to), { look: 'primary' }),
       externalLink(view.url, t.releaseNotes, 'end'),
     ],
   };
@@ -52,29 +52,29 @@ export function offerScene(view: OfferView, stage: Stage): Scene {
 const names = (channels: Record<string, { name: string }>): Record<string, string> =>
   Object.fromEntries(Object.entries(channels).map(([key, { name }]) => [key, name]));
 
-function dumpNode(preparation: string | null, stage: Stage): Child {
+function dumpNode(preparation: string | null, context: DialogContext): Child {
   const t = texts();
   if (preparation !== null) return h('span', {}, preparation);
-  const { dumpUrl } = stage;
+  const { dumpUrl } = context;
   return h('span', {}, t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
 }
 
-export function jobsScene(view: ViewOf<'jobs'>, stage: Stage): Scene {
+export function renderJobs(view: ViewOf<'jobs'>, context: DialogContext): Content {
   const t = texts();
   const { jobs, isStuck, status, to } = view;
   const heading = t.inTheWay(jobs.length);
-  const { isConfirming } = stage.whims;
-  const anyway = button('anyway', t.updateAnyway, () => stage.set({ isConfirming: true }), {
+  const { isConfirming } = context.local;
+  const anyway = button('anyway', t.updateAnyway, () => context.set({ isConfirming: true }), {
     look: 'danger',
     isLast: true,
   });
   return {
     title: t.heading(t.product),
     key: 'jobs',
-    told: isConfirming ? `${t.willCut} ${jobs.filter(isRunning).map(jobName).join(', ')}` : heading,
+    announcement: isConfirming ? `${t.willCut} ${jobs.filter(isRunning).map(jobName).join(', ')}` : heading,
     ticks: true,
     body: [
-      lead(heading, between(status.version, to)),
+      lead(heading, fromTo(status.version, to)),
       jobList(jobs),
       isConfirming
         ? box(
@@ -86,17 +86,17 @@ export function jobsScene(view: ViewOf<'jobs'>, stage: Stage): Scene {
     ],
     actions: isConfirming
       ? [
-          button('back', t.back, () => stage.set({ isConfirming: false })),
-          button('force', t.cutShort, () => stage.start(to, { force: true }), {
+          button('back', t.back, () => context.set({ isConfirming: false })),
+          button('force', t.cutShort, () => context.start(to, { force: true }), {
             look: 'danger',
             isLast: true,
           }),
         ]
       : isStuck
-        ? [checkAgain(stage, { look: 'primary' }), anyway]
+        ? [checkAgain(context, { look: 'primary' }), anyway]
         : [
-            button('idle', t.updateWhenIdle, () => stage.start(to, { when: 'idle' }), { look: 'primary' }),
-            checkAgain(stage),
+            button('idle', t.updateWhenIdle, () => context.start(to, { when: 'idle' }), { look: 'primary' }),
+            checkAgain(context),
             anyway,
           ],
   };
@@ -106,7 +106,7 @@ export function jobsScene(view: ViewOf<'jobs'>, stage: Stage): Scene {
 const isRunning = ({ state }: JobAge): boolean => state !== 'queued';
 
 const jobName = ({ kind, title }: JobAge): string => {
-  const name = saidOf(texts().jobKinds, kind, kind);
+  const name = codeText(texts().jobKinds, kind, kind);
   return title === null ? name : `${name} ${title}`;
 };
 
@@ -128,7 +128,7 @@ export function jobList(jobs: readonly JobAge[]): Child {
       return h(
         'li',
         {},
-        h('span', { class: 'kind' }, saidOf(t.jobKinds, kind, kind)),
+        h('span', { class: 'kind' }, codeText(t.jobKinds, kind, kind)),
         h('span', {}, title ?? ''),
         h('span', { class: stuck ? 't stuck' : 't' }, said),
       );
@@ -136,17 +136,20 @@ export function jobList(jobs: readonly JobAge[]): Child {
   );
 }
 
-export function nothingScene({ status, checked, nextCheck }: ViewOf<'nothing'>, stage: Stage): Scene {
+export function renderNothing(
+  { status, checked, nextCheck }: ViewOf<'nothing'>,
+  context: DialogContext,
+): Content {
   const t = texts();
   const { upToDate, feedError, version, channel } = status;
-  const said = upToDate ? saidOf(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
+  const said = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
   const when = checked === null ? null : t.checkedAgo(age(checked));
   return {
     title: t.heading(t.product),
     key: 'nothing',
-    told: said,
+    announcement: said,
     body: [
-      lead(t.versionRuns(version), saidOf(names(t.channels), channel, channel)),
+      lead(t.versionRuns(version), codeText(names(t.channels), channel, channel)),
       h('p', {}, joinedSentences(sentence(said), when)),
       feedError !== null &&
         box(
@@ -159,40 +162,43 @@ export function nothingScene({ status, checked, nextCheck }: ViewOf<'nothing'>, 
           ),
         ),
     ],
-    actions: [checkAgain(stage, { look: 'primary' })],
+    actions: [checkAgain(context, { look: 'primary' })],
   };
 }
 
-export function notPossibleScene({ status, reason }: ViewOf<'not-possible'>, stage: Stage): Scene {
+export function renderNotPossible(
+  { status, reason }: ViewOf<'not-possible'>,
+  context: DialogContext,
+): Content {
   const t = texts();
-  const said = sentence(saidOf(t.reasons, reason.code, reason.message));
+  const said = sentence(codeText(t.reasons, reason.code, reason.message));
   return {
     title: t.heading(t.product),
     key: 'not-possible',
-    told: `${t.notPossible}. ${said}`,
+    announcement: `${t.notPossible}. ${said}`,
     body: [
       lead(t.notPossible, said),
       status.manual.length > 0 && h('p', {}, t.byHand),
       status.manual.length > 0 &&
-        h('div', { class: 'cmds' }, ...status.manual.map((line) => command(line, stage))),
+        h('div', { class: 'cmds' }, ...status.manual.map((line) => command(line, context))),
     ],
-    actions: [checkAgain(stage)],
+    actions: [checkAgain(context)],
   };
 }
 
 /** A reason that is another's update, or a newer server's own. */
-export function reasonScene(view: ViewOf<'other-update' | 'other-reason'>, stage: Stage): Scene {
+export function renderReason(view: ViewOf<'other-update' | 'other-reason'>, context: DialogContext): Content {
   const t = texts();
-  const said = sentence(saidOf(t.reasons, view.reason.code, view.reason.message));
+  const said = sentence(codeText(t.reasons, view.reason.code, view.reason.message));
   const heading = view.kind === 'other-update' ? t.otherUpdate : t.notPossible;
   const since = view.kind === 'other-update' && view.since !== null ? t.ago(age(view.since)) : null;
   return {
     title: t.heading(t.product),
     key: view.kind,
-    told: `${heading}. ${said}`,
+    announcement: `${heading}. ${said}`,
     ticks: since !== null,
     body: [lead(heading, since), h('p', {}, said)],
-    actions: [checkAgain(stage, { look: 'primary' })],
+    actions: [checkAgain(context, { look: 'primary' })],
   };
 }
 

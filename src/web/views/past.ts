@@ -1,17 +1,21 @@
 import type { Run } from '../../wire/status.ts';
 import { type Child, h } from '../elements/dom.ts';
-import type { Session } from '../model/session.ts';
-import { saidOf, texts } from '../texts.ts';
+import type { PageState } from '../model/page-state.ts';
+import { codeText, texts } from '../texts.ts';
+import type { DialogContext } from './components.ts';
 import { behindNodes } from './end.ts';
-import type { Stage } from './pieces.ts';
-import { between, dateText, joined, seconds } from './words.ts';
+import { dateText, fromTo, joined, seconds } from './format.ts';
 
 /** Runs that are shown. */
 const shownRuns = 5;
 const good: readonly (string | null)[] = ['updated', 'unchanged', 'cancelled'];
 
 /** What is below every state: the channel, the last updates, and what stays behind. */
-export function pastNode({ status, history }: Session, stage: Stage, settingsUrl: string | null): Child {
+export function pastNode(
+  { status, history }: PageState,
+  context: DialogContext,
+  settingsUrl: string | null,
+): Child {
   const t = texts();
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
@@ -20,13 +24,10 @@ export function pastNode({ status, history }: Session, stage: Stage, settingsUrl
   const behind = status.buildServers.filter((server) => server.behind);
   const way =
     last &&
-    joined(between(last.from, last.to), last.away !== null && t.away(seconds(last.away))).replace(
-      ' · ',
-      ', ',
-    );
+    joined(fromTo(last.from, last.to), last.away !== null && t.away(seconds(last.away))).replace(' · ', ', ');
   const summary = joined(
     t.pastChannel(channel?.name ?? status.channel),
-    last && way && t.pastLast(dateText(last.startedAt, stage.now), way),
+    last && way && t.pastLast(dateText(last.startedAt, context.now), way),
     behind.length > 0 && t.serversBehind(behind.length),
   );
   return h(
@@ -36,8 +37,8 @@ export function pastNode({ status, history }: Session, stage: Stage, settingsUrl
     h(
       'div',
       { class: 'inner' },
-      runs.length === 0 ? h('p', {}, t.noUpdates) : runTable(runs, stage),
-      ...(behind.length > 0 ? behindNodes(behind, stage) : []),
+      runs.length === 0 ? h('p', {}, t.noUpdates) : runTable(runs, context),
+      ...(behind.length > 0 ? behindNodes(behind, context) : []),
       settingsUrl !== null && h('p', {}, h('a', { href: settingsUrl }, t.changeChannel)),
     ),
   );
@@ -45,7 +46,7 @@ export function pastNode({ status, history }: Session, stage: Stage, settingsUrl
 
 type Texts = ReturnType<typeof texts>;
 
-function runTable(runs: readonly Run[], stage: Stage): Child {
+function runTable(runs: readonly Run[], context: DialogContext): Child {
   const t = texts();
   const heads = [t.when, t.fromTo, t.outcome, t.absence, t.who];
   return h(
@@ -59,12 +60,12 @@ function runTable(runs: readonly Run[], stage: Stage): Child {
         h(
           'tr',
           { key: id },
-          h('td', {}, dateText(startedAt, stage.now)),
-          h('td', {}, between(from, to)),
+          h('td', {}, dateText(startedAt, context.now)),
+          h('td', {}, fromTo(from, to)),
           h(
             'td',
             { class: good.includes(outcome) ? 'ok' : 'bad' },
-            saidOf(t.outcomes, outcome ?? '', outcome ?? ''),
+            codeText(t.outcomes, outcome ?? '', outcome ?? ''),
           ),
           h('td', {}, away === null ? '–' : t.away(seconds(away))),
           h('td', {}, by ?? t.byNobody),

@@ -2,17 +2,26 @@ import type { RowOfRun } from '../../wire/phase-rows.ts';
 import { type Child, h } from '../elements/dom.ts';
 import { clockText } from '../model/ages.ts';
 import type { DialogView, RunView } from '../model/dialog-states.ts';
-import { saidOf, texts } from '../texts.ts';
+import { codeText, texts } from '../texts.ts';
+import {
+  box,
+  button,
+  type Content,
+  checkAgain,
+  command,
+  type DialogContext,
+  lead,
+  muted,
+} from './components.ts';
+import { duration, fromTo, joined, sentence, timeOfDay } from './format.ts';
 import { jobList } from './offer.ts';
-import { box, button, checkAgain, command, lead, muted, type Scene, type Stage } from './pieces.ts';
-import { between, joined, sentence, span, timeOfDay } from './words.ts';
 
 type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
 
-export function runScene(view: RunView, stage: Stage): Scene {
+export function renderRun(view: RunView, context: DialogContext): Content {
   const t = texts();
   const { kind, run, rows, jobs, elapsed } = view;
-  const heading = kind === 'waiting' && jobs.length > 0 ? t.waitsFor(jobs.length) : between(run.from, run.to);
+  const heading = kind === 'waiting' && jobs.length > 0 ? t.waitsFor(jobs.length) : fromTo(run.from, run.to);
   const time = timeOfDay(run.startedAt);
   const begun = run.by === null ? t.startedAt(time) : t.startedBy(run.by, time);
   const now = rows.find(({ mark }) => mark === 'now');
@@ -22,7 +31,7 @@ export function runScene(view: RunView, stage: Stage): Scene {
   return {
     title: t.headingOn(t.product),
     key: kind === 'waiting' ? 'waiting' : 'run',
-    told:
+    announcement:
       kind === 'waiting' ? heading : kind === 'cancelling' ? t.askedToStop(run.cancelAskedBy ?? '') : said,
     ticks: true,
     body: [
@@ -37,30 +46,30 @@ export function runScene(view: RunView, stage: Stage): Scene {
         box(
           'warn',
           sentence(
-            saidOf(t.cancelRefusals, view.cancelProblem.reason?.code ?? '', view.cancelProblem.detail),
+            codeText(t.cancelRefusals, view.cancelProblem.reason?.code ?? '', view.cancelProblem.detail),
           ),
         ),
     ],
-    actions: runActions(view, stage),
+    actions: runActions(view, context),
   };
 }
 
 const isUntouched = ({ run }: RunView): boolean =>
   ['waiting', 'preparing', 'launching', 'inspect', 'plan', 'pull'].includes(run.state);
 
-function runActions(view: RunView, stage: Stage): Child[] {
+function runActions(view: RunView, context: DialogContext): Child[] {
   const t = texts();
   if (view.kind === 'late') return [h('span', { class: 'muted' }, t.cannotCancel)];
   if (view.kind === 'cancelling' || view.kind === 'other-state') return [];
   return [
-    button('cancel', t.cancel, () => stage.cancel(), { isBusy: stage.whims.isCancelSent }),
+    button('cancel', t.cancel, () => context.cancel(), { isBusy: context.local.isCancelSent }),
     isUntouched(view) && h('span', { class: 'muted end' }, t.nothingChanged),
   ];
 }
 
 const wordOf = ({ mark, word }: RowOfRun): string => {
   const { phases, toDo } = texts();
-  return saidOf(mark === 'ahead' || mark === 'failed' ? toDo : phases, word, word);
+  return codeText(mark === 'ahead' || mark === 'failed' ? toDo : phases, word, word);
 };
 
 /** The phases of a run: all that there are, each with its time. */
@@ -83,7 +92,7 @@ export function phaseList(rows: readonly RowOfRun[]): Child {
           ' ',
           h('span', { class: 'muted' }, row.mark === 'failed' ? '' : messageOf(row)),
         ),
-        h('span', { class: 't' }, row.took === null || row.mark === 'ahead' ? '' : span(row.took)),
+        h('span', { class: 't' }, row.took === null || row.mark === 'ahead' ? '' : duration(row.took)),
         hasBar && h('progress', { value: row.percent, max: 100, 'aria-label': word }),
       );
     }),
@@ -109,12 +118,15 @@ function dot(mark: RowOfRun['mark']): Child {
   );
 }
 
-export function restartingScene({ run, absent, log }: ViewOf<'restarting'>, stage: Stage): Scene {
+export function renderRestarting(
+  { run, absent, log }: ViewOf<'restarting'>,
+  context: DialogContext,
+): Content {
   const t = texts();
   return {
     title: t.headingOn(t.product),
     key: 'restarting',
-    told: t.restarting(t.product),
+    announcement: t.restarting(t.product),
     ticks: true,
     body: [
       h(
@@ -123,21 +135,21 @@ export function restartingScene({ run, absent, log }: ViewOf<'restarting'>, stag
         h('span', { class: 'clock', role: 'timer' }, clockText(absent)),
         h('h3', {}, t.restarting(t.product)),
         muted(`${t.restartingFor(t.product)}. ${t.restartingAbout}`),
-        h('span', { class: 'muted small' }, between(run.from, run.to)),
+        h('span', { class: 'muted small' }, fromTo(run.from, run.to)),
       ),
       log !== null && h('p', {}, t.onTheMachine),
-      log !== null && command(log, stage),
+      log !== null && command(log, context),
     ],
     actions: [h('span', { class: 'muted' }, t.cannotCancel)],
   };
 }
 
-export function noAnswerScene({ absent, isOn }: ViewOf<'no-answer'>): Scene {
+export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Content {
   const t = texts();
   return {
     title: isOn ? t.headingOn(t.product) : t.heading(t.product),
     key: 'no-answer',
-    told: t.noAnswer(t.product),
+    announcement: t.noAnswer(t.product),
     ticks: true,
     body: [
       h(
@@ -145,31 +157,31 @@ export function noAnswerScene({ absent, isOn }: ViewOf<'no-answer'>): Scene {
         { class: 'away' },
         h('span', { class: 'clock', role: 'timer' }, clockText(absent)),
         h('h3', {}, t.noAnswer(t.product)),
-        muted(`${t.noAnswerFor(span(absent))}${isOn ? ` ${t.noAnswerOn}` : ''}`),
+        muted(`${t.noAnswerFor(duration(absent))}${isOn ? ` ${t.noAnswerOn}` : ''}`),
       ),
     ],
     actions: [],
   };
 }
 
-export function startingScene({ to }: ViewOf<'starting'>): Scene {
+export function renderStarting({ to }: ViewOf<'starting'>): Content {
   const t = texts();
   return {
     title: t.heading(t.product),
     key: 'starting',
-    told: t.starting(t.product),
+    announcement: t.starting(t.product),
     body: [lead(t.starting(t.product), to)],
     actions: [],
   };
 }
 
-export function notStartedScene({ problem }: ViewOf<'not-started'>, stage: Stage): Scene {
+export function renderNotStarted({ problem }: ViewOf<'not-started'>, context: DialogContext): Content {
   const t = texts();
   const said = problem === null ? t.notStartedLost : sentence(problem.detail);
   return {
     title: t.heading(t.product),
     key: 'not-started',
-    told: `${t.notStarted}. ${said}`,
+    announcement: `${t.notStarted}. ${said}`,
     isUrgent: true,
     body: [
       lead(t.notStarted),
@@ -179,6 +191,6 @@ export function notStartedScene({ problem }: ViewOf<'not-started'>, stage: Stage
         problem !== null && h('span', { class: 'mono' }, joined(problem.title, t.status(problem.status))),
       ),
     ],
-    actions: [checkAgain(stage, { look: 'primary' })],
+    actions: [checkAgain(context, { look: 'primary' })],
   };
 }

@@ -3,22 +3,22 @@ import type { Answer } from '../../wire/reader-answer.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
 import type { Run, Status } from '../../wire/status.ts';
-import { ClosedEnds } from '../model/closed-ends.ts';
 import { openRun } from '../model/dialog-view.ts';
-import { closePause, plan } from '../model/schedule.ts';
-import { freshSession, hear, type Session, type Told } from '../model/session.ts';
+import { DismissedRuns } from '../model/dismissed-runs.ts';
+import { type Action, initialState, type PageState, reduce } from '../model/page-state.ts';
+import { closePause, schedule } from '../model/schedule.ts';
 import { LogLines } from './log-lines.ts';
 
 /** Milliseconds after which a run that svc does not tell of is not known to it: a new server may still look for it. */
 const unknownAfter = 5_000;
 
 /** What every element of a page shares that asks the same address. */
-export class Connection {
+export class Store {
   readonly base: string;
-  readonly closedEnds = new ClosedEnds(() => localStorage);
+  readonly dismissed = new DismissedRuns(() => localStorage);
   readonly #reader: Reader;
   readonly #listeners = new Set<() => void>();
-  #session: Session = freshSession;
+  #state: PageState = initialState;
   #openDialogs = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isAsking = false;
@@ -34,16 +34,16 @@ export class Connection {
     this.base = base;
     this.#reader = new Reader({ address: base });
     this.#lines = new LogLines(this.#reader);
-    addEventListener('online', () => this.look());
+    addEventListener('online', () => this.askNow());
     // Out of the browser's memory of pages: whatever it shows is as old as that.
-    addEventListener('pageshow', ({ persisted }) => persisted && this.look());
-    document.addEventListener('visibilitychange', () => this.look());
+    addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
+    document.addEventListener('visibilitychange', () => this.askNow());
     // What is closed in one tab is closed in all of them.
     addEventListener('storage', () => this.#changed());
   }
 
-  get session(): Session {
-    return this.#session;
+  get state(): PageState {
+    return this.#state;
   }
 
   get isDialogOpen(): boolean {
@@ -58,10 +58,10 @@ export class Connection {
   /** Asks as long as somebody listens. Gives what ends that. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
-    this.#go();
+    this.#schedule();
     return () => {
       this.#listeners.delete(listener);
-      this.#go();
+      this.#schedule();
     };
   }
 
@@ -69,22 +69,22 @@ export class Connection {
   showDialog(isOpen: boolean): void {
     this.#openDialogs += isOpen ? 1 : -1;
     if (isOpen) {
-      this.look();
+      this.askNow();
       void this.#readHistory();
-    } else this.#hear({ kind: 'act-read' });
+    } else this.#dispatch({ kind: 'acknowledged' });
     this.#changed();
   }
 
   /** The next look is now: whatever was known may be long past. */
-  look(): void {
+  askNow(): void {
     this.#isDue = true;
-    this.#go();
+    this.#schedule();
   }
 
   async check(): Promise<void> {
     if (this.#isChecking) return;
     this.#isChecking = true;
-    this.#hear({ kind: 'act-read' });
+    this.#dispatch({ kind: 'acknowledged' });
     await this.#readStatus(true);
     this.#isChecking = false;
     this.#changed();
@@ -95,43 +95,43 @@ export class Connection {
    * @param end the id of the run whose end it is asked from: closed once svc has answered, as it may not be there
    */
   async start(order: Order, end: string | null = null): Promise<void> {
-    if (this.#session.act?.kind === 'pressed') return;
-    this.#hear({ kind: 'pressed', to: order.target });
+    if (this.#state.start?.kind === 'pressed') return;
+    this.#dispatch({ kind: 'pressed', to: order.target });
     const answer = await this.#reader.start(order);
     const refusal =
       answer.kind === 'problem' && answer.problem.status === 409 ? answer.problem.reason : undefined;
-    if (end !== null && (answer.kind === 'ok' || refusal)) this.closedEnds.close(end);
+    if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.close(end);
     if (answer.kind === 'ok') {
-      this.#hear({ kind: 'run', run: answer.value });
-      this.#hear({ kind: 'act-read' });
+      this.#dispatch({ kind: 'run', run: answer.value });
+      this.#dispatch({ kind: 'acknowledged' });
     } else if (answer.kind === 'logged-out') {
-      this.#hear({ kind: 'act-read' });
-      this.#hear({ kind: 'refused', refused: answer });
+      this.#dispatch({ kind: 'acknowledged' });
+      this.#dispatch({ kind: 'refused', refused: answer });
     } else if (refusal) {
-      this.#hear({ kind: 'in-the-way', reason: refusal });
+      this.#dispatch({ kind: 'in-the-way', reason: refusal });
       // Whose run it is, the status tells.
-      if (refusal.code === 'update-running') this.look();
-    } else if (answer.kind === 'problem') this.#hear({ kind: 'not-started', problem: answer.problem });
-    else await this.#findOut();
+      if (refusal.code === 'update-running') this.askNow();
+    } else if (answer.kind === 'problem') this.#dispatch({ kind: 'not-started', problem: answer.problem });
+    else await this.#readLostStart();
   }
 
   async cancel(): Promise<void> {
     const answer = await this.#reader.cancel();
-    if (answer.kind === 'ok') this.#hear({ kind: 'run', run: answer.value });
-    else if (answer.kind === 'problem') this.#hear({ kind: 'cancel-refused', problem: answer.problem });
-    else if (answer.kind === 'logged-out') this.#hear({ kind: 'refused', refused: answer });
+    if (answer.kind === 'ok') this.#dispatch({ kind: 'run', run: answer.value });
+    else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
+    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
     // Its answer got lost. A stream may go on beside it, so whether svc is away the next look tells.
-    else this.look();
+    else this.askNow();
   }
 
   async setChannel(channel: string): Promise<Answer<Status | UserStatus>> {
     const answer = await this.#reader.setChannel(channel);
-    if (answer.kind === 'ok') this.#hear({ kind: 'status', status: answer.value });
+    if (answer.kind === 'ok') this.#dispatch({ kind: 'status', status: answer.value });
     return answer;
   }
 
-  closeEnd(id: string): void {
-    this.closedEnds.close(id);
+  dismiss(id: string): void {
+    this.dismissed.close(id);
     this.#changed();
   }
 
@@ -141,34 +141,34 @@ export class Connection {
   }
 
   /** The answer of a start was lost: whether it did start is asked for, never started twice. */
-  async #findOut(): Promise<void> {
-    const before = this.#session.watched?.id;
+  async #readLostStart(): Promise<void> {
+    const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);
-    const { watched } = this.#session;
+    const { watched } = this.#state;
     const hasStarted = watched !== null && watched.id !== before;
-    if (hasStarted || answer.kind !== 'ok') this.#hear({ kind: 'act-read' });
-    else this.#hear({ kind: 'not-started', problem: null });
+    if (hasStarted || answer.kind !== 'ok') this.#dispatch({ kind: 'acknowledged' });
+    else this.#dispatch({ kind: 'not-started', problem: null });
   }
 
-  #hear(told: Told): void {
-    this.#session = hear(this.#session, told, performance.now());
+  #dispatch(action: Action): void {
+    this.#state = reduce(this.#state, action, performance.now());
     this.#changed();
   }
 
   #changed(): void {
     for (const listener of this.#listeners) listener();
-    this.#go();
+    this.#schedule();
   }
 
-  /** Does what the plan says, now or later. */
-  #go(): void {
+  /** Does what the schedule says, now or later. */
+  #schedule(): void {
     clearTimeout(this.#timer);
-    const run = openRun(this.#session);
-    const { askAt, follow } = plan({
+    const run = openRun(this.#state);
+    const { askAt, follow } = schedule({
       isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
       isDialogOpen: this.isDialogOpen,
-      hasAnswer: this.#session.answeredAt !== null || this.#session.loggedOut,
-      openRun: run?.id ?? (this.#session.isUpdating ? '' : null),
+      hasAnswer: this.#state.answeredAt !== null || this.#state.loggedOut,
+      openRun: run?.id ?? (this.#state.isUpdating ? '' : null),
       isAsking: this.#isAsking,
       askedAt: this.#askedAt,
       isDue: this.#isDue,
@@ -181,29 +181,29 @@ export class Connection {
     if (askAt === null) return;
     const pause = askAt - performance.now();
     if (pause <= 0) void this.#readStatus(false);
-    else this.#timer = setTimeout(() => this.#go(), pause);
+    else this.#timer = setTimeout(() => this.#schedule(), pause);
   }
 
   async #readStatus(refresh: boolean): Promise<Answer<Status | UserStatus>> {
     this.#isAsking = true;
     this.#isDue = false;
     this.#askedAt = performance.now();
-    const { status } = this.#session;
+    const { status } = this.#state;
     // Notes are long: they are asked for once for each release that is offered, or may be found, and shown by a dialog alone.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
     const answer = await this.#reader.status({ refresh, notes });
     this.#isAsking = false;
     if (answer.kind === 'ok') {
-      this.#hear({ kind: 'status', status: answer.value });
+      this.#dispatch({ kind: 'status', status: answer.value });
       await this.#findWatched();
-    } else this.#hear({ kind: 'refused', refused: answer });
+    } else this.#dispatch({ kind: 'refused', refused: answer });
     return answer;
   }
 
   /** The run that was seen open may no longer be the last one: then the history has its end, or svc does not know it. */
   async #findWatched(): Promise<void> {
-    const { watched, status } = this.#session;
+    const { watched, status } = this.#state;
     const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
     // Who follows it learns of it by the stream.
     if (!isMissing || status === null || this.#following !== null) {
@@ -211,15 +211,15 @@ export class Connection {
       return;
     }
     await this.#readHistory();
-    if (this.#session.watched?.outcome !== null) return;
+    if (this.#state.watched?.outcome !== null) return;
     this.#missingSince ??= performance.now();
     if (performance.now() - this.#missingSince >= unknownAfter - closePause / 2)
-      this.#hear({ kind: 'run-unknown' });
+      this.#dispatch({ kind: 'run-unknown' });
   }
 
   async #readHistory(): Promise<void> {
     const answer = await this.#reader.history();
-    if (answer.kind === 'ok') this.#hear({ kind: 'history', runs: answer.value });
+    if (answer.kind === 'ok') this.#dispatch({ kind: 'history', runs: answer.value });
   }
 
   async #follow(id: string): Promise<void> {
@@ -231,16 +231,16 @@ export class Connection {
       timing: { poll: closePause },
     })) {
       if (end.signal.aborted) return;
-      if (news.kind === 'run') this.#hear(news);
+      if (news.kind === 'run') this.#dispatch(news);
       else if (news.kind === 'line') this.#lines.add(id, news.line);
-      else if (news.kind === 'heard') this.#hear(news);
-      else if (news.kind === 'unheard') this.#hear({ kind: 'refused', refused: news.refused });
-      else this.#hear({ kind: 'run-unknown' });
+      else if (news.kind === 'heard') this.#dispatch(news);
+      else if (news.kind === 'unheard') this.#dispatch({ kind: 'refused', refused: news.refused });
+      else this.#dispatch({ kind: 'run-unknown' });
     }
     if (end.signal.aborted) return;
     this.#following = null;
     // What runs now, and how often svc was away, the server that knows the end tells.
-    this.look();
-    if (openRun(this.#session) === null) void this.#readHistory();
+    this.askNow();
+    if (openRun(this.#state) === null) void this.#readHistory();
   }
 }

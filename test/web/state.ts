@@ -1,4 +1,4 @@
-import { freshSession, hear, type Session, type Told } from '../../src/web/model/session.ts';
+import { type Action, initialState, type PageState, reduce } from '../../src/web/model/page-state.ts';
 import type { Run, Status } from '../../src/wire/status.ts';
 
 export const begin = '2026-11-20T10:00:00.000Z';
@@ -50,21 +50,24 @@ export const statusOf = (change: Partial<Status> = {}): Status => ({
   ...change,
 });
 
-export const status = (change: Partial<Status> = {}): Told => ({ kind: 'status', status: statusOf(change) });
-export const run = (told: Run): Told => ({ kind: 'run', run: { ...told, now: begin } });
-export const nothing: Told = {
+export const status = (change: Partial<Status> = {}): Action => ({
+  kind: 'status',
+  status: statusOf(change),
+});
+export const run = (told: Run): Action => ({ kind: 'run', run: { ...told, now: begin } });
+export const nothing: Action = {
   kind: 'refused',
   refused: { kind: 'none', why: { what: 'nothing', cause: null } },
 };
-export const page = (code: number): Told => ({
+export const page = (code: number): Action => ({
   kind: 'refused',
   refused: { kind: 'none', why: { what: 'other', status: code, type: 'text/html' } },
 });
-export const loggedOut: Told = {
+export const loggedOut: Action = {
   kind: 'refused',
   refused: { kind: 'logged-out', status: 401, location: null, inFront: null },
 };
 
 /** What a page knows that was told these things, a second after each other: the first at 1000. */
-export const sessionAfter = (...told: Told[]): Session =>
-  told.reduce((session, one, index) => hear(session, one, (index + 1) * 1000), freshSession);
+export const stateAfter = (...told: Action[]): PageState =>
+  told.reduce((state, one, index) => reduce(state, one, (index + 1) * 1000), initialState);

@@ -15,14 +15,14 @@ export interface Absence {
 }
 
 /** What the person at this page has asked for. */
-export type Act =
+export type Start =
   /** An update is asked for, and not answered yet. */
   | { kind: 'pressed'; to: string | null; at: Moment }
   /** It was not accepted; `problem` is null where its answer was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
 /** All that a page knows. It is never changed in place. */
-export interface Session {
+export interface PageState {
   /** For admins. */
   status: Status | null;
   /** For everybody. */
@@ -36,11 +36,11 @@ export interface Session {
   absence: Absence | null;
   /** The last run that this page has seen open, as it is by now. */
   watched: Run | null;
-  /** When its end was told. */
+  /** When its end was action. */
   watchedEndedAt: Moment | null;
   /** svc says that it knows nothing of it. */
   isWatchedUnknown: boolean;
-  act: Act | null;
+  start: Start | null;
   /** The answer to a cancellation that is not possible. */
   cancelProblem: Problem | null;
   history: readonly Run[] | null;
@@ -48,7 +48,7 @@ export interface Session {
   queued: number;
 }
 
-export const freshSession: Session = {
+export const initialState: PageState = {
   status: null,
   version: null,
   isUpdating: false,
@@ -60,13 +60,13 @@ export const freshSession: Session = {
   watched: null,
   watchedEndedAt: null,
   isWatchedUnknown: false,
-  act: null,
+  start: null,
   cancelProblem: null,
   history: null,
   queued: 0,
 };
 
-export type Told =
+export type Action =
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'run'; run: ToldRun }
   | { kind: 'heard' }
@@ -79,58 +79,57 @@ export type Told =
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
   /** What was said of the person's own act has been read. */
-  | { kind: 'act-read' };
+  | { kind: 'acknowledged' };
 
 /** What a page knows after it was told something. */
-export function hear(session: Session, told: Told, at: Moment): Session {
-  switch (told.kind) {
+export function reduce(state: PageState, action: Action, at: Moment): PageState {
+  switch (action.kind) {
     case 'status':
-      return withStatus({ ...session, ...heard }, clean(told.status), at);
+      return withStatus({ ...state, ...answered }, clean(action.status), at);
     case 'run':
-      return withTold(session, clean(told.run), at);
+      return withToldRun(state, clean(action.run), at);
     case 'heard':
-      return { ...session, ...heard };
+      return { ...state, ...answered };
     case 'refused':
-      return withRefusal(session, told.refused, at);
+      return withRefusal(state, action.refused, at);
     case 'run-unknown':
-      return { ...session, ...heard, isWatchedUnknown: true };
+      return { ...state, ...answered, isWatchedUnknown: true };
     case 'history':
-      return withHistory({ ...session, ...heard, history: clean(told.runs) }, at);
+      return withHistory({ ...state, ...answered, history: clean(action.runs) }, at);
     case 'pressed':
-      return { ...session, act: { kind: 'pressed', to: told.to, at } };
+      return { ...state, start: { kind: 'pressed', to: action.to, at } };
     case 'in-the-way':
       return {
-        ...session,
-        act: null,
-        status: session.status && { ...session.status, canUpdate: false, reason: clean(told.reason) },
-        queued: queuedIn(told.reason.jobs),
+        ...state,
+        start: null,
+        status: state.status && { ...state.status, canUpdate: false, reason: clean(action.reason) },
+        queued: queuedIn(action.reason.jobs),
       };
     case 'not-started':
-      return { ...session, act: { kind: 'not-started', problem: clean(told.problem) } };
+      return { ...state, start: { kind: 'not-started', problem: clean(action.problem) } };
     case 'cancel-refused':
-      return { ...session, cancelProblem: clean(told.problem) };
-    case 'act-read':
-      return { ...session, act: null, cancelProblem: null };
+      return { ...state, cancelProblem: clean(action.problem) };
+    case 'acknowledged':
+      return { ...state, start: null, cancelProblem: null };
   }
 }
 
-const heard = { loggedOut: false, absence: null };
+const answered = { loggedOut: false, absence: null };
 
-function withStatus(session: Session, status: Status | UserStatus, at: Moment): Session {
+function withStatus(state: PageState, status: Status | UserStatus, at: Moment): PageState {
   const { version } = status;
-  const common = { ...session, version, versionBefore: session.version, answeredAt: at };
+  const common = { ...state, version, versionBefore: state.version, answeredAt: at };
   if (!isForAdmins(status)) return { ...common, status: null, isUpdating: status.updating };
-  const kept =
-    session.status?.releases?.[0]?.version === status.next?.version ? session.status?.releases : [];
-  const next: Session = {
+  const kept = state.status?.releases?.[0]?.version === status.next?.version ? state.status?.releases : [];
+  const next: PageState = {
     ...common,
-    clock: readClock(status.now, at, session.clock),
+    clock: readClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: status.run !== null && status.run.outcome === null,
     // After an update it is still told how many there were.
     queued:
-      isOpen(status.run) || session.watched?.outcome === 'updated'
-        ? session.queued
+      isOpen(status.run) || state.watched?.outcome === 'updated'
+        ? state.queued
         : queuedIn(status.reason?.jobs),
   };
   return status.run === null ? next : withRun(next, status.run, at);
@@ -140,27 +139,27 @@ const isOpen = (run: Run | null): boolean => run !== null && run.outcome === nul
 const queuedIn = (jobs: readonly JobInTheWay[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
 
-function withTold(session: Session, run: ToldRun, at: Moment): Session {
-  const next = withRun({ ...session, ...heard, clock: readClock(run.now, at, session.clock) }, run, at);
-  const hasBeenUpdated = isOpen(session.watched) && next.watched?.outcome === 'updated';
+function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
+  const next = withRun({ ...state, ...answered, clock: readClock(run.now, at, state.clock) }, run, at);
+  const hasBeenUpdated = isOpen(state.watched) && next.watched?.outcome === 'updated';
   // What the server runs is asked next, and so long the version before is no longer true.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
-function withRun(session: Session, run: Run, at: Moment): Session {
-  const { watched, status } = session;
+function withRun(state: PageState, run: Run, at: Moment): PageState {
+  const { watched, status } = state;
   const isOn = run.outcome === null;
   if (watched === null || watched.id !== run.id) {
-    if (!isOn) return session;
+    if (!isOn) return state;
     // Another run is on: it is the one to watch.
-    return { ...session, watched: run, watchedEndedAt: null, isWatchedUnknown: false, ...started(session) };
+    return { ...state, watched: run, watchedEndedAt: null, isWatchedUnknown: false, ...started(state) };
   }
   // A server that has just begun may still be reading what it told before; what was judged crashed may go on.
-  if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return session;
+  if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
-    ...session,
+    ...state,
     watched: run,
-    watchedEndedAt: isOn ? null : (session.watchedEndedAt ?? at),
+    watchedEndedAt: isOn ? null : (state.watchedEndedAt ?? at),
     isWatchedUnknown: false,
     isUpdating: isOn,
     status: status && status.run?.id === run.id ? { ...status, run } : status,
@@ -169,27 +168,27 @@ function withRun(session: Session, run: Run, at: Moment): Session {
 }
 
 /** A run has begun: whatever was said of starting one is out of date. */
-const started = ({ act }: Session) => ({
+const started = ({ start }: PageState) => ({
   isUpdating: true,
   cancelProblem: null,
-  act: act?.kind === 'not-started' ? null : act,
+  start: start?.kind === 'not-started' ? null : start,
 });
 
-function withHistory(session: Session, at: Moment): Session {
-  const { watched, history } = session;
+function withHistory(state: PageState, at: Moment): PageState {
+  const { watched, history } = state;
   const found = history?.find(({ id }) => id === watched?.id);
-  return found && found.outcome !== null && watched?.outcome === null ? withRun(session, found, at) : session;
+  return found && found.outcome !== null && watched?.outcome === null ? withRun(state, found, at) : state;
 }
 
-function withRefusal(session: Session, refused: Refused, at: Moment): Session {
-  if (refused.kind === 'logged-out') return { ...session, loggedOut: true, absence: null };
+function withRefusal(state: PageState, refused: Refused, at: Moment): PageState {
+  if (refused.kind === 'logged-out') return { ...state, loggedOut: true, absence: null };
   // It answers, though with an error of its own.
-  if (refused.kind === 'problem') return { ...session, ...heard };
+  if (refused.kind === 'problem') return { ...state, ...answered };
   const { why } = refused;
   const isPage = why.what === 'other' && why.status >= 200 && why.status < 300;
-  const { since = at, pageSince = null } = session.absence ?? {};
+  const { since = at, pageSince = null } = state.absence ?? {};
   return {
-    ...session,
+    ...state,
     loggedOut: false,
     absence: { since, pageSince: isPage ? (pageSince ?? at) : null },
   };

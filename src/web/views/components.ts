@@ -1,9 +1,9 @@
 import type { Order } from '../../wire/reader.ts';
-import { type Child, h, type Wanted } from '../elements/dom.ts';
+import { type Child, h, type VNode } from '../elements/dom.ts';
 import { texts } from '../texts.ts';
 
 /** What one state of the dialog is made of. */
-export interface Scene {
+export interface Content {
   /** Of the dialog. */
   title: string;
   /** Another one is made of other nodes. */
@@ -11,7 +11,7 @@ export interface Scene {
   body: Child[];
   actions: Child[];
   /** What somebody who does not see it is told. */
-  told: string;
+  announcement: string;
   /** At once, whatever is being said. */
   isUrgent?: boolean;
   /** It shows how long something takes. */
@@ -19,7 +19,7 @@ export interface Scene {
 }
 
 /** What a person can do in a dialog, and what the dialog keeps of it. */
-export interface Stage {
+export interface DialogContext {
   start(target: string, how?: Pick<Order, 'when' | 'force'>): void;
   cancel(): void;
   check(): void;
@@ -30,8 +30,8 @@ export interface Stage {
   copyReport(): void;
   /** Copies the text of the element beside the pressed button. */
   copy(event: Event, id: string): void;
-  set(change: Partial<Whims>): void;
-  readonly whims: Whims;
+  set(change: Partial<LocalState>): void;
+  readonly local: LocalState;
   /** The server's time. */
   readonly now: number | null;
   readonly isChecking: boolean;
@@ -39,7 +39,7 @@ export interface Stage {
 }
 
 /** What of a dialog is nobody's but the person's. */
-export interface Whims {
+export interface LocalState {
   /** Asked once more. */
   isConfirming: boolean;
   isUnfolded: boolean;
@@ -66,7 +66,7 @@ export function button(
   label: string,
   press: () => void,
   { look, isLast, isBusy }: ButtonLook = {},
-): Wanted {
+): VNode {
   const looks = { primary: 'b primary', quiet: 'b quiet', danger: 'b quiet danger' };
   return h(
     'button',
@@ -83,13 +83,13 @@ export function button(
   );
 }
 
-export const checkAgain = (stage: Stage, look: ButtonLook = {}): Wanted =>
-  button('check', stage.isChecking ? texts().checking : texts().checkAgain, () => stage.check(), {
+export const checkAgain = (context: DialogContext, look: ButtonLook = {}): VNode =>
+  button('check', context.isChecking ? texts().checking : texts().checkAgain, () => context.check(), {
     ...look,
-    isBusy: stage.isChecking,
+    isBusy: context.isChecking,
   });
 
-export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | null = null): Wanted =>
+export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | null = null): VNode =>
   h(
     'div',
     { key: 'lead', class: look === null ? 'lead' : `lead ${look}` },
@@ -98,22 +98,22 @@ export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | n
   );
 
 /** A text with one piece of it told apart, wherever a translation puts it. */
-export function pointedOut(text: string, piece: string): Child {
+export function highlighted(text: string, piece: string): Child {
   const at = text.indexOf(piece);
   if (at < 0) return text;
   const [before, after] = [text.slice(0, at), text.slice(at + piece.length)];
   return [before && h('span', {}, before), piece, after && h('span', {}, after)];
 }
 
-export const muted = (...text: Child[]): Wanted => h('p', { class: 'muted' }, ...text);
+export const muted = (...text: Child[]): VNode => h('p', { class: 'muted' }, ...text);
 
-export const box = (look: 'bad' | 'warn' | '', heading: string, ...rest: Child[]): Wanted =>
+export const box = (look: 'bad' | 'warn' | '', heading: string, ...rest: Child[]): VNode =>
   h('div', { class: look ? `box ${look}` : 'box' }, h('b', {}, heading), ...rest);
 
 /** A command to be typed, with a button that copies it. */
-export function command(text: string, stage: Stage): Wanted {
+export function command(text: string, context: DialogContext): VNode {
   const id = `cmd ${text}`;
-  const { copied } = stage.whims;
+  const { copied } = context.local;
   const { copy, copied: done, selected } = texts();
   const label = copied?.id === id ? (copied.isCopied ? done : selected) : copy;
   return h(
@@ -126,7 +126,7 @@ export function command(text: string, stage: Stage): Wanted {
         type: 'button',
         class: 'b',
         'aria-label': `${label}: ${text}`,
-        onclick: (event) => stage.copy(event, id),
+        onclick: (event) => context.copy(event, id),
       },
       label,
     ),

@@ -1,30 +1,30 @@
-import type { Connection } from '../connection/connection.ts';
 import { openRun } from '../model/dialog-view.ts';
 import { titleView } from '../model/title.ts';
+import type { Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
-import { span } from '../views/words.ts';
+import { duration } from '../views/format.ts';
 
-/** Tells the page around of an update: events for its script, and the title of its tab. One for each connection. */
-class Herald {
-  readonly #connection: Connection;
+/** Tells the page around of an update: events for its script, and the title of its tab. One for each store. */
+class HostPage {
+  readonly #store: Store;
   readonly #elements = new Set<HTMLElement>();
   #stop = () => {};
   #timer: ReturnType<typeof setTimeout> | undefined;
   #openRun: string | null = null;
-  #told = new Set<string>();
+  #endedRuns = new Set<string>();
   /** The page's own title, and what was put in its place. */
   #title: { own: string; shown: string } | null = null;
   /** The version that the page was loaded anew for, until that is read. */
   arrived: string | null = null;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
+  constructor(store: Store) {
+    this.#store = store;
   }
 
   join(element: HTMLElement): void {
-    if (this.#elements.size === 0) this.#stop = this.#connection.listen(() => this.hear());
+    if (this.#elements.size === 0) this.#stop = this.#store.listen(() => this.update());
     this.#elements.add(element);
-    this.hear();
+    this.update();
   }
 
   leave(element: HTMLElement): void {
@@ -36,7 +36,7 @@ class Herald {
   }
 
   /** Gives false where the page has said that it does not want what is told. */
-  tell(name: 'start' | 'end' | 'reload', detail: object): boolean {
+  dispatch(name: 'start' | 'end' | 'reload', detail: object): boolean {
     const [first] = [...this.#elements].sort((a, b) => Number(isDialog(b)) - Number(isDialog(a)));
     const event = new CustomEvent(`svc-update-${name}`, {
       detail,
@@ -47,35 +47,35 @@ class Herald {
     return (first ?? document).dispatchEvent(event);
   }
 
-  hear(): void {
-    this.#tellRun();
+  update(): void {
+    this.#dispatchRun();
     this.#showTitle();
   }
 
-  #tellRun(): void {
-    const { session } = this.#connection;
-    const run = openRun(session);
-    const { watched } = session;
+  #dispatchRun(): void {
+    const { state } = this.#store;
+    const run = openRun(state);
+    const { watched } = state;
     if (run && this.#openRun !== run.id) {
       this.#openRun = run.id;
-      this.tell('start', { run });
+      this.dispatch('start', { run });
     }
-    if (watched && watched.outcome !== null && !this.#told.has(watched.id)) {
-      this.#told.add(watched.id);
+    if (watched && watched.outcome !== null && !this.#endedRuns.has(watched.id)) {
+      this.#endedRuns.add(watched.id);
       this.#openRun = null;
-      this.tell('end', { run: watched });
+      this.dispatch('end', { run: watched });
     }
   }
 
   #showTitle(): void {
     clearTimeout(this.#timer);
-    const view = titleView(this.#connection.session, performance.now(), this.#connection.closedEnds.all());
+    const view = titleView(this.#store.state, performance.now(), this.#store.dismissed.all());
     const isWanted = ![...this.#elements].some((element) => element.hasAttribute('keep-title'));
     const t = texts();
     const text = {
       percent: () => (view?.kind === 'percent' ? t.titlePercent(view.percent, t.product) : ''),
       updating: () => t.titleUpdating(t.product),
-      away: () => (view?.kind === 'away' ? t.titleAway(span(view.absent), t.product) : ''),
+      away: () => (view?.kind === 'away' ? t.titleAway(duration(view.absent), t.product) : ''),
       updated: () => (view?.kind === 'updated' ? t.titleUpdated(view.version, t.product) : ''),
       ended: () => t.titleEnded(t.product),
     };
@@ -100,12 +100,12 @@ class Herald {
 
 const isDialog = (element: HTMLElement): boolean => element.localName === 'svc-update-dialog';
 
-const heralds = new WeakMap<Connection, Herald>();
+const hostPages = new WeakMap<Store, HostPage>();
 
-export function heraldOf(connection: Connection): Herald {
-  const herald = heralds.get(connection) ?? new Herald(connection);
-  heralds.set(connection, herald);
-  return herald;
+export function hostPageOf(store: Store): HostPage {
+  const hostPage = hostPages.get(store) ?? new HostPage(store);
+  hostPages.set(store, hostPage);
+  return hostPage;
 }
 
-export type { Herald };
+export type { HostPage };

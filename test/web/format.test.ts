@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { between } from '../../src/web/views/words.ts';
+import { fromTo } from '../../src/web/views/format.ts';
 
 it.each([
   ['v1.4.2', 'v1.5.0', 'v1.4.2 → v1.5.0'],
@@ -7,5 +7,5 @@ it.each([
   ['v1.4.2', null, 'An update'],
   [null, null, 'An update'],
 ])('a run from %s to %s is told as far as it is known', (from, to, told) => {
-  expect(between(from, to)).toBe(told);
+  expect(fromTo(from, to)).toBe(told);
 });

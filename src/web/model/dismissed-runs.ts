@@ -12,7 +12,7 @@ const kept = 50;
  * The ends that were closed in this browser, by the ids of their runs. Where the browser keeps nothing (it may forbid
  * it, or be full) they are known to this page alone.
  */
-export class ClosedEnds {
+export class DismissedRuns {
   readonly #shelf: () => Shelf;
   readonly #own = new Set<string>();
 

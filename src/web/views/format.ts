@@ -2,7 +2,7 @@ import { inUnits } from '../model/ages.ts';
 import { type Texts, texts } from '../texts.ts';
 
 /** `3 s`, `1 min 4 s`, `3 days`. */
-export const span = (milliseconds: number, { units }: Texts = texts()): string =>
+export const duration = (milliseconds: number, { units }: Texts = texts()): string =>
   inUnits(milliseconds)
     .map(([unit, count]) => units[unit](count))
     .join(' ');
@@ -14,7 +14,7 @@ export const age = (milliseconds: number): string => {
 };
 
 /** A number of seconds that a server has told. */
-export const seconds = (count: number): string => span(Math.round(count) * 1000);
+export const seconds = (count: number): string => duration(Math.round(count) * 1000);
 
 /** `10:42`, where the reader is. */
 export const timeOfDay = (time: string | null): string =>
@@ -49,7 +49,7 @@ export function sentence(said: string): string {
 }
 
 /** The way of a run; one that was started by hand does not always tell it. */
-export const between = (from: string | null, to: string | null): string => {
+export const fromTo = (from: string | null, to: string | null): string => {
   if (to === null) return texts().anUpdate;
   return from === null ? texts().updateTo(to) : `${from} → ${to}`;
 };

@@ -1,8 +1,8 @@
 import type { PublishedRelease } from '../../wire/status.ts';
-import { type Child, h, type Wanted } from '../elements/dom.ts';
+import { type Child, h, type VNode } from '../elements/dom.ts';
 import { type Block, folded, type Inline, readNotes } from '../model/notes.ts';
 import { texts } from '../texts.ts';
-import type { Stage } from './pieces.ts';
+import type { DialogContext } from './components.ts';
 
 /** Lines of the notes that are shown before somebody asks for more. */
 const shownLines = 12;
@@ -11,7 +11,7 @@ const shownLines = 12;
 const known = new WeakMap<PublishedRelease, Block[]>();
 
 /** The notes of the releases that an update brings, newest first, each below its version. */
-export function notesNodes(releases: readonly PublishedRelease[], stage: Stage): Child {
+export function notesNodes(releases: readonly PublishedRelease[], context: DialogContext): Child {
   const parts = releases.map((release) => {
     const blocks = known.get(release) ?? readNotes(release.notes ?? '');
     known.set(release, blocks);
@@ -20,15 +20,15 @@ export function notesNodes(releases: readonly PublishedRelease[], stage: Stage):
   if (parts.length === 0) return null;
   const all = parts.flatMap(({ version, blocks }) => [versionBlock(version), ...blocks]);
   const first = folded(all, shownLines);
-  const shown = stage.whims.isUnfolded ? all : (first ?? all);
+  const shown = context.local.isUnfolded ? all : (first ?? all);
   return h(
     'div',
     { key: 'notes', class: 'notes' },
     ...shown.map((block) => blockNode(block)),
-    first !== null && !stage.whims.isUnfolded
+    first !== null && !context.local.isUnfolded
       ? h(
           'button',
-          { key: 'more', type: 'button', class: 'more', onclick: () => stage.set({ isUnfolded: true }) },
+          { key: 'more', type: 'button', class: 'more', onclick: () => context.set({ isUnfolded: true }) },
           texts().showAll,
         )
       : null,
@@ -47,7 +47,7 @@ const versionBlock = (version: string): VersionBlock => ({
   inside: [{ kind: 'text', text: version }],
 });
 
-function blockNode(block: Block | VersionBlock): Wanted {
+function blockNode(block: Block | VersionBlock): VNode {
   switch (block.kind) {
     case 'heading':
       return h('isVersion' in block ? 'h4' : 'h5', {}, ...block.inside.map(inlineNode));

@@ -1,58 +1,58 @@
 import { describe, expect, it } from 'vitest';
 import { reloadFor } from '../../src/web/model/reload.ts';
 import { titleView } from '../../src/web/model/title.ts';
-import { endedRun, loggedOut, nothing, page, run, runOf, sessionAfter, status } from './session.ts';
+import { endedRun, loggedOut, nothing, page, run, runOf, stateAfter, status } from './state.ts';
 
 describe('what a page knows', () => {
   it('has no run go back, but for one that was taken for crashed', () => {
-    expect(sessionAfter(run(runOf()), run(endedRun('failed')), run(runOf())).watched?.outcome).toBe('failed');
-    expect(sessionAfter(run(runOf()), run(endedRun('crashed')), run(runOf())).watched?.outcome).toBeNull();
+    expect(stateAfter(run(runOf()), run(endedRun('failed')), run(runOf())).watched?.outcome).toBe('failed');
+    expect(stateAfter(run(runOf()), run(endedRun('crashed')), run(runOf())).watched?.outcome).toBeNull();
   });
 
   it('finds the end of its run in the history', () => {
     const later = status({ run: endedRun('failed', { id: 'run2' }) });
     const told = [status({ run: runOf() }), later];
-    expect(sessionAfter(...told).watched).toMatchObject({ id: 'run1', outcome: null });
+    expect(stateAfter(...told).watched).toMatchObject({ id: 'run1', outcome: null });
     const history = { kind: 'history', runs: [endedRun('updated')] } as const;
-    expect(sessionAfter(...told, history).watched).toMatchObject({ id: 'run1', outcome: 'updated' });
+    expect(stateAfter(...told, history).watched).toMatchObject({ id: 'run1', outcome: 'updated' });
   });
 
   it('takes its run’s word for what runs, until svc says it itself', () => {
     const told = [status(), run(runOf()), run(endedRun('updated'))];
-    expect(sessionAfter(...told).version).toBe('v1.5.0');
+    expect(stateAfter(...told).version).toBe('v1.5.0');
     const behind = status({ run: endedRun('updated') });
-    expect(sessionAfter(...told, behind).version).toBe('v1.4.2');
+    expect(stateAfter(...told, behind).version).toBe('v1.4.2');
     // As it is told the end again.
-    expect(sessionAfter(...told, behind, run(endedRun('updated'))).version).toBe('v1.4.2');
-    expect(sessionAfter(status(), run(runOf()), run(endedRun('failed'))).version).toBe('v1.4.2');
+    expect(stateAfter(...told, behind, run(endedRun('updated'))).version).toBe('v1.4.2');
+    expect(stateAfter(status(), run(runOf()), run(endedRun('failed'))).version).toBe('v1.4.2');
   });
 
   it('counts an absence from its first try, and a page from when it came', () => {
-    expect(sessionAfter(status(), nothing, page(502)).absence).toEqual({ since: 2000, pageSince: null });
-    expect(sessionAfter(status(), nothing, page(200), page(200)).absence).toEqual({
+    expect(stateAfter(status(), nothing, page(502)).absence).toEqual({ since: 2000, pageSince: null });
+    expect(stateAfter(status(), nothing, page(200), page(200)).absence).toEqual({
       since: 2000,
       pageSince: 3000,
     });
-    expect(sessionAfter(status(), page(200), nothing, page(200)).absence).toEqual({
+    expect(stateAfter(status(), page(200), nothing, page(200)).absence).toEqual({
       since: 2000,
       pageSince: 4000,
     });
-    expect(sessionAfter(nothing, loggedOut).absence).toBeNull();
-    expect(sessionAfter(loggedOut, nothing).loggedOut).toBe(false);
+    expect(stateAfter(nothing, loggedOut).absence).toBeNull();
+    expect(stateAfter(loggedOut, nothing).loggedOut).toBe(false);
   });
 
   it('keeps the notes of the release that is offered, and no others', () => {
     const releases = [{ version: 'v1.5.0', url: null, notes: 'x', publishedAt: null }];
-    expect(sessionAfter(status({ releases }), status()).status?.releases).toEqual(releases);
+    expect(stateAfter(status({ releases }), status()).status?.releases).toEqual(releases);
     expect(
-      sessionAfter(status({ releases }), status({ next: { version: 'v1.6.0', major: false } })).status
+      stateAfter(status({ releases }), status({ next: { version: 'v1.6.0', major: false } })).status
         ?.releases,
     ).toEqual([]);
   });
 
   it('writes out characters that would hide something', () => {
     const cause = 'web \u202egnp.exe\nnext';
-    const told = sessionAfter(status({ run: endedRun('failed', { cause }) })).status?.run?.cause;
+    const told = stateAfter(status({ run: endedRun('failed', { cause }) })).status?.run?.cause;
     expect(told).toBe('web \\u202egnp.exe\nnext');
   });
 
@@ -61,8 +61,8 @@ describe('what a page knows', () => {
     const reason = { code: 'job-running', message: 'x', jobs: [queued, queued] } as const;
     const before = status({ reason: { ...reason, jobs: [...reason.jobs] } });
     const after = endedRun('updated');
-    expect(sessionAfter(before, run(runOf()), run(after), status({ run: after })).queued).toBe(2);
-    expect(sessionAfter(before, status()).queued).toBe(0);
+    expect(stateAfter(before, run(runOf()), run(after), status({ run: after })).queued).toBe(2);
+    expect(stateAfter(before, status()).queued).toBe(0);
   });
 });
 
@@ -89,7 +89,7 @@ describe('the page is loaded anew', () => {
       'run1',
     ],
   ] as const)('%s', (_, told, id) => {
-    expect(reloadFor(sessionAfter(...told))).toBe(id);
+    expect(reloadFor(stateAfter(...told))).toBe(id);
   });
 });
 
@@ -109,11 +109,11 @@ describe('the title of the tab', () => {
     [[status(), run(runOf()), run(endedRun('cancelled'))], null],
     [[status({ run: endedRun('failed') })], null],
   ] as const)('is %#', (told, view) => {
-    expect(titleView(sessionAfter(...told), (told.length + 3) * 1000, closed)).toEqual(view);
+    expect(titleView(stateAfter(...told), (told.length + 3) * 1000, closed)).toEqual(view);
   });
 
   it('is the page’s own once the end is closed', () => {
-    const session = sessionAfter(status(), run(runOf()), run(endedRun('broken')));
-    expect(titleView(session, 9000, new Set(['run1']))).toBeNull();
+    const state = stateAfter(status(), run(runOf()), run(endedRun('broken')));
+    expect(titleView(state, 9000, new Set(['run1']))).toBeNull();
   });
 });
