@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineFault } from '../engine/http/fault.ts';
 import { EngineSocket, type Patience } from '../engine/socket.ts';
 import type { Channel } from '../release/channel.ts';
 import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../wire/status.ts';
+import type { StartOrder } from './contract/instance-updates.ts';
 import type { Settings } from './contract/options.ts';
-import type { StartOrder } from './contract/start-order.ts';
 import { type Timing, usualTiming } from './contract/timing.ts';
 import { HostFailure } from './host/ask-host.ts';
 import { askJobs } from './host/ask-jobs.ts';
 import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
 import { Unavailable, type UpdateService } from './http/update-service.ts';
-import { beingStarted, type Look, lostStore, Outlook, storelessOf } from './look.ts';
+import { lostStore, noStoreReason, type Observation, ObservationCache } from './observation.ts';
 import { findReason } from './offer/find-reason.ts';
 import { goalFor, offer, toldOffer } from './offer/offer.ts';
 import { OfferBook } from './offer/offer-book.ts';
 import { releasesBetween } from './offer/releases-between.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
 import { describeForeign, isUnderWay } from './place/updater-container.ts';
-import { absence } from './run/absence.ts';
-import { LastRun } from './run/last-run.ts';
-import { RunKeeper } from './run/run-keeper.ts';
+import { RunController } from './run/run-controller.ts';
+import { RunHistory } from './run/run-history.ts';
 import type { RunRecord } from './run/run-record.ts';
+import type { ServerContext } from './run/server-context.ts';
 import { RunWatch } from './run/watch-runs.ts';
 import { Ledger } from './store/ledger.ts';
-import { unavailable } from './unavailable.ts';
 
 const refreshPauseMs = 10_000;
 
@@ -33,14 +33,13 @@ export class Updates implements UpdateService {
   readonly #settings: Settings;
   readonly #timing: Timing;
   readonly #ledger: Ledger;
-  readonly #keeper: RunKeeper;
+  readonly #runs: RunController;
   readonly #watch: RunWatch;
-  readonly #outlook: Outlook;
+  readonly #observations: ObservationCache;
   readonly #place: SurroundingsCache;
   readonly #book: OfferBook;
-  readonly #last: LastRun;
+  readonly #history: RunHistory;
   readonly #closing = new AbortController();
-  #bootedAt = Date.now();
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   /** `waits`: how long is waited for what; tests wait less. */
@@ -55,21 +54,21 @@ export class Updates implements UpdateService {
     const place = new SurroundingsCache(engine, settings);
     this.#place = place;
     const hold = new QueueHold(settings, this.#timing, closing);
-    const tools = { engine, settings, timing: this.#timing, ledger: this.#ledger, hold, place, closing };
-    this.#keeper = new RunKeeper({
-      ...tools,
+    const context: ServerContext = {
+      ...{ engine, settings, timing: this.#timing, ledger: this.#ledger, hold, place, closing },
+    };
+    this.#runs = new RunController(context, {
       onStart: (run) => this.listeners.tell('start', run),
       onLine: (run, line) => this.listeners.tell('line', { run, line }),
       onEnd: (run) => this.listeners.tell('end', run),
-      onFollow: (record, open) => record.note(absence(open, this.#bootedAt)),
       warningsAtEnd: (run) => this.#book.leftBehind(run),
     });
-    this.#watch = new RunWatch({ ...tools, keeper: this.#keeper });
-    this.#outlook = new Outlook(this.#keeper, settings.product);
-    this.#last = new LastRun(this.#keeper, this.#ledger);
+    this.#watch = new RunWatch(this.#runs, context);
+    this.#observations = new ObservationCache(this.#runs, settings.product);
+    this.#history = new RunHistory(this.#runs, this.#ledger);
     this.#book = new OfferBook({
-      ...tools,
-      lastRun: () => this.#last.run(),
+      ...context,
+      lastRun: () => this.#lastRun(),
       onOffer: (next) => this.listeners.tell('offer', next),
     });
   }
@@ -87,36 +86,36 @@ export class Updates implements UpdateService {
    * ended; where there is none, a hold that was left ends. The feed is read from here on.
    */
   async boot(): Promise<void> {
-    this.#bootedAt = Date.now();
+    this.#runs.bootedAt = Date.now();
     await this.#watch.start();
     await this.#book.start();
   }
 
   /** Lets go of everything but the hold of a run that goes on: the next server takes that over. */
   async close(): Promise<void> {
-    const noted = this.#keeper.noteStop();
+    const noted = this.#runs.noteStop();
     this.#closing.abort();
     this.#book.close();
     // A host that does not answer must not keep the server from ending.
     const over = sleep(this.#timing.host, undefined, { ref: false });
-    await Promise.race([Promise.allSettled([noted, this.#keeper.settled()]), over]);
+    await Promise.race([Promise.allSettled([noted, this.#runs.settled()]), over]);
   }
 
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
     if (refresh && performance.now() - this.#refreshedAt >= refreshPauseMs) {
       this.#refreshedAt = performance.now();
       this.#place.forgetHome();
-      await Promise.all([this.#book.check(), this.#outlook.now()]);
+      await Promise.all([this.#book.check(), this.#observations.refresh()]);
     }
-    const [look, jobs, buildServers] = await Promise.all([
-      this.#outlook.recent(),
+    const [observation, jobs, buildServers] = await Promise.all([
+      this.#observations.recent(),
       this.#jobs(),
       this.#book.buildServers(this.version),
     ]);
-    const run = await this.#last.run();
+    const run = await this.#lastRun();
     const known = await this.#book.facts(run);
     const offered = offer(known);
-    const reason = this.#reason(look, jobs, offered.upToDate?.message ?? null);
+    const reason = this.#reason(observation, jobs, offered.upToDate?.message ?? null);
     return {
       version: this.version,
       channel: known.channel,
@@ -127,7 +126,7 @@ export class Updates implements UpdateService {
       feedError: this.#book.failure,
       preparation: this.#settings.preparation,
       buildServers,
-      manual: [...(look.home?.manual ?? look.homeless?.manual ?? [])],
+      manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
       run,
       now: new Date().toISOString(),
       ...(notes && { releases: releasesBetween(offered, known) }),
@@ -135,8 +134,8 @@ export class Updates implements UpdateService {
   }
 
   async isUpdating(): Promise<boolean> {
-    await this.#outlook.recent();
-    return this.#keeper.isUnderWay;
+    await this.#observations.recent();
+    return this.#runs.isUnderWay;
   }
 
   async start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
@@ -144,82 +143,84 @@ export class Updates implements UpdateService {
     const unknown = await this.#untilKnown();
     if (unknown) return { reason: unknown };
     // Of a run that has just ended the end is still being written.
-    if (!this.#keeper.isUnderWay) await this.#keeper.freed;
-    const look = await this.#outlook.now();
-    const elsewhere = this.#reason(look, [], null);
+    if (!this.#runs.isUnderWay) await this.#runs.freed;
+    const observation = await this.#observations.refresh();
+    const elsewhere = this.#reason(observation, [], null);
     if (elsewhere) return { reason: elsewhere };
-    const goal = goalFor(order.target, await this.#book.facts(await this.#last.run()));
-    const { home } = look;
+    const goal = goalFor(order.target, await this.#book.facts(await this.#lastRun()));
+    const { home } = observation;
     if ('upToDate' in goal || home === null) {
       const jobs = order.force ? [] : await this.#jobs();
       const message = 'upToDate' in goal ? goal.upToDate : 'there is no place for an update';
-      return { reason: this.#reason(look, jobs, message) ?? { code: 'up-to-date', message } };
+      return { reason: this.#reason(observation, jobs, message) ?? { code: 'up-to-date', message } };
     }
     this.#refuseWhenClosing();
     try {
-      const begun = await this.#keeper.begin({ order, goal, home });
+      const begun = await this.#runs.begin({ ...goal, order, home });
       if (begun !== 'taken') return begun;
-      const now = await this.#outlook.now();
-      return { reason: this.#reason(now, [], null) ?? beingStarted };
+      const now = await this.#observations.refresh();
+      return {
+        reason: this.#reason(now, [], null) ?? {
+          code: 'update-running',
+          message: 'another update is being started',
+        },
+      };
     } catch (error) {
       if (error instanceof HostFailure && error.asked.startsWith('store.'))
-        return { reason: storelessOf(this.#settings.product) };
-      throw unavailable(error);
+        return { reason: noStoreReason(this.#settings.product) };
+      return unavailable(error);
     }
   }
 
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     this.#refuseWhenClosing();
-    await this.#outlook.now();
-    try {
-      return await this.#keeper.cancel(by);
-    } catch (error) {
-      throw unavailable(error);
-    }
+    await this.#observations.refresh();
+    return this.#runs.cancel(by).catch(unavailable);
   }
 
   async setChannel(channel: Channel): Promise<Status> {
-    const refuse = (error: unknown) => Promise.reject(unavailable(error));
-    await this.#book.setChannel(channel).catch(refuse);
+    await this.#book.setChannel(channel).catch(unavailable);
     return this.status();
   }
 
   async record(): Promise<RunRecord | null> {
     // A client that comes back for a run must not be told that there is none.
-    if ((await this.#untilKnown()) && !this.#keeper.isUnderWay) throw new Unavailable(notKnown);
-    if (!this.#keeper.isCaring) await this.#outlook.recent();
-    return this.#last.record();
+    if ((await this.#untilKnown()) && !this.#runs.isUnderWay) throw new Unavailable(notKnown);
+    if (!this.#runs.hasSession) await this.#observations.recent();
+    return this.#history.last();
   }
 
   async history(): Promise<Run[]> {
-    return this.#last.history().catch((error) => {
-      throw unavailable(error);
-    });
+    return this.#history.all().catch(unavailable);
+  }
+
+  async #lastRun(): Promise<Run | null> {
+    return (await this.#history.last())?.run ?? null;
   }
 
   /** Why it is not known whether a run was on as this server began; null where it is. */
   async #untilKnown(): Promise<Reason | null> {
     const { known, watchClosely } = this.#timing;
     const late = sleep(known, true, { ref: false });
-    while (!this.#keeper.isKnown) {
-      const looked = this.#outlook.now().then(() => sleep(watchClosely, false, { ref: false }));
+    while (!this.#runs.isKnown) {
+      const looked = this.#observations.refresh().then(() => sleep(watchClosely, false, { ref: false }));
       if (!(await Promise.race([looked, late]))) continue;
       return this.#ledger.hasAnswered
         ? { code: 'no-engine', message: notKnown }
-        : storelessOf(this.#settings.product);
+        : noStoreReason(this.#settings.product);
     }
     return null;
   }
 
-  #reason(look: Look, jobs: readonly JobInTheWay[], upToDate: string | null): Reason | null {
-    const { homeless, foreign } = look;
-    const storeless = look.storeless ?? lostStore(look.home, this.#settings.store.directory);
-    const updater = this.#updaterThatRuns(look);
-    return findReason({ homeless, storeless, updater, foreign, jobs, upToDate });
+  #reason(observation: Observation, jobs: readonly JobInTheWay[], upToDate: string | null): Reason | null {
+    const { home, noHome, foreign } = observation;
+    const noStore = observation.noStore ?? lostStore(home, this.#settings.store.directory);
+    const updater = this.#updaterThatRuns(observation);
+    return findReason({ noHome, noStore, updater, foreign, jobs, upToDate });
   }
 
-  #updaterThatRuns({ updater }: Look): { message: string; since: string } | null {
-    const run = this.#keeper.isUnderWay ? this.#keeper.record?.run : undefined;
+  #updaterThatRuns({ updater }: Observation): { message: string; since: string } | null {
+    const run = this.#runs.isUnderWay ? this.#runs.record?.run : undefined;
     if (run) {
       const by = run.by === null ? '' : `, started by ${run.by}`;
       return {
@@ -232,11 +233,7 @@ export class Updates implements UpdateService {
   }
 
   async #jobs(): Promise<JobInTheWay[]> {
-    try {
-      return await askJobs(this.#settings, this.#timing);
-    } catch (error) {
-      throw unavailable(error);
-    }
+    return askJobs(this.#settings, this.#timing).catch(unavailable);
   }
 
   #refuseWhenClosing(): void {
@@ -245,3 +242,9 @@ export class Updates implements UpdateService {
 }
 
 const notKnown = 'it is not known yet whether an update is on';
+
+/** Where the host or the engine does not answer, whoever asks may come back. */
+function unavailable(error: unknown): never {
+  if (!(error instanceof HostFailure) && !(error instanceof EngineFault)) throw error;
+  throw new Unavailable('The server cannot do this right now.', { cause: error });
+}

@@ -14,7 +14,10 @@ export interface UpdateOrder {
   by?: string;
 }
 
-/** What is told, and with what. */
+/** An order as a server takes it: a target of null is what is offered. */
+export type StartOrder = Required<Omit<UpdateOrder, 'target'>> & { target: string | null };
+
+/** The events, each with what its listeners are given. */
 export interface UpdateEvents {
   /** There is something new to go to. */
   offer: NextRelease;

@@ -1,6 +1,6 @@
 import type { Channel } from '../../release/channel.ts';
 import type { CancelReason, Reason, Run, Status } from '../../wire/status.ts';
-import type { StartOrder } from '../contract/start-order.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
 /** The host does not answer, or the server is closing: whoever asks may come back. */

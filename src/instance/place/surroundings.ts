@@ -10,7 +10,7 @@ import { isAbout } from './updater-container.ts';
 /** What the engine tells. */
 export interface Surroundings {
   home: Home | null;
-  homeless: HomeNotFound | null;
+  noHome: HomeNotFound | null;
   /** The container of the updater's name, and whose it is; null where there is none. */
   updater: { container: ContainerDetails; isOurs: boolean } | null;
   /** Containers that compose would take for the instance's, and that are somebody else's (docs/contract.md 4.10). */
@@ -58,9 +58,9 @@ export class SurroundingsCache {
         throw unreachable(this.#engine, error);
       });
       const updater = container && { container, isOurs: isAbout(container, home) };
-      return { home, homeless: null, updater, foreign };
+      return { home, noHome: null, updater, foreign };
     } catch (error) {
-      if (error instanceof HomeNotFound) return { home: null, homeless: error, updater: null, foreign: null };
+      if (error instanceof HomeNotFound) return { home: null, noHome: error, updater: null, foreign: null };
       throw error;
     }
   }

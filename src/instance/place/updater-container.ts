@@ -2,8 +2,8 @@ import { isUp } from '../../engine/container.ts';
 import type { ContainerDetails, ContainerSpec, MountSpec } from '../../engine/socket.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { svc } from '../../progress/product.ts';
+import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
-import type { RunOrigin } from '../contract/run-origin.ts';
 import type { Home } from './home.ts';
 
 const labels = {
@@ -15,60 +15,53 @@ const labels = {
   startedAt: 'svc-updater.started-at',
 } as const;
 
-/** What the updater is told of a product that is not svc: it goes by that name and those labels itself. */
-export const environmentOf = ({
-  product,
-  containerName,
-  updaterEnvironment,
-}: Pick<Settings, 'product' | 'containerName' | 'updaterEnvironment'>): Record<string, string> => ({
-  ...(product === svc ? {} : { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
-  ...updaterEnvironment,
-});
-
 /** The label that names the run. */
 export const runLabel = labels.run;
+
+/** What is known of a run before its log says anything. Who started it is not known of a run that was started by hand. */
+export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> & Partial<Pick<Run, 'by'>>;
 
 const secondsToStop = 120;
 
 /** How often the engine starts an updater again that ended with a failure. */
 export const maxRestarts = 3;
 
+/** What of an updater's container is different from run to run. */
 export interface UpdaterOrder {
-  name: string;
-  /** The image as the engine knows it. */
-  image: string;
   /** `vX.Y.Z` or `canary`. */
   target: string;
   /** All of them, the app first; null leaves the choice to the updater. */
   services: readonly string[] | null;
-  /** `SVC_UPDATER_…` */
-  environment: Readonly<Record<string, string>>;
   origin: RunOrigin;
 }
 
-/** By which the updater knows the instance: what other containers say of themselves anybody may have written. */
-const containerOf = ({ containerId }: Home) => ({ SVC_UPDATER_CONTAINER: containerId });
-
-/** The platform answers for its list: nobody is there to say of each other service that it stays. */
-const leaveOthers = { SVC_UPDATER_LEAVE: '*' };
+type UpdaterSettings = Pick<Settings, 'product' | 'containerName' | 'updaterImage' | 'updaterEnvironment'>;
 
 /** The container that carries out an update (docs/contract.md 8.10). */
 export function updaterContainer(
   home: Home,
-  { name, image, target, services, environment, origin }: UpdaterOrder,
+  { product, containerName, updaterImage, updaterEnvironment }: UpdaterSettings,
+  { target, services, origin }: UpdaterOrder,
 ): ContainerSpec {
+  const environment = {
+    // Nobody is there to say of each other service that it stays: the platform answers for its list.
+    ...(services !== null && { SVC_UPDATER_LEAVE: '*' }),
+    // The updater goes by the name and the labels of svc itself.
+    ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
+    ...updaterEnvironment,
+    // By it the updater knows the instance: what other containers say of themselves anybody may have written.
+    SVC_UPDATER_CONTAINER: home.containerId,
+  };
   return {
-    name,
-    Image: image,
+    name: containerName,
+    Image: updaterImage,
     Cmd: [
       ...['update', '--target', target, '--project', home.project, '--dir', home.directory, '--log', 'line'],
       ...(services ?? []).flatMap((name) => ['--service', name]),
     ],
     Env: [
       `DOCKER_HOST=unix://${home.socket}`,
-      ...Object.entries({ ...(services !== null && leaveOthers), ...environment, ...containerOf(home) }).map(
-        ([key, value]) => `${key}=${value}`,
-      ),
+      ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
     ],
     StopTimeout: secondsToStop,
     Labels: {
@@ -121,13 +114,6 @@ export function isAbout(container: ContainerDetails, home: Home): boolean {
   return new HostPaths(container.requestedMounts).fromHost(home.directory) !== null;
 }
 
-/** Whose it is, for people. Of another instance's container nothing more is read. */
-export function ownerOf({ id, name, labels: given }: ContainerDetails): string {
-  const project = given[labels.project];
-  const where = project === undefined ? id.slice(0, 12) : `project ${project} in ${given[labels.directory]}`;
-  return `container ${name} (${where})`;
-}
-
 /** Longer than it takes from its creation to its start. */
 const startingMs = 60_000;
 
@@ -137,11 +123,13 @@ export function isUnderWay(container: ContainerDetails, now = Date.now()): boole
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
-/** What stands in the way where another instance's updater is at work under the same name. */
-export function describeForeign(container: ContainerDetails): { message: string; since: string } {
+/** Why another instance's updater at work under the same name is in the way. Nothing more is read of its container. */
+export function describeForeign({ id, name, labels: given, createdAt }: ContainerDetails) {
+  const project = given[labels.project];
+  const where = project === undefined ? id.slice(0, 12) : `project ${project} in ${given[labels.directory]}`;
   return {
-    message: `an update of another instance is running on this engine: ${ownerOf(container)}`,
-    since: new Date(container.createdAt).toISOString(),
+    message: `an update of another instance is running on this engine: container ${name} (${where})`,
+    since: new Date(createdAt).toISOString(),
   };
 }
 

@@ -10,124 +10,99 @@ import type { Timing } from '../contract/timing.ts';
 import { maxRestarts } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** What a run is followed with. */
-export interface FollowTools {
+interface FollowContext {
   engine: EngineSocket;
   timing: Pick<Timing, 'follow' | 'restart' | 'lastMoments'>;
-  /** Told each line. */
-  onLine(event: ProgressEvent): void;
-  /** Lets go of it. */
-  signal: AbortSignal;
+  closing: AbortSignal;
 }
+
+type OnLine = (event: ProgressEvent) => void;
 
 /**
  * Feeds a record from the log of the updater's container, across restarts of it and of the engine, until the run has
- * ended and the container with it. Returns early, without an end, where the signal is given. Gives when the container
- * was started the last time, in the engine's words; null where that was not seen.
+ * ended and the container with it. Returns early, without an end, where the server closes. Gives when the container was
+ * started the last time, in the engine's words; null where that was not seen.
  */
 export async function followRun(
   containerId: string,
   record: RunRecord,
-  { engine, timing, onLine, signal }: FollowTools,
+  context: FollowContext,
+  onLine: OnLine,
 ): Promise<string | null> {
-  const reader = new LogReader(engine, containerId, record, { onLine, signal });
-  const pause = () => sleep(timing.follow, undefined, { signal, ref: false }).catch(() => {});
-  let endedAt: number | null = null;
+  const { engine, timing, closing } = context;
+  const pause = () => sleep(timing.follow, undefined, { signal: closing, ref: false }).catch(() => {});
   let startedAt: string | null = null;
-  // All is measured by a clock that nobody sets.
-  for (let stoppedSince: number | null = null; !signal.aborted; ) {
-    const container = await look(engine, containerId);
-    // The container has stopped, so its whole log can be read.
-    const isRead = container !== 'away' && container !== null && (await reader.read());
-    if (signal.aborted || container === null) break;
-    if (container === 'away') {
-      await pause();
-      continue;
-    }
-    // It may have been started, and have stopped again, while its log was read.
-    if (container.startedAt !== startedAt) stoppedSince = null;
-    startedAt = container.startedAt;
+  // By the monotonic clock, which nobody can set.
+  let endedAt: number | null = null;
+  let stoppedSince: number | null = null;
+  for (; !closing.aborted; await pause()) {
+    const container = await inspect(engine, containerId);
+    if (container === 'away') continue;
+    // Of a container that had stopped before, the whole log is read.
+    const isRead = container !== null && (await readLog(containerId, record, context, onLine));
+    if (closing.aborted || container === null) break;
     const stopped = !isUp(container);
+    // The container may have been started, and have stopped again, while its log was read.
+    if (!stopped || container.startedAt !== startedAt) stoppedSince = null;
+    startedAt = container.startedAt;
     if (record.hasEnded) {
       endedAt ??= performance.now();
       if (stopped || performance.now() - endedAt > timing.lastMoments) return startedAt;
     } else if (stopped) {
       stoppedSince ??= performance.now();
       const stoppedMs = performance.now() - stoppedSince;
-      // Its code says that it has told its end: a log that lacks it was not read whole.
+      // An exit code of an outcome says that the log tells it: a log without one was not read whole.
       const saysEnd = codesOfEnds.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
       const isOver = !saysEnd && (!mayStartAgain(container) || stoppedMs > timing.restart);
       // A log that broke off may have had an end in what was not read; some logs cannot be read at all.
       if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
-        const end = isRead ? 'without an outcome' : 'its log cannot be read';
-        const why = { code: 'updater-ended', advice: adviceOnCrash };
-        record.end(
-          'crashed',
-          `the updater ended with code ${container.exitCode}, ${end}`,
-          endOf(container),
-          why,
-        );
+        const why = isRead ? 'without an outcome' : 'its log cannot be read';
+        const message = `the updater ended with code ${container.exitCode}, ${why}`;
+        record.end('crashed', message, endOf(container), { code: 'updater-ended', advice: adviceOnCrash });
         return startedAt;
       }
-    } else {
-      stoppedSince = null;
     }
-    await pause();
   }
-  if (!signal.aborted) {
+  if (!closing.aborted) {
     const why = { code: 'updater-gone', advice: adviceOnCrash };
     record.end('crashed', "the updater's container is gone, and its log with it", new Date(), why);
   }
   return startedAt;
 }
 
-/** Of a run whose end nobody knows. */
+/** For a run whose end nobody knows. */
 export const adviceOnCrash =
   'See what runs, then run the update again: it brings the instance to one version.';
 
-/** Reads a log from its first line on each time, and adds those lines to the record that it has not seen yet. */
-class LogReader {
-  #seen = 0;
-  readonly #engine: EngineSocket;
-  readonly #id: string;
-  readonly #record: RunRecord;
-  readonly #tools: Pick<FollowTools, 'onLine' | 'signal'>;
-
-  constructor(
-    engine: EngineSocket,
-    id: string,
-    record: RunRecord,
-    tools: Pick<FollowTools, 'onLine' | 'signal'>,
-  ) {
-    this.#engine = engine;
-    this.#id = id;
-    this.#record = record;
-    this.#tools = tools;
-  }
-
-  /** Until the run has ended, the container has stopped, or the engine goes away; says whether it got to the end. */
-  async read(): Promise<boolean> {
-    let number = 0;
-    try {
-      for await (const line of this.#engine.logs(this.#id, this.#tools.signal)) {
-        // Somebody may have started it by hand with `--log json`.
-        const event = parseLine(line) ?? parseJsonLine(line);
-        if (event === null || ++number <= this.#seen) continue;
-        this.#seen = number;
-        this.#record.add(event);
-        this.#tools.onLine(event);
-        if (this.#record.hasEnded) return true;
-      }
-      return true;
-    } catch (error) {
-      if (!(error instanceof EngineFault)) throw error;
-      return false;
+/**
+ * Adds the lines of a log to the record that it does not have yet, until the run or the log ends, or the engine goes
+ * away. Says whether it came to an end.
+ */
+async function readLog(
+  containerId: string,
+  record: RunRecord,
+  { engine, closing }: FollowContext,
+  onLine: OnLine,
+): Promise<boolean> {
+  let number = 0;
+  try {
+    for await (const line of engine.logs(containerId, closing)) {
+      // An updater that was started by hand may log as JSON.
+      const event = parseLine(line) ?? parseJsonLine(line);
+      if (event === null || ++number <= record.lineCount) continue;
+      record.add(event);
+      onLine(event);
+      if (record.hasEnded) break;
     }
+    return true;
+  } catch (error) {
+    if (!(error instanceof EngineFault)) throw error;
+    return false;
   }
 }
 
-/** Null where it is gone. */
-async function look(engine: EngineSocket, id: string): Promise<ContainerDetails | 'away' | null> {
+/** Null for a container that is gone; `away` where the engine does not answer. */
+async function inspect(engine: EngineSocket, id: string): Promise<ContainerDetails | 'away' | null> {
   try {
     return await engine.inspect(id);
   } catch (error) {
@@ -138,7 +113,10 @@ async function look(engine: EngineSocket, id: string): Promise<ContainerDetails 
 
 const codesOfEnds: readonly number[] = Object.values(exitCodes).filter((code) => code !== exitCodes.crashed);
 
-/** By its policy: one that has ended with a failure, and not too often yet. One that an operator killed is not, in fact. */
+/**
+ * By its policy, the engine starts a container again that failed, up to a limit. Not a container that an operator killed,
+ * which looks the same.
+ */
 const mayStartAgain = ({ restartPolicy, restartCount, exitCode }: ContainerDetails): boolean =>
   restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxRestarts;
 

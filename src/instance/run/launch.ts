@@ -3,62 +3,36 @@ import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
 import type { ContainerDetails, ContainerSpec, EngineSocket } from '../../engine/socket.ts';
-import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
 import { chooseServices } from '../place/services.ts';
-import {
-  environmentOf,
-  isAbout,
-  isUnderWay,
-  originOf,
-  runLabel,
-  updaterContainer,
-} from '../place/updater-container.ts';
+import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
+import type { LaunchContext } from './server-context.ts';
 
 /** Longer than any updater's image takes, on a line that moves at all. */
 const pullLimitMs = 30 * 60_000;
 
-/** What is updated, and to what. */
-export interface LaunchGoal {
-  home: Home;
-  /** `v1.5.0` or `canary` */
-  target: string;
-}
-
-interface LaunchTools {
-  record: RunRecord;
-  signal: AbortSignal;
-  /** Awaited right before the container is made; what it throws stops the launch. */
-  gate(): Promise<void>;
-}
-
 /**
- * Pulls the updater's image, clears its name and starts it. Gives the container's id.
+ * Pulls the updater's image, clears its name and starts it. Gives the container's id. `gate` is awaited right before the
+ * container is made.
  * @throws RunStop with a sentence for people; what the gate throws; the reason of the signal
  */
 export async function launch(
-  engine: EngineSocket,
-  settings: Settings,
-  { home, target }: LaunchGoal,
-  { record, signal, gate }: LaunchTools,
+  record: RunRecord,
+  { home, target }: { home: Home; target: string },
+  context: LaunchContext,
+  gate: () => Promise<void>,
 ): Promise<string> {
+  const { engine, settings, signal } = context;
   try {
-    await obtainImage(engine, settings, record, signal);
+    await obtainImage(record, context);
     const services = await chooseServices(engine, home, settings);
     signal.throwIfAborted();
     record.prepare('launching', 'starting the updater');
     await clearName(engine, home, settings.containerName);
-    const spec = updaterContainer(home, {
-      name: settings.containerName,
-      image: settings.updaterImage,
-      target,
-      services,
-      environment: environmentOf(settings),
-      origin: record.run,
-    });
+    const spec = updaterContainer(home, settings, { target, services, origin: record.run });
     await gate();
     signal.throwIfAborted();
     return await startContainer(engine, spec, signal);
@@ -119,12 +93,8 @@ const notLaunched = (message: string, error?: unknown): RunStop =>
     error,
   });
 
-async function obtainImage(
-  engine: EngineSocket,
-  { updaterImage, updaterPull, registryCredentials }: Settings,
-  record: RunRecord,
-  signal: AbortSignal,
-): Promise<void> {
+async function obtainImage(record: RunRecord, { engine, settings, signal }: LaunchContext): Promise<void> {
+  const { updaterImage, updaterPull, registryCredentials } = settings;
   const reference = parseReference(updaterImage);
   if (reference === null) throw notLaunched(`${updaterImage} is no image reference`);
   const { repository, tag, digest } = reference;
@@ -140,15 +110,11 @@ async function obtainImage(
     await engine.pull(wanted, login, onProgress, limit);
   } catch (error) {
     signal.throwIfAborted();
-    // A refusal of a proxy before the engine is none of the registry's.
-    if (error instanceof EngineFault && error.isForeign) throw error;
-    const failure = classifyPullFailure(
-      error instanceof EngineFault
-        ? error.message
-        : `the pull took more than ${pullLimitMs / 60_000} minutes`,
-      [updaterImage],
-      error instanceof EngineFault ? error.status : null,
-    );
+    const fault = error instanceof EngineFault ? error : null;
+    // What a proxy before the engine refuses is no answer of the registry.
+    if (fault?.isForeign) throw error;
+    const message = fault?.message ?? `the pull took more than ${pullLimitMs / 60_000} minutes`;
+    const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
     const isHere = failure.transient || failure.code === 'pull-unreachable';
     if (isHere && (await engine.image(updaterImage).catch(() => null)) !== null) {
       record.warn(`${updaterImage} cannot be pulled (${failure.sentence}): the one that is here is used`);

@@ -1,7 +1,7 @@
 import type { OpenRun } from '../store/open-run.ts';
 
-/** What is seen of an updater's container of this instance. */
-export interface SeenUpdater {
+/** The updater's container of this instance. */
+export interface FoundUpdater {
   id: string;
   runId: string;
   /** `made` was never started. */
@@ -9,30 +9,29 @@ export interface SeenUpdater {
 }
 
 export interface ResumeFacts {
-  /** What the store says; null: nothing, or nothing that can be read. */
+  /** The open run of the store; null for none, and for one that cannot be read. */
   open: OpenRun | null;
-  /** Null: there is none. */
-  updater: SeenUpdater | null;
-  /** Of the server that accepted the open run. */
+  updater: FoundUpdater | null;
+  /** What became of the server that accepted the open run. */
   server: 'this' | 'lives' | 'gone';
 }
 
 export type ResumeStep =
-  /** Nothing is on: the queue goes on. */
-  | { kind: 'go-on' }
-  /** Another server prepares it: what that one tells is told here, too. */
+  /** No run is on: the queue goes on. */
+  | { kind: 'release' }
+  /** Another server prepares the run: what that server writes of it is told here, too. */
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; containerId: string; isOver: boolean }
-  /** A run that somebody has started by hand, or that was over and has begun anew. */
+  /** The run was started by hand, or was over and has begun anew. */
   | { kind: 'adopt'; containerId: string }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
-  /** Its request was refused, as the store did not answer: nobody was told of it. */
+  /** The store failed as this server accepted the run, so its request was refused: nobody was told of the run. */
   | { kind: 'drop'; open: OpenRun };
 
 /** What to do about the run that is on, or was on as a server ended (docs/contract.md 8.18); touches nothing. */
 export function planResume({ open, updater, server }: ResumeFacts): ResumeStep {
   if (open === null) {
-    return updater?.state === 'under-way' ? { kind: 'adopt', containerId: updater.id } : { kind: 'go-on' };
+    return updater?.state === 'under-way' ? { kind: 'adopt', containerId: updater.id } : { kind: 'release' };
   }
   const own = updater?.runId === open.run.id ? updater : null;
   // A container that was only made is its server's; without that server it must not be started later, with no hold.

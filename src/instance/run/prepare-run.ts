@@ -1,37 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EngineSocket } from '../../engine/socket.ts';
 import { channelOf } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
-import type { Settings } from '../contract/options.ts';
-import type { StartOrder } from '../contract/start-order.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { JobInTheWay, Reason } from '../../wire/status.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import { askJobs } from '../host/ask-jobs.ts';
-import type { QueueHold } from '../host/queue-hold.ts';
 import { jobsReason, runningJobs, stuckReason } from '../offer/find-jobs.ts';
 import type { Goal } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { launch } from './launch.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
-
-/** What a run is prepared with. */
-export interface PrepareTools {
-  engine: EngineSocket;
-  settings: Settings;
-  timing: Timing;
-  hold: QueueHold;
-  /** Given with a RunStop as its reason. */
-  signal: AbortSignal;
-  /** Tells the other servers, and hears what they ask. */
-  sync(): Promise<void>;
-}
+import type { LaunchContext, ServerContext } from './server-context.ts';
 
 /** What was asked for, and what it comes to. */
-export interface RunPlan {
+export interface RunPlan extends Goal {
   order: StartOrder;
-  goal: Goal;
   home: Home;
+}
+
+/**
+ * Holds the queue, then looks for work: what has not begun by then begins after the update. Gives the jobs to wait for,
+ * or why the order is refused.
+ * @throws HostFailure
+ */
+export async function admitRun(
+  { when, force }: StartOrder,
+  { hold, settings, timing }: ServerContext,
+): Promise<{ jobs: JobInTheWay[] } | { reason: Reason }> {
+  await hold.call(true);
+  if (force) return { jobs: [] };
+  const jobs = await askJobs(settings, timing);
+  const reason = when === 'idle' ? stuckReason(jobs) : jobsReason(jobs);
+  return reason === null ? { jobs: when === 'idle' ? runningJobs(jobs) : [] } : { reason };
 }
 
 /** Work was found right before the launch. */
@@ -41,18 +42,16 @@ class WorkFound extends Error {}
  * Waits for jobs, lets the host prepare, and launches the updater (docs/contract.md 8.2). Gives its container's id.
  * @throws RunStop
  */
-export async function prepareRun(record: RunRecord, plan: RunPlan, tools: PrepareTools): Promise<string> {
-  const { engine, settings, signal } = tools;
-  const { home, goal } = plan;
+export async function prepareRun(record: RunRecord, plan: RunPlan, context: LaunchContext): Promise<string> {
+  const { settings, signal } = context;
   const giveUpAt = performance.now() + settings.idleMs;
   const until = new Date(Date.now() + settings.idleMs).toISOString();
   for (let isPrepared = false; ; isPrepared = true) {
-    if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, tools);
-    if (!isPrepared) await askToPrepare(record, goal, tools);
+    if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
+    if (!isPrepared) await askToPrepare(record, plan.to, context);
     signal.throwIfAborted();
     try {
-      const gate = () => lookAgain(plan.order, tools);
-      return await launch(engine, settings, { home, target: goal.target }, { record, signal, gate });
+      return await launch(record, plan, context, () => lookAgain(plan.order, context));
     } catch (error) {
       if (!(error instanceof WorkFound)) throw error;
     }
@@ -63,13 +62,12 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, tools: Prepar
 async function waitForJobs(
   record: RunRecord,
   { giveUpAt, until }: { giveUpAt: number; until: string },
-  { settings, timing, signal, sync }: PrepareTools,
+  { settings, timing, signal, sync }: LaunchContext,
 ): Promise<void> {
-  for (let failure: HostFailure | null = null; ; ) {
+  for (let isLogged = false; ; ) {
     signal.throwIfAborted();
     try {
-      const jobs = await askJobs(settings, timing);
-      const running = runningJobs(jobs);
+      const running = runningJobs(await askJobs(settings, timing));
       if (running.length === 0) return;
       const stuck = stuckReason(running);
       if (stuck) throw refusedFor(stuck.code, stuck.message);
@@ -79,17 +77,12 @@ async function waitForJobs(
       const message = `waiting for ${running.length} ${running.length === 1 ? 'job' : 'jobs'} to end`;
       record.prepare('waiting', message, { jobs: running, until });
       await sync();
-      failure = null;
-    } catch (error) {
-      if (!(error instanceof HostFailure)) throw error;
-      if (failure === null) {
-        settings.log({
-          level: 'warn',
-          message: 'the jobs that an update waits for cannot be read',
-          cause: error,
-        });
-      }
-      failure = error;
+      isLogged = false;
+    } catch (cause) {
+      if (!(cause instanceof HostFailure)) throw cause;
+      const message = 'the jobs that an update waits for cannot be read';
+      if (!isLogged) settings.log({ level: 'warn', message, cause });
+      isLogged = true;
       if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the jobs cannot be read');
     }
     await sleep(timing.jobs, undefined, { signal, ref: false }).catch(() => {});
@@ -104,22 +97,20 @@ const refusedFor = (code: string, message: string): RunStop =>
 
 async function askToPrepare(
   record: RunRecord,
-  { to }: Goal,
-  { settings, signal, sync }: PrepareTools,
+  to: string,
+  { settings, signal, sync }: LaunchContext,
 ): Promise<void> {
-  const { beforeUpdate, preparation, preparationMs } = settings;
+  const { beforeUpdate, preparation, preparationMs, version } = settings;
   if (!beforeUpdate) return;
-  const { id, from } = record.run;
-  // Given when it is cancelled, too, as nobody waits for it from then on.
+  // Given when the run is cancelled, too, as nobody waits for the preparation from then on.
   const over = new AbortController();
   record.prepare('preparing', preparation ?? 'preparing the update');
   await sync();
   const asked = {
-    run: id,
-    from: from ?? settings.version,
+    run: record.run.id,
+    from: record.run.from ?? version,
     target: to,
-    major:
-      channelOf(to) !== null && channelOf(settings.version) !== null && isMajorChange(settings.version, to),
+    major: channelOf(to) !== null && channelOf(version) !== null && isMajorChange(version, to),
     say: (message: unknown) => {
       if (!over.signal.aborted) record.prepare('preparing', String(message));
     },
@@ -151,13 +142,14 @@ const notPrepared = (cause: string, error?: unknown): RunStop =>
     error,
   });
 
-/** Right before the container is made: whatever began meanwhile would be cut short. */
-async function lookAgain(order: StartOrder, { settings, timing, hold, sync }: PrepareTools): Promise<void> {
+/** Right before the container is made: whatever began since the admission would be cut short. */
+async function lookAgain(order: StartOrder, context: LaunchContext): Promise<void> {
+  const { settings, timing, hold, sync } = context;
   await sync();
   if (order.force) return;
-  let reason: ReturnType<typeof jobsReason>;
+  let reason: Reason | null;
   try {
-    // Another server of the instance may have let it go.
+    // Another server of the instance may have let the queue go on.
     await hold.call(true);
     const jobs = await askJobs(settings, timing);
     reason = jobsReason(order.when === 'idle' ? runningJobs(jobs) : jobs);
@@ -172,14 +164,4 @@ async function lookAgain(order: StartOrder, { settings, timing, hold, sync }: Pr
   if (reason === null) return;
   if (order.when === 'idle') throw new WorkFound(reason.message);
   throw refusedFor(reason.code, reason.message);
-}
-
-/** As it ends the run. */
-export function stopOf(error: unknown): RunStop {
-  if (error instanceof RunStop) return error;
-  return new RunStop('failed', 'the updater could not be started: nothing was changed', {
-    code: 'launch-failed',
-    advice: "See the server's log, then run the update again.",
-    error,
-  });
 }

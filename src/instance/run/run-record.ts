@@ -4,7 +4,7 @@ import { outcomeOf } from '../../progress/outcome.ts';
 import { type EndState, launchStates, type RunState } from '../../wire/codes.ts';
 import { runOf } from '../../wire/reader-shapes.ts';
 import type { Run, RunStep } from '../../wire/status.ts';
-import type { RunOrigin } from '../contract/run-origin.ts';
+import type { RunOrigin } from '../place/updater-container.ts';
 
 export type LaunchState = (typeof launchStates)[number];
 /** Why a run ended that did not succeed. */

@@ -1,47 +1,44 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Settings } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
-import type { QueueHold } from '../host/queue-hold.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
-import type { RunKeeper } from './run-keeper.ts';
+import type { RunController } from './run-controller.ts';
+import type { ServerContext } from './server-context.ts';
 
-interface WatchTools {
-  keeper: RunKeeper;
-  hold: QueueHold;
-  settings: Pick<Settings, 'log'>;
-  timing: Timing;
-  closing: AbortSignal;
-}
+type WatchContext = Pick<ServerContext, 'hold' | 'timing' | 'closing'> & {
+  settings: Pick<ServerContext['settings'], 'log'>;
+};
+type Watched = Pick<RunController, 'reconcile' | 'giveUp' | 'isKnown' | 'isUnderWay' | 'hasSession'>;
 
 /**
- * Looks again and again: a run that was begun by hand or at another server is found, and one whose server is gone ends.
- * Where store or engine are silent the queue is held, for three minutes at most (docs/contract.md 8.18).
+ * Reconciles again and again: a run that was begun by hand or at another server is found, and a run whose server is gone
+ * ends. Where store or engine are silent the queue is held, for three minutes at most (docs/contract.md 8.18).
  */
 export class RunWatch {
-  readonly #tools: WatchTools;
-  /** By a clock that nobody sets; null while it is known what is on. */
+  readonly #runs: Watched;
+  readonly #context: WatchContext;
+  /** By the monotonic clock; null while store and engine answer. */
   #silentSince: number | null = null;
   #hasGivenUp = false;
-  #told = '';
+  #lastWarning = '';
   #started: Promise<void> | null = null;
 
-  constructor(tools: WatchTools) {
-    this.#tools = tools;
+  constructor(runs: Watched, context: WatchContext) {
+    this.#runs = runs;
+    this.#context = context;
   }
 
   /** Resolves after the first look, with the queue held where that is to be; then goes on until the server closes. */
   start(): Promise<void> {
     // Called again, or by a server that has closed, it changes nothing.
-    this.#started ??= this.#tools.closing.aborted
+    this.#started ??= this.#context.closing.aborted
       ? Promise.resolve()
-      : this.#look().then(() => void this.#goOn());
+      : this.#look().then(() => void this.#lookOn());
     return this.#started;
   }
 
-  async #goOn(): Promise<void> {
-    const { timing, closing, keeper } = this.#tools;
+  async #lookOn(): Promise<void> {
+    const { timing, closing } = this.#context;
     while (!closing.aborted) {
-      const isClose = this.#silentSince !== null || (keeper.isUnderWay && !keeper.isCaring);
+      const isClose = this.#silentSince !== null || (this.#runs.isUnderWay && !this.#runs.hasSession);
       const pause = isClose ? timing.watchClosely : timing.watch;
       await sleep(pause, undefined, { signal: closing, ref: false }).catch(() => {});
       if (!closing.aborted) await this.#look();
@@ -49,35 +46,33 @@ export class RunWatch {
   }
 
   async #look(): Promise<void> {
-    const { keeper } = this.#tools;
     try {
-      await keeper.observe();
+      await this.#runs.reconcile();
       this.#silentSince = null;
       this.#hasGivenUp = false;
-      this.#told = '';
+      this.#lastWarning = '';
     } catch (error) {
-      await this.#hear(error).catch(() => {});
+      await this.#onSilence(error).catch(() => {});
     }
   }
 
-  async #hear(cause: unknown): Promise<void> {
-    const { hold, timing, keeper, settings } = this.#tools;
+  async #onSilence(cause: unknown): Promise<void> {
+    const { hold, timing, settings } = this.#context;
     const { message } = cause as Error;
-    if (message !== this.#told) {
+    if (message !== this.#lastWarning)
       settings.log({ level: 'warn', message: `cannot tell whether an update is on: ${message}`, cause });
-    }
-    this.#told = message;
+    this.#lastWarning = message;
     this.#silentSince ??= performance.now();
     if (performance.now() - this.#silentSince < timing.silence) {
-      // A store or an engine that was away for a moment is no reason to hold what nothing was held for.
-      const mayBeOn = !keeper.isKnown || keeper.isUnderWay || cause instanceof HomeNotFound;
+      // Where no run was known, a store that is away for a moment is no reason to hold the queue.
+      const mayBeOn = !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof HomeNotFound;
       if (mayBeOn && !this.#hasGivenUp) await hold.ensure(true);
       return;
     }
     if (this.#hasGivenUp) return;
     // Where this fails, the next look tries it again.
-    if (cause instanceof HomeNotFound && !cause.mayPass) await keeper.giveUp();
-    else if (!keeper.isCaring) await hold.ensure(false);
+    if (cause instanceof HomeNotFound && !cause.mayPass) await this.#runs.giveUp();
+    else if (!this.#runs.hasSession) await hold.ensure(false);
     this.#hasGivenUp = true;
     settings.log({
       level: 'error',

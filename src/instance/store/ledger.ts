@@ -6,12 +6,12 @@ import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import {
+  bootsSchema,
   type OpenRun,
   openRunSchema,
   type PastRun,
   pastRunsSchema,
-  type ServerMark,
-  serversSchema,
+  type ServerBoot,
 } from './open-run.ts';
 
 /** What is kept. */
@@ -19,11 +19,6 @@ const keptRuns = 50;
 const keptServers = 50;
 /** How often a text is written that another server changes at the same moment. */
 const tries = 20;
-
-interface Kept<T> {
-  text: string | null;
-  value: T | null;
-}
 
 /** What outlives a server, in the store of the host. All methods throw HostFailure where the store does not answer. */
 export class Ledger {
@@ -100,23 +95,21 @@ export class Ledger {
     return changed;
   }
 
-  /** Tells the other servers which boot of its container this is. */
-  async addServer(mark: ServerMark): Promise<void> {
-    await this.#edit('servers', serversText, (now) => [
-      mark,
-      ...(now ?? []).filter(({ container }) => container !== mark.container).slice(0, keptServers - 1),
+  async addBoot(boot: ServerBoot): Promise<void> {
+    await this.#edit('servers', bootsText, (now) => [
+      boot,
+      ...(now ?? []).filter(({ container }) => container !== boot.container).slice(0, keptServers - 1),
     ]);
   }
 
-  /** The word of the last boot in that container; null where it is not known. */
-  async wordOf(container: string): Promise<string | null> {
-    const { value } = await this.#read('servers', serversText);
-    return value?.find((one) => one.container === container)?.word ?? null;
+  /** Null where the store has none of that container. */
+  async lastBootOf(container: string): Promise<ServerBoot | null> {
+    const { value } = await this.#read('servers', bootsText);
+    return value?.find((boot) => boot.container === container) ?? null;
   }
 
-  async #read<T>(key: string, form: Form<T>): Promise<Kept<T>> {
-    const { store } = { store: this.#store };
-    const text = await askHost('store.get', () => store.get(key), this.#timing.host);
+  async #read<T>(key: string, form: Form<T>): Promise<{ text: string | null; value: T | null }> {
+    const text = await askHost('store.get', () => this.#store.get(key), this.#timing.host);
     this.#hasAnswered = true;
     if (text === null || text === undefined) return { text: null, value: null };
     const value = typeof text === 'string' ? form.parse(text) : null;
@@ -167,9 +160,9 @@ const jsonText = <T>(schema: z.ZodMiniType<T>): Form<T> => ({
   format: (value) => JSON.stringify(value),
 });
 
-const openRunText = jsonText<OpenRun>(openRunSchema);
-const pastRunsText = jsonText<PastRun[]>(pastRunsSchema);
-const serversText = jsonText<ServerMark[]>(serversSchema);
+const openRunText = jsonText(openRunSchema);
+const pastRunsText = jsonText(pastRunsSchema);
+const bootsText = jsonText(bootsSchema);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,
   format: (channel) => channel,

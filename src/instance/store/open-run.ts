@@ -1,56 +1,35 @@
 import * as z from 'zod/mini';
-import type { Run } from '../../wire/status.ts';
 import { runSchema } from '../contract/schemas.ts';
 
-/** Which boot of which server. */
-export interface ServerMark {
-  /** Its container's id. */
-  container: string;
-  /** By chance, of that boot. */
-  word: string;
-}
+/** Which boot of which server: its container's id, and a word by chance that only this boot has. */
+const bootSchema = z.object({ container: z.string(), word: z.string() });
+export type ServerBoot = z.infer<typeof bootSchema>;
 
 /** A run that has not ended, as it stands in the store for all servers of the instance. */
-export interface OpenRun {
-  /** As it was last told before its updater was launched; from then on its log tells. */
-  run: Run;
-  /** The server that has accepted it. */
-  server: ServerMark;
-  /** The updater's container; null where none was started, as far as that could be written. */
-  updater: string | null;
-  /** When the last server of it was told to stop, ISO 8601. */
-  serverStoppedAt: string | null;
-}
-
-/** A run that has ended, and who was told. */
-export interface PastRun {
-  run: Run;
-  /** When its updater's container was started the last time, in the engine's words; null where there was none. */
-  updaterStartedAt: string | null;
-  told: boolean;
-  attempts: number;
-  /** Who tells it. */
-  teller: ServerMark | null;
-}
-
-const mark = z.object({ container: z.string(), word: z.string() });
-
 export const openRunSchema = z.object({
+  /** As it was last told before its updater was launched; from then on its log tells. */
   run: runSchema,
-  server: mark,
+  /** The server that has accepted it. */
+  server: bootSchema,
+  /** The updater's container; null where none was started, as far as that could be written. */
   updater: z.nullable(z.string()),
+  /** When the last server that had it was told to stop, ISO 8601. */
   serverStoppedAt: z.nullable(z.string()),
-}) satisfies z.ZodMiniType<OpenRun>;
+});
+export type OpenRun = z.infer<typeof openRunSchema>;
 
-export const pastRunsSchema = z.array(
-  z.object({
-    run: runSchema,
-    updaterStartedAt: z.nullable(z.string()),
-    told: z.boolean(),
-    attempts: z.int(),
-    teller: z.nullable(mark),
-  }),
-) satisfies z.ZodMiniType<PastRun[]>;
+const pastRunSchema = z.object({
+  run: runSchema,
+  /** When its updater's container was started the last time, in the engine's words; null where there was none. */
+  updaterStartedAt: z.nullable(z.string()),
+  /** Whether the host was told of its end, how often that was tried, and by whom the last time. */
+  told: z.boolean(),
+  attempts: z.int(),
+  teller: z.nullable(bootSchema),
+});
+/** A run that has ended, and whether the host knows. */
+export type PastRun = z.infer<typeof pastRunSchema>;
+export const pastRunsSchema = z.array(pastRunSchema);
 
-/** The words of the last boots, by the ids of their servers' containers. */
-export const serversSchema = z.array(mark);
+/** The last boot of each server. */
+export const bootsSchema = z.array(bootSchema);

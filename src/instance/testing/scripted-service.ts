@@ -4,8 +4,7 @@ import { productOf, svc } from '../../progress/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
 import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';
-import type { UpdateEvents } from '../contract/instance-updates.ts';
-import type { StartOrder } from '../contract/start-order.ts';
+import type { StartOrder, UpdateEvents } from '../contract/instance-updates.ts';
 import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
 import { playRun } from './play-run.ts';
 import {

@@ -1,4 +1,4 @@
-import type { StartOrder } from '../../../src/instance/contract/start-order.ts';
+import type { StartOrder } from '../../../src/instance/contract/instance-updates.ts';
 import type { UpdateService } from '../../../src/instance/http/update-service.ts';
 import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { Channel } from '../../../src/release/channel.ts';

@@ -3,7 +3,7 @@ import { findReason } from '../../../src/instance/offer/find-reason.ts';
 import { HomeNotFound } from '../../../src/instance/place/home-not-found.ts';
 import type { JobInTheWay } from '../../../src/wire/status.ts';
 
-const free = { homeless: null, storeless: null, updater: null, foreign: null, jobs: [], upToDate: null };
+const free = { noHome: null, noStore: null, updater: null, foreign: null, jobs: [], upToDate: null };
 const since = '2026-11-21T10:00:00.000Z';
 const job = (
   kind: JobInTheWay['kind'],
@@ -48,18 +48,18 @@ describe('the reason against an update', () => {
   });
 
   it('is the first of the list', () => {
-    const storeless = { code: 'store-unavailable', message: 'no store' } as const;
+    const noStore = { code: 'store-unavailable', message: 'no store' } as const;
     const all = {
-      storeless,
-      homeless: new HomeNotFound('no-engine', 'no socket'),
+      noStore,
+      noHome: new HomeNotFound('no-engine', 'no socket'),
       updater: { message: 'one is on', since },
       foreign: { code: 'foreign-container', message: 'whose is it' } as const,
       jobs: [job('job', 'running'), job('deployment', 'queued')],
       upToDate: 'the newest runs',
     };
     expect(findReason(all)?.code).toBe('no-engine');
-    expect(findReason({ ...all, homeless: null })?.code).toBe('store-unavailable');
-    const rest = { ...all, homeless: null, storeless: null };
+    expect(findReason({ ...all, noHome: null })?.code).toBe('store-unavailable');
+    const rest = { ...all, noHome: null, noStore: null };
     expect(findReason(rest)?.code).toBe('update-running');
     expect(findReason({ ...rest, updater: null })?.code).toBe('foreign-container');
     const own = { ...rest, updater: null, foreign: null };

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parseOptions } from '../../../src/agent/process/options.ts';
 import {
-  environmentOf,
+  describeForeign,
   isAbout,
   isUnderWay,
   originOf,
-  ownerOf,
   updaterContainer,
 } from '../../../src/instance/place/updater-container.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
@@ -14,20 +13,19 @@ import { homeOf } from './home-of.ts';
 
 const home = homeOf();
 const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
-const order = {
-  name: 'svc-updater',
-  image: 'acme/svc-updater:v1.0.0',
-  target: 'v1.5.0',
-  services: null,
-  environment: {},
-  origin,
+const order = { target: 'v1.5.0', services: null, origin };
+const settings = {
+  product: svc,
+  containerName: 'svc-updater',
+  updaterImage: 'acme/svc-updater:v1.0.0',
+  updaterEnvironment: {},
 };
 
 /** The server's own container, which the updater believes. */
 const own = `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`;
 
 describe("the updater's container", () => {
-  const spec = updaterContainer(home, order);
+  const spec = updaterContainer(home, settings, order);
 
   it('is named, labelled and told what to do', () => {
     expect(spec).toMatchObject({
@@ -42,13 +40,14 @@ describe("the updater's container", () => {
 
   it('is told of a product that is not svc, under the name that it has', () => {
     const updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: '600' };
-    const given = { containerName: 'x-updater', updaterEnvironment };
-    expect(environmentOf({ ...given, product: svc })).toEqual(updaterEnvironment);
-    const larder = productOf({ name: 'larder', services: ['web', 'jobs'] });
-    const { SVC_UPDATER_PRODUCT: told, ...others } = environmentOf({ ...given, product: larder });
-    expect(others).toEqual(updaterEnvironment);
-    expect(parseOptions([], { SVC_UPDATER_PRODUCT: told })).toMatchObject({
-      product: { ...larder, containerName: 'x-updater' },
+    const product = productOf({ name: 'larder', services: ['web', 'jobs'] });
+    const given = { ...settings, product, containerName: 'x-updater', updaterEnvironment };
+    const { name, Env } = updaterContainer(home, given, order);
+    const [, told = '', ...others] = Env ?? [];
+    expect([name, ...others]).toEqual(['x-updater', 'SVC_UPDATER_WAIT_TIMEOUT=600', own]);
+    const [key = '', value] = told.split('=');
+    expect(parseOptions([], { [key]: value })).toMatchObject({
+      product: { ...product, containerName: 'x-updater' },
       app: 'web',
       workers: ['jobs'],
     });
@@ -85,24 +84,25 @@ describe("the updater's container", () => {
 
   it('is told the services where they are not the usual ones', () => {
     const services = ['web', 'jobs'];
-    const { Cmd, Env } = updaterContainer(home, { ...order, services });
+    const { Cmd, Env } = updaterContainer(home, settings, { ...order, services });
     expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
     // Else a third service of the same image would refuse the run.
     expect(Env).toContain('SVC_UPDATER_LEAVE=*');
-    const environment = { SVC_UPDATER_LEAVE: 'cron' };
-    expect(updaterContainer(home, { ...order, services, environment }).Env?.slice(1)).toEqual([
+    const given = { ...settings, updaterEnvironment: { SVC_UPDATER_LEAVE: 'cron' } };
+    expect(updaterContainer(home, given, { ...order, services }).Env?.slice(1)).toEqual([
       'SVC_UPDATER_LEAVE=cron',
       own,
     ]);
   });
 
   it('is given the settings of the host', () => {
-    const { Env } = updaterContainer(home, { ...order, environment: { SVC_UPDATER_WAIT_TIMEOUT: '600' } });
+    const updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: '600' };
+    const { Env } = updaterContainer(home, { ...settings, updaterEnvironment }, order);
     expect(Env).toEqual(['DOCKER_HOST=unix:///run/docker.sock', 'SVC_UPDATER_WAIT_TIMEOUT=600', own]);
   });
 
   it('has no logins where the server has none', () => {
-    const { HostConfig } = updaterContainer({ ...home, credentials: null }, order);
+    const { HostConfig } = updaterContainer({ ...home, credentials: null }, settings, order);
     expect(HostConfig?.Mounts).toHaveLength(3);
   });
 
@@ -153,9 +153,11 @@ describe('a container of the name', () => {
   });
 
   it('is named with its instance', () => {
-    expect(ownerOf({ ...labelled('other', '/opt/other'), name: 'svc-updater' })).toBe(
-      'container svc-updater (project other in /opt/other)',
+    const named = (container: ReturnType<typeof details>) =>
+      describeForeign({ ...container, name: 'svc-updater' }).message;
+    expect(named(labelled('other', '/opt/other'))).toBe(
+      'an update of another instance is running on this engine: container svc-updater (project other in /opt/other)',
     );
-    expect(ownerOf({ ...details(), name: 'svc-updater' })).toBe('container svc-updater (cccccccccccc)');
+    expect(named(details())).toMatch(/: container svc-updater \(cccccccccccc\)$/);
   });
 });

@@ -54,12 +54,8 @@ async function follow(
 ): Promise<{ ms: number; startedAt: string | null }> {
   const socket = new EngineSocket(`unix://${engine.path}`, { patience });
   const began = performance.now();
-  const startedAt = await followRun(container.id, record, {
-    engine: socket,
-    timing: { ...timing, ...more },
-    onLine: ({ message }) => void lines.push(message),
-    signal: closing.signal,
-  });
+  const context = { engine: socket, timing: { ...timing, ...more }, closing: closing.signal };
+  const startedAt = await followRun(container.id, record, context, ({ message }) => void lines.push(message));
   return { ms: performance.now() - began, startedAt };
 }
 const done = (message = 'updated v1.4.2 → v1.5.0 in 4 s') => lineOf({ phase: 'done', message });

@@ -4,7 +4,6 @@ import { usualTiming } from '../../../src/instance/contract/timing.ts';
 import { HostFailure } from '../../../src/instance/host/ask-host.ts';
 import type { QueueHold } from '../../../src/instance/host/queue-hold.ts';
 import { HomeNotFound } from '../../../src/instance/place/home-not-found.ts';
-import type { RunKeeper } from '../../../src/instance/run/run-keeper.ts';
 import { RunWatch } from '../../../src/instance/run/watch-runs.ts';
 import { until } from '../updates/rig.ts';
 
@@ -32,26 +31,29 @@ beforeEach(() => {
 });
 afterEach(() => closing.abort());
 
-const known = { isKnown: true, isUnderWay: false, isCaring: false };
-function watch(keeper: Partial<typeof known> = {}, timing: Partial<typeof usualTiming> = {}): RunWatch {
-  return new RunWatch({
-    keeper: {
+const known = { isKnown: true, isUnderWay: false, hasSession: false };
+function watch(runs: Partial<typeof known> = {}, timing: Partial<typeof usualTiming> = {}): RunWatch {
+  return new RunWatch(
+    {
       ...known,
-      ...keeper,
-      observe: async () => {
+      ...runs,
+      reconcile: async () => {
         looks++;
         if (finds) throw finds;
+        return { home: null, noHome: null, updater: null, foreign: null };
       },
       giveUp: async () => {
         asked.push('give up');
         if (failures-- > 0) throw noStore;
       },
-    } as unknown as RunKeeper,
-    hold: { ensure: async (held: boolean) => void asked.push(held) } as unknown as QueueHold,
-    settings: { log: ({ level, message }) => void logged.push(`${level}: ${message}`) },
-    timing: { ...usualTiming, watch: 40, watchClosely: 5, silence: 60, ...timing },
-    closing: closing.signal,
-  });
+    },
+    {
+      hold: { ensure: async (held: boolean) => void asked.push(held) } as unknown as QueueHold,
+      settings: { log: ({ level, message }) => void logged.push(`${level}: ${message}`) },
+      timing: { ...usualTiming, watch: 40, watchClosely: 5, silence: 60, ...timing },
+      closing: closing.signal,
+    },
+  );
 }
 
 describe('a silence', () => {
@@ -61,20 +63,20 @@ describe('a silence', () => {
     ['of the store, beside a run', noStore, { isUnderWay: true }, [true]],
     ['of the store, with nothing on', noStore, {}, []],
     ['of the engine, of which the store has a run', noEngine, {}, [true]],
-  ])('%s', async (_, error, keeper, expected) => {
+  ])('%s', async (_, error, runs, expected) => {
     finds = error;
-    await watch(keeper, { watchClosely: 1_000 }).start();
+    await watch(runs, { watchClosely: 1_000 }).start();
     expect(asked).toEqual(expected);
   });
 
   it.each<[string, Error, Partial<typeof known>, unknown[]]>([
     ['resumes', noStore, { isKnown: false }, [false]],
-    ['leaves a run alone that is followed', noStore, { isUnderWay: true, isCaring: true }, []],
+    ['leaves a run alone that is followed', noStore, { isUnderWay: true, hasSession: true }, []],
     ['ends a run that nobody can tell of', noPlace, { isKnown: false }, ['give up']],
     ['resumes where the engine may come back', noEngine, { isKnown: false }, [false]],
-  ])('that is too long %s, once, with an error', async (_, error, keeper, expected) => {
+  ])('that is too long %s, once, with an error', async (_, error, runs, expected) => {
     finds = error;
-    await watch(keeper).start();
+    await watch(runs).start();
     await until(() => logged.length === 2);
     const before = asked.filter((what) => what !== true).length;
     const most = looks;
@@ -127,11 +129,11 @@ describe('a look', () => {
   it.each<[string, Error | null, Partial<typeof known>, boolean]>([
     ['while nobody tells', noStore, {}, true],
     ['while another server prepares a run', null, { isUnderWay: true }, true],
-    ['while this one follows a run', null, { isUnderWay: true, isCaring: true }, false],
+    ['while this one follows a run', null, { isUnderWay: true, hasSession: true }, false],
     ['with nothing on', null, {}, false],
-  ])('%s', async (_, error, keeper, isClose) => {
+  ])('%s', async (_, error, runs, isClose) => {
     finds = error;
-    await watch(keeper, { watch: 10_000, silence: 10_000 }).start();
+    await watch(runs, { watch: 10_000, silence: 10_000 }).start();
     await sleep(60);
     expect(looks > 2).toBe(isClose);
   });

@@ -123,15 +123,16 @@ describe('past runs', () => {
   });
 });
 
-it('knows the last word of a container, of the last fifty', async () => {
-  await ledger.addServer({ container: 'a', word: 'first' });
-  await ledger.addServer({ container: 'b', word: 'x' });
-  await ledger.addServer({ container: 'a', word: 'second' });
-  expect([await ledger.wordOf('a'), await ledger.wordOf('c')]).toEqual(['second', null]);
+it('knows the last boot of a container, of the last fifty', async () => {
+  const lastWord = async (container: string) => (await ledger.lastBootOf(container))?.word;
+  await ledger.addBoot({ container: 'a', word: 'first' });
+  await ledger.addBoot({ container: 'b', word: 'x' });
+  await ledger.addBoot({ container: 'a', word: 'second' });
+  expect([await lastWord('a'), await lastWord('c')]).toEqual(['second', undefined]);
   expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(2);
-  for (let at = 0; at < 60; at++) await ledger.addServer({ container: `${at}`, word: 'w' });
+  for (let at = 0; at < 60; at++) await ledger.addBoot({ container: `${at}`, word: 'w' });
   expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(50);
-  expect([await ledger.wordOf('59'), await ledger.wordOf('a')]).toEqual(['w', null]);
+  expect([await lastWord('59'), await lastWord('a')]).toEqual(['w', undefined]);
 });
 
 it('keeps the channel as a word, and reads any other one as stable', async () => {

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Patience } from '../../../src/engine/socket.ts';
+import type { StartOrder } from '../../../src/instance/contract/instance-updates.ts';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
-import type { StartOrder } from '../../../src/instance/contract/start-order.ts';
 import type { Timing } from '../../../src/instance/contract/timing.ts';
 import { Updates } from '../../../src/instance/updates.ts';
 import type { Run } from '../../../src/wire/status.ts';

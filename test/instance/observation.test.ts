@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { readOptions } from '../../src/instance/contract/options.ts';
-import { lostStore } from '../../src/instance/look.ts';
+import { lostStore } from '../../src/instance/observation.ts';
 import { readHome } from '../../src/instance/place/home.ts';
 import { details, plainOptions } from './place/details.ts';
 

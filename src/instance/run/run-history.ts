@@ -1,44 +1,40 @@
 import type { Run } from '../../wire/status.ts';
 import type { Ledger } from '../store/ledger.ts';
-import type { RunKeeper } from './run-keeper.ts';
+import type { RunController } from './run-controller.ts';
 import { RunRecord } from './run-record.ts';
 
-/** The current run or the last one, whichever server has seen it. */
-export class LastRun {
-  readonly #keeper: RunKeeper;
+/** The runs of the instance, whichever of its servers has seen them. */
+export class RunHistory {
+  readonly #runs: RunController;
   readonly #ledger: Ledger;
-  /** Of one that this server has not seen itself. */
+  /** The last run, where only another server has seen it. */
   #elsewhere: RunRecord | null = null;
 
-  constructor(keeper: RunKeeper, ledger: Ledger) {
-    this.#keeper = keeper;
+  constructor(runs: RunController, ledger: Ledger) {
+    this.#runs = runs;
     this.#ledger = ledger;
   }
 
-  /** Null where there has been none, or a store that does not answer is all that could tell. */
-  async record(): Promise<RunRecord | null> {
-    const { record } = this.#keeper;
+  /** The current run or the last one; null where there was none, or the store would have to tell and does not answer. */
+  async last(): Promise<RunRecord | null> {
+    const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
     const past = await this.#ledger.pastRuns().catch(() => null);
     const newest = past?.[0]?.run ?? null;
-    // One that has just ended may not stand there yet; it has all lines, too.
+    // The own record has all lines, and may have ended a moment ago, before the store has it as a past run.
     if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
     if (record !== null && !past?.some(({ run }) => run.id === record.run.id)) return record;
     if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
     return this.#elsewhere;
   }
 
-  async run(): Promise<Run | null> {
-    return (await this.record())?.run ?? null;
-  }
-
   /** The newest first. @throws HostFailure */
-  async history(): Promise<Run[]> {
+  async all(): Promise<Run[]> {
     const past = (await this.#ledger.pastRuns()).map(({ run }) => run);
-    const { record } = this.#keeper;
+    const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // One that has just ended may not stand there yet; one that goes on after all stands there with its first end.
+    // A run that ended a moment ago may be missing; a run that goes on after all is there with its first end.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { usualTiming } from '../../../src/instance/contract/timing.ts';
+import { EndNotifier } from '../../../src/instance/run/end-notifier.ts';
 import { freshRun } from '../../../src/instance/run/run-record.ts';
-import type { ServerMarks } from '../../../src/instance/run/server-marks.ts';
-import { EndTeller } from '../../../src/instance/run/tell-ends.ts';
 import { Ledger } from '../../../src/instance/store/ledger.ts';
-import type { PastRun, ServerMark } from '../../../src/instance/store/open-run.ts';
+import type { PastRun, ServerBoot } from '../../../src/instance/store/open-run.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { HostDouble } from '../../rig/host-double/host-double.ts';
 import { until } from '../updates/rig.ts';
@@ -16,7 +15,7 @@ let host: HostDouble;
 let ledger: Ledger;
 let closing: AbortController;
 /** What became of another server; asked between the look at the store and the claim. */
-let stateOf: (mark: ServerMark) => 'this' | 'lives' | 'gone';
+let stateOf: (boot: ServerBoot) => 'this' | 'lives' | 'gone';
 beforeEach(async () => {
   host = new HostDouble();
   ledger = new Ledger({ store: host.store, log: host.log }, timing);
@@ -31,14 +30,11 @@ const ended = (id: string): Run => ({
   outcome: 'updated',
   endedAt: '2026-11-21T10:43:07.000Z',
 });
-const teller = () =>
-  new EndTeller({
-    ledger,
-    settings: { onEnd: host.onEnd, log: host.log },
-    timing,
-    marks: { own, stateOf: async (mark: ServerMark) => stateOf(mark) } as unknown as ServerMarks,
-    closing: closing.signal,
-  });
+const notifier = () =>
+  new EndNotifier(
+    { ledger, settings: { onEnd: host.onEnd, log: host.log }, timing, closing: closing.signal },
+    { own, stateOf: async (boot) => stateOf(boot) },
+  );
 const told = () => host.calls('onEnd').map(({ args }) => (args[0] as Run).id);
 const first = async () => (await ledger.pastRuns())[0];
 const mark = (more: Partial<PastRun>) => ledger.changePast('1', (now) => ({ ...now, ...more }));
@@ -46,13 +42,13 @@ const mark = (more: Partial<PastRun>) => ledger.changePast('1', (now) => ({ ...n
 it('tells the oldest end first, each once, with the attempt noted before', async () => {
   await ledger.addPast(ended('2'), 'a');
   host.fail('onEnd', { how: 'hang' });
-  const all = teller();
-  const telling = all.tellAll();
+  const all = notifier();
+  const telling = all.notifyAll();
   await until(() => told().length === 1);
   expect((await ledger.pastRuns()).at(-1)).toMatchObject({ told: false, attempts: 1, teller: own });
   host.recover();
   await telling;
-  await all.tellAll();
+  await all.notifyAll();
   expect(told()).toEqual(['1', '2']);
   expect((await ledger.pastRuns()).map(({ told, attempts }) => [told, attempts])).toEqual([
     [true, 1],
@@ -62,10 +58,10 @@ it('tells the oldest end first, each once, with the attempt noted before', async
 
 it('asks the platform once at a time, however often it is asked to tell', async () => {
   const slow = host.fail('onEnd', { how: { slow: 20 } });
-  const all = teller();
-  const telling = all.tellAll();
+  const all = notifier();
+  const telling = all.notifyAll();
   await until(() => slow.hits > 0);
-  await Promise.all([telling, all.tellAll()]);
+  await Promise.all([telling, all.notifyAll()]);
   expect(told()).toEqual(['1']);
 });
 
@@ -77,7 +73,7 @@ it.each<[string, Partial<PastRun>, 'lives' | 'gone', string[]]>([
 ])('leaves an end to another server %s: %j', async (_, more, state, expected) => {
   await mark({ attempts: 1, teller: { container: 'other', word: 'x' }, ...more });
   stateOf = () => state;
-  await teller().tellAll();
+  await notifier().notifyAll();
   expect(told()).toEqual(expected);
 });
 
@@ -87,7 +83,7 @@ it.each<[string, Partial<PastRun>]>([
 ])('leaves an end to another server that %s meanwhile', async (_, more) => {
   await mark({ attempts: 1, teller: { container: 'other', word: 'x' } });
   const slow = host.fail('get', { how: 'hang', nth: 2 });
-  const telling = teller().tellAll();
+  const telling = notifier().notifyAll();
   await until(() => slow.hits > 0);
   const text = host.state.store.get('history') ?? '';
   const [now] = JSON.parse(text) as PastRun[];
@@ -99,7 +95,7 @@ it.each<[string, Partial<PastRun>]>([
 
 it('tries an end that is refused three times, and then says that it leaves it at that', async () => {
   host.fail('onEnd', { how: 'reject', times: 10 });
-  await teller().tellAll();
+  await notifier().notifyAll();
   expect([told().length, await first()]).toMatchObject([3, { told: false, attempts: 3 }]);
   expect(host.logged.map(({ message }) => message.split(': ')[1])).toEqual([
     'it is tried again',
@@ -110,22 +106,22 @@ it('tries an end that is refused three times, and then says that it leaves it at
 
 it('tells no end twice whose note the store did not take', async () => {
   host.fail('set', { how: 'reject', nth: 2, times: 2 });
-  await teller().tellAll();
+  await notifier().notifyAll();
   expect([told(), (await first())?.told]).toEqual([['1'], true]);
 });
 
 it('tells another end of the same run', async () => {
-  const all = teller();
-  await all.tellAll();
+  const all = notifier();
+  await all.notifyAll();
   await ledger.addPast({ ...ended('1'), endedAt: '2026-11-21T11:00:00.000Z' }, 'b');
-  await all.tellAll();
+  await all.notifyAll();
   expect(told()).toEqual(['1', '1']);
 });
 
 it('waits for a store that does not answer', async () => {
   const failure = host.fail('get', { how: 'reject', times: 3 });
   const began = performance.now();
-  await teller().tellAll();
+  await notifier().notifyAll();
   expect([told(), failure.hits]).toEqual([['1'], 3]);
   // 10, 20 and 20 ms.
   expect(performance.now() - began).toBeGreaterThan(45);
@@ -133,7 +129,7 @@ it('waits for a store that does not answer', async () => {
 
 it('stops where the server closes', async () => {
   const failure = host.fail('get', { how: 'reject' });
-  const telling = teller().tellAll();
+  const telling = notifier().notifyAll();
   await until(() => failure.hits > 0);
   closing.abort();
   await telling;

@@ -1,0 +1,74 @@
+import { isWithin } from '../files/host-paths.ts';
+import { type Product, svc } from '../progress/product.ts';
+import type { Reason } from '../wire/status.ts';
+import { HostFailure } from './host/ask-host.ts';
+import type { Home } from './place/home.ts';
+import { HomeNotFound } from './place/home-not-found.ts';
+import type { Surroundings } from './place/surroundings.ts';
+import type { RunController } from './run/run-controller.ts';
+
+/** What store and engine tell, as far as they do. */
+export interface Observation extends Surroundings {
+  /** Null where the store answers. */
+  noStore: Reason | null;
+}
+
+const freshMs = 1_000;
+const staleMs = 10_000;
+
+/** Reconciles for whoever asks, not more often than once a second, and keeps what was seen. */
+export class ObservationCache {
+  readonly #runs: Pick<RunController, 'reconcile'>;
+  readonly #product: Product;
+  #last: { at: number; observation: Observation } | null = null;
+  #refreshing: Promise<Observation> | null = null;
+
+  constructor(runs: Pick<RunController, 'reconcile'>, product: Product = svc) {
+    this.#runs = runs;
+    this.#product = product;
+  }
+
+  /** Looks now, and keeps nothing from before. */
+  async refresh(): Promise<Observation> {
+    const observation = await this.#observe();
+    this.#last = { at: performance.now(), observation };
+    return observation;
+  }
+
+  /** From memory for a second; up to ten seconds nobody waits for the look that is due. */
+  async recent(): Promise<Observation> {
+    const last = this.#last;
+    const age = last === null ? Number.POSITIVE_INFINITY : performance.now() - last.at;
+    if (last !== null && age < freshMs) return last.observation;
+    this.#refreshing ??= this.refresh().finally(() => {
+      this.#refreshing = null;
+    });
+    return last === null || age > staleMs ? this.#refreshing : last.observation;
+  }
+
+  async #observe(): Promise<Observation> {
+    const nothing = { home: null, noHome: null, updater: null, foreign: null, noStore: null };
+    try {
+      return { ...(await this.#runs.reconcile()), noStore: null };
+    } catch (error) {
+      if (error instanceof HomeNotFound) return { ...nothing, noHome: error };
+      if (error instanceof HostFailure) return { ...nothing, noStore: noStoreReason(this.#product) };
+      throw error;
+    }
+  }
+}
+
+/** Why the store would be lost with the server's container; null where it is not. */
+export function lostStore(home: Home | null, directory: string | undefined): Reason | null {
+  if (home === null || directory === undefined) return null;
+  if (home.mounted.some((destination) => isWithin(directory, destination))) return null;
+  return {
+    code: 'store-unavailable',
+    message: `the store ${directory} is on no mount of the server's container, and would be lost with it`,
+  };
+}
+
+export const noStoreReason = ({ name }: Pick<Product, 'name'>): Reason => ({
+  code: 'store-unavailable',
+  message: `the place where ${name} keeps its state does not answer`,
+});

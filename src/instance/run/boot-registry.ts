@@ -1,0 +1,40 @@
+import { isUp } from '../../engine/container.ts';
+import { unreachable } from '../place/home-not-found.ts';
+import type { ServerBoot } from '../store/open-run.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** Which boot of which server of the instance this is, and what became of another one. */
+export class BootRegistry {
+  readonly #context: Pick<ServerContext, 'engine' | 'ledger' | 'place'>;
+  readonly #word = crypto.randomUUID();
+  #isRegistered = false;
+
+  constructor(context: Pick<ServerContext, 'engine' | 'ledger' | 'place'>) {
+    this.#context = context;
+  }
+
+  /** This server's; without a container until that was found, and before that no server accepts a run. */
+  get own(): ServerBoot {
+    return { container: this.#context.place.home?.containerId ?? '', word: this.#word };
+  }
+
+  /** Lets the other servers know which boot this is; once. @throws HostFailure */
+  async register(): Promise<void> {
+    if (this.#isRegistered || this.own.container === '') return;
+    await this.#context.ledger.addBoot(this.own);
+    this.#isRegistered = true;
+  }
+
+  /** @throws HostFailure or HomeNotFound where store or engine do not answer */
+  async stateOf({ container, word }: ServerBoot): Promise<'this' | 'lives' | 'gone'> {
+    const { own } = this;
+    if (container === own.container) return word === own.word ? 'this' : 'gone';
+    const { engine, ledger } = this.#context;
+    const found = await engine.inspect(container).catch((error) => {
+      throw unreachable(engine, error);
+    });
+    if (found === null || !isUp(found)) return 'gone';
+    const last = await ledger.lastBootOf(container);
+    return last === null || last.word === word ? 'lives' : 'gone';
+  }
+}

@@ -1,0 +1,88 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { askHost } from '../host/ask-host.ts';
+import { retry } from '../host/retry.ts';
+import type { PastRun } from '../store/open-run.ts';
+import type { BootRegistry } from './boot-registry.ts';
+import type { ServerContext } from './server-context.ts';
+
+const mostAttempts = 3;
+/** The host has refused an end, which is tried again. */
+class EndRefused extends Error {}
+
+type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
+  settings: Pick<ServerContext['settings'], 'onEnd' | 'log'>;
+};
+
+/**
+ * Calls the host's `onEnd` for each end that it has not taken yet (docs/contract.md 8.20). The attempt is noted before the
+ * call and the success after it: an end whose server dies of the call is left to another server, up to three times.
+ */
+export class EndNotifier {
+  readonly #context: NotifierContext;
+  readonly #boots: Pick<BootRegistry, 'own' | 'stateOf'>;
+  /** Ends that the host has taken. */
+  readonly #taken = new Set<string>();
+  readonly #inside = new AsyncLocalStorage<true>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(context: NotifierContext, boots: Pick<BootRegistry, 'own' | 'stateOf'>) {
+    this.#context = context;
+    this.#boots = boots;
+  }
+
+  /** Whether it is `onEnd` that asks: it must not wait for its own end. */
+  get isCaller(): boolean {
+    return this.#inside.getStore() === true;
+  }
+
+  /** The oldest end first, one after the other. Never rejects. */
+  async notifyAll(): Promise<void> {
+    this.#last = this.#last.then(() => this.#notifyAll()).catch(() => {});
+    await this.#last;
+  }
+
+  async #notifyAll(): Promise<void> {
+    const { ledger, timing, closing, settings } = this.#context;
+    const attempt = async () => {
+      const past = (await ledger.pastRuns()).filter(({ told, attempts }) => !told && attempts < mostAttempts);
+      let isDone = true;
+      for (const one of past.reverse()) if (!(await this.#notify(one))) isDone = false;
+      if (!isDone) throw new EndRefused();
+    };
+    const failed = (cause: unknown) => {
+      const message = 'the end of an update cannot be told yet';
+      if (!(cause instanceof EndRefused)) settings.log({ level: 'warn', message, cause });
+      return true;
+    };
+    await retry(attempt, failed, timing, closing);
+  }
+
+  /** Says whether there is nothing left to do here. */
+  async #notify({ run: { id, endedAt }, attempts, teller }: PastRun): Promise<boolean> {
+    const { ledger, settings, timing } = this.#context;
+    const end = `${id} ${endedAt}`;
+    // Where the host has taken it, and the store not the note of that, only the note is missing.
+    if (!this.#taken.has(end)) {
+      if (teller !== null && (await this.#boots.stateOf(teller)) === 'lives') return true;
+      const claimed = await ledger.changePast(id, (now) =>
+        // Another server may have been faster.
+        now.told || now.attempts !== attempts
+          ? null
+          : { ...now, attempts: attempts + 1, teller: this.#boots.own },
+      );
+      if (claimed === null) return true;
+      const call = () => this.#inside.run(true, () => settings.onEnd(claimed.run));
+      try {
+        await askHost('onEnd', call, timing.onEnd);
+      } catch (cause) {
+        const isOver = claimed.attempts >= mostAttempts;
+        const then = isOver ? 'it is not tried again' : 'it is tried again';
+        settings.log({ level: 'error', message: `the end of an update could not be told: ${then}`, cause });
+        return isOver;
+      }
+      this.#taken.add(end);
+    }
+    await ledger.changePast(id, (now) => ({ ...now, told: true }));
+    return true;
+  }
+}

@@ -1,0 +1,38 @@
+import { isUp } from '../../engine/container.ts';
+import type { ContainerDetails } from '../../engine/socket.ts';
+import { unreachable } from '../place/home-not-found.ts';
+import type { Surroundings } from '../place/surroundings.ts';
+import { originOf } from '../place/updater-container.ts';
+import type { OpenRun } from '../store/open-run.ts';
+import type { FoundUpdater } from './plan-resume.ts';
+import type { ServerContext } from './server-context.ts';
+
+/**
+ * The updater's container of this instance: the open run's, by whatever name it goes now, else the container of the
+ * updater's name. Null where there is none.
+ * @throws HostFailure or HomeNotFound where store or engine do not answer
+ */
+export async function findUpdater(
+  open: OpenRun | null,
+  { updater }: Surroundings,
+  { engine, ledger }: ServerContext,
+): Promise<(FoundUpdater & { container: ContainerDetails }) | null> {
+  let container = updater?.isOurs ? updater.container : null;
+  const launched = open?.updater ?? null;
+  if (launched !== null && container?.id !== launched) {
+    // Another instance that has launched an updater since has renamed it.
+    const found = await engine.inspect(launched).catch((error) => {
+      throw unreachable(engine, error);
+    });
+    container = found ?? container;
+  }
+  if (container === null) return null;
+  const { id, status, startedAt } = container;
+  const { id: runId } = originOf(container);
+  const found = (state: FoundUpdater['state']) => ({ id, runId, state, container });
+  if (status === 'created') return found('made');
+  if (!isUp(container)) return found('ended');
+  // An updater may stay for a moment after its last line; an updater that was started again since is under way.
+  const past = (await ledger.pastRuns()).find(({ run }) => run.id === runId);
+  return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
+}

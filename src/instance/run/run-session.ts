@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProgressEvent } from '../../progress/event.ts';
+import { HostFailure } from '../host/ask-host.ts';
+import { retry } from '../host/retry.ts';
+import { followRun } from './follow-run.ts';
+import { prepareRun, type RunPlan } from './prepare-run.ts';
+import { isLaunchState, type RunRecord } from './run-record.ts';
+import { RunStop, stopOf } from './run-stop.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** One run that this server prepares, or follows from wherever it found it, until the run has ended. */
+export class RunSession {
+  readonly record: RunRecord;
+  readonly #context: ServerContext;
+  readonly #onLine: (event: ProgressEvent) => void;
+  readonly #stop = new AbortController();
+  /** The updater's container, once it was launched. */
+  #containerId: string | null = null;
+
+  constructor(record: RunRecord, context: ServerContext, onLine: (event: ProgressEvent) => void) {
+    this.record = record;
+    this.#context = context;
+    this.#onLine = onLine;
+  }
+
+  /** What comes after the admission: the preparation, the launch, and all that `follow` does. */
+  async prepare(plan: RunPlan): Promise<string | null> {
+    const { closing, settings } = this.#context;
+    const serverStops = () => this.#stopWith('the server was stopped before the updater was started');
+    closing.addEventListener('abort', serverStops, { once: true });
+    if (closing.aborted) serverStops();
+    const launched = new AbortController();
+    void this.#syncUntil(launched.signal);
+    let containerId: string;
+    try {
+      const launching = { ...this.#context, signal: this.#stop.signal, sync: () => this.#sync() };
+      containerId = await prepareRun(this.record, plan, launching);
+    } catch (error) {
+      // A run that was to stop is cancelled, whatever else has failed: nothing was started.
+      const stop = stopOf(this.#stop.signal.aborted ? this.#stop.signal.reason : error);
+      const { outcome, message, why, cause } = stop;
+      if (outcome === 'failed') settings.log({ level: 'error', message, cause: cause ?? error });
+      this.record.end(outcome, message, new Date(), why);
+      return null;
+    } finally {
+      launched.abort();
+      closing.removeEventListener('abort', serverStops);
+    }
+    const { from, to } = this.record.run;
+    const message = `started the updater: ${from ?? 'an unknown version'} → ${to ?? 'the newest'}`;
+    settings.log({ level: 'info', message });
+    void this.#publishContainer(containerId);
+    return this.follow(containerId);
+  }
+
+  /**
+   * Gives when the updater's container was started the last time, in the engine's words. Returns without an end of the
+   * run where the server closes.
+   */
+  async follow(containerId: string): Promise<string | null> {
+    const { timing, settings, closing } = this.#context;
+    this.#containerId = containerId;
+    this.record.note({ log: `docker logs ${settings.containerName}` });
+    for (;;) {
+      try {
+        return await followRun(containerId, this.record, this.#context, this.#onLine);
+      } catch (cause) {
+        // Nothing of a run depends on who follows it: a fault of this server is no end of the run.
+        const message = 'an update could not be followed: it is tried again';
+        settings.log({ level: 'error', message, cause });
+        await sleep(timing.retry, undefined, { signal: closing, ref: false }).catch(() => {});
+      }
+    }
+  }
+
+  /** Stops the preparation, or asks the updater to stop. @throws EngineFault */
+  async cancel(by: string): Promise<void> {
+    if (this.#containerId !== null) await this.#context.engine.kill(this.#containerId, 'SIGTERM');
+    else if (isLaunchState(this.record.run.state)) this.#cancelPreparation(by);
+  }
+
+  #cancelPreparation(by: string): void {
+    this.record.note({ cancelAskedBy: by });
+    this.#stopWith(`cancelled by ${by}`);
+  }
+
+  #stopWith(why: string): void {
+    this.#stop.abort(new RunStop('cancelled', `${why}: nothing was changed`));
+  }
+
+  async #syncUntil(launched: AbortSignal): Promise<void> {
+    const options = { signal: launched, ref: false };
+    while (!launched.aborted) {
+      await sleep(this.#context.timing.watchClosely, undefined, options).catch(() => {});
+      if (!launched.aborted) await this.#sync().catch(() => {});
+    }
+  }
+
+  async #sync(): Promise<void> {
+    const { run } = this.record;
+    try {
+      const open = await this.#context.ledger.change(run.id, (now) => ({
+        ...now,
+        run: { ...run, cancelAskedBy: now.run.cancelAskedBy ?? run.cancelAskedBy },
+      }));
+      if (open === null) this.#stopWith('another server of this instance has ended it');
+      else if (open.run.cancelAskedBy !== null) this.#cancelPreparation(open.run.cancelAskedBy);
+    } catch (error) {
+      // A store that fails once a run was accepted never changes the run.
+      if (!(error instanceof HostFailure)) throw error;
+    }
+  }
+
+  /**
+   * From here on every server of the instance can follow the run. A cancel that came between the last sync and the launch
+   * is passed on to the updater.
+   */
+  async #publishContainer(updater: string): Promise<void> {
+    const { engine, ledger, settings, timing, closing } = this.#context;
+    const { id, cancelAskedBy } = this.record.run;
+    const insist = <T>(attempt: () => Promise<T>, message: string): Promise<T | null> => {
+      const failed = (cause: unknown) => {
+        settings.log({ level: 'warn', message, cause });
+        return !this.record.hasEnded;
+      };
+      return retry(attempt, failed, timing, closing);
+    };
+    const stop = () => insist(() => engine.kill(updater, 'SIGTERM'), 'the updater cannot be stopped');
+    if (cancelAskedBy !== null) await stop();
+    const publish = () => ledger.change(id, (now) => ({ ...now, updater }));
+    const open = await insist(publish, 'the store was not told that the updater runs');
+    const by = open?.run.cancelAskedBy ?? null;
+    if (by === null || this.record.run.cancelAskedBy !== null) return;
+    this.record.note({ cancelAskedBy: by });
+    await stop();
+  }
+}
