@@ -12,10 +12,10 @@ import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
 import { Unavailable, type UpdateService } from './http/update-service.ts';
 import { lostStore, noStoreReason, type Observation, ObservationCache } from './observation.ts';
+import { askBuildServers } from './offer/build-servers.ts';
 import { findReason } from './offer/find-reason.ts';
-import { goalFor, offer, toldOffer } from './offer/offer.ts';
-import { OfferBook } from './offer/offer-book.ts';
-import { releasesBetween } from './offer/releases-between.ts';
+import { destinationOf, offer, offerFields, releasesBetween } from './offer/offer.ts';
+import { OfferCatalog } from './offer/offer-catalog.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
 import { describeForeign, isUnderWay } from './place/updater-container.ts';
 import { RunController } from './run/run-controller.ts';
@@ -30,51 +30,36 @@ const refreshPauseMs = 10_000;
 /** The server's half of an update: it knows what may be updated to, launches the updater, and follows it. */
 export class Updates implements UpdateService {
   readonly listeners: Listeners;
-  readonly #settings: Settings;
-  readonly #timing: Timing;
-  readonly #ledger: Ledger;
+  readonly #context: ServerContext;
   readonly #runs: RunController;
   readonly #watch: RunWatch;
-  readonly #observations: ObservationCache;
-  readonly #place: SurroundingsCache;
-  readonly #book: OfferBook;
   readonly #history: RunHistory;
+  readonly #observations: ObservationCache;
+  readonly #catalog: OfferCatalog;
   readonly #closing = new AbortController();
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   /** `waits`: how long is waited for what; tests wait less. */
   constructor(settings: Settings, waits: { timing?: Partial<Timing>; patience?: Partial<Patience> } = {}) {
-    const { timing = {}, patience = {} } = waits;
-    const engine = new EngineSocket(settings.engine, { patience });
-    const { signal: closing } = this.#closing;
-    this.#settings = settings;
-    this.#timing = { ...usualTiming, ...timing };
+    const timing = { ...usualTiming, ...waits.timing };
+    const engine = new EngineSocket(settings.engine, { patience: waits.patience ?? {} });
+    const closing = this.#closing.signal;
     this.listeners = new Listeners(settings.log);
-    this.#ledger = new Ledger(settings, this.#timing);
-    const place = new SurroundingsCache(engine, settings);
-    this.#place = place;
-    const hold = new QueueHold(settings, this.#timing, closing);
-    const context: ServerContext = {
-      ...{ engine, settings, timing: this.#timing, ledger: this.#ledger, hold, place, closing },
+    this.#context = {
+      ...{ engine, settings, timing, listeners: this.listeners, closing },
+      ledger: new Ledger(settings, timing),
+      place: new SurroundingsCache(engine, settings),
+      hold: new QueueHold(settings, timing, closing),
     };
-    this.#runs = new RunController(context, {
-      onStart: (run) => this.listeners.tell('start', run),
-      onLine: (run, line) => this.listeners.tell('line', { run, line }),
-      onEnd: (run) => this.listeners.tell('end', run),
-      warningsAtEnd: (run) => this.#book.leftBehind(run),
-    });
-    this.#watch = new RunWatch(this.#runs, context);
+    this.#runs = new RunController(this.#context);
+    this.#watch = new RunWatch(this.#runs, this.#context);
+    this.#history = new RunHistory(this.#runs, this.#context.ledger);
     this.#observations = new ObservationCache(this.#runs, settings.product);
-    this.#history = new RunHistory(this.#runs, this.#ledger);
-    this.#book = new OfferBook({
-      ...context,
-      lastRun: () => this.#lastRun(),
-      onOffer: (next) => this.listeners.tell('offer', next),
-    });
+    this.#catalog = new OfferCatalog(this.#context, () => this.#lastRun());
   }
 
   get version(): string {
-    return this.#settings.version;
+    return this.#context.settings.version;
   }
 
   get closing(): AbortSignal {
@@ -88,43 +73,43 @@ export class Updates implements UpdateService {
   async boot(): Promise<void> {
     this.#runs.bootedAt = Date.now();
     await this.#watch.start();
-    await this.#book.start();
+    await this.#catalog.start();
   }
 
   /** Lets go of everything but the hold of a run that goes on: the next server takes that over. */
   async close(): Promise<void> {
     const noted = this.#runs.noteStop();
     this.#closing.abort();
-    this.#book.close();
+    this.#catalog.close();
     // A host that does not answer must not keep the server from ending.
-    const over = sleep(this.#timing.host, undefined, { ref: false });
+    const over = sleep(this.#context.timing.host, undefined, { ref: false });
     await Promise.race([Promise.allSettled([noted, this.#runs.settled()]), over]);
   }
 
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
     if (refresh && performance.now() - this.#refreshedAt >= refreshPauseMs) {
       this.#refreshedAt = performance.now();
-      this.#place.forgetHome();
-      await Promise.all([this.#book.check(), this.#observations.refresh()]);
+      this.#context.place.forgetHome();
+      await Promise.all([this.#catalog.check(), this.#observations.refresh()]);
     }
     const [observation, jobs, buildServers] = await Promise.all([
       this.#observations.recent(),
       this.#jobs(),
-      this.#book.buildServers(this.version),
+      askBuildServers(this.#context.settings, this.#context.timing, this.version),
     ]);
     const run = await this.#lastRun();
-    const known = await this.#book.facts(run);
+    const known = await this.#catalog.facts(run);
     const offered = offer(known);
     const reason = this.#reason(observation, jobs, offered.upToDate?.message ?? null);
     return {
       version: this.version,
       channel: known.channel,
-      ...toldOffer(offered, this.version),
+      ...offerFields(offered, this.version),
       canUpdate: reason === null,
       reason,
       checkedAt: known.checkedAt?.toISOString() ?? null,
-      feedError: this.#book.failure,
-      preparation: this.#settings.preparation,
+      feedError: this.#catalog.failure,
+      preparation: this.#context.settings.preparation,
       buildServers,
       manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
       run,
@@ -147,27 +132,22 @@ export class Updates implements UpdateService {
     const observation = await this.#observations.refresh();
     const elsewhere = this.#reason(observation, [], null);
     if (elsewhere) return { reason: elsewhere };
-    const goal = goalFor(order.target, await this.#book.facts(await this.#lastRun()));
+    const destination = destinationOf(order.target, await this.#catalog.facts(await this.#lastRun()));
     const { home } = observation;
-    if ('upToDate' in goal || home === null) {
+    if ('upToDate' in destination || home === null) {
       const jobs = order.force ? [] : await this.#jobs();
-      const message = 'upToDate' in goal ? goal.upToDate : 'there is no place for an update';
+      const message = 'upToDate' in destination ? destination.upToDate : 'there is no place for an update';
       return { reason: this.#reason(observation, jobs, message) ?? { code: 'up-to-date', message } };
     }
     this.#refuseWhenClosing();
     try {
-      const begun = await this.#runs.begin({ ...goal, order, home });
+      const begun = await this.#runs.begin({ ...destination, order, home });
       if (begun !== 'taken') return begun;
       const now = await this.#observations.refresh();
-      return {
-        reason: this.#reason(now, [], null) ?? {
-          code: 'update-running',
-          message: 'another update is being started',
-        },
-      };
+      return { reason: this.#reason(now, [], null) ?? beingStarted };
     } catch (error) {
       if (error instanceof HostFailure && error.asked.startsWith('store.'))
-        return { reason: noStoreReason(this.#settings.product) };
+        return { reason: noStoreReason(this.#context.settings.product) };
       return unavailable(error);
     }
   }
@@ -179,7 +159,7 @@ export class Updates implements UpdateService {
   }
 
   async setChannel(channel: Channel): Promise<Status> {
-    await this.#book.setChannel(channel).catch(unavailable);
+    await this.#catalog.setChannel(channel).catch(unavailable);
     return this.status();
   }
 
@@ -200,21 +180,21 @@ export class Updates implements UpdateService {
 
   /** Why it is not known whether a run was on as this server began; null where it is. */
   async #untilKnown(): Promise<Reason | null> {
-    const { known, watchClosely } = this.#timing;
+    const { known, watchClosely } = this.#context.timing;
     const late = sleep(known, true, { ref: false });
     while (!this.#runs.isKnown) {
       const looked = this.#observations.refresh().then(() => sleep(watchClosely, false, { ref: false }));
       if (!(await Promise.race([looked, late]))) continue;
-      return this.#ledger.hasAnswered
+      return this.#context.ledger.hasAnswered
         ? { code: 'no-engine', message: notKnown }
-        : noStoreReason(this.#settings.product);
+        : noStoreReason(this.#context.settings.product);
     }
     return null;
   }
 
   #reason(observation: Observation, jobs: readonly JobInTheWay[], upToDate: string | null): Reason | null {
     const { home, noHome, foreign } = observation;
-    const noStore = observation.noStore ?? lostStore(home, this.#settings.store.directory);
+    const noStore = observation.noStore ?? lostStore(home, this.#context.settings.store.directory);
     const updater = this.#updaterThatRuns(observation);
     return findReason({ noHome, noStore, updater, foreign, jobs, upToDate });
   }
@@ -233,7 +213,7 @@ export class Updates implements UpdateService {
   }
 
   async #jobs(): Promise<JobInTheWay[]> {
-    return askJobs(this.#settings, this.#timing).catch(unavailable);
+    return askJobs(this.#context.settings, this.#context.timing).catch(unavailable);
   }
 
   #refuseWhenClosing(): void {
@@ -241,6 +221,7 @@ export class Updates implements UpdateService {
   }
 }
 
+const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'it is not known yet whether an update is on';
 
 /** Where the host or the engine does not answer, whoever asks may come back. */

@@ -1,5 +1,4 @@
 import type { Awaitable } from '../contract/options.ts';
-import { inTime } from './in-time.ts';
 
 /** A function of the host failed, or did not answer in time. */
 export class HostFailure extends Error {
@@ -37,5 +36,16 @@ export async function askHost<T>(
   } catch (cause) {
     isLate = true;
     throw cause instanceof HostFailure ? cause : new HostFailure(name, 'failed', { cause });
+  }
+}
+
+/** Settles with the work, or rejects with what `late` makes at the deadline, whichever is first. */
+export async function inTime<T>(work: Promise<T>, deadlineMs: number, late: () => Error): Promise<T> {
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(late()), deadlineMs);
+  try {
+    return await Promise.race([work, over]);
+  } finally {
+    clearTimeout(timer);
   }
 }

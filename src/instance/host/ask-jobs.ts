@@ -6,13 +6,9 @@ import { askHost, HostFailure } from './ask-host.ts';
 
 const longestTitle = 200;
 
-/** All that is queued or runs right now. @throws HostFailure */
+/** All that is queued or runs right now; what the host does not say plainly counts as running. @throws HostFailure */
 export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timing): Promise<JobInTheWay[]> {
-  return readJobs(await askHost('queue.jobs', () => queue.jobs(), host));
-}
-
-/** What the host says of its jobs, as it is told. What is not known counts as running. @throws HostFailure */
-export function readJobs(answer: unknown): JobInTheWay[] {
+  const answer: unknown = await askHost('queue.jobs', () => queue.jobs(), host);
   if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'gave no list');
   return answer.map((job: unknown) => {
     const { kind, state, title, since, stuck } = Object(job) as Record<string, unknown>;
@@ -20,14 +16,14 @@ export function readJobs(answer: unknown): JobInTheWay[] {
       kind: jobKinds.find((known) => known === kind) ?? 'job',
       state: state === 'queued' ? 'queued' : 'running',
       title: typeof title === 'string' && title !== '' ? title.slice(0, longestTitle) : null,
-      since: moment(since),
+      since: isoTime(since),
       stuck: stuck === true,
     };
   });
 }
 
-/** ISO 8601; null for what is no moment, such as the date of an unset column. */
-export function moment(value: unknown): string | null {
+/** ISO 8601; null for what is no time, such as the date of an unset column. */
+function isoTime(value: unknown): string | null {
   if (!(value instanceof Date) && typeof value !== 'string' && typeof value !== 'number') return null;
   const date = new Date(value);
   return Number.isNaN(date.getTime()) || !/^\d{4}-/.test(date.toISOString()) ? null : date.toISOString();

@@ -2,9 +2,9 @@ import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Settings } from '../contract/options.ts';
 
 type EventName = keyof UpdateEvents;
-type Listener<E extends EventName> = (told: UpdateEvents[E]) => unknown;
+type Listener<E extends EventName> = (payload: UpdateEvents[E]) => unknown;
 
-/** Whoever of the host wants to hear of something; what goes wrong there is the log's alone. */
+/** The host's listeners for events; what goes wrong in them is the log's alone. */
 export class Listeners {
   readonly #log: Settings['log'];
   readonly #all: { [E in EventName]: Set<Listener<E>> } = {
@@ -18,16 +18,16 @@ export class Listeners {
     this.#log = log;
   }
 
-  /** Gives what stops it. */
+  /** Gives what removes the listener. */
   on<E extends EventName>(event: E, listener: Listener<E>): () => void {
-    // A function of its own each time, so that one that is added twice is told twice, and taken out once.
-    const own: Listener<E> = (told) => listener(told);
+    // A function of its own each time, so that a listener that is added twice is called twice, and removed once.
+    const own: Listener<E> = (payload) => listener(payload);
     this.#all[event].add(own);
     return () => void this.#all[event].delete(own);
   }
 
-  tell<E extends EventName>(event: E, told: UpdateEvents[E]): void {
-    for (const listener of this.#all[event]) void this.#call(event, () => listener(told));
+  emit<E extends EventName>(event: E, payload: UpdateEvents[E]): void {
+    for (const listener of this.#all[event]) void this.#call(event, () => listener(payload));
   }
 
   async #call(event: EventName, call: () => unknown): Promise<void> {

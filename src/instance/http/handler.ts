@@ -1,5 +1,5 @@
 import type { Settings } from '../contract/options.ts';
-import { inTime } from '../host/in-time.ts';
+import { inTime } from '../host/ask-host.ts';
 import { type Asker, askerOf } from './asker.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { wantsEventStream } from './event-stream.ts';

@@ -1,5 +1,5 @@
 import type * as z from 'zod/mini';
-import { inTime } from '../host/in-time.ts';
+import { inTime } from '../host/ask-host.ts';
 import { Refusal } from './problem.ts';
 
 /** Bytes. */

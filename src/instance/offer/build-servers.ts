@@ -1,29 +1,51 @@
-import { type Product, svc } from '../../progress/product.ts';
 import { channelOf, isAhead } from '../../release/channel.ts';
-import type { BuildServer } from '../../wire/status.ts';
+import { leftBehind } from '../../wire/left-behind.ts';
+import type { BuildServer, Run } from '../../wire/status.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Timing } from '../contract/timing.ts';
+import { askHost, HostFailure } from '../host/ask-host.ts';
 
-/** What the host says of its build servers, as it is told; what is no build server is left out. */
-export function readBuildServers(
-  answer: unknown,
+/** The build servers of the host beside that version; none where the host does not answer. */
+export async function askBuildServers(
+  settings: Settings,
+  { host }: Timing,
   version: string,
-  { name: product }: Pick<Product, 'name'> = svc,
-): BuildServer[] {
-  if (!Array.isArray(answer)) return [];
-  return answer.flatMap((one: unknown) => {
-    const { name, version: given, command } = Object(one) as Record<string, unknown>;
-    if (typeof name !== 'string' || typeof given !== 'string') return [];
-    const own = /^\d/.test(given) ? `v${given}` : given;
-    return [
-      {
-        name,
-        version: own,
-        behind: isBehind(own, version),
-        command: typeof command === 'string' && command !== '' ? command : `${product} update`,
-      },
-    ];
-  });
+): Promise<BuildServer[]> {
+  try {
+    const answer: unknown = await askHost('buildServers', () => settings.buildServers(), host);
+    if (!Array.isArray(answer)) return [];
+    return answer.flatMap((one) => readBuildServer(one, version, settings.product.name));
+  } catch (cause) {
+    if (!(cause instanceof HostFailure)) throw cause;
+    settings.log({ level: 'warn', message: 'the build servers cannot be told', cause });
+    return [];
+  }
 }
 
-/** A build of no release is behind where it is another than what runs. */
-export const isBehind = (own: string, version: string): boolean =>
-  channelOf(own) === null || channelOf(version) === null ? own !== version : isAhead(version, own);
+/** The build servers that an update has not reached, as warnings of its end. */
+export async function buildServersLeftBehind(
+  { outcome, to }: Run,
+  settings: Settings,
+  timing: Timing,
+): Promise<string[]> {
+  if (outcome !== 'updated') return [];
+  const servers = await askBuildServers(settings, timing, to ?? settings.version);
+  return servers.filter(({ behind }) => behind).map(leftBehind);
+}
+
+/** None where it is no build server. */
+function readBuildServer(one: unknown, running: string, product: string): BuildServer[] {
+  const { name, version: given, command } = Object(one) as Record<string, unknown>;
+  if (typeof name !== 'string' || typeof given !== 'string') return [];
+  const version = /^\d/.test(given) ? `v${given}` : given;
+  const isOfRelease = channelOf(version) !== null && channelOf(running) !== null;
+  return [
+    {
+      name,
+      version,
+      // A build of no release is behind where it is another than what runs.
+      behind: isOfRelease ? isAhead(running, version) : version !== running,
+      command: typeof command === 'string' && command !== '' ? command : `${product} update`,
+    },
+  ];
+}

@@ -1,6 +1,6 @@
+import type { JobKind, ReasonCode } from '../../wire/codes.ts';
 import type { JobInTheWay, Reason } from '../../wire/status.ts';
 import type { HomeNotFound } from '../place/home-not-found.ts';
-import { jobsReason } from './find-jobs.ts';
 
 /** What stands in the way of an update, as far as it does. */
 export interface Hindrances {
@@ -17,10 +17,58 @@ export interface Hindrances {
 }
 
 /** Why an update may not start, the first reason (docs/contract.md 8.1); null where it may. */
-export function findReason({ noHome, noStore, updater, foreign, jobs, upToDate }: Hindrances): Reason | null {
+export function findReason(hindrances: Hindrances): Reason | null {
+  const { noHome, noStore, updater, foreign, jobs, upToDate } = hindrances;
   if (noHome) return noHome.reason;
   if (noStore) return noStore;
   if (updater) return { code: 'update-running', ...updater };
   if (foreign) return foreign;
   return jobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate });
 }
+
+/** What waits is no hindrance, as it runs after the update; a deployment that waits is, as somebody waits for it. */
+const hindrances: readonly (readonly [ReasonCode, JobKind, JobInTheWay['state'], sentence: string])[] = [
+  ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
+  ['deployment-running', 'deployment', 'running', 'a deployment is running'],
+  ['backup-running', 'backup', 'running', 'a backup is running'],
+  ['cron-running', 'cron', 'running', 'a cron job is running'],
+  ['cleanup-running', 'cleanup', 'running', 'a cleanup is running'],
+  ['job-running', 'job', 'running', 'a job is running'],
+];
+
+/** Why an update may not start beside these jobs, with all that are in the way; null where it may. */
+export function jobsReason(jobs: readonly JobInTheWay[]): Reason | null {
+  const first = hindrances.find(([, ...which]) => jobs.some((job) => isSuch(job, which)));
+  if (first === undefined) return null;
+  const [code, kind, state, sentence] = first;
+  const inTheWay = jobs.filter((job) => hindrances.some(([, ...which]) => isSuch(job, which)));
+  const since = inTheWay
+    .filter((job) => isSuch(job, [kind, state]))
+    .flatMap((job) => job.since ?? [])
+    .sort()[0];
+  const others = inTheWay.length - 1;
+  return {
+    code,
+    message:
+      others === 0
+        ? sentence
+        : `${sentence}, and ${others} more ${others === 1 ? 'job is' : 'jobs are'} in the way`,
+    ...(since === undefined ? {} : { since }),
+    jobs: inTheWay,
+  };
+}
+
+/** The jobs that an update waits for: what is queued runs after it. */
+export const runningJobs = (jobs: readonly JobInTheWay[]): JobInTheWay[] =>
+  jobs.filter(({ state }) => state === 'running');
+
+/** Why nobody should wait for these jobs; null where one may. */
+export function stuckReason(jobs: readonly JobInTheWay[]): Reason | null {
+  const running = runningJobs(jobs);
+  const stuck = running.filter((job) => job.stuck);
+  const reason = stuck.length === 0 ? null : jobsReason(stuck);
+  return reason && { ...reason, message: `${reason.message}: it is stuck`, jobs: running };
+}
+
+const isSuch = (job: JobInTheWay, [kind, state]: readonly unknown[]): boolean =>
+  job.kind === kind && job.state === state;

@@ -14,14 +14,14 @@ export interface Lag {
   /** What the server's container was created from: `…/svc:latest`. */
   reference: string;
   repository: string;
-  /** Those of the image that the tag named then. */
+  /** Of the image that the tag named then. */
   digests: readonly string[];
 }
 
 /** After the end of a run, in milliseconds. */
 const recentMs = 60_000;
 
-/** It was refused for that, or the updater has taken what the tag led to, which may be another release. */
+/** The run was refused for a lag, or the updater has taken what the tag led to, which may be another release. */
 const mayLag = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'lags');
 
@@ -30,7 +30,7 @@ export class LagWatch {
   readonly #engine: EngineSocket;
   readonly #settings: Settings;
   readonly #home: () => Promise<Home>;
-  /** Of the last run that has ended. */
+  /** What the last run that has ended left unreached. */
   #left: { of: string; lag: Promise<Lag | null> } | null = null;
 
   constructor(engine: EngineSocket, settings: Settings, home: () => Promise<Home>) {
@@ -42,7 +42,7 @@ export class LagWatch {
   /** What that run, the last one, left unreached: nobody is offered it before this is known. */
   async after(run: Run | null): Promise<Lag | null> {
     if (!run?.outcome) return null;
-    // One that was judged crashed may end anew.
+    // A run that was judged crashed may end anew.
     const of = `${run.id} ${run.outcome}`;
     if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
     return this.#left.lag;
@@ -54,7 +54,7 @@ export class LagWatch {
     const left = this.#left;
     if (lag === null || left === null) return;
     try {
-      if (await this.#hasMoved(lag)) left.lag = Promise.resolve(null);
+      if (!lag.digests.includes(await this.#remoteDigest(lag))) left.lag = Promise.resolve(null);
     } catch (cause) {
       const message = `cannot tell whether ${lag.reference} has moved`;
       this.#settings.log({ level: 'warn', message, cause });
@@ -62,33 +62,28 @@ export class LagWatch {
   }
 
   async #find(run: Run): Promise<Lag | null> {
-    const { to } = run;
+    const { to, outcome, endedAt } = run;
     if (!mayLag(run) || to === null || !isAhead(to, this.#settings.version)) return null;
     try {
       const home = await this.#home();
-      const { imageReference, imageId } = home;
-      const reference = parseReference(imageReference);
+      const { imageReference: reference, imageId } = home;
+      const { repository, tag } = parseReference(reference) ?? {};
       // A release tag tells its version by itself.
-      if (reference === null || parseTag(reference.tag ?? 'latest').kind === 'release') return null;
-      const { repository } = reference;
+      if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
+      // Of a refused run, the image that was pulled has no tag any more: the registry says what the tag led to, if the
+      // refusal is not so long ago that the tag may have moved to the release since.
+      const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
       const [image, named, refused] = await Promise.all([
         this.#engine.image(imageId),
-        this.#engine.image(imageReference),
-        this.#refusedDigest(run, { repository, reference: imageReference }),
+        this.#engine.image(reference),
+        isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
       // Published again with the same content, a tag has another digest, and the run has replaced nothing.
       const images = [image, runsImage(home, named) ? named : null];
-      return {
-        version: to,
-        reference: imageReference,
-        repository,
-        digests: [
-          ...images
-            .flatMap((each) => each?.digests ?? [])
-            .map((digest) => digest.slice(digest.indexOf('@') + 1)),
-          ...(refused === null ? [] : [refused]),
-        ],
-      };
+      const digests = images
+        .flatMap((each) => each?.digests ?? [])
+        .map((digest) => digest.slice(digest.indexOf('@') + 1));
+      return { version: to, reference, repository, digests: refused ? [...digests, refused] : digests };
     } catch (cause) {
       const message = 'cannot tell what the last update left unreached';
       this.#settings.log({ level: 'warn', message, cause });
@@ -96,23 +91,7 @@ export class LagWatch {
     }
   }
 
-  /**
-   * What the tag led to when a run was refused for it, as the image that was pulled has no tag any more. Null where that
-   * was too long ago to tell: the tag may have moved to the release since.
-   */
-  async #refusedDigest(
-    { outcome, endedAt }: Run,
-    tag: Pick<Lag, 'repository' | 'reference'>,
-  ): Promise<string | null> {
-    if (outcome !== 'refused' || Date.now() - Date.parse(endedAt ?? '') > recentMs) return null;
-    return this.#remoteDigest(tag).catch(() => null);
-  }
-
-  /** @throws EngineFault where the registry does not say */
-  async #hasMoved({ digests, ...tag }: Lag): Promise<boolean> {
-    return !digests.includes(await this.#remoteDigest(tag));
-  }
-
+  /** What the tag leads to by now. @throws EngineFault where the registry does not say */
   async #remoteDigest({ repository, reference }: Pick<Lag, 'repository' | 'reference'>): Promise<string> {
     const login = await loginFor(repository, this.#settings.registryCredentials);
     return this.#engine.remoteDigest(reference, login);

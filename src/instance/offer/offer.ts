@@ -4,11 +4,12 @@ import {
   isAhead,
   newestOn,
   type Release,
+  releasesOn,
   targetFor,
 } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
-import type { Status, UpToDate } from '../../wire/status.ts';
+import type { PublishedRelease, Status, UpToDate } from '../../wire/status.ts';
 import { nextRelease, type RefusedStep } from './stepping.ts';
 
 /** What an offer is made from. */
@@ -39,10 +40,10 @@ export type Offer =
     };
 
 /** What an update moves to. */
-export interface Goal {
-  /** What the updater is told: `vX.Y.Z` or `canary`. */
+export interface Destination {
+  /** What the updater is given: `vX.Y.Z` or `canary`. */
   target: string;
-  /** The release, where it is known; else the same word. */
+  /** The release, where it is known; else the target. */
   to: string;
 }
 
@@ -80,8 +81,8 @@ export function offer(known: OfferFacts): Offer {
   return { latest, next, upToDate: null };
 }
 
-/** An offer as it is told. Notes may be long, and are told where they were asked for (`releases`). */
-export function toldOffer(
+/** An offer as the status has it. Notes may be long, and come where they were asked for (`releases`). */
+export function offerFields(
   { latest, next, upToDate }: Offer,
   version: string,
 ): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable'> {
@@ -98,11 +99,28 @@ export function toldOffer(
   };
 }
 
+const mostReleases = 20;
+const longestNotes = 64 * 1024;
+
+/** The releases that an update takes in, newest first, with their notes. */
+export function releasesBetween(
+  { next }: Offer,
+  { version, channel, releases }: OfferFacts,
+): PublishedRelease[] {
+  if (next === null) return [];
+  return releasesOn(channel, releases ?? [])
+    .filter((one) => isAhead(one.version, version) && !isAhead(one.version, next.version))
+    .slice(0, mostReleases)
+    .map(({ version, url, notes, publishedAt }) => {
+      return { version, url, notes: notes?.slice(0, longestNotes) ?? null, publishedAt };
+    });
+}
+
 /**
  * Where an update goes: to what was named, else to what is offered. A release that runs, or is older than what runs, is
  * a reason to stay.
  */
-export function goalFor(named: string | null, known: OfferFacts): Goal | { upToDate: string } {
+export function destinationOf(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
   if (named === null) {
     const { next, upToDate } = offer(known);
     return next === null

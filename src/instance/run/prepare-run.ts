@@ -5,8 +5,8 @@ import type { JobInTheWay, Reason } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import { askJobs } from '../host/ask-jobs.ts';
-import { jobsReason, runningJobs, stuckReason } from '../offer/find-jobs.ts';
-import type { Goal } from '../offer/offer.ts';
+import { jobsReason, runningJobs, stuckReason } from '../offer/find-reason.ts';
+import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { launch } from './launch.ts';
 import type { RunRecord } from './run-record.ts';
@@ -14,7 +14,7 @@ import { RunStop } from './run-stop.ts';
 import type { LaunchContext, ServerContext } from './server-context.ts';
 
 /** What was asked for, and what it comes to. */
-export interface RunPlan extends Goal {
+export interface RunPlan extends Destination {
   order: StartOrder;
   home: Home;
 }

@@ -1,6 +1,6 @@
 import { formatEnd } from '../../progress/end-line.ts';
-import type { ProgressEvent } from '../../progress/event.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import { buildServersLeftBehind } from '../offer/build-servers.ts';
 import type { Surroundings } from '../place/surroundings.ts';
 import { originOf, type RunOrigin } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
@@ -15,20 +15,11 @@ import { freshRun, RunRecord, runAgain, type Why } from './run-record.ts';
 import { RunSession } from './run-session.ts';
 import type { ServerContext } from './server-context.ts';
 
-export interface RunEvents {
-  onStart(run: Run): void;
-  onLine(run: Run, line: ProgressEvent): void;
-  onEnd(run: Run): void;
-  /** What is to be said of an end besides. */
-  warningsAtEnd(run: Run): Promise<string[]>;
-}
-
 /** Knows which run is on, whichever server of the instance has accepted it (docs/contract.md 8.18). */
 export class RunController {
   /** When this server began to answer, in milliseconds since 1970. */
   bootedAt = Date.now();
   readonly #context: ServerContext;
-  readonly #events: RunEvents;
   readonly #boots: BootRegistry;
   readonly #notifier: EndNotifier;
   readonly #ends: EndWriter;
@@ -42,9 +33,8 @@ export class RunController {
   #turn: Promise<unknown> = Promise.resolve();
   #isKnown = false;
 
-  constructor(context: ServerContext, events: RunEvents) {
+  constructor(context: ServerContext) {
     this.#context = context;
-    this.#events = events;
     this.#boots = new BootRegistry(context);
     this.#notifier = new EndNotifier(context, this.#boots);
     this.#ends = new EndWriter(context);
@@ -115,7 +105,7 @@ export class RunController {
     const id = crypto.randomUUID();
     const startedAt = new Date().toISOString();
     const record = new RunRecord(freshRun({ id, from: settings.version, to, startedAt, by: order.by }));
-    const session = this.#sessionOf(record);
+    const session = new RunSession(record, this.#context);
     const isOpened = await this.#exclusive(async () => {
       if (this.hasSession || !(await ledger.begin(this.#opened(record.run, null)))) return false;
       this.#session = session;
@@ -231,7 +221,7 @@ export class RunController {
         const record = this.#recordOf(open.run);
         const { message, ...why } = endings[outcome];
         record.end(outcome, message, new Date(), why);
-        return this.#take(this.#sessionOf(record), Promise.resolve(null));
+        return this.#take(new RunSession(record, this.#context), Promise.resolve(null));
       }
     }
   }
@@ -246,21 +236,17 @@ export class RunController {
     return now?.run.id === run.id && !now.hasEnded ? now : new RunRecord(run);
   }
 
-  #sessionOf(record: RunRecord): RunSession {
-    return new RunSession(record, this.#context, (line) => this.#events.onLine(record.run, line));
-  }
-
   #show(record: RunRecord): void {
     if (this.#record === record) return;
     this.#record = record;
-    this.#events.onStart(record.run);
+    this.#context.listeners.emit('start', record.run);
   }
 
   #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
     // The server before this one has noted its end; an hour later a clock was set.
     const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
     record.note(awayMs >= 0 && awayMs < 3_600_000 ? { away: Math.round(awayMs / 100) / 10 } : {});
-    const session = this.#sessionOf(record);
+    const session = new RunSession(record, this.#context);
     this.#take(session, session.follow(containerId));
   }
 
@@ -279,12 +265,13 @@ export class RunController {
   async #finish(record: RunRecord, updaterStartedAt: string | null): Promise<void> {
     // Without an end, the next server of the instance goes on with the run, and needs the hold.
     if (!record.hasEnded) return;
-    const { ledger, settings } = this.#context;
-    for (const warning of await this.#events.warningsAtEnd(record.run)) record.warn(warning);
+    const { ledger, listeners, settings, timing } = this.#context;
+    const warnings = await buildServersLeftBehind(record.run, settings, timing);
+    for (const warning of warnings) record.warn(warning);
     const isGood = record.run.outcome === 'updated' || record.run.outcome === 'unchanged';
     const message = `the update has ended: ${sentenceOf(record.run)}`;
     settings.log({ level: isGood ? 'info' : 'warn', message });
-    this.#events.onEnd(record.run);
+    listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
       await ledger.addPast(record.run, updaterStartedAt);
       await ledger.change(record.run.id, () => null);
@@ -322,7 +309,7 @@ export class RunController {
     const past = (await this.#context.ledger.pastRuns()).find(({ run }) => run.id === record.run.id);
     if (past) record.settle(past.run);
     else record.end('cancelled', 'the update was not started: nothing was changed');
-    this.#events.onEnd(record.run);
+    this.#context.listeners.emit('end', record.run);
   }
 
   #exclusive<T>(work: () => Promise<T>): Promise<T> {

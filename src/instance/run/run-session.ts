@@ -12,15 +12,13 @@ import type { ServerContext } from './server-context.ts';
 export class RunSession {
   readonly record: RunRecord;
   readonly #context: ServerContext;
-  readonly #onLine: (event: ProgressEvent) => void;
   readonly #stop = new AbortController();
   /** The updater's container, once it was launched. */
   #containerId: string | null = null;
 
-  constructor(record: RunRecord, context: ServerContext, onLine: (event: ProgressEvent) => void) {
+  constructor(record: RunRecord, context: ServerContext) {
     this.record = record;
     this.#context = context;
-    this.#onLine = onLine;
   }
 
   /** What comes after the admission: the preparation, the launch, and all that `follow` does. */
@@ -58,12 +56,13 @@ export class RunSession {
    * run where the server closes.
    */
   async follow(containerId: string): Promise<string | null> {
-    const { timing, settings, closing } = this.#context;
+    const { timing, settings, listeners, closing } = this.#context;
     this.#containerId = containerId;
     this.record.note({ log: `docker logs ${settings.containerName}` });
+    const onLine = (line: ProgressEvent) => listeners.emit('line', { run: this.record.run, line });
     for (;;) {
       try {
-        return await followRun(containerId, this.record, this.#context, this.#onLine);
+        return await followRun(containerId, this.record, this.#context, onLine);
       } catch (cause) {
         // Nothing of a run depends on who follows it: a fault of this server is no end of the run.
         const message = 'an update could not be followed: it is tried again';

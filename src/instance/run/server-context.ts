@@ -1,6 +1,7 @@
 import type { EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
+import type { Listeners } from '../host/listeners.ts';
 import type { QueueHold } from '../host/queue-hold.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
 import type { Ledger } from '../store/ledger.ts';
@@ -12,6 +13,7 @@ export interface ServerContext {
   timing: Timing;
   ledger: Ledger;
   hold: QueueHold;
+  listeners: Listeners;
   place: SurroundingsCache;
   /** Given when the server closes: everything is let go of but the hold. */
   closing: AbortSignal;

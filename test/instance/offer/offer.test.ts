@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { goalFor, type OfferFacts, offer, toldOffer } from '../../../src/instance/offer/offer.ts';
+import { destinationOf, type OfferFacts, offer, offerFields } from '../../../src/instance/offer/offer.ts';
 import { type Channel, isAhead, type Release } from '../../../src/release/channel.ts';
 import { compareVersions } from '../../../src/release/order.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
@@ -52,7 +52,7 @@ describe('what is offered, by channel and what runs', () => {
     const found = offer(given);
     expect(found.latest?.version ?? null).toBe(latest);
     expect(found.upToDate === null ? latest : null).toBe(offered);
-    const goal = goalFor(null, given);
+    const goal = destinationOf(null, given);
     expect('upToDate' in goal ? null : goal.to).toBe(offered);
   });
 });
@@ -84,7 +84,7 @@ describe('why nothing is offered', () => {
   ])('%s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
     expect(offer(given)).toMatchObject({ next: null, upToDate: { code, message } });
-    expect(goalFor(null, given)).toEqual({ upToDate: expect.stringMatching(sentence) });
+    expect(destinationOf(null, given)).toEqual({ upToDate: expect.stringMatching(sentence) });
   });
 
   it('is another release than the one that the tag did not reach', () => {
@@ -104,11 +104,11 @@ describe('where a named target leads', () => {
     ['v1.4.0', given, { upToDate: expect.stringContaining('no downgrade') }],
     ['v1.4.0', known('main', 'stable', []), { target: 'v1.4.0', to: 'v1.4.0' }],
   ])('%s', (named, from, goal) => {
-    expect(goalFor(named, from)).toEqual(goal);
+    expect(destinationOf(named, from)).toEqual(goal);
   });
 
   it('is canary where a canary build is the newest of the channel', () => {
-    expect(goalFor(null, { ...given, channel: 'canary' })).toEqual({
+    expect(destinationOf(null, { ...given, channel: 'canary' })).toEqual({
       target: 'canary',
       to: 'v1.7.0-canary.3',
     });
@@ -161,20 +161,20 @@ describe('stepping releases', () => {
     const found = offer(given);
     expect(found.next?.version ?? null).toBe(next);
     expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
-    const told = toldOffer(found, running);
+    const told = offerFields(found, running);
     expect(told.updateAvailable).toBe(next !== null);
     expect(told.next).toEqual(next === null ? null : { version: next, major });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const upToDate = expect.stringContaining('has to come first');
-    expect(goalFor(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
+    expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
   });
 
   it('are stable ones on the channel canary, as a canary build cannot be gone to by its name', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
     expect(offer(given).next?.version).toBe('v2.8.0');
-    expect(goalFor(null, given)).toEqual({ target: 'v2.8.0', to: 'v2.8.0' });
-    expect(goalFor(null, { ...given, version: 'v2.8.0' })).toEqual({
+    expect(destinationOf(null, given)).toEqual({ target: 'v2.8.0', to: 'v2.8.0' });
+    expect(destinationOf(null, { ...given, version: 'v2.8.0' })).toEqual({
       target: 'canary',
       to: 'v3.0.0-canary.9',
     });
@@ -182,7 +182,7 @@ describe('stepping releases', () => {
 
   it('are told without what only the offer goes by', () => {
     const found = offer(facts('v2.8.0', feed('v3.0.0<v2.8.0')));
-    expect(toldOffer(found, 'v2.8.0').latest).toEqual(plain('v3.0.0'));
+    expect(offerFields(found, 'v2.8.0').latest).toEqual(plain('v3.0.0'));
   });
 
   it.each<[string, string, string[], [to: string, first: string], string | null]>([
