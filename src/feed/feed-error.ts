@@ -1,21 +1,15 @@
-/** What is known of a failure besides its words. */
-interface FailureFacts {
-  /** Milliseconds for which the feed wants no request; null where it did not say. */
-  wait?: number | null;
-  /** Of an answer that was none of the expected. */
-  status?: number;
-}
-
 /** Why a check failed, in words for the log: nothing of the request, which may hold a token, is in them. */
 export class FeedError extends Error {
   override readonly name: string = 'FeedError';
+  /** Milliseconds for which the feed wants no request; null where it did not say. */
   readonly wait: number | null;
+  /** Of an answer that was none of the expected. */
   readonly status: number | null;
 
-  constructor(message: string, { wait = null, status }: FailureFacts = {}) {
+  constructor(message: string, facts: { wait?: number | null; status?: number } = {}) {
     super(message);
-    this.wait = wait;
-    this.status = status ?? null;
+    this.wait = facts.wait ?? null;
+    this.status = facts.status ?? null;
   }
 }
 

@@ -1,7 +1,9 @@
 import { type Channel, newestOn, type Release } from '../release/channel.ts';
-import { type FeedAnswer, readFeed } from './feed-check.ts';
 import { FeedError, reasonOf } from './feed-error.ts';
-import type { FeedOptions, LogEntry } from './feed-options.ts';
+import type { FeedOptions } from './follow.ts';
+import { type FeedAnswer, readFeed } from './read-feed.ts';
+
+export type { FeedOptions } from './follow.ts';
 
 const minute = 60_000;
 const interval = 10 * minute;
@@ -31,6 +33,14 @@ export interface FeedFailure {
   message: string;
   /** ISO 8601. */
   nextCheckAt: string;
+}
+
+/** A sentence for the operator, and what it speaks of. */
+export interface LogEntry {
+  level: 'info' | 'warn' | 'error';
+  message: string;
+  /** What was thrown, where something was. */
+  cause?: unknown;
 }
 
 /** What a feed asks of whoever has it. */

@@ -1,21 +1,25 @@
 import { FeedError } from './feed-error.ts';
-import type { FeedOptions } from './feed-options.ts';
 import { isInner, type Lookup } from './inner-host.ts';
 
-const mostRedirects = 5;
+/** Where a feed is. */
+export interface FeedOptions {
+  /** GitHub's, Gitea's, Forgejo's or GitLab's list of releases, or a static JSON file. */
+  url: string;
+  /** Sent along, for a feed that wants a token. */
+  headers?: Record<string, string>;
+}
 
-/** What is sent to an address, which need not be on the origin that was asked first. */
-export type HeadersFor = (address: URL) => Headers;
-
-/** How an address is asked, and what it was led to by. */
+/** How an address is asked that a feed has named. */
 export interface Following {
-  headersFor: HeadersFor;
-  /** The address of the feed. */
-  feed: string;
+  feed: FeedOptions;
+  /** Sent to every origin; those of the feed go before them. */
+  headers: Readonly<Record<string, string>>;
   signal: AbortSignal;
   /** Default the system's. */
   lookup?: Lookup | undefined;
 }
+
+const mostRedirects = 5;
 
 /**
  * An answer that is no redirect, and the address that gave it. Redirects are followed by hand, as fetch takes only
@@ -23,14 +27,16 @@ export interface Following {
  * http: anybody on the way could answer there. A feed out in the world leads nobody to this machine or its neighbours.
  * @throws FeedError, or whatever fetch throws
  */
-export async function follow(
-  url: URL,
-  { headersFor, feed, signal, lookup }: Following,
-): Promise<{ response: Response; address: URL }> {
+export async function follow(url: URL, following: Following): Promise<{ response: Response; address: URL }> {
+  const { signal } = following;
   let address = withoutLogin(url);
   for (let hop = 0; hop <= mostRedirects; hop++) {
-    await expectOutside(address, { home: new URL(feed), signal, lookup });
-    const response = await fetch(address, { headers: headersFor(address), redirect: 'manual', signal });
+    await expectOutside(address, following);
+    const response = await fetch(address, {
+      headers: headersFor(address, following),
+      redirect: 'manual',
+      signal,
+    });
     const location = response.headers.get('location');
     if (![301, 302, 303, 307, 308].includes(response.status) || location === null)
       return { response, address };
@@ -49,10 +55,9 @@ export async function follow(
  * Looked at before it is asked, as Node's fetch takes no resolver: a name whose addresses change in this very moment gets
  * through (SECURITY.md).
  */
-async function expectOutside(
-  address: URL,
-  { home, signal, lookup }: { home: URL; signal: AbortSignal; lookup: Lookup | undefined },
-): Promise<void> {
+async function expectOutside(address: URL, { feed, signal, lookup }: Following): Promise<void> {
+  signal.throwIfAborted();
+  const home = new URL(feed.url);
   if (address.hostname === home.hostname) return;
   // A resolver may take longer than whoever asks has time.
   const ended = new Promise<never>((_, reject) => {
@@ -63,13 +68,13 @@ async function expectOutside(
     throw new FeedError(`it leads to ${address.host}, which is in a private network`);
 }
 
-/** Who asks, and the login that the feed's address or its options hold, which only its own origin gets. */
-export function headersOf(address: URL, feed: FeedOptions): Headers {
-  const headers = new Headers({ 'user-agent': 'svc-updater' });
-  const home = new URL(feed.url);
-  if (address.origin !== home.origin) return headers;
+/** Its own origin alone gets the login that the feed's address or its options hold. */
+function headersFor(address: URL, { feed, headers: given }: Following): Headers {
+  const headers = new Headers({ 'user-agent': 'svc-updater', ...given });
+  const { origin, username, password } = new URL(feed.url);
+  if (address.origin !== origin) return headers;
   try {
-    if (home.username || home.password) headers.set('authorization', basic(home));
+    if (username || password) headers.set('authorization', basic(username, password));
     for (const [name, value] of Object.entries(feed.headers ?? {})) headers.set(name, value);
   } catch {
     // The thrown error quotes the value, which may be a token: it is not passed on.
@@ -78,13 +83,13 @@ export function headersOf(address: URL, feed: FeedOptions): Headers {
   return headers;
 }
 
+const basic = (...login: readonly string[]): string =>
+  `Basic ${Buffer.from(login.map(decodeURIComponent).join(':')).toString('base64')}`;
+
 /** fetch takes no login in an address, and quotes the whole of it when it says so. */
-export function withoutLogin(url: URL): URL {
+function withoutLogin(url: URL): URL {
   const bare = new URL(url);
   bare.username = '';
   bare.password = '';
   return bare;
 }
-
-const basic = ({ username, password }: URL): string =>
-  `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`;

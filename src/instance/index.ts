@@ -6,7 +6,7 @@ import { type InstanceOptions, readOptions } from './contract/options.ts';
 import { createHandler } from './http/handler.ts';
 import { Updates } from './updates.ts';
 
-export type { FeedOptions, LogEntry } from '../feed/feed-options.ts';
+export type { FeedOptions, LogEntry } from '../feed/feed.ts';
 export type { ProgressEvent } from '../progress/event.ts';
 export type { Channel, Release } from '../release/channel.ts';
 export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { assetsOf } from '../../src/feed/asset-shapes.ts';
 import { createFeed } from '../../src/feed/feed.ts';
-import { readNewestRelease } from '../../src/feed/newest-release.ts';
+import { readNewestRelease } from '../../src/feed/read-feed.ts';
+import { assetsOf } from '../../src/feed/shapes.ts';
 import { type Api, type Forge, startForge, text } from './forge.ts';
 
 const asset = { name: 'svc.mjs', url: 'https://forge.example/svc.mjs' };

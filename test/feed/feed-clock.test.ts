@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
-import { createFeed, type Feed } from '../../src/feed/feed.ts';
-import type { LogEntry } from '../../src/feed/feed-options.ts';
+import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
 import { type Forge, json, startForge } from './forge.ts';
 
 const minute = 60_000;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createFeed, type Feed } from '../../src/feed/feed.ts';
-import type { LogEntry } from '../../src/feed/feed-options.ts';
+import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
 import { type Channel, newestOn } from '../../src/release/channel.ts';
 import { compareVersions } from '../../src/release/order.ts';
 import { type Api, type Forge, json, type Published, startForge, text } from './forge.ts';

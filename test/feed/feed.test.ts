@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createFeed, type Feed } from '../../src/feed/feed.ts';
-import type { LogEntry } from '../../src/feed/feed-options.ts';
+import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
 import { newestOn } from '../../src/release/channel.ts';
 import { type Api, type Forge, json, type Published, startForge } from './forge.ts';
 

@@ -32,8 +32,8 @@ async function rig(location: (port: number) => string) {
   const lookup = async (name: string) => [{ address: names[name] ?? '93.184.215.14' }];
   const go = (address: string, feed = address, resolve = lookup) =>
     follow(new URL(address), {
-      headersFor: () => new Headers(),
-      feed,
+      feed: { url: feed },
+      headers: {},
       signal: AbortSignal.timeout(10_000),
       lookup: resolve,
     });
@@ -67,8 +67,8 @@ describe('a feed out in the world', () => {
     const { signal } = ending;
     const hanging = () => new Promise<never>(() => {});
     const asked = follow(new URL('http://slow.test/'), {
-      headersFor: () => new Headers(),
-      feed: 'http://feed.test/',
+      feed: { url: 'http://feed.test/' },
+      headers: {},
       signal,
       lookup: hanging,
     });

@@ -1,5 +1,5 @@
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
-import { follow, headersOf } from '../../feed/follow.ts';
+import { follow } from '../../feed/follow.ts';
 import type { Asset } from '../../release/channel.ts';
 import { Failure } from '../command.ts';
 import { names } from '../names.ts';
@@ -84,13 +84,12 @@ interface Receiver {
 
 async function receive(transfer: Transfer, from: URL, { signal, counter }: Receiver): Promise<void> {
   const { asset, feed, limits, take, onProgress } = transfer;
-  const headersFor = (address: URL) => {
-    const headers = headersOf(address, { url: feed });
+  const { response, address } = await follow(from, {
+    feed: { url: feed },
     // A length is of the bytes that are sent: packed ones would be another number.
-    headers.set('accept-encoding', 'identity');
-    return headers;
-  };
-  const { response, address } = await follow(from, { headersFor, feed, signal });
+    headers: { 'accept-encoding': 'identity' },
+    signal,
+  });
   const { host } = address;
   if (response.status !== 200) throw notThere(asset, host, response.status);
   if (/^text\/html\b/i.test(response.headers.get('content-type') ?? '')) throw aPage(asset, host);

@@ -1,5 +1,5 @@
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
-import { readNewestRelease } from '../../feed/newest-release.ts';
+import { readNewestRelease } from '../../feed/read-feed.ts';
 import type { Asset, Channel, Release } from '../../release/channel.ts';
 import { UsageError } from '../command.ts';
 import { names } from '../names.ts';

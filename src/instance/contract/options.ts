@@ -1,6 +1,6 @@
 import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
-import type { FeedOptions, LogEntry } from '../../feed/feed-options.ts';
+import type { FeedOptions, LogEntry } from '../../feed/feed.ts';
 import { type Product, type ProductOptions, productOf, svc } from '../../progress/product.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { expect } from 'vitest';
-import type { LogEntry } from '../../../src/feed/feed-options.ts';
+import type { LogEntry } from '../../../src/feed/feed.ts';
 import type { Caller, Settings } from '../../../src/instance/contract/options.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
 import { openApi } from '../../../src/instance/http/openapi.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { releasesOf } from '../../src/feed/feed-shapes.ts';
+import { releasesOf } from '../../src/feed/shapes.ts';
 
 const gitHub = (tag_name: unknown, more: object = {}) => ({
   tag_name,

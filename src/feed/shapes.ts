@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { channelOf, type Release } from '../release/channel.ts';
-import { assetsOf } from './asset-shapes.ts';
+import { type Asset, channelOf, type Release } from '../release/channel.ts';
 import { FeedError } from './feed-error.ts';
 
 /** UTF-16 code units. */
@@ -11,6 +10,7 @@ const longestUrl = 2048;
 export const mostEntries = 5000;
 
 const text = z.nullish(z.string());
+const assets = z.optional(z.unknown());
 
 /** https://docs.github.com/en/rest/releases/releases; Gitea and Forgejo have the same shape. */
 const gitHubRelease = z.pipe(
@@ -21,15 +21,15 @@ const gitHubRelease = z.pipe(
     html_url: text,
     body: text,
     published_at: text,
-    assets: z.optional(z.unknown()),
+    assets,
   }),
-  z.transform((entry) => ({
-    version: entry.tag_name,
-    url: entry.html_url,
-    notes: entry.body,
-    publishedAt: entry.published_at,
-    assets: entry.assets,
-    offered: !entry.draft && !(entry.prerelease && channelOf(entry.tag_name) === 'stable'),
+  z.transform(({ tag_name, draft, prerelease, html_url, body, published_at, assets }) => ({
+    version: tag_name,
+    url: html_url,
+    notes: body,
+    publishedAt: published_at,
+    assets,
+    offered: !draft && !(prerelease && channelOf(tag_name) === 'stable'),
   })),
 );
 
@@ -41,39 +41,38 @@ const gitLabRelease = z.pipe(
     upcoming_release: z.optional(z.boolean()),
     description: text,
     _links: z.nullish(z.object({ self: text })),
-    assets: z.optional(z.unknown()),
+    assets,
   }),
-  z.transform((entry) => ({
-    version: entry.tag_name,
-    url: entry._links?.self,
-    notes: entry.description,
-    publishedAt: entry.released_at,
-    assets: entry.assets,
-    offered: entry.upcoming_release !== true,
+  z.transform(({ tag_name, released_at, upcoming_release, description, _links, assets }) => ({
+    version: tag_name,
+    url: _links?.self,
+    notes: description,
+    publishedAt: released_at,
+    assets,
+    offered: upcoming_release !== true,
   })),
 );
 
+const forgeRelease = z.union([gitHubRelease, gitLabRelease]);
 const staticRelease = z.pipe(
-  z.object({
-    version: z.string(),
-    url: text,
-    notes: text,
-    publishedAt: text,
-    requires: text,
-    assets: z.optional(z.unknown()),
-  }),
+  z.object({ version: z.string(), url: text, notes: text, publishedAt: text, requires: text, assets }),
   z.transform((entry) => ({ ...entry, offered: true })),
 );
-
-const forgeRelease = z.union([gitHubRelease, gitLabRelease]);
-interface Entry {
-  entry: unknown;
-  schema: typeof forgeRelease | typeof staticRelease;
-}
 
 // Entries are validated one by one, and not before they are counted.
 const list = z.custom<unknown[]>(Array.isArray);
 const staticPage = z.object({ releases: list });
+const gitLabAssets = z.object({ links: list });
+
+const asset = z.union([
+  // https://docs.github.com/en/rest/releases/assets; Gitea and Forgejo have the same shape.
+  z.pipe(
+    z.object({ name: z.string(), browser_download_url: z.string() }),
+    z.transform(({ name, browser_download_url }) => ({ name, url: browser_download_url })),
+  ),
+  // A link of https://docs.gitlab.com/api/releases/links, and what a static file says.
+  z.object({ name: z.string(), url: z.string() }),
+]);
 
 const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
@@ -106,17 +105,22 @@ export function releasesOf(pages: readonly unknown[], { withAssets = false } = {
   return [...releases.values()];
 }
 
-function entriesOf(page: unknown): Entry[] {
+function entriesOf(page: unknown) {
   const forge = list.safeParse(page).data;
   const entries = forge ?? staticPage.safeParse(page).data?.releases;
   if (!entries) throw noList();
   if (entries.length > mostEntries) throw tooMany();
-  const schema = forge ? forgeRelease : staticRelease;
-  return entries.map((entry) => ({ entry, schema }));
+  return entries.map((entry) => ({ entry, schema: forge ? forgeRelease : staticRelease }));
 }
 
 export const tooMany = () => new FeedError(`it lists more than ${mostEntries} releases`);
 const noList = () => new FeedError('the answer is no list of releases');
+
+/** The files that an entry of a feed says are attached to its release; what does not parse is left out. */
+export function assetsOf(value: unknown): Asset[] {
+  const entries = gitLabAssets.safeParse(value).data?.links ?? list.safeParse(value).data ?? [];
+  return entries.flatMap((entry) => asset.safeParse(entry).data ?? []);
+}
 
 /** It becomes a link on the dashboard: `javascript:` has no business there. */
 function webAddress(value: string | null | undefined): string | null {

@@ -1,9 +1,9 @@
-import { type Channel, channelOf, channels, type Release, releasesOn } from '../release/channel.ts';
+import { type Channel, channelOf, channels, newestOn, type Release, releasesOn } from '../release/channel.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
-import type { FeedOptions } from './feed-options.ts';
-import { readPage, type Validators } from './feed-request.ts';
-import { mostEntries, releasesOf, tooMany } from './feed-shapes.ts';
+import type { FeedOptions } from './follow.ts';
 import { firstPage, latestRelease, pageSizeFor } from './forge.ts';
+import { type Page, readPage } from './read-page.ts';
+import { mostEntries, releasesOf, tooMany } from './shapes.ts';
 
 /** After the first. */
 const mostFurtherPages = 5;
@@ -11,10 +11,8 @@ const mostFurtherPages = 5;
 const mostNotes = 5;
 
 /** A page as it was read last, to be asked for again only where it has changed. */
-interface KnownPage {
-  validators: Validators;
+interface KnownPage extends Omit<Page, 'content'> {
   releases: readonly Release[];
-  next: URL | null;
 }
 
 /** What a check has read. */
@@ -59,6 +57,20 @@ export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<Fe
       size = Math.floor(size / 2);
     }
   }
+}
+
+/**
+ * The newest release of a channel with what is attached to it; null where the channel has none. Asked once, for a program
+ * that does not go on.
+ * @throws FeedError, or whatever fetch throws
+ */
+export async function readNewestRelease(
+  url: string,
+  channel: Channel,
+  signal: AbortSignal,
+): Promise<Release | null> {
+  const { releases } = await readFeed({ url }, { known: null, channel, withAssets: true, signal });
+  return newestOn(channel, releases);
 }
 
 /** One check: what it has read in one size need not be asked for again in another. */
