@@ -1,7 +1,7 @@
 import { channels } from '../../release/channel.ts';
 import { type Command, UsageError } from '../command.ts';
 import { names } from '../names.ts';
-import { ownSubject, programSubject } from '../self-update/subject.ts';
+import { ownProgram, programAt } from '../self-update/program.ts';
 import { updateProgram } from '../self-update/update-program.ts';
 
 /** Brings this client, or another program of one file, up to date. */
@@ -42,9 +42,9 @@ export const command = (): Command => ({
       );
     if (typeof program !== 'string' && commandLine.length > 0)
       throw new UsageError('a command behind -- belongs to --program FILE');
-    const subject =
-      typeof program === 'string' ? await programSubject(program, commandLine, context.env) : ownSubject();
-    await updateProgram(subject, channel, context);
+    const named =
+      typeof program === 'string' ? await programAt(program, commandLine, context.env) : ownProgram();
+    await updateProgram(named, channel, context);
     return 0;
   },
 });

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/
 import { basename, dirname, join } from 'node:path';
 import { giveToOwnerOfDirectory, isGone, systemCode } from '../../files/file-system.ts';
 import { names } from '../names.ts';
-import { diskTrouble, failed, refused } from './failure.ts';
+import { refused, unchangedBy } from './failure.ts';
 
 /** Ends what `takeLock` began. */
 export interface Lock {
@@ -34,21 +34,19 @@ export async function takeLock(file: string): Promise<Lock> {
   } catch (error) {
     await rm(claim, { recursive: true, force: true }).catch(() => {});
     if (systemCode(error) === undefined) throw error;
-    const [why, next] = diskTrouble(error, directory);
-    throw failed(`Nothing was changed: ${file} cannot be locked: ${why}.`, next);
+    unchangedBy(`${file} cannot be locked`, directory)(error);
   }
   return { isHeld: true, release: () => empty(lock, mine).catch(() => {}) };
 }
 
-async function isRenamed(claim: string, lock: string): Promise<boolean> {
-  try {
-    await rename(claim, lock);
-    return true;
-  } catch (error) {
-    if (['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) return false;
-    throw error;
-  }
-}
+const isRenamed = (claim: string, lock: string): Promise<boolean> =>
+  rename(claim, lock).then(
+    () => true,
+    (error) => {
+      if (['ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) return false;
+      throw error;
+    },
+  );
 
 /** Empties the lock of who no longer runs. */
 async function expectNobody(lock: string, file: string): Promise<void> {

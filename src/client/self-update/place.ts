@@ -1,8 +1,8 @@
-import { access, constants, lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { access, constants, link, lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { disk, isGone, type Owner } from '../../files/file-system.ts';
+import { disk, isGone, type Owner, systemCode, writeWhole } from '../../files/file-system.ts';
 import { names } from '../names.ts';
-import { diskTrouble, failed, refused } from './failure.ts';
+import { broken, diskTrouble, refused, unchanged, unchangedBy } from './failure.ts';
 import { installerOfFile, installerOfPath } from './package-manager.ts';
 
 /** The file that is to be replaced. */
@@ -21,7 +21,11 @@ export interface Place {
   kept: string;
 }
 
-const prefixOf = (): string => `.${names().name}-update-`;
+/** What the temporary files of a file begin and end with: Node goes by the end. A very long name would be too long. */
+const formOf = (file: string): [prefix: string, suffix: string] => [
+  `.${names().name}-update-`,
+  `-${basename(file).slice(-150)}`,
+];
 
 /**
  * Looks at the file, and touches nothing.
@@ -41,22 +45,19 @@ export async function findPlace(given: string): Promise<Place> {
       installer.command,
     );
   await expectWritable(file, found);
-  const name = basename(file);
   const directory = dirname(file);
-  // The name stays at the end, as Node goes by what it ends with. It would be too long with a very long name.
-  const temporary = `${prefixOf()}${process.pid.toString(36)}-${random()}-${name.slice(-150)}`;
+  const [prefix, suffix] = formOf(file);
+  const random = Math.random().toString(36).slice(2, 10).padEnd(8, '0');
   return {
     given,
     file,
     directory,
     owner: await disk.owner(file),
     identity: identityOf(found),
-    temporary: join(directory, temporary),
+    temporary: join(directory, `${prefix}${process.pid.toString(36)}-${random}${suffix}`),
     kept: `${file}.${names().name}-old`,
   };
 }
-
-const random = (): string => Math.random().toString(36).slice(2, 10).padEnd(8, '0');
 
 /** The new file gets the owner and the group of the old one: whoever cannot give them may not replace it. */
 async function expectWritable(file: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
@@ -82,24 +83,87 @@ export async function cleanUp({ directory, file, kept }: Place): Promise<{ isUns
   const [old, now] = [await identityAt(kept), await identityAt(file)];
   // It was killed when it had kept the old file and had not yet replaced it.
   if (old !== null && old === now) await disk.remove(kept);
-  const name = basename(file).slice(-150);
-  const prefix = prefixOf();
+  const [prefix, suffix] = formOf(file);
   for (const found of await readdir(directory))
-    if (found.startsWith(prefix) && found.endsWith(`-${name}`)) await disk.remove(join(directory, found));
+    if (found.startsWith(prefix) && found.endsWith(suffix)) await disk.remove(join(directory, found));
   return { isUnsettled: old !== null && old !== now };
 }
 
-/** @throws Failure, failed, where the file is no longer the one that was looked at */
-export async function expectUnchanged({ given, file, identity }: Place): Promise<void> {
-  const same = (await realpath(given).catch(() => null)) === file && (await identityAt(file)) === identity;
-  if (!same)
-    throw failed(
-      `Nothing was changed: somebody else has replaced ${given} meanwhile.`,
-      'see which version it is now (--version), then run it again.',
-    );
+/**
+ * Gives the old file a second name. One that an earlier update has left stays: it is the last that was known to work.
+ * @throws Failure, failed
+ */
+export async function keepOld(place: Place): Promise<void> {
+  const { file, directory, kept, owner, temporary } = place;
+  await expectUnchanged(place);
+  try {
+    await link(file, kept).catch(async (error) => {
+      if (!knowsNoLinks.includes(systemCode(error) ?? '')) throw error;
+      const copy = { owner, mode: owner.mode, temporary: `${temporary}.old` };
+      await writeWhole(disk, kept, (await disk.read(file)) ?? '', copy);
+    });
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return;
+    unchangedBy(`${file} could not be kept`, directory)(error);
+  }
+  // It has to be there after a loss of power that finds the new file in place.
+  await syncDirectory(place);
 }
 
-export async function identityAt(path: string): Promise<string | null> {
+/** A file system on which a file has one name. */
+const knowsNoLinks = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/**
+ * Puts the new file into the old one's place by one rename: at every moment one of them is there, whole.
+ * @throws Failure, failed
+ */
+export async function putInPlace(place: Place): Promise<void> {
+  const { temporary, file, directory, identity, kept } = place;
+  try {
+    await expectUnchanged(place);
+    await disk.rename(temporary, file).catch(unchangedBy(`${file} could not be replaced`, directory));
+  } catch (error) {
+    // The second name of a file that is still in its place.
+    if ((await identityAt(kept)) === identity) await dropOld(place);
+    throw error;
+  }
+  await syncDirectory(place);
+}
+
+async function expectUnchanged({ given, file, identity }: Place): Promise<void> {
+  if ((await realpath(given).catch(() => null)) === file && (await identityAt(file)) === identity) return;
+  throw unchanged(
+    `somebody else has replaced ${given} meanwhile.`,
+    'see which version it is now (--version), then run it again.',
+  );
+}
+
+/**
+ * Puts the old file back.
+ * @throws Failure, broken
+ */
+export async function putBack(place: Place): Promise<void> {
+  const { file, kept } = place;
+  await disk.rename(kept, file).catch((error) => {
+    const [why] = diskTrouble(error, place.directory);
+    throw broken(
+      `The old file could not be put back into its place, ${file}: ${why}.`,
+      `see what is at ${file}; the old one is ${kept}: mv ${kept} ${file}`,
+    );
+  });
+  await syncDirectory(place);
+}
+
+/** The new one has proven itself. */
+export async function dropOld(place: Place): Promise<void> {
+  await disk.remove(place.kept);
+  await syncDirectory(place);
+}
+
+/** What a loss of power leaves is the old file or the new one, also where the directory cannot be synced. */
+const syncDirectory = ({ directory }: Place): Promise<void> => disk.sync(directory).catch(() => {});
+
+async function identityAt(path: string): Promise<string | null> {
   return stat(path).then(identityOf, (error) => {
     if (isGone(error)) return null;
     throw error;

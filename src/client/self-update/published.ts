@@ -1,11 +1,11 @@
+import { text } from 'node:stream/consumers';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/read-feed.ts';
 import type { Asset, Channel, Release } from '../../release/channel.ts';
 import { UsageError } from '../command.ts';
 import { names } from '../names.ts';
-import { sumsFor } from './checksums.ts';
-import { download, sumsLimits } from './download.ts';
-import { failed } from './failure.ts';
+import { download, sumsLimits, type Transfer } from './download.ts';
+import { unchanged } from './failure.ts';
 
 const sumsName = 'SHA256SUMS';
 
@@ -22,20 +22,14 @@ export function feedOf(env: NodeJS.ProcessEnv): string {
 }
 
 /** @throws Failure, failed; the reason of the signal */
-export async function newestRelease(
-  feed: string,
-  channel: Channel,
-  signal: AbortSignal,
-): Promise<Release | null> {
-  try {
-    return await readNewestRelease(feed, channel, signal);
-  } catch (error) {
+export function newestRelease(feed: string, channel: Channel, signal: AbortSignal): Promise<Release | null> {
+  return readNewestRelease(feed, channel, signal).catch((error) => {
     signal.throwIfAborted();
-    throw failed(
-      `Nothing was changed: the releases at ${new URL(feed).host} cannot be read: ${reasonOf(error)}.`,
+    throw unchanged(
+      `the releases at ${new URL(feed).host} cannot be read: ${reasonOf(error)}.`,
       nextAfter(error),
     );
-  }
+  });
 }
 
 function nextAfter(error: unknown): string {
@@ -53,14 +47,15 @@ function nextAfter(error: unknown): string {
 export function assetOf({ version, assets = [] }: Release, name: string): Asset {
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
+  const others = assets.length === 1 ? 'but 1 other file' : `but ${assets.length} other files`;
   const why =
     name === sumsName
       ? 'so that nothing could be checked'
       : assets.length === 0
         ? 'and nothing else'
-        : `but ${assets.length} other file${assets.length === 1 ? '' : 's'}`;
-  throw failed(
-    `Nothing was changed: ${version} has no file ${name}, ${why}.`,
+        : others;
+  throw unchanged(
+    `${version} has no file ${name}, ${why}.`,
     'run it again later, as files are often added some minutes after a release; else tell its publisher.',
   );
 }
@@ -72,20 +67,23 @@ export function assetOf({ version, assets = [] }: Release, name: string): Asset 
 export async function sumOf(
   release: Release,
   name: string,
-  { feed, signal }: { feed: string; signal: AbortSignal },
+  from: Pick<Transfer, 'feed' | 'signal'>,
 ): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  await download({
-    asset: assetOf(release, sumsName),
-    feed,
-    limits: sumsLimits,
-    signal,
-    take: (bytes) => chunks.push(bytes),
-  });
-  const [sum, ...others] = sumsFor(name, Buffer.concat(chunks).toString('utf8'));
+  const sums = await text(download({ ...from, asset: assetOf(release, sumsName), limits: sumsLimits }));
+  const [sum, ...others] = sumsFor(name, sums);
   if (sum !== undefined && others.length === 0) return sum;
-  throw failed(
-    `Nothing was changed: ${sumsName} of ${release.version} ${sum === undefined ? 'has no line' : 'has several sums'} for ${name}.`,
+  throw unchanged(
+    `${sumsName} of ${release.version} ${sum === undefined ? 'has no line' : 'has several sums'} for ${name}.`,
     'tell whoever publishes the release.',
   );
+}
+
+/** The sums that a SHA256SUMS file gives for a name, in lower case: none, one, or several that contradict each other. */
+export function sumsFor(name: string, text: string): string[] {
+  const lines = text.split(/\r?\n/).flatMap((line) => {
+    // As sha256sum writes it: a star stands for "read as binary".
+    const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];
+    return file === name ? [sum.toLowerCase()] : [];
+  });
+  return [...new Set(lines)];
 }

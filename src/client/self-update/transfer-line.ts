@@ -1,35 +1,31 @@
 import type { Context } from '../command.ts';
 import { megabytes } from './download.ts';
 
-const pause = { terminal: 100, elsewhere: 10_000 };
-
-/** Tells how far a download is: in one line that is written anew on a terminal, else in a line every ten seconds. */
+/** How far a download is: one line that is written anew on a terminal, else a line every ten seconds. */
 export class TransferLine {
   readonly #context: Pick<Context, 'stdout' | 'isTerminal' | 'now'>;
   readonly #name: string;
   readonly #began: number;
-  #said: number;
+  #saidAt: number;
   #isOpen = false;
 
   constructor(context: Pick<Context, 'stdout' | 'isTerminal' | 'now'>, name: string) {
     this.#context = context;
     this.#name = name;
     this.#began = context.now();
-    this.#said = this.#began;
+    this.#saidAt = this.#began;
   }
 
   progress(bytes: number, total: number | null): void {
-    const { isTerminal, now } = this.#context;
-    const time = now();
-    if (time - this.#said < (isTerminal ? pause.terminal : pause.elsewhere)) return;
-    this.#said = time;
-    const of = total === null ? '' : ` of ${megabytes(total)}`;
-    this.#write(`${this.#name}  ${megabytes(bytes)}${of} MB  ${this.#seconds()} s`);
+    const now = this.#context.now();
+    if (now - this.#saidAt < (this.#context.isTerminal ? 100 : 10_000)) return;
+    this.#saidAt = now;
+    this.#write(`${megabytes(bytes)}${total === null ? '' : ` of ${megabytes(total)}`} MB`);
   }
 
   /** It has come, whole. */
   done(bytes: number): void {
-    this.#write(`${this.#name}  ${megabytes(bytes)} MB, checked  ${this.#seconds()} s`);
+    this.#write(`${megabytes(bytes)} MB, checked`);
     this.end();
   }
 
@@ -39,13 +35,10 @@ export class TransferLine {
     this.#isOpen = false;
   }
 
-  #write(line: string): void {
-    const { stdout, isTerminal } = this.#context;
+  #write(text: string): void {
+    const { stdout, isTerminal, now } = this.#context;
+    const line = `${this.#name}  ${text}  ${Math.round((now() - this.#began) / 1000)} s`;
     this.#isOpen = isTerminal;
     stdout.write(isTerminal ? `\r${line}\u001b[K` : `${line}\n`);
-  }
-
-  #seconds(): number {
-    return Math.round((this.#context.now() - this.#began) / 1000);
   }
 }

@@ -1,18 +1,16 @@
 import { stat } from 'node:fs/promises';
 import { disk } from '../../files/file-system.ts';
+import { shellWord } from '../../progress/advice.ts';
 import { type Channel, isAhead, type Release } from '../../release/channel.ts';
-import { type Context, Failure, stoppedCode } from '../command.ts';
+import type { Context } from '../command.ts';
 import { programLimits } from './download.ts';
-import { failed, refused } from './failure.ts';
+import { broken, cancelled, failed, refused, unchanged } from './failure.ts';
 import { fetchProgram } from './fetch-program.ts';
 import { takeLock } from './lock.ts';
-import { strangeness } from './machine.ts';
-import { cleanUp, findPlace, identityAt, type Place } from './place.ts';
-import { programVersion } from './program-version.ts';
+import { cleanUp, dropOld, findPlace, keepOld, type Place, putBack, putInPlace } from './place.ts';
+import { type Program, strangeness, versionOf } from './program.ts';
 import { assetOf, feedOf, newestRelease, sumOf } from './published.ts';
-import { Cancelled, settle } from './settle.ts';
-import type { Subject } from './subject.ts';
-import { dropOld, keepOld, putInPlace } from './swap.ts';
+import { runToEnd } from './run-to-end.ts';
 import { TransferLine } from './transfer-line.ts';
 
 /**
@@ -20,24 +18,16 @@ import { TransferLine } from './transfer-line.ts';
  * or the new one is in its place, whole.
  * @throws Failure, UsageError
  */
-export async function updateProgram(subject: Subject, channel: Channel, context: Context): Promise<void> {
-  try {
-    await updateFile(subject, channel, context);
-  } catch (error) {
-    throw error instanceof Cancelled ? new Failure(stoppedCode, error.message) : error;
-  }
-}
-
-async function updateFile(subject: Subject, channel: Channel, context: Context): Promise<void> {
+export async function updateProgram(program: Program, channel: Channel, context: Context): Promise<void> {
   const feed = feedOf(context.env);
-  const place = await findPlace(subject.file);
+  const place = await findPlace(program.file);
   const lock = await takeLock(place.file);
   try {
     const { isUnsettled } = lock.isHeld ? await cleanUp(place) : { isUnsettled: false };
-    await new Update(subject, place, context).run({ feed, channel, isUnsettled });
+    await new Update(program, place, context).run({ feed, channel, isUnsettled });
   } catch (error) {
     if (context.signal.aborted && error === context.signal.reason)
-      throw new Cancelled(`Nothing was changed at ${place.file}`);
+      throw cancelled(`Nothing was changed at ${place.file}`);
     throw error;
   } finally {
     await disk.remove(place.temporary).catch(() => {});
@@ -45,28 +35,22 @@ async function updateFile(subject: Subject, channel: Channel, context: Context):
   }
 }
 
-/** What an update goes by. */
-interface Facts {
-  feed: string;
-  channel: Channel;
-  /** An earlier one was killed before its command had ended. */
-  isUnsettled: boolean;
-}
-
 /** One update of one file. */
 class Update {
-  readonly #subject: Subject;
+  readonly #program: Program;
   readonly #place: Place;
   readonly #context: Context;
 
-  constructor(subject: Subject, place: Place, context: Context) {
-    this.#subject = subject;
+  constructor(program: Program, place: Place, context: Context) {
+    this.#program = program;
     this.#place = place;
     this.#context = context;
   }
 
-  async run({ feed, channel, isUnsettled }: Facts): Promise<void> {
-    const { name, command } = this.#subject;
+  /** `isUnsettled`: an earlier one was killed before its command had ended. */
+  async run(facts: { feed: string; channel: Channel; isUnsettled: boolean }): Promise<void> {
+    const { feed, channel, isUnsettled } = facts;
+    const { name, command } = this.#program;
     const current = await this.#currentVersion();
     const release = await newestRelease(feed, channel, this.#context.signal);
     if (release && isAhead(release.version, current)) {
@@ -76,41 +60,20 @@ class Update {
       await this.#replace(release, current);
     } else if (isUnsettled && command) {
       this.#say(`An earlier update to ${name} ${current} was ended before its command had.`);
-      await this.#settle(current);
+      await this.#settle(command, current);
       this.#say(`✓ ${name} ${current} is in place, and its command ended with exit code 0.`);
-    } else this.#say(nothingNewer(`${name} ${current}`, current, { release, channel }));
+    } else this.#say(`${name} ${current} ${whyNothing(current, release, channel)}`);
   }
 
   /** Of the file, not of this process: somebody may have replaced it since. */
   async #currentVersion(): Promise<string> {
-    const { name, runner } = this.#subject;
     const { file } = this.#place;
-    const said = await programVersion([...runner, file], this.#context.signal);
-    this.#context.signal.throwIfAborted();
+    const said = await versionOf(this.#program, file, this.#context.signal);
     if ('version' in said) return said.version;
     throw refused(
       `Nobody can tell whether a release is newer than ${file}: ${said.trouble}.`,
-      `replace it by hand with the release of ${name} that is wanted.`,
+      `replace it by hand with the release of ${this.#program.name} that is wanted.`,
     );
-  }
-
-  async #obtain(release: Release, feed: string): Promise<void> {
-    const { signal } = this.#context;
-    const asset = assetOf(release, this.#subject.asset);
-    const sum = await sumOf(release, asset.name, { feed, signal });
-    const line = new TransferLine(this.#context, `Downloading ${asset.name} ${release.version}`);
-    let size = 0;
-    const onProgress = (bytes: number, total: number | null) => {
-      size = bytes;
-      line.progress(bytes, total);
-    };
-    try {
-      await fetchProgram(this.#place, { asset, sum, feed, signal, limits: programLimits, onProgress });
-      line.done(size);
-    } catch (error) {
-      line.end();
-      throw error;
-    }
   }
 
   /** One rename replaces one name. */
@@ -119,55 +82,80 @@ class Update {
     // One that an earlier update has kept is not the same file any more.
     const others = (await stat(file)).nlink - 1;
     if (others === 0) return;
-    const names = others === 1 ? '1 other name (a hard link)' : `${others} other names (hard links)`;
-    this.#context.stderr.write(
-      `! ${file} has ${names}: what is run by ${others === 1 ? 'it' : 'them'} stays ${current}.\n`,
-    );
+    const [names, them] =
+      others === 1 ? ['1 other name (a hard link)', 'it'] : [`${others} other names (hard links)`, 'them'];
+    this.#context.stderr.write(`! ${file} has ${names}: what is run by ${them} stays ${current}.\n`);
+  }
+
+  async #obtain(release: Release, feed: string): Promise<void> {
+    const { signal } = this.#context;
+    const asset = assetOf(release, this.#program.asset);
+    const sum = await sumOf(release, asset.name, { feed, signal });
+    const line = new TransferLine(this.#context, `Downloading ${asset.name} ${release.version}`);
+    const onProgress = line.progress.bind(line);
+    try {
+      const transfer = { asset, feed, signal, limits: programLimits, onProgress };
+      line.done(await fetchProgram(this.#place, transfer, sum));
+    } finally {
+      line.end();
+    }
   }
 
   /** The new file has to run here, and to be what it is published as, before it takes the old one's place. */
   async #tryOut({ version }: Release): Promise<void> {
+    const { asset } = this.#program;
     const trouble = await this.#troubleWithNew(version);
     if (trouble === null) return;
-    const { asset } = this.#subject;
-    throw failed(
-      `Nothing was changed: ${asset} of ${version} does not do its work here: ${trouble}.`,
+    throw unchanged(
+      `${asset} of ${version} does not do its work here: ${trouble}.`,
       'see that this machine is one that it is made for; else tell its publisher.',
     );
   }
 
   async #troubleWithNew(version: string): Promise<string | null> {
-    const { runner } = this.#subject;
     const { temporary } = this.#place;
-    const { signal } = this.#context;
-    const strange = runner.length === 0 ? await strangeness(temporary) : null;
+    const strange = this.#program.runtime === null ? await strangeness(temporary) : null;
     if (strange !== null) return strange;
-    const said = await programVersion([...runner, temporary], signal);
-    signal.throwIfAborted();
-    if (!('version' in said)) return said.trouble;
+    const said = await versionOf(this.#program, temporary, this.#context.signal);
+    if ('trouble' in said) return said.trouble;
     return said.version === version ? null : `it says that it is ${said.version}`;
   }
 
   async #replace({ version }: Release, before: string): Promise<void> {
-    const { name, command } = this.#subject;
+    const { name, command } = this.#program;
     if (command) await keepOld(this.#place);
-    try {
-      await putInPlace(this.#place);
-    } catch (error) {
-      // The second name of a file that is still in its place.
-      if (command && (await identityAt(this.#place.kept)) === this.#place.identity)
-        await dropOld(this.#place);
-      throw error;
-    }
-    if (command) await this.#settle(version);
+    await putInPlace(this.#place);
+    if (command) await this.#settle(command, version);
     const well = command ? ', and its command ended with exit code 0' : '';
     this.#say(`✓ ${name} ${version} is in place of ${before}${well}.`);
   }
 
-  #settle(version: string): Promise<void> {
-    const { command } = this.#subject;
-    const say = (line: string) => this.#say(line);
-    return settle(this.#place, { command: command ?? [], version, say, signal: this.#context.signal });
+  /**
+   * Runs the command with the new file in its place. Where it does not end with 0 within a minute, the old file comes
+   * back and the command is run again.
+   */
+  async #settle(command: readonly string[], version: string): Promise<void> {
+    const { signal } = this.#context;
+    const shown = command.map(shellWord).join(' ');
+    this.#say(`Running: ${shown}`);
+    const { trouble } = await runToEnd(command, { show: true, signal });
+    if (trouble === null) return dropOld(this.#place);
+    this.#say(`With ${version}, the command ${trouble}. Putting the old file back.`);
+    await putBack(this.#place);
+    this.#say(`Running: ${shown}`);
+    // Whoever has stopped the first one wants the old state back, and that needs this one.
+    const again = await runToEnd(command, { show: true });
+    const taken = `${version} was taken back: its command ${trouble}.`;
+    if (again.trouble !== null)
+      throw broken(
+        `${taken} With the old file, which is in its place again, the command ${again.trouble}.`,
+        `see why the command fails; ${this.#place.file} is as it was before.`,
+      );
+    if (signal.aborted) throw cancelled('The old file is back, and its command ended with exit code 0');
+    throw failed(
+      `${taken} The old file is in its place again, and with it the command ended with exit code 0.`,
+      'see above what the command says, then run the update again.',
+    );
   }
 
   #say(line: string): void {
@@ -175,13 +163,9 @@ class Update {
   }
 }
 
-function nothingNewer(
-  what: string,
-  current: string,
-  { release, channel }: { release: Release | null; channel: Channel },
-): string {
-  if (release === null) return `${what} stays: nothing is published on ${channel} yet.`;
+function whyNothing(current: string, release: Release | null, channel: Channel): string {
+  if (release === null) return `stays: nothing is published on ${channel} yet.`;
   if (isAhead(current, release.version))
-    return `${what} stays: it is newer than ${release.version}, the newest on ${channel}.`;
-  return `${what} is the newest on ${channel}.`;
+    return `stays: it is newer than ${release.version}, the newest on ${channel}.`;
+  return `is the newest on ${channel}.`;
 }

@@ -20,7 +20,7 @@ function kills(object, name) {
 const some = await fs.promises.open(process.execPath);
 const handle = Object.getPrototypeOf(some);
 await some.close();
-for (const name of ['write', 'chown', 'chmod', 'sync', 'close']) kills(handle, name);
+for (const name of ['writeFile', 'chown', 'chmod', 'sync', 'close']) kills(handle, name);
 for (const name of ['mkdir', 'open', 'writeFile', 'link', 'rename', 'rm', 'rmdir', 'unlink'])
   kills(fs.promises, name);
 kills(childProcess, 'spawn');

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { sumsFor } from '../../../src/client/self-update/checksums.ts';
-import { versionIn } from '../../../src/client/self-update/program-version.ts';
-import { shownCommand } from '../../../src/client/self-update/settle.ts';
+import { versionIn } from '../../../src/client/self-update/program.ts';
+import { sumsFor } from '../../../src/client/self-update/published.ts';
 import { TransferLine } from '../../../src/client/self-update/transfer-line.ts';
 
 const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
@@ -35,13 +34,6 @@ describe('versionIn', () => {
   ])('%j', (output, version) => {
     expect(versionIn(output)).toBe(version);
   });
-});
-
-it.each<[string[], string]>([
-  [['systemctl', '--user', 'restart', 'svc-worker'], 'systemctl --user restart svc-worker'],
-  [['a b', "it's", '', '$x'], `'a b' 'it'\\''s' '' '$x'`],
-])('%j is shown as it can be typed', (command, shown) => {
-  expect(shownCommand(command)).toBe(shown);
 });
 
 describe('a download', () => {

@@ -62,15 +62,13 @@ describe.concurrent('a download', () => {
   const get = async (rig: Rig, reply: Reply, wanted: Partial<Limits> = {}) => {
     rig.forge.host('/file', reply);
     let bytes = 0;
-    await download({
+    const chunks = download({
       asset: { name: 'file', url: '/file' },
       feed: rig.forge.address('static'),
       limits: { ...limits, ...wanted },
       signal: new AbortController().signal,
-      take: (chunk) => {
-        bytes += chunk.byteLength;
-      },
     });
+    for await (const chunk of chunks) bytes += chunk.byteLength;
     return bytes;
   };
   /** A byte now and then. */
