@@ -34,12 +34,15 @@ async function createProduct(): Promise<Instance> {
   return createInstance({ name, layout, up });
 }
 
-test('are proposed, held together, written down, and updated', async () => {
+test('are listed, held together, written down, and updated', async () => {
   const instance = await createProduct();
   const { image, directory, name } = instance;
   const learning = learningOf(image);
   const toNext = ['--target', 'v1.1.0'];
   const three = '--service server --service machine-learning --service worker';
+  // The database of these tests has a name of its own, by which nobody can tell that it is one.
+  const list = [`server (${image}:v1.0.0): ${three}`, `db (${inject('host').parts}/db:1): --service db`];
+  const choose = 'Run it with the flags of one of the lines above; init writes them down.';
   const refused = (args: readonly string[], code: string, says: string[], next: string) =>
     expectAttempt(instance, args, {
       exitCode: 3,
@@ -50,8 +53,8 @@ test('are proposed, held together, written down, and updated', async () => {
   await refused(
     toNext,
     'no-app',
-    [`project ${name} in ${directory} has no container of service app`],
-    `Its containers are of db, machine-learning, server, worker. What belongs together there is updated with ${three}; init writes that down.`,
+    [...list, `project ${name} in ${directory} has no container of service app`],
+    `Its containers are of db, machine-learning, server, worker. ${choose}`,
   );
   await refused(
     [...toNext, ...three.split(' '), '--service', 'db'],
@@ -81,7 +84,14 @@ test('are proposed, held together, written down, and updated', async () => {
     },
   );
 
-  await expectAttempt(instance, ['init', '--dry-run'], {
+  await refused(
+    ['init'],
+    'no-app',
+    [...list, `2 services of project ${name} may be the app`],
+    'Run init again with the flags of one of the lines above.',
+  );
+  await expect(instance.read(settings)).rejects.toThrow('ENOENT');
+  await expectAttempt(instance, ['init', '--dry-run', ...three.split(' ')], {
     exitCode: 0,
     says: [
       `server runs ${image}, pinned by SVC_VERSION in .env line `,
@@ -91,13 +101,18 @@ test('are proposed, held together, written down, and updated', async () => {
     ],
     ends: ['planned: nothing was changed'],
   });
-  expect(await runUpdater(instance, ['init'])).toMatchObject({ exitCode: 0 });
+  expect(await runUpdater(instance, ['init', ...three.split(' ')])).toMatchObject({ exitCode: 0 });
   expect(await instance.read(settings)).toMatch(
     /^services:\n {2}- server {2}#.*\n {2}- machine-learning {2}#.*\n {2}- worker {2}#.*\n# As they are: db \(/m,
   );
   const [file, folder] = await Promise.all([stat(join(directory, settings)), stat(directory)]);
   expect([file.uid, file.gid, file.mode & 0o777]).toEqual([folder.uid, folder.gid, 0o644]);
-  await refused(['init'], 'settings-exist', [`${settings} is there already`], 'or replace it with --force');
+  await refused(
+    ['init', ...three.split(' ')],
+    'settings-exist',
+    [`${settings} is there already`],
+    'or replace it with --force',
+  );
   expect(await instance.read(settings)).toContain('\nfiles: ["compose.prod.yaml"]\n');
   const bump = ['bump', '--to', 'v1.1.0', '--dir', directory, '--dry-run'];
   const bumped = await runUpdater(instance, bump, { socket: null });
@@ -133,8 +148,8 @@ test('are proposed, held together, written down, and updated', async () => {
   await refused(
     ['--target', 'v1.2.0'],
     'no-app',
-    [`project ${name} in ${directory} has no container of service gone`],
-    `What belongs together there is updated with ${three}; init writes that down.`,
+    [...list, `project ${name} in ${directory} has no container of service gone`],
+    choose,
   );
   await instance.write(settings, 'services: [server]\nwait: 9\n');
   await refused(

@@ -43,6 +43,7 @@ export const dify: Product = {
   },
   networks: { ssrf_proxy_network: 'internal: true' },
   moved: ['api', 'web', 'worker', 'worker_beat'],
+  mayBeApp: ['nginx', 'plugin_daemon', 'sandbox', 'ssrf_proxy'],
   database: 'db_postgres',
   label: 'plain',
   releases: {

@@ -102,6 +102,7 @@ export const paperless: Product = {
   volumes: ['data', 'media', 'pgdata', 'redisdata'],
   envFiles: { 'docker-compose.env': { PAPERLESS_TIME_ZONE: 'Europe/Berlin' } },
   moved: ['webserver'],
+  mayBeApp: ['gotenberg', 'tika'],
   database: 'db',
   label: 'plain',
   releases: {

@@ -45,18 +45,38 @@ export const trials = {
       ...(await untouched(installed, result, before)),
     ];
   },
-  /** What is to be typed, written down once. */
+  /** What is to be typed, written down once; chosen from a list where others may be the app. */
   init: async (installed) => {
     const before = await view(installed);
-    const result = await installed.run('init');
+    const { moved, mayBeApp = [] } = installed.product;
     const file = join(installed.directory, '.svc-updater.yaml');
+    const [app, ...workers] = moved;
+    const inOrder = [app, ...workers.toSorted()];
+    const listed: string[] = [];
+    let result = await installed.run('init');
+    if (mayBeApp.length > 0) {
+      const words = sentencesOf(result, 'error').match(/: --service .*/g) ?? [];
+      const expected = [inOrder, ...mayBeApp.map((name) => [name])].map((names) =>
+        names.map((name) => ` --service ${name}`).join(''),
+      );
+      listed.push(
+        ...judgeEnd(result, ['refused'], ['Run init again']),
+        ...differs(
+          'the list',
+          expected,
+          words.map((each) => each.slice(1)),
+        ),
+        ...(await untouched(installed, result, before)),
+      );
+      result = await installed.run('init', ...servicesOf(installed));
+    }
     const text = await readFile(file, 'utf8').catch(() => '');
     await rm(file, { force: true });
-    const [app, ...others] = (parse(text) as { services?: string[] } | null)?.services ?? [];
-    const [expected, ...more] = installed.product.moved;
+    const services = (parse(text) as { services?: string[] } | null)?.services ?? [];
     return [
+      ...listed,
       ...(result.exitCode === 0 ? [] : judgeEnd(result, [])),
-      ...differs('the services of the file', [expected, ...more.toSorted()], [app ?? '', ...others.sort()]),
+      ...differs('the services of the file', mayBeApp.length > 0 ? moved : inOrder, services),
       ...(await untouched(installed, result, before)),
     ];
   },

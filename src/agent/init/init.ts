@@ -7,15 +7,21 @@ import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { findInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
 import { checkNamed } from '../inspect/services/check-named.ts';
-import { describeCandidate, type Proposal, proposeServices } from '../inspect/services/propose.ts';
+import {
+  type Choice,
+  certainChoice,
+  choiceLines,
+  choicesOf,
+  describeService,
+} from '../inspect/services/choices.ts';
 import { type Survey, surveyProject } from '../inspect/services/survey.ts';
 import type { InitOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { pinOf, settingsText } from './settings-text.ts';
 
 /**
- * Looks at the running project, shows which services belong together and what pins them, and writes the settings file that
- * says so (docs/contract.md 2.24). Nothing else changes.
+ * Looks at the running project, shows which services are updated together and what pins them, and writes the settings file
+ * that says so (docs/contract.md 2.24). Nothing else changes.
  * Refusals: those of finding the project, no-app, foreign-service, left-behind, settings-exist.
  */
 export async function init(doors: Omit<RunContext, 'options'>, options: InitOptions): Promise<void> {
@@ -26,18 +32,19 @@ export async function init(doors: Omit<RunContext, 'options'>, options: InitOpti
   refuseForeignContainers(containers, instance, options, null);
   const survey = await surveyProject({ ...doors, product: options.product }, instance, containers);
   log.enter('plan');
-  const proposal = options.servicesNamed
+  const choice = options.servicesNamed
     ? asNamed(survey, options, containers.map(serviceOf))
-    : proposeServices(survey.candidates, survey.project.name, options.leave);
-  if (proposal === null) throw nothingToUpdate(survey);
-  const { app, workers, others } = proposal;
-  for (const each of [app, ...workers]) {
+    : chosen(survey, options);
+  const { app, workers } = choice;
+  const moved = [app, ...workers];
+  const others = survey.running.filter((each) => !moved.includes(each));
+  for (const each of moved) {
     log.info(`${each.name} runs ${pinOf(each)}${each === app ? '; it is the app' : ''}`);
   }
-  for (const each of others) log.info(`${describeCandidate(each)} stays as it is`);
+  for (const each of others) log.info(`${describeService(each)} stays as it is`);
   const { directory, files } = survey.project;
   const names = files.map((path) => (isWithin(path, directory) ? relative(directory, path) : path));
-  const text = settingsText(proposal, options, names);
+  const text = settingsText({ ...choice, others }, options, names);
   const shown = join(place.directory, settingsName);
   log.info(`${shown}:`);
   for (const line of text.trimEnd().split('\n')) log.info(`+ ${line}`);
@@ -58,36 +65,42 @@ export async function init(doors: Omit<RunContext, 'options'>, options: InitOpti
 }
 
 /** What was named, once it is known to belong together. */
-function asNamed(survey: Survey, options: InitOptions, running: readonly string[]): Proposal {
-  const { files, model, candidates } = survey;
-  const moved = [options.app, ...options.workers];
-  const [app, ...workers] = moved.map((name) => candidates.find((each) => each.name === name));
-  const missing = moved.filter((name) => !candidates.some((each) => each.name === name));
+function asNamed(
+  { files, model, running }: Survey,
+  options: InitOptions,
+  started: readonly string[],
+): Choice {
+  const named = [options.app, ...options.workers];
+  const [app, ...workers] = named.flatMap((name) => running.filter((each) => each.name === name));
+  const missing = named.filter((name) => !running.some((each) => each.name === name));
   if (app === undefined || missing.length > 0) {
+    const known = running.map(({ name }) => name).sort();
     throw new UpdateError('no-app', `no container of service ${missing.join(' or ')} that has an image`, {
-      advice: `Its services are ${candidates
-        .map(({ name }) => name)
-        .sort()
-        .join(', ')}: name them with --service.`,
+      advice: `Its services are ${known.join(', ')}: name them with --service.`,
     });
   }
   checkNamed(
     { ...options, command: 'plan' },
-    { files, model, kind: 'user-written', running, followers: [], migrations: [] },
+    { files, model, kind: 'user-written', running: started, followers: [], migrations: [] },
   );
-  const others = candidates.filter(({ name }) => !moved.includes(name));
-  return { app, workers: workers.filter((each) => each !== undefined), others };
+  return { app, workers };
 }
 
-function nothingToUpdate({ candidates, project }: Survey): UpdateError {
-  const names = candidates.map(describeCandidate).join(', ');
-  return new UpdateError(
-    'no-app',
-    `nothing in project ${project.name} looks like an app: ${names || 'no image'}`,
-    {
-      advice: 'Name the services with --service, the app first.',
-    },
-  );
+/** What is updated where nobody has named any. @throws UpdateError no-app where that has to be chosen */
+function chosen({ running, project: { name } }: Survey, { app, leave }: InitOptions): Choice {
+  const choices = choicesOf(running, leave);
+  const certain = certainChoice(choices, app);
+  if (certain !== undefined) return certain;
+  if (choices.length > 0) {
+    throw new UpdateError('no-app', `${choices.length} services of project ${name} may be the app`, {
+      detail: choiceLines(choices),
+      advice: 'Run init again with the flags of one of the lines above.',
+    });
+  }
+  const names = running.map(describeService).join(', ');
+  throw new UpdateError('no-app', `nothing in project ${name} looks like an app: ${names || 'no image'}`, {
+    advice: 'Name the services with --service, the app first.',
+  });
 }
 
 /** @throws UpdateError write-failed */

@@ -1,6 +1,6 @@
 import { svc } from '../../progress/product.ts';
-import type { Candidate, Proposal } from '../inspect/services/propose.ts';
-import { describeCandidate } from '../inspect/services/propose.ts';
+import { type Choice, describeService } from '../inspect/services/choices.ts';
+import type { ServiceImage } from '../inspect/services/together.ts';
 import { and } from '../log/wording.ts';
 import { type InitOptions, usualSeconds } from '../process/options.ts';
 
@@ -15,7 +15,7 @@ const usualName = /^(?:docker-)?compose(?:\.override)?\.ya?ml$/;
  * @param files the compose files in their order, those of the directory by their names
  */
 export function settingsText(
-  { app, workers, others }: Proposal,
+  { app, workers, others }: Choice & { others: readonly ServiceImage[] },
   given: Given,
   files: readonly string[],
 ): string {
@@ -25,7 +25,7 @@ export function settingsText(
     '# The first is the app, the others move with it.',
     'services:',
     ...[app, ...workers].map((each) => `  - ${scalar(each.name)}  # ${describePin(each)}`),
-    ...(others.length > 0 ? [`# As they are: ${and(others.map(describeCandidate))}`] : []),
+    ...(others.length > 0 ? [`# As they are: ${and(others.map(describeService))}`] : []),
     ...(leave.length > 0
       ? [
           `# Of the app, and left at ${leave.length > 1 ? 'their' : 'its'} version.`,
@@ -43,10 +43,10 @@ export function settingsText(
 }
 
 /** Without the line, which the next edit moves. */
-const describePin = (each: Candidate): string => pinOf(each).replace(/ line \d+$/, '');
+const describePin = (each: ServiceImage): string => pinOf(each).replace(/ line \d+$/, '');
 
 /** `ghcr.io/acme/server, pinned by TAG in .env line 4` */
-export const pinOf = ({ reference: { repository }, pin }: Candidate): string =>
+export const pinOf = ({ reference: { repository }, pin }: ServiceImage): string =>
   pin === null
     ? `${repository}, whose pin cannot be moved as it is written`
     : `${repository}, pinned by ${pin.place.description}`;

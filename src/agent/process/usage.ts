@@ -22,7 +22,7 @@ or leaves it exactly as it was.
 
   svc-updater [update] [options]   update the instance in the mounted directory (the default)
   svc-updater plan [options]       show what update would do; changes nothing
-  svc-updater init [options]       propose the services to update, and write ${settingsName} beside the compose file
+  svc-updater init [options]       write the services to update into ${settingsName}, or list what to choose from
   svc-updater bump [options]       edit version pins in files only; needs no engine
   svc-updater --help | --version
 

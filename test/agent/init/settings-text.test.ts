@@ -5,15 +5,15 @@ import { type InitOptions, parseOptions } from '../../../src/agent/process/optio
 import { settingsOf } from '../../../src/agent/process/settings-file.ts';
 import { composeText, modelOf, projectFiles } from '../../build-plan.ts';
 
-const candidates = (images: Record<string, string>, env = '') => {
+const running = (images: Record<string, string>, env = '') => {
   const files = projectFiles({ 'compose.yaml': composeText(images), '.env': env });
   const found = imagesOf(files, modelOf(files));
-  return found.map((each) => ({ ...each, model: {}, hasHealthCheck: false }));
+  return found.map((each) => ({ ...each, isReached: false }));
 };
 const options = (...args: string[]) => parseOptions(['init', ...args], {}) as InitOptions;
 
 it('tells what each service is pinned by, and what stays', () => {
-  const [app, worker, ...others] = candidates(
+  const [app, worker, ...others] = running(
     {
       server: 'acme/server:$TAG',
       worker: 'acme/server:$TAG',
@@ -35,7 +35,7 @@ services:
 });
 
 it('writes what was given with init, and what it writes is read as it was meant', () => {
-  const [app, worker] = candidates({ no: 'acme/a:v1.0.0', '1e3': 'acme/a:v1.0.0' });
+  const [app, worker] = running({ no: 'acme/a:v1.0.0', '1e3': 'acme/a:v1.0.0' });
   if (app === undefined || worker === undefined) throw new Error('no services');
   const given = [
     '--leave',

@@ -5,8 +5,8 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { and } from '../../log/wording.ts';
 import type { UpdateOptions } from '../../process/options.ts';
-import { leaveAll } from './propose.ts';
-import { bondOf, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
+import { leaveAll } from './choices.ts';
+import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
 
 /** A project, and which of its services have containers. */
 interface NamedIn {
@@ -104,7 +104,3 @@ function leftBehind(
     advice: `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${names.length > 1 ? 'them' : 'it'} at the old version, with ${flags('leave', names)} besides.`,
   });
 }
-
-/** `--service app --service worker` */
-export const flags = (name: string, values: readonly string[]): string =>
-  values.map((value) => `--${name} ${value}`).join(' ');

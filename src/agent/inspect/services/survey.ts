@@ -8,8 +8,7 @@ import type { RunContext } from '../../process/run-context.ts';
 import type { FoundInstance } from '../find-instance.ts';
 import { labelledProject } from '../labelled-project.ts';
 import { givePaths, viewProject } from '../view-project.ts';
-import { flags } from './check-named.ts';
-import { type Candidate, proposeServices } from './propose.ts';
+import { type Choice, choiceLines, choicesOf, flagsOf, type RunningService } from './choices.ts';
 import { imagesOf } from './together.ts';
 
 /** A project of which nobody knows yet what is to be updated. */
@@ -18,7 +17,7 @@ export interface Survey {
   files: ProjectFiles;
   model: Model;
   /** The services that have containers and name an image. */
-  candidates: readonly Candidate[];
+  running: readonly RunningService[];
 }
 
 /**
@@ -40,56 +39,40 @@ export async function surveyProject(
   const compose = new Compose(engine, project);
   const about = { containers, services: [], product };
   const { files, model } = await viewProject(compose, paths, about, log);
-  const candidates = imagesOf(files, model).flatMap((each): Candidate[] => {
-    const own = containers.filter((container) => serviceOf(container) === each.name);
-    const hasHealthCheck = own.some(({ health }) => health !== null);
-    return own.length === 0 ? [] : [{ ...each, model: model.services[each.name] ?? {}, hasHealthCheck }];
-  });
-  return { project, files, model, candidates };
+  const running = imagesOf(files, model)
+    .filter(({ name }) => containers.some((each) => serviceOf(each) === name))
+    .map((each) => {
+      const { ports, network_mode } = model.services[each.name] ?? {};
+      return { ...each, isReached: (ports ?? []).length > 0 || network_mode === 'host' };
+    });
+  return { project, files, model, running };
 }
 
-/** The refusal where there is no container of the app, with what to name where nobody has named any. */
+/** The refusal where there is no container of the app, with what may be named in its place. */
 export async function withoutApp(
-  context: Pick<RunContext, 'engine' | 'log' | 'options'>,
-  found: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
-  containers: readonly Container[],
-): Promise<UpdateError> {
-  const { app } = context.options;
-  const { place } = found;
-  const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
-  const flagsToType = names === '' ? null : await proposedFlags(context, found, containers);
-  const start = `Its containers are of ${names || 'no service'}.`;
-  return new UpdateError(
-    'no-app',
-    `project ${place.name} in ${place.directory} has no container of service ${app}`,
-    {
-      advice:
-        flagsToType === null
-          ? `${start} Start the instance once with docker compose up -d, or name the app service with --service.`
-          : `${start} What belongs together there is updated with ${flagsToType}; init writes that down.`,
-    },
-  );
-}
-
-/** Null where nothing can be proposed: the refusal stands without it. */
-async function proposedFlags(
   { engine, log, options: { app, product } }: Pick<RunContext, 'engine' | 'log' | 'options'>,
   found: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
   containers: readonly Container[],
-): Promise<string | null> {
-  try {
-    const seen = await surveyProject({ engine, log, product }, found, containers);
-    const { candidates, project, model } = seen;
-    // The app is there, and only has to be started.
-    if (app in model.services) return null;
-    const proposal = proposeServices(candidates, project.name);
-    if (proposal === null) return null;
-    return flags(
-      'service',
-      [proposal.app, ...proposal.workers].map(({ name }) => name),
-    );
-  } catch (error) {
-    if (error instanceof UpdateError && error.outcome === 'refused') return null;
-    throw error;
-  }
+): Promise<UpdateError> {
+  const { name, directory } = found.place;
+  const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
+  const choices = await surveyProject({ engine, log, product }, found, containers)
+    // An app that is in the files only has to be started.
+    .then(({ running, model }) => (app in model.services ? [] : choicesOf(running)))
+    .catch((error): Choice[] => {
+      // The refusal stands without them.
+      if (error instanceof UpdateError && error.outcome === 'refused') return [];
+      throw error;
+    });
+  const [only, ...others] = choices;
+  const next =
+    only === undefined
+      ? 'Start the instance once with docker compose up -d, or name the app service with --service.'
+      : others.length > 0
+        ? 'Run it with the flags of one of the lines above; init writes them down.'
+        : `What belongs together there is updated with ${flagsOf(only)}; init writes that down.`;
+  return new UpdateError('no-app', `project ${name} in ${directory} has no container of service ${app}`, {
+    detail: others.length > 0 ? choiceLines(choices) : [],
+    advice: `Its containers are of ${names || 'no service'}. ${next}`,
+  });
 }

@@ -97,3 +97,7 @@ const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(ref
 
 /** `acme/svc:v1.2.0`, without a digest. */
 export const shown = (reference: Reference): string => formatReference({ ...reference, digest: null });
+
+/** `--service app --service worker` */
+export const flags = (name: string, values: readonly string[]): string =>
+  values.map((value) => `--${name} ${value}`).join(' ');

@@ -1,0 +1,178 @@
+import { expect, it } from 'vitest';
+import { certainChoice, choiceLines, choicesOf } from '../../../../src/agent/inspect/services/choices.ts';
+import { imagesOf } from '../../../../src/agent/inspect/services/together.ts';
+import { composeText, modelOf, projectFiles } from '../../../build-plan.ts';
+
+type Row = [product: string, services: Record<string, string>, choices: string[]];
+
+/**
+ * `image | reached`: names of services, images and variables as the products publish them, in short.
+ * Sources: each product's own compose file of autumn 2025.
+ */
+const rows: Row[] = [
+  [
+    'immich',
+    {
+      // biome-ignore-start lint/suspicious/noTemplateCurlyInString: compose's own
+      'immich-server': 'ghcr.io/immich-app/immich-server:${IMMICH_VERSION:-release} | reached',
+      'immich-machine-learning': 'ghcr.io/immich-app/immich-machine-learning:${IMMICH_VERSION:-release}',
+      redis: 'docker.io/valkey/valkey:8-bookworm',
+      database: 'ghcr.io/immich-app/postgres:14-vectorchord0.4.3-pgvectors0.2.0',
+    },
+    ['immich-server immich-machine-learning'],
+  ],
+  [
+    'paperless',
+    {
+      broker: 'docker.io/library/redis:8',
+      db: 'docker.io/library/postgres:18',
+      webserver: 'ghcr.io/paperless-ngx/paperless-ngx:latest | reached',
+      gotenberg: 'docker.io/gotenberg/gotenberg:8.24',
+      tika: 'docker.io/apache/tika:latest',
+    },
+    ['webserver', 'gotenberg', 'tika'],
+  ],
+  [
+    'nextcloud',
+    {
+      db: 'mariadb:10.11',
+      redis: 'redis:alpine',
+      app: 'nextcloud:31-apache | reached',
+      cron: 'nextcloud:31-apache',
+    },
+    ['app cron'],
+  ],
+  [
+    'n8n',
+    {
+      postgres: 'postgres:16',
+      redis: 'redis:6-alpine',
+      n8n: 'docker.n8n.io/n8nio/n8n:1.115.2 | reached',
+      'n8n-worker': 'docker.n8n.io/n8nio/n8n:1.115.2',
+      'task-runners': 'n8nio/runners:1.115.2',
+    },
+    ['n8n n8n-worker task-runners'],
+  ],
+  [
+    'gitea',
+    { server: 'docker.gitea.com/gitea:1.24.6 | reached', db: 'docker.io/library/postgres:14' },
+    ['server'],
+  ],
+  [
+    'authentik',
+    {
+      postgresql: 'docker.io/library/postgres:16-alpine',
+      redis: 'docker.io/library/redis:alpine',
+      server: '${IMAGE:-ghcr.io/goauthentik/server}:${TAG:-2025.10.2} | reached',
+      worker: '${IMAGE:-ghcr.io/goauthentik/server}:${TAG:-2025.10.2}',
+      // biome-ignore-end lint/suspicious/noTemplateCurlyInString: compose's own
+    },
+    ['server worker'],
+  ],
+  [
+    'plausible',
+    {
+      plausible_db: 'postgres:16-alpine',
+      plausible_events_db: 'clickhouse/clickhouse-server:24.12-alpine',
+      plausible: 'ghcr.io/plausible/community-edition:v3.0.1',
+    },
+    ['plausible'],
+  ],
+  [
+    'ha',
+    { homeassistant: 'ghcr.io/home-assistant/home-assistant:stable | reached', mqtt: 'eclipse-mosquitto:2' },
+    ['homeassistant', 'mqtt'],
+  ],
+  [
+    'mastodon',
+    {
+      db: 'postgres:14-alpine',
+      redis: 'redis:7-alpine',
+      web: 'ghcr.io/mastodon/mastodon:v4.5.0 | reached',
+      streaming: 'ghcr.io/mastodon/mastodon-streaming:v4.5.0 | reached',
+      sidekiq: 'ghcr.io/mastodon/mastodon:v4.5.0',
+    },
+    ['streaming sidekiq web', 'web sidekiq streaming'],
+  ],
+  [
+    'penpot',
+    {
+      'penpot-traefik': 'traefik:v3.3 | reached',
+      'penpot-frontend': 'penpotapp/frontend:2.9.0 | reached',
+      'penpot-backend': 'penpotapp/backend:2.9.0',
+      'penpot-exporter': 'penpotapp/exporter:2.9.0',
+      'penpot-postgres': 'postgres:15',
+      'penpot-valkey': 'valkey/valkey:8.1',
+    },
+    ['penpot-frontend penpot-backend penpot-exporter', 'penpot-traefik'],
+  ],
+  [
+    'dify',
+    {
+      api: 'langgenius/dify-api:1.9.1',
+      worker: 'langgenius/dify-api:1.9.1',
+      web: 'langgenius/dify-web:1.9.1',
+      sandbox: 'langgenius/dify-sandbox:0.2.12',
+      nginx: 'nginx:latest | reached',
+      db: 'postgres:15-alpine',
+      redis: 'redis:6-alpine',
+    },
+    ['nginx', 'api web worker', 'web api worker', 'worker api web', 'sandbox'],
+  ],
+  [
+    'zabbix',
+    {
+      'zabbix-server': 'zabbix/zabbix-server-mysql:alpine-7.0.5',
+      'zabbix-web': 'zabbix/zabbix-web-nginx-mysql:alpine-7.0.5 | reached',
+      'zabbix-agent': 'zabbix/zabbix-agent:alpine-6.4.1',
+      'mysql-server': 'mysql:8.0',
+    },
+    ['zabbix-web zabbix-server', 'zabbix-agent'],
+  ],
+  ['nothing', { db: 'postgres:16', cache: 'redis:7' }, []],
+];
+
+/** What is running where each service has this image, and which of them publish ports. */
+function runningOf(images: Readonly<Record<string, string>>, reached: readonly string[] = []) {
+  const files = projectFiles({ 'compose.yaml': composeText(images) });
+  return imagesOf(files, modelOf(files)).map((each) => ({ ...each, isReached: reached.includes(each.name) }));
+}
+const namesOf = (choices: ReturnType<typeof choicesOf>) =>
+  choices.map(({ app, workers }) => [app, ...workers].map(({ name }) => name).join(' '));
+
+it.each(rows)('offers what %s is made of', (_, services, choices) => {
+  const parts = Object.entries(services).map(([name, text]) => [name, ...text.split(' | ')] as const);
+  const images = Object.fromEntries(parts.map(([name, image = '']) => [name, image]));
+  const reached = parts.flatMap(([name, , isReached]) => (isReached ? [name] : []));
+  expect(namesOf(choicesOf(runningOf(images, reached)))).toEqual(choices);
+});
+
+it('offers nothing that is left behind', () => {
+  const running = runningOf({ web: 'acme/a:1.2.0', jobs: 'acme/a:1.2.0', cron: 'acme/a:1.2.0' }, ['web']);
+  const offered = (...leave: string[]) => namesOf(choicesOf(running, leave));
+  expect(offered('jobs')).toEqual(['web cron']);
+  expect(offered('web')).toEqual(['cron jobs', 'jobs cron']);
+  expect(offered('*')).toEqual(['web']);
+});
+
+it('has the ones that publish ports first, then the larger ones, then those of the first name', () => {
+  const images = { a: 'a/a:1.0', b: 'b/b:1.0', c: 'c/c:1.0', c2: 'c/c:1.0', d: 'd/d:1.0', e: 'e/e:1.0' };
+  expect(namesOf(choicesOf(runningOf(images, ['e', 'd'])))).toEqual(['d', 'e', 'c c2', 'c2 c', 'a', 'b']);
+});
+
+it('says each with the flags to type', () => {
+  const running = runningOf({ jobs: 'acme/a:1.2.0', web: 'acme/a:1.2.0', mail: 'r.example/mail' }, ['web']);
+  expect(choiceLines(choicesOf(running))).toEqual([
+    'web (acme/a:1.2.0): --service web --service jobs',
+    'mail (r.example/mail): --service mail',
+  ]);
+});
+
+it.each<[string, Record<string, string>, string | undefined]>([
+  ['the only one', { web: 'acme/a:1.2.0', db: 'postgres:16' }, 'web'],
+  ['that of the usual name', { web: 'acme/a:1.2.0', app: 'acme/b:1.0' }, 'app'],
+  ['none of several', { web: 'acme/a:1.2.0', proxy: 'acme/b:1.0' }, undefined],
+  ['none of none', { db: 'postgres:16' }, undefined],
+])('takes without asking %s', (_, images, expected) => {
+  expect(certainChoice(choicesOf(runningOf(images)), 'app')?.app.name).toBe(expected);
+});
