@@ -2,7 +2,8 @@ import { svc } from '../../progress/product.ts';
 import { type Choice, describeService } from '../inspect/services/choices.ts';
 import type { ServiceImage } from '../inspect/services/together.ts';
 import { and } from '../log/wording.ts';
-import { type InitOptions, usualSeconds } from '../process/options.ts';
+import { usualSeconds } from '../process/option-table.ts';
+import type { InitOptions } from '../process/options.ts';
 
 /** Beside the services what was given with `init` is written down. */
 type Given = Pick<InitOptions, 'leave' | 'versionVariable' | 'waitTimeoutMs' | 'pullTimeoutMs'>;

@@ -1,10 +1,9 @@
-import { type Product, svc } from '../../progress/product.ts';
+import { type Product, productOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { parseAsked, type Target, targetForms } from '../../release/target.ts';
 import type { LogFormat } from '../log/log.ts';
-import { bumpFlags, initFlags, updateFlags, variables } from './flags.ts';
+import { type OptionTable, optionsOf, usualSeconds, variableOf } from './option-table.ts';
 import { type GivenValue, readFlags } from './read-flags.ts';
-import { readProduct } from './read-product.ts';
 
 export interface UpdateOptions {
   command: 'update' | 'plan';
@@ -72,9 +71,6 @@ export class UsageError extends Error {
   }
 }
 
-/** What a run waits where nobody says how long. */
-export const usualSeconds = { wait: 300, pull: 3600 };
-
 const commands = ['update', 'plan', 'init', 'bump'] as const;
 
 /**
@@ -100,149 +96,114 @@ export function parseOptions(
   if (first !== '' && first !== command && !first.startsWith('-')) {
     mistakes.push(`unknown command "${first}": use update, plan, init or bump`);
   }
-  const flags = flagsOf[command];
-  const said = readFlags(first !== '' && !first.startsWith('-') ? argv.slice(1) : argv, flags, mistakes);
-  for (const [flag, variable] of Object.entries(variables)) {
-    const value = env[variable];
-    if (!value || said.has(flag) || !(flag in flags)) continue;
-    const values = flags[flag] === 'list' ? value.split(',').map((name) => name.trim()) : [value];
+  const table: OptionTable = optionsOf[command];
+  const said = readFlags(first !== '' && !first.startsWith('-') ? argv.slice(1) : argv, table, mistakes);
+  for (const [name, { isList }] of Object.entries(table)) {
+    const where = variableOf(name);
+    const text = where === null ? undefined : env[where];
+    if (where === null || !text || said.has(name)) continue;
+    const values = isList ? text.split(',').map((each) => each.trim()) : [text];
     said.set(
-      flag,
-      values.map((text) => ({ value: text, where: variable })),
+      name,
+      values.map((value) => ({ value, where })),
     );
   }
 
   const services = (said.get('service') ?? []).map(({ value }) => value);
-  for (const [flag, values] of file ?? []) {
-    if (said.has(flag) || !(flag in flags)) continue;
+  for (const [name, values] of file ?? []) {
+    if (said.has(name) || !(name in table)) continue;
     // A service that is named here and now is not left.
-    const left = values.filter(({ value }) => flag !== 'leave' || !services.includes(value));
-    if (left.length > 0) said.set(flag, [...left]);
+    const left = values.filter(({ value }) => name !== 'leave' || !services.includes(value));
+    if (left.length > 0) said.set(name, left);
   }
 
-  const read = new Reader(said, mistakes);
-  const log = (read.matching('log', /^(line|json)$/, 'line or json') ?? 'line') as LogFormat;
-  const named = read.services();
+  /** What was given, held against what it has to be. */
+  const all = (name: string): string[] => {
+    const [form, shouldBe] = table[name]?.form ?? [];
+    return (said.get(name) ?? []).map(({ value, where }) => {
+      if (form?.test(value) === false) mistakes.push(`${where} is "${value}": it should be ${shouldBe}`);
+      return value;
+    });
+  };
+  const one = (name: string): string | null => all(name)[0] ?? null;
+  const isOn = (name: string): boolean => one(name) === '1';
+  const target = (name: string): Target | null => {
+    const text = one(name);
+    return text === null ? null : parseAsked(text);
+  };
+  const milliseconds = (name: string, byDefault: number): number => 1000 * Number(one(name) ?? byDefault);
+  /** Says what is missing; the value never gets out, as mistakes are thrown. */
+  const required = (name: string, sentence: string): never => {
+    if (!said.has(name)) mistakes.push(sentence);
+    return undefined as never;
+  };
+
+  const log = (one('log') ?? 'line') as LogFormat;
+  const named = said.has('service') ? all('service') : null;
+  if (new Set(named).size < (named ?? []).length)
+    mistakes.push(`${said.get('service')?.[0]?.where} names a service twice`);
   // The first is the app, the others are workers.
   const [app = 'app', ...workers] = named ?? product.services;
+  // A settings file that has not been read yet may still name the services.
+  const isOpen = () => file === null && mistakes.length === 0;
   const options: Options =
     command === 'bump'
       ? {
           log,
           command,
           product,
-          dir: read.text('dir'),
-          files: read.list('file'),
-          envFiles: read.list('env-file'),
-          target: read.target('to') ?? read.required('to', `bump needs --to RELEASE: ${targetForms}`),
-          services: named ?? (isOpen(file, mistakes) ? [] : read.required('service', needsService)),
-          digest: read.matching('digest', /^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'),
-          dryRun: said.has('dry-run'),
+          dir: one('dir'),
+          files: all('file'),
+          envFiles: all('env-file'),
+          target: target('to') ?? required('to', `bump needs --to RELEASE: ${targetForms}`),
+          services: named ?? (isOpen() ? [] : required('service', needsService)),
+          digest: one('digest'),
+          dryRun: isOn('dry-run'),
         }
       : {
           log,
-          ...(command === 'init'
-            ? { command, dryRun: said.has('dry-run'), force: said.has('force') }
-            : { command }),
+          ...(command === 'init' ? { command, dryRun: isOn('dry-run'), force: isOn('force') } : { command }),
           product,
-          target: read.target('target'),
-          project: read.matching('project', /^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'),
-          dir: read.matching('dir', /^\//, 'an absolute path'),
-          container: read.matching('container', /^[0-9a-f]{64}$/, "a container's whole id, 64 hex digits"),
+          target: target('target'),
+          project: one('project'),
+          dir: one('dir'),
+          container: one('container'),
           app,
           workers,
-          versionVariable:
-            read.matching('version-var', /^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable') ??
-            product.versionVariable,
+          versionVariable: one('version-var') ?? product.versionVariable,
           servicesNamed: named !== null,
-          leave: read.leave(),
-          waitTimeoutMs: read.seconds('wait-timeout', usualSeconds.wait),
-          pullTimeoutMs: read.seconds('pull-timeout', usualSeconds.pull),
-          acceptDrift: read.switched('accept-drift'),
+          leave: all('leave'),
+          waitTimeoutMs: milliseconds('wait-timeout', usualSeconds.wait),
+          pullTimeoutMs: milliseconds('pull-timeout', usualSeconds.pull),
+          acceptDrift: isOn('accept-drift'),
         };
+  for (const { value, where } of said.get('leave') ?? []) {
+    const other = said.get('service')?.find((each) => each.value === value);
+    if (other) mistakes.push(`${value} is named by ${other.where} and by ${where}`);
+  }
   if (mistakes.length > 0) throw new UsageError(mistakes);
   return options;
 }
 
-const flagsOf = { update: updateFlags, plan: updateFlags, init: initFlags, bump: bumpFlags };
-
 export const needsService = `bump needs --service, once or more, or services in ${settingsName}`;
 
-/** Whether a settings file that nobody has read yet may still say what is missing. */
-const isOpen = (file: FileValues | null, mistakes: readonly string[]): boolean =>
-  file === null && mistakes.length === 0;
+const productVariable = 'SVC_UPDATER_PRODUCT';
 
-class Reader {
-  readonly #said: Map<string, GivenValue[]>;
-  readonly #mistakes: string[];
-
-  constructor(said: Map<string, GivenValue[]>, mistakes: string[]) {
-    this.#said = said;
-    this.#mistakes = mistakes;
-  }
-
-  text(flag: string): string | null {
-    return this.#said.get(flag)?.[0]?.value ?? null;
-  }
-
-  list(flag: string): string[] {
-    return (this.#said.get(flag) ?? []).map(({ value }) => value);
-  }
-
-  matching(flag: string, form: RegExp, shouldBe: string): string | null {
-    const said = this.#said.get(flag)?.[0];
-    if (!said) return null;
-    if (!form.test(said.value))
-      this.#mistakes.push(`${said.where} is "${said.value}": it should be ${shouldBe}`);
-    return said.value;
-  }
-
-  /** Given as a flag, or by an environment variable that is 1. */
-  switched(flag: string): boolean {
-    const said = this.#said.get(flag)?.[0];
-    if (!said || said.where.startsWith('--')) return said !== undefined;
-    return this.matching(flag, /^[01]$/, '1, or 0 for off') === '1';
-  }
-
-  seconds(flag: string, byDefault: number): number {
-    const text = this.matching(flag, /^[1-9]\d{0,5}$/, 'a whole number of seconds, from 1 to 999999');
-    return 1000 * Number(text ?? byDefault);
-  }
-
-  target(flag: string): Target | null {
-    const said = this.#said.get(flag)?.[0];
-    if (!said) return null;
-    const target = parseAsked(said.value);
-    if (!target) this.#mistakes.push(`${said.where} is "${said.value}": it should be ${targetForms}`);
-    return target;
-  }
-
-  services(): string[] | null {
-    const said = this.#said.get('service');
-    if (!said) return null;
-    for (const { value, where } of said) {
-      if (!/^[A-Za-z0-9._][A-Za-z0-9._-]*$/.test(value))
-        this.#mistakes.push(`${where} is "${value}": it should be a service's name`);
-    }
-    const names = said.map(({ value }) => value);
-    if (new Set(names).size < names.length) this.#mistakes.push(`${said[0]?.where} names a service twice`);
-    return names;
-  }
-
-  leave(): string[] {
-    const said = this.#said.get('leave') ?? [];
-    for (const { value, where } of said) {
-      if (!/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/.test(value))
-        this.#mistakes.push(`${where} is "${value}": it should be a service's name, or *`);
-      const named = this.#said.get('service')?.find((each) => each.value === value);
-      if (named) this.#mistakes.push(`${value} is named by ${named.where} and by ${where}`);
-    }
-    return said.map(({ value }) => value);
-  }
-
-  /** Says what is missing; the value never gets out, as parseOptions throws. */
-  required(flag: string, sentence: string): never {
-    if (!this.#said.has(flag)) this.#mistakes.push(sentence);
-    return undefined as never;
+/**
+ * The product that `SVC_UPDATER_PRODUCT` tells of: its name, or its record as JSON. Null where it tells of none, or where
+ * it is wrong, which the mistakes then say.
+ */
+function readProduct(
+  { [productVariable]: text }: Readonly<Record<string, string | undefined>>,
+  mistakes: string[],
+): Product | null {
+  const given = text?.trim();
+  if (!given) return null;
+  try {
+    return productOf(given.startsWith('{') ? JSON.parse(given) : { name: given });
+  } catch (error) {
+    const why = error instanceof TypeError ? error.message : 'it is neither a name nor a record as JSON';
+    mistakes.push(`${productVariable} is wrong: ${why.replace(/^wrong product: /, '')}`);
+    return null;
   }
 }

@@ -8,15 +8,11 @@ import type { TextFile } from '../../files/text-file.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { settingNames } from './flags.ts';
+import { keyOf, settings } from './option-table.ts';
 import { type FileValues, UsageError } from './options.ts';
 import type { GivenValue } from './read-flags.ts';
 
 const maxBytes = 64 * 1024;
-
-/** The key of an option in the file. */
-const keyOf = (flag: string): string => (flag === 'service' || flag === 'file' ? `${flag}s` : flag);
-const lists: readonly string[] = ['service', 'leave', 'file'];
 
 /**
  * The options with what the settings file in a compose directory says besides; null where there is none.
@@ -58,31 +54,24 @@ export function settingsOf(file: TextFile): FileValues {
   const values = new Map<string, GivenValue[]>();
   const follow = (node: unknown) => document?.follow(node) ?? null;
   for (const { key, value: written } of contents.items) {
-    const value = follow(written);
-    const name = textOf(key);
-    const flag = settingNames.find((each) => keyOf(each) === name);
-    if (flag === undefined) {
-      const known = settingNames.map(keyOf).join(', ');
-      mistakes.push(`${at(key)}: unknown key "${name ?? ''}"; known are ${known}`);
-      continue;
-    }
+    const name = textOf(key) ?? '';
     const where = `${at(key)}: ${name}`;
-    const nodes = lists.includes(flag) ? (isSeq(value) ? value.items : null) : [value];
-    if (nodes === null) {
-      mistakes.push(`${where} should be a list, such as [app, worker]`);
-      continue;
-    }
-    const texts = nodes.map(follow).map(textOf);
-    if (texts.length === 0 || texts.some((text) => text === null || text === '')) {
-      mistakes.push(
-        `${where} should ${lists.includes(flag) ? `name ${flag === 'file' ? 'files' : 'services'}` : 'be one value'}`,
+    const setting = settings.get(name);
+    const value = follow(written);
+    const nodes = setting?.isList ? (isSeq(value) ? value.items : null) : [value];
+    const texts = (nodes ?? []).map(follow).map(textOf);
+    if (setting === undefined)
+      mistakes.push(`${at(key)}: unknown key "${name}"; known are ${[...settings.keys()].join(', ')}`);
+    else if (nodes === null) mistakes.push(`${where} should be a list, such as [app, worker]`);
+    else if (texts.length === 0 || texts.some((text) => !text)) {
+      const what = name === 'files' ? 'files' : 'services';
+      mistakes.push(`${where} should ${setting.isList ? `name ${what}` : 'be one value'}`);
+    } else {
+      values.set(
+        setting.name,
+        texts.map((text) => ({ value: text ?? '', where })),
       );
-      continue;
     }
-    values.set(
-      flag,
-      texts.map((value) => ({ value: value ?? '', where })),
-    );
   }
   if (mistakes.length > 0) throw invalid(mistakes);
   return values;

@@ -1,0 +1,131 @@
+import { settingsName } from '../../progress/state-name.ts';
+import { parseAsked, targetForms } from '../../release/target.ts';
+
+/** An option, written down once: what it takes, where else it may be said, and what `--help` says of it. */
+export interface OptionRow {
+  /** What stands behind it in the help; without one it is a switch, which an environment variable of 1 turns on. */
+  value?: string;
+  /** It may be given several times. */
+  isList?: boolean;
+  /** A settings file may say it, too, as it is the instance's own and not of one run. */
+  inFile?: boolean;
+  /** What every value has to be, with the words for it. */
+  form?: readonly [form: { test(text: string): boolean }, shouldBe: string];
+  /** In its lines; `[]` stands for the environment variable, and `{…}` for what the product has. */
+  help: string;
+}
+
+/** What a run waits where nobody says how long. */
+export const usualSeconds = { wait: 300, pull: 3600 };
+
+const release = {
+  value: 'RELEASE',
+  form: [{ test: (text: string) => parseAsked(text) !== null }, targetForms],
+} as const;
+const service = {
+  value: 'NAME',
+  isList: true,
+  inFile: true,
+  form: [/^[A-Za-z0-9._][A-Za-z0-9._-]*$/, "a service's name"],
+} as const;
+const seconds = {
+  value: 'SECONDS',
+  inFile: true,
+  form: [/^[1-9]\d{0,5}$/, 'a whole number of seconds, from 1 to 999999'],
+} as const;
+const log = { value: 'line|json', form: [/^(line|json)$/, 'line or json'] } as const;
+
+export const updateTable = {
+  target: {
+    ...release,
+    help: `what to move to, as the product writes it: v1.2.3, 2025.8.4, 32.0.1-apache, 2025.8, canary, or a
+tag that floats, such as stable, by its name []; without it floating tags
+are pulled again`,
+  },
+  project: {
+    value: 'NAME',
+    form: [/^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'],
+    help: 'compose project []',
+  },
+  dir: { value: 'DIR', form: [/^\//, 'an absolute path'], help: 'the compose directory as mounted []' },
+  container: {
+    value: 'ID',
+    form: [/^[0-9a-f]{64}$/, "a container's whole id, 64 hex digits"],
+    help: `of one of its containers, whose labels alone are believed []; without it
+all containers of a service must agree`,
+  },
+  service: {
+    ...service,
+    help: `repeatable; the first is the app, the others are workers []
+({services})`,
+  },
+  leave: {
+    ...service,
+    form: [/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/, "a service's name, or *"],
+    help: 'repeatable; what belongs with the app and stays behind, * for all []',
+  },
+  'version-var': {
+    value: 'NAME',
+    inFile: true,
+    form: [/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'],
+    help: 'the version variable [] ({versionVariable})',
+  },
+  'wait-timeout': { ...seconds, help: `for the new version to become healthy [] (${usualSeconds.wait})` },
+  'pull-timeout': { ...seconds, help: `for all pulls together [] (${usualSeconds.pull})` },
+  'accept-drift': {
+    form: [/^[01]$/, '1, or 0 for off'],
+    help: 'go on where the files no longer say what the containers have []',
+  },
+  log: { ...log, help: '[] (line)' },
+} satisfies Record<string, OptionRow>;
+
+const { target, container, 'accept-drift': drift, ...ofInstance } = updateTable;
+
+export const initTable = {
+  'dry-run': { help: 'only show the file' },
+  force: { help: 'replace one that is there' },
+} satisfies Record<string, OptionRow>;
+
+export const bumpTable = {
+  to: { ...release, help: 'what to move pins to, written as above' },
+  service: { ...service, help: `once or more: whose pins (services of ${settingsName})` },
+  dir: { value: 'DIR', help: 'the compose directory (that of the first --file, else the working directory)' },
+  file: {
+    value: 'FILE',
+    isList: true,
+    inFile: true,
+    help: 'repeatable; compose files, from DIR on (what compose itself would find)',
+  },
+  'env-file': { value: 'FILE', isList: true, help: 'repeatable (.env)' },
+  digest: {
+    value: 'sha256:…',
+    form: [/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'],
+    help: 'of the new release, where a pin has a digest beside the tag',
+  },
+  'dry-run': { help: 'print a diff, write nothing' },
+  log: { ...log, help: 'as above' },
+} satisfies Record<string, OptionRow>;
+
+export type OptionTable = Readonly<Record<string, OptionRow>>;
+
+/** The options of each command. */
+export const optionsOf = {
+  update: updateTable,
+  plan: updateTable,
+  init: { ...ofInstance, ...initTable },
+  bump: bumpTable,
+} satisfies Record<string, OptionTable>;
+
+/** What an option is called in a settings file: `services` for `--service`. */
+export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
+
+/** The environment variable of an option; those of `bump` and `init` alone have none. */
+export const variableOf = (name: string): string | null =>
+  name in updateTable ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}` : null;
+
+/** What a settings file may say, by its keys. */
+export const settings: ReadonlyMap<string, { name: string; isList: boolean }> = new Map(
+  Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(([name, { isList = false, inFile }]) =>
+    inFile ? [[keyOf(name), { name, isList }]] : [],
+  ),
+);
