@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { Engine } from '../engine/cli/engine.ts';
 import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
-import { bump } from './bump/bump.ts';
-import { withBumpSettings } from './bump/bump-settings.ts';
+import { bump, withBumpSettings } from './bump/bump.ts';
 import { init } from './init/init.ts';
 import { reportEnding } from './log/ending.ts';
 import { Log, stdoutSink } from './log/log.ts';
@@ -22,7 +21,7 @@ import {
 } from './process/options.ts';
 import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
 import { usageOf } from './process/usage.ts';
-import { versionLine } from './process/version-line.ts';
+import { versionLine } from './process/versions.ts';
 import { endingFacts, nothingYet } from './resume/run-so-far.ts';
 import { showPlan } from './show-plan.ts';
 import { update } from './update.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { describeEdit } from '../../compose/draft.ts';
 import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
@@ -13,11 +13,30 @@ import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { difference } from '../log/difference.ts';
 import type { Log } from '../log/log.ts';
-import type { BumpOptions } from '../process/options.ts';
+import { type BumpOptions, type FileValues, needsService } from '../process/options.ts';
+import { withSettings } from '../process/settings-file.ts';
 import { isHalfDone, pendingJournal, pendingSentence } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 import { readBumpProject } from './find-files.ts';
 import { planBump } from './plan-bump.ts';
+
+/**
+ * The options of `bump` with the services and files that the settings file in the compose directory names, where no option
+ * does.
+ * @throws UpdateError settings-invalid; usage where it names none either
+ */
+export async function withBumpSettings(
+  options: BumpOptions,
+  read: (file: FileValues) => BumpOptions,
+  log: Log,
+): Promise<BumpOptions> {
+  if (options.services.length > 0 && options.files.length > 0) return options;
+  const [first] = options.files;
+  const directory = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
+  const found = await withSettings(directory, options, read, log);
+  if (found.services.length > 0) return found;
+  throw new UpdateError('usage', needsService);
+}
 
 /** Edits version pins in files and proves the edit by compose's own model; needs no engine. */
 export async function bump(

@@ -1,6 +1,7 @@
-import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { exists } from '../../files/file-system.ts';
 import type { Log } from '../log/log.ts';
 
 /**
@@ -19,41 +20,41 @@ export async function prepareConfig(
       log.warn(`${source} cannot be read (${error.code}): pulling without credentials`);
     return null;
   });
-  const config: Record<string, unknown> = {};
-  if (text !== null) {
-    const extra = credentialSecrets(text);
-    log.learn(() => ({ extra }));
-    await adopt(text, source, config, log);
-  }
+  const given = text === null ? {} : parsed(text, source, log);
+  // Before a sentence about it may be said.
+  log.learn(() => ({ extra: passwordsOf(given) }));
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(join(directory, 'config.json'), JSON.stringify(config), { mode: 0o600 });
+  const config = JSON.stringify(await usable(given, log));
+  await writeFile(join(directory, 'config.json'), config, { mode: 0o600 });
   return directory;
 }
 
-async function adopt(text: string, source: string, config: Record<string, unknown>, log: Log): Promise<void> {
-  let given: Record<string, unknown>;
+function parsed(text: string, source: string, log: Log): Record<string, unknown> {
   try {
-    given = Object(JSON.parse(text));
+    return Object(JSON.parse(text));
   } catch {
     log.warn(`${source} is not JSON: pulling without credentials`);
-    return;
+    return {};
   }
-  if (given.auths) config.auths = given.auths;
-  if (given.proxies) config.proxies = given.proxies;
-  if (typeof given.credsStore === 'string' && given.credsStore !== '') {
-    if (await helperExists(given.credsStore)) config.credsStore = given.credsStore;
+}
+
+async function usable(given: Record<string, unknown>, log: Log): Promise<Record<string, unknown>> {
+  const { auths, proxies, credsStore, currentContext, credHelpers } = given;
+  const config: Record<string, unknown> = { ...(auths ? { auths } : {}), ...(proxies ? { proxies } : {}) };
+  if (typeof credsStore === 'string' && credsStore !== '') {
+    if (await helperExists(credsStore)) config.credsStore = credsStore;
     else
       log.warn(
-        `the credential store "${given.credsStore}" of config.json does not exist here: its logins are not used`,
+        `the credential store "${credsStore}" of config.json does not exist here: its logins are not used`,
       );
   }
-  if (typeof given.currentContext === 'string' && !['', 'default'].includes(given.currentContext)) {
+  if (typeof currentContext === 'string' && !['', 'default'].includes(currentContext)) {
     log.warn(
-      `the context "${given.currentContext}" of config.json is not used: the engine is that of the mounted socket`,
+      `the context "${currentContext}" of config.json is not used: the engine is that of the mounted socket`,
     );
   }
   const helpers: Record<string, string> = {};
-  for (const [registry, helper] of Object.entries(Object(given.credHelpers) as Record<string, string>)) {
+  for (const [registry, helper] of Object.entries(Object(credHelpers) as Record<string, string>)) {
     if (await helperExists(helper)) helpers[registry] = helper;
     else
       log.warn(
@@ -61,40 +62,22 @@ async function adopt(text: string, source: string, config: Record<string, unknow
       );
   }
   if (Object.keys(helpers).length > 0) config.credHelpers = helpers;
+  return config;
 }
 
 async function helperExists(name: string): Promise<boolean> {
   const directories = (process.env.PATH ?? '').split(delimiter);
-  const found = await Promise.all(
-    directories.map((directory) =>
-      access(join(directory, `docker-credential-${name}`)).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  );
-  return found.includes(true);
+  const found = directories.map((directory) => exists(join(directory, `docker-credential-${name}`)));
+  return (await Promise.all(found)).includes(true);
 }
 
 /** Passwords of a config.json, which must never reach a log. */
-function credentialSecrets(text: string): string[] {
-  try {
-    const auths = Object.values(Object(JSON.parse(text)).auths ?? {}).map(Object) as Record<
-      string,
-      unknown
-    >[];
-    return auths.flatMap(({ auth, password, identitytoken }) => [
-      ...(typeof auth === 'string'
-        ? [
-            auth,
-            Buffer.from(auth, 'base64')
-              .toString()
-              .replace(/^[^:]*:/, ''),
-          ]
-        : []),
-      ...[password, identitytoken].filter((value): value is string => typeof value === 'string'),
-    ]);
-  } catch {
-    return [];
-  }
+function passwordsOf({ auths }: Record<string, unknown>): string[] {
+  return Object.values(Object(auths)).flatMap((login) => {
+    const { auth, password, identitytoken } = Object(login) as Record<string, unknown>;
+    const decoded = typeof auth === 'string' ? Buffer.from(auth, 'base64').toString() : null;
+    return [auth, decoded?.replace(/^[^:]*:/, ''), password, identitytoken].filter(
+      (value) => typeof value === 'string',
+    );
+  });
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withBumpSettings } from '../../../src/agent/bump/bump-settings.ts';
+import { withBumpSettings } from '../../../src/agent/bump/bump.ts';
 import { type BumpOptions, parseOptions, type UpdateOptions } from '../../../src/agent/process/options.ts';
 import { withSettings } from '../../../src/agent/process/settings-file.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';

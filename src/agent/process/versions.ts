@@ -1,9 +1,15 @@
 import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pingApi } from '../../engine/api/api.ts';
 import type { EngineFacts } from '../../engine/api/query.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
+import { Engine } from '../../engine/cli/engine.ts';
 import { isAtLeast } from '../../engine/http/api-version.ts';
+import type { Product } from '../../progress/product.ts';
+import { engineAddress } from './engine-address.ts';
+
+/** Of this build; the bundler puts it in. */
+export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
 
 /** The versions of what the image has beside this program. */
 export interface Programs {
@@ -53,4 +59,29 @@ export async function readPrograms(file: string): Promise<Programs | null> {
 async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
   return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await pingApi(engine));
+}
+
+/** An engine that is shut down may hold a connection open. */
+const deadlineMs = 4_000;
+
+/** What `--version` prints: the updater, what it brings, and the engine where one answers. */
+export async function versionLine(
+  { name }: Product,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const configDirectory = join(homedir(), '.docker');
+  const engine = new Engine({ ...engineAddress(env), configDirectory }, { home: homedir() });
+  const parts = await Promise.all([
+    told(engine, 'docker CLI', ['version', '--format', '{{.Client.Version}}']),
+    told(engine, 'compose', ['compose', 'version', '--short']),
+    told(engine, 'engine', ['version', '--format', '{{.Server.Version}}']),
+  ]);
+  return `${name}-updater ${[version, ...parts.flat()].join(', ')}\n`;
+}
+
+/** Nothing where the command is not there, or finds no engine. */
+async function told(engine: Engine, of: string, args: readonly string[]): Promise<string[]> {
+  const { stdout } = await engine.call(args, { deadlineMs });
+  const [first = ''] = stdout.trim().split('\n');
+  return /^v?\d/.test(first) ? [`${of} ${first}`] : [];
 }

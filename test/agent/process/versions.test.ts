@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { programsOf, readPrograms } from '../../../src/agent/process/programs.ts';
+import { programsOf, readPrograms } from '../../../src/agent/process/versions.ts';
 import { engineFacts } from '../../../src/engine/api/query.ts';
 import { engineThat } from '../../build-plan.ts';
 
