@@ -18,7 +18,7 @@ import { Engine } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/container.ts';
 import { versionLabel } from '../src/engine/labels.ts';
 import type { ProgressEvent } from '../src/progress/event.ts';
-import { parseAsked, type Target } from '../src/release/target.ts';
+import { parseTarget, type Target } from '../src/release/target.ts';
 import { container, image, installation, project } from './build.ts';
 import { startEngine } from './engine/api/http-engine.ts';
 
@@ -79,7 +79,7 @@ const isProject = (texts: Readonly<Record<string, string>> | ProjectFiles): text
 /** `v1.1.0`, `canary`, or null for none. */
 export function target(text: string | null): Target | null {
   if (text === null) return null;
-  const parsed = parseAsked(text);
+  const parsed = parseTarget(text);
   if (parsed === null) throw new Error(`${text} is no target`);
   return parsed;
 }

@@ -40,7 +40,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);
 
   for (const to of new Set(floatingMoves(plan).map((move) => move.to))) {
-    log.info(`whether ${to} leads to ${plan.goal} only the pulled image can tell`);
+    log.info(`whether ${to} leads to ${plan.targetName} only the pulled image can tell`);
   }
   const images = await localImages(
     engine,

@@ -48,5 +48,5 @@ export async function endUnchanged(
   const took = seconds(performance.now() - beganAt);
   const left = down.length === 0 ? '' : `, ${and(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
   const message = `unchanged: ${runs} already${left}; nothing to do (${took})`;
-  return endWell(log, 'unchanged', message, { to: plan.goal });
+  return endWell(log, 'unchanged', message, { to: plan.targetName });
 }

@@ -1,5 +1,5 @@
 import { UpdateError } from '../progress/update-error.ts';
-import type { Release } from '../release/target.ts';
+import type { ReleaseTarget } from '../release/target.ts';
 import type { Pin } from './pin.ts';
 
 const byHand = 'then docker compose pull && docker compose up -d';
@@ -23,7 +23,7 @@ export const noVersion = ({ place }: Pin, tag: string): UpdateError =>
     `Write it by hand (${place.description}), ${byHand}.`,
   );
 
-export const unversionedPin = ({ service, tag, place }: Pin, target: Release): UpdateError =>
+export const unversionedPin = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
   refused(
     `${service} is pinned to ${tag.text} (${place.description}), which is no version: whether ${target.tag} is newer cannot be told`,
     `Write the new tag there by hand, ${byHand}.`,
@@ -31,14 +31,14 @@ export const unversionedPin = ({ service, tag, place }: Pin, target: Release): U
 
 export const otherVariant = (
   { service, tag, place }: Pin,
-  { tag: asked, lead = '', suffix = '' }: Release,
+  { tag: asked, lead = '', suffix = '' }: ReleaseTarget,
 ): UpdateError =>
   refused(
     `${asked} is not of the variant of ${service}, which is at ${tag.text} (${place.description})`,
     `Name the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant; or write the other variant there by hand, ${byHand}.`,
   );
 
-export const partIsNewer = ({ service, tag, place }: Pin, target: Release): UpdateError =>
+export const partIsNewer = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
   new UpdateError(
     'downgrade',
     `${target.tag} is older than ${tag.text}, which ${service} is at (${place.description})`,

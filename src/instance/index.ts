@@ -1,6 +1,5 @@
 import type { Product, ProductOptions } from '../progress/product.ts';
-import { channelOf, targetFor } from '../release/channel.ts';
-import { parseTarget } from '../release/tag.ts';
+import { isTarget, targetFor } from '../release/channel.ts';
 import type { InstanceUpdates } from './contract/instance-updates.ts';
 import { type InstanceOptions, readOptions } from './contract/options.ts';
 import { createHandler } from './http/handler.ts';
@@ -54,7 +53,7 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     close: () => updates.close(),
     status: (asked) => updates.status(asked),
     update: async ({ target, when = 'now', force = false, by = name } = {}) => {
-      if (target !== undefined && parseTarget(target) === null && channelOf(target) !== 'canary') {
+      if (target !== undefined && !isTarget(target)) {
         throw new TypeError(
           `${name}-updater: the target ${target} must be vX.Y.Z, vX.Y.Z-canary.N or canary`,
         );

@@ -1,5 +1,5 @@
 import { compareVersions } from './order.ts';
-import { parseTag, type Target } from './tag.ts';
+import { parseTag } from './tag.ts';
 
 /** What an instance is offered: releases cut by hand, or every build (docs/contract.md 8.5). */
 export const channels = ['stable', 'canary'] as const;
@@ -64,7 +64,8 @@ export function isAhead(version: string, running: string): boolean {
   return channelOf(version) !== null && tag.kind === 'release' && compareVersions(version, tag.version) > 0;
 }
 
+/** Whether a server may be asked for it: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. */
+export const isTarget = (text: string): boolean => text === 'canary' || channelOf(text) !== null;
+
 /** What an update to a release has to name: a canary build is reached by the floating tag alone. */
-export function targetFor(version: string): Target['tag'] {
-  return channelOf(version) === 'canary' ? 'canary' : version;
-}
+export const targetFor = (version: string): string => (channelOf(version) === 'canary' ? 'canary' : version);

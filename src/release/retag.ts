@@ -1,9 +1,9 @@
 import { compareTold, countOf, cut } from './order.ts';
 import { beforeVersion, isNumbered, type Numbered, type PinTag, suffixOf } from './pin-tag.ts';
-import type { Goal, Release } from './target.ts';
+import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
 /** What becomes of a tag when its product goes to a target. */
-export type Retagged =
+export type NextTag =
   | { kind: 'moved'; tag: string }
   /** It floats, or covers the target as it is. */
   | { kind: 'stays' }
@@ -17,7 +17,7 @@ export type Retagged =
   | { kind: 'unversioned' };
 
 /** Written the way the old one is (docs/contract.md 3.2); a tag of another shape stays as it is. */
-export function retag(tag: PinTag, target: Goal): Retagged {
+export function retag(tag: PinTag, target: PlannedTarget): NextTag {
   if (target.kind === 'canary') {
     const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
     return moves ? { kind: 'moved', tag: target.tag } : { kind: 'stays' };
@@ -48,7 +48,7 @@ export const styled = (tag: Numbered, version: string): string =>
  * is a variant by itself, or somebody's own word: then they have none. Behind `release-` float parts of what is
  * published without that word.
  */
-export function wholeForms(tag: PinTag, { version, suffix = '' }: Release): string[] {
+export function wholeForms(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
   const own = suffixOf(tag) || suffix;
   const forms = (lead: string, behind: string) =>
     (isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']).map(
@@ -60,7 +60,7 @@ export function wholeForms(tag: PinTag, { version, suffix = '' }: Release): stri
 }
 
 /** All tags that a target may be published by: whole first, then its parts. */
-export function formsOf(tag: PinTag, target: Release): string[] {
+export function formsOf(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
   const count = countOf(version);
   const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];

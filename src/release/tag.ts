@@ -14,16 +14,10 @@ export type Tag =
   | { kind: 'latest' | 'canary'; text: string }
   | { kind: 'other'; text: string };
 
-/** What an update moves to. */
-export type Target =
-  | { kind: 'release' /** `1.2.3` */; version: string /** `v1.2.3` */; tag: string }
-  | { kind: 'canary'; tag: 'canary' };
-
 const number = '(?:0|[1-9]\\d*)';
 const stable = `${number}\\.${number}\\.${number}`;
 const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
 const labelForm = new RegExp(`^v?(${stable}(?:-canary\\.${number})?)$`);
-const targetForm = new RegExp(`^v(${stable})$`);
 
 // Somebody's own pre-release is no variant of a release: moved "in its own style" it would name a tag nobody publishes.
 export const preRelease =
@@ -34,13 +28,6 @@ export function parseTag(text: string): Tag {
   const [, prefix = '', version = '', suffix = ''] = release.exec(text) ?? [];
   if (!isVersion(version) || preRelease.test(suffix)) return { kind: 'other', text };
   return { kind: 'release', text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
-}
-
-/** A target is exactly `vX.Y.Z` or `canary`; null for everything else. */
-export function parseTarget(text: string): Target | null {
-  if (text === 'canary') return { kind: 'canary', tag: 'canary' };
-  const version = targetForm.exec(text)?.[1] ?? '';
-  return isVersion(version) ? { kind: 'release', version, tag: text } : null;
 }
 
 /**

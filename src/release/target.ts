@@ -20,10 +20,10 @@ export type Target =
   /** A tag that has no version which could be held against another: `RELEASE.2025-10-15T17-29-55Z`, `2025-10-15`. */
   | { kind: 'unversioned'; tag: string };
 
-/** What is left of targets once a plan is made. */
-export type Goal = Extract<Target, { kind: 'release' | 'canary' }>;
+/** A target that tags can be moved to: a plan has made one of words, and refused what has no version. */
+export type PlannedTarget = Extract<Target, { kind: 'release' | 'canary' }>;
 
-export type Release = Extract<Goal, { kind: 'release' }>;
+export type ReleaseTarget = Extract<Target, { kind: 'release' }>;
 
 const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const wordForm = /^[A-Za-z][A-Za-z0-9_.-]*$/;
@@ -34,7 +34,7 @@ export const targetForms =
   'a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable';
 
 /** Null for what no tag of a release is, and for builds that come before a release. */
-export function parseAsked(text: string): Target | null {
+export function parseTarget(text: string): Target | null {
   const tag = parsePinTag(text);
   switch (tag.kind) {
     case 'canary':

@@ -5,8 +5,7 @@ import { applyEdits } from '../../src/compose/edit.ts';
 import { findPin } from '../../src/compose/find-pin.ts';
 import { pinEdits } from '../../src/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../src/compose/project-files.ts';
-import { parseTarget } from '../../src/release/tag.ts';
-import { movedTag } from './moved-tag.ts';
+import { movedTag, plannedTarget } from './moved-tag.ts';
 
 /** Files by their paths from `/srv`. */
 type Layout = Record<string, string>;
@@ -128,8 +127,7 @@ function project(texts: Layout): ProjectFiles {
 }
 
 function bump(before: Layout, to: string): Layout {
-  const target = parseTarget(`v${to}`);
-  if (!target) throw new Error(`v${to} is no target`);
+  const target = plannedTarget(`v${to}`);
   const files = project(before);
   const moves = ['app', 'worker']
     .map((service) => findPin(files, service))

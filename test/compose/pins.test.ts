@@ -4,8 +4,7 @@ import { applyEdits } from '../../src/compose/edit.ts';
 import { findPin } from '../../src/compose/find-pin.ts';
 import { pinEdits } from '../../src/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../src/compose/project-files.ts';
-import { parseTarget } from '../../src/release/tag.ts';
-import { movedTag } from './moved-tag.ts';
+import { movedTag, plannedTarget } from './moved-tag.ts';
 
 const digests = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
 
@@ -24,8 +23,7 @@ function project(texts: Record<string, string>, linked: string[] = []): ProjectF
 
 /** What is left of the files after a move, only those that change. */
 function move(files: ProjectFiles, to: string, services = ['app'], digest?: string): Record<string, string> {
-  const target = parseTarget(to);
-  if (!target) throw new Error(`${to} is no target`);
+  const target = plannedTarget(to);
   const pins = services.map((service) => findPin(files, service));
   const edits = pinEdits(
     files,

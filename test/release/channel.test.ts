@@ -5,6 +5,7 @@ import {
   channelOf,
   channels,
   isAhead,
+  isTarget,
   newestOn,
   type Release,
   targetFor,
@@ -113,6 +114,23 @@ describe('isAhead', () => {
   ])('%j of %j: %s', (version, running, expected) => {
     expect(isAhead(version, running)).toBe(expected);
   });
+});
+
+describe('isTarget', () => {
+  it.each(['v1.5.0', 'v1.5.0-canary.1', 'canary'])('%s is one', (text) => expect(isTarget(text)).toBe(true));
+
+  it.each([
+    '',
+    '1.5.0',
+    'latest',
+    'v1.5',
+    'v1.5.0-alpine',
+    'v01.5.0',
+    'v1.5.0\n',
+    ' v1.5.0',
+    'Canary',
+    'v99999999999999999999.0.0',
+  ])('%j is none', (text) => expect(isTarget(text)).toBe(false));
 });
 
 describe('targetFor', () => {

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { compareTold } from '../../src/release/order.ts';
 import { parsePinTag } from '../../src/release/pin-tag.ts';
 import { formsOf, retag, wholeForms } from '../../src/release/retag.ts';
-import { type Goal, parseAsked } from '../../src/release/target.ts';
+import { type PlannedTarget, parseTarget } from '../../src/release/target.ts';
 
-const goal = (text: string): Goal => {
-  const target = parseAsked(text);
+const goal = (text: string): PlannedTarget => {
+  const target = parseTarget(text);
   if (target?.kind !== 'release' && target?.kind !== 'canary') throw new Error(`${text} is no goal`);
   return target;
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTag, parseTarget, versionFromLabel } from '../../src/release/tag.ts';
+import { parseTag, versionFromLabel } from '../../src/release/tag.ts';
 
 describe('parseTag', () => {
   it.each([
@@ -58,31 +58,6 @@ describe('parseTag', () => {
     '99999999999999999999.0.0',
   ])('"%s" is another tag', (text) => {
     expect(parseTag(text)).toEqual({ kind: 'other', text });
-  });
-});
-
-describe('parseTarget', () => {
-  it.each([
-    ['v1.5.0', { kind: 'release', version: '1.5.0', tag: 'v1.5.0' }],
-    ['canary', { kind: 'canary', tag: 'canary' }],
-  ])('%s', (text, target) => {
-    expect(parseTarget(text)).toEqual(target);
-  });
-
-  it.each([
-    '',
-    '1.5.0',
-    'latest',
-    'v1.5',
-    'v1.5.0-canary.1',
-    'v1.5.0-alpine',
-    'v01.5.0',
-    'v1.5.0\n',
-    ' v1.5.0',
-    'Canary',
-    'v99999999999999999999.0.0',
-  ])('"%s" is none', (text) => {
-    expect(parseTarget(text)).toBeNull();
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseAsked } from '../../src/release/target.ts';
+import { parseTarget } from '../../src/release/target.ts';
 
-describe('parseAsked', () => {
+describe('parseTarget', () => {
   it.each([
     ['v1.5.0', '1.5.0', ''],
     ['1.5.0', '1.5.0', ''],
@@ -14,11 +14,11 @@ describe('parseAsked', () => {
     ['32-apache', '32', '-apache'],
     ['v3', '3', ''],
   ])('%s is a release', (tag, version, suffix) => {
-    expect(parseAsked(tag)).toEqual({ kind: 'release', version, tag, suffix });
+    expect(parseTarget(tag)).toEqual({ kind: 'release', version, tag, suffix });
   });
 
   it('keeps the word before a version', () =>
-    expect(parseAsked('postgresql-v2.16.0')).toEqual({
+    expect(parseTarget('postgresql-v2.16.0')).toEqual({
       kind: 'release',
       version: '2.16.0',
       tag: 'postgresql-v2.16.0',
@@ -27,16 +27,16 @@ describe('parseAsked', () => {
     }));
 
   it.each(['release-10.12', 'v10.12', '10.12'])('%s is a part, with a word before it or none', (tag) =>
-    expect(parseAsked(tag)).toMatchObject({ kind: 'release', version: '10.12', tag }),
+    expect(parseTarget(tag)).toMatchObject({ kind: 'release', version: '10.12', tag }),
   );
 
   it('canary has rules of its own', () =>
-    expect(parseAsked('canary')).toEqual({ kind: 'canary', tag: 'canary' }));
+    expect(parseTarget('canary')).toEqual({ kind: 'canary', tag: 'canary' }));
 
   it.each(['release', 'stable', 'latest', 'nightly', 'release-cuda', 'release-11', 'alpine-3.20'])(
     '%s is a word',
     (tag) => {
-      expect(parseAsked(tag)).toEqual({ kind: 'word', tag });
+      expect(parseTarget(tag)).toEqual({ kind: 'word', tag });
     },
   );
 
@@ -49,7 +49,7 @@ describe('parseAsked', () => {
     '2025.11.3-a1b2c3d4e',
     '2025.11.3-f00ba4e1d',
   ])('%s has no version', (tag) => {
-    expect(parseAsked(tag)).toEqual({ kind: 'unversioned', tag });
+    expect(parseTarget(tag)).toEqual({ kind: 'unversioned', tag });
   });
 
   it.each([
@@ -72,6 +72,6 @@ describe('parseAsked', () => {
     '…',
     'a'.repeat(129),
   ])('%j is none', (text) => {
-    expect(parseAsked(text)).toBeNull();
+    expect(parseTarget(text)).toBeNull();
   });
 });

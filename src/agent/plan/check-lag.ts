@@ -4,7 +4,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, countOf } from '../../release/order.ts';
 import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
 import { wholeForms } from '../../release/retag.ts';
-import type { Release } from '../../release/target.ts';
+import type { ReleaseTarget } from '../../release/target.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 import type { JudgedByTags, Published, PublishedTag } from './published.ts';
 
@@ -20,7 +20,7 @@ export function floatingMoves(plan: UpdatePlan): Move[] {
   return target?.kind === 'release' ? movesOf(plan).filter((move) => mayLag(move, plan.app, target)) : [];
 }
 
-function mayLag(move: Move, app: Move, target: Release): boolean {
+function mayLag(move: Move, app: Move, target: ReleaseTarget): boolean {
   const tag = parsePinTag(move.tag);
   switch (tag.kind) {
     case 'release':
@@ -64,14 +64,14 @@ export function checkLag(
     const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
     throw new UpdateError('lags', first, {
       detail: others,
-      advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${plan.goal}, where it is published (${places}).`,
+      advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${plan.targetName}, where it is published (${places}).`,
     });
   }
   return { result: found.flatMap((each) => ('warning' in each ? [each.warning] : [])) };
 }
 
 function judge(
-  { target, goal, prefix }: UpdatePlan,
+  { target, targetName, prefix }: UpdatePlan,
   { to, tag, pin }: Move,
   image: Image | undefined,
   published: Published,
@@ -81,7 +81,7 @@ function judge(
   if (version !== null) {
     // A newer one is told in the end, by what runs then.
     const isOlder = compareTold(version, target.version) < 0;
-    return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${goal}` } : null;
+    return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${targetName}` } : null;
   }
   const { repository } = pin.reference;
   // The first of the tags that the target may be published by which the registry has is the target.
@@ -89,10 +89,10 @@ function judge(
     const said = published.get(`${repository}:${name}`);
     if (said === undefined) return { asks: { repository, tag: name } };
     if (said === null)
-      return { warning: `${to} tells no version: whether ${tag} leads to ${goal} is not known` };
+      return { warning: `${to} tells no version: whether ${tag} leads to ${targetName} is not known` };
     if (said === 'none') continue;
     const isIt = image.digests.some((each) => each.endsWith(`@${said.digest}`)) || image.id === said.digest;
     return isIt ? null : { leads: `${to} leads to another image than ${repository}:${name}` };
   }
-  return { leads: `${repository} has no ${goal}, and ${tag} tells no version` };
+  return { leads: `${repository} has no ${targetName}, and ${tag} tells no version` };
 }

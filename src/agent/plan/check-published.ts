@@ -2,7 +2,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { countOf } from '../../release/order.ts';
 import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
 import { formsOf, styled } from '../../release/retag.ts';
-import type { Release } from '../../release/target.ts';
+import type { ReleaseTarget } from '../../release/target.ts';
 import { and } from '../log/wording.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 import { isPublished, type JudgedByTags, type Published, type PublishedTag, unasked } from './published.ts';
@@ -30,9 +30,9 @@ export function checkPublished(plan: UpdatePlan, published: Published): JudgedBy
 
 /** Gives the tags to be asked for before it can be judged whether the part that the pin moves to is published. */
 function checkPart(
-  { goal }: UpdatePlan,
+  { targetName }: UpdatePlan,
   move: Move,
-  target: Release,
+  target: ReleaseTarget,
   published: Published,
 ): readonly PublishedTag[] {
   const { pin, tag, pull, to } = move;
@@ -44,7 +44,7 @@ function checkPart(
   const more = unasked(published, repository, forms);
   if (more.length > 0) return more;
   const there = forms.filter((form) => isPublished(published, repository, form));
-  const others = there.length > 0 ? `; of ${goal} it has ${and(there)}` : '';
+  const others = there.length > 0 ? `; of ${targetName} it has ${and(there)}` : '';
   throw new UpdateError('pin-unsupported', `${repository} has no ${tag}${others}`, {
     advice:
       there.length > 0
@@ -58,9 +58,9 @@ function checkPart(
  * there, and none that it could float to. Gives the tags to be asked for first.
  */
 function checkShort(
-  { goal }: UpdatePlan,
+  { targetName }: UpdatePlan,
   move: Move,
-  target: Release,
+  target: ReleaseTarget,
   published: Published,
 ): readonly PublishedTag[] {
   const { tag, pin } = move;
@@ -84,14 +84,14 @@ function checkShort(
   const example =
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
-      : `${goal}${'.0'.repeat(Math.max(1, 3 - countOf(target.version)))}`;
+      : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(target.version)))}`;
   throw new UpdateError(
     'pin-unsupported',
-    `${goal} does not say which release ${pin.service} goes to, which is at ${pin.tag.text} (${pin.place.description})${found}`,
+    `${targetName} does not say which release ${pin.service} goes to, which is at ${pin.tag.text} (${pin.place.description})${found}`,
     { advice: `Name the release in full, such as --target ${example}.` },
   );
 }
 
 /** The tags that a target may be published by in the variant of the pin, but for the pin's own. */
-const formsBeside = ({ pin }: Move, target: Release): string[] =>
+const formsBeside = ({ pin }: Move, target: ReleaseTarget): string[] =>
   formsOf(pin.tag, target).filter((form) => form !== pin.tag.text);

@@ -29,11 +29,11 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
       ? `${what.join(', ')}, ${run}recreate ${and(moved)}`
       : `pull again, ${run}recreate ${and(moved)} where the image is another`;
   const from = fromWord(installation);
-  log.learn(() => ({ keep: [plan.goal] }));
-  const way = from === plan.goal ? from : `${from} → ${plan.goal}`;
+  log.learn(() => ({ keep: [plan.targetName] }));
+  const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
   log.info(`${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} stay${stay.length > 1 ? '' : 's'}` : ''}`, {
     from: fromWord(installation),
-    to: plan.goal,
+    to: plan.targetName,
   });
   for (const warning of plan.warnings) log.warn(warning);
 }
@@ -45,14 +45,16 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
  */
 export function recallFiles(
   installation: Installation,
-  { goal }: Pick<UpdatePlan, 'goal'>,
+  { targetName }: Pick<UpdatePlan, 'targetName'>,
   { servicesNamed, leave }: { servicesNamed: boolean; leave: readonly string[] },
   log: Log,
 ): void {
-  const [before, after] = [fromWord(installation), goal].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
+  const [before, after] = [fromWord(installation), targetName].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
   if (!servicesNamed || leave.includes(leaveAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
-  log.info(`see whether ${goal} comes with a new compose file: the update moves versions and takes none`);
+  log.info(
+    `see whether ${targetName} comes with a new compose file: the update moves versions and takes none`,
+  );
 }
 
 /** A default that floats stays as it is: the variable is set in the env file instead (docs/contract.md 3.4). */

@@ -21,7 +21,7 @@ export interface PulledFacts {
 export interface FileDraft extends Draft {
   edits: readonly Edit[];
   /** The whole image reference that each service must end with. */
-  expected: ReadonlyMap<string, string>;
+  references: ReadonlyMap<string, string>;
 }
 
 /** Whether only the pulled images can tell what is to be written. */
@@ -53,10 +53,10 @@ export function draftFiles(installation: Installation, plan: UpdatePlan, pulled:
     }),
   );
   const draft = withEdits(begun, edits);
-  const expected = new Map(
+  const references = new Map(
     moves.map((move) => [move.service, expectedReference(draft, installation, move, pulled.images)] as const),
   );
-  return { ...draft, edits, expected };
+  return { ...draft, edits, references };
 }
 
 /** What a service must resolve to; only a generated file may name another repository. */

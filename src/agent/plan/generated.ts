@@ -5,7 +5,7 @@ import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { and } from '../log/wording.ts';
-import type { Expected } from '../proof/prove.ts';
+import type { Expectation } from '../proof/prove.ts';
 import type { Move } from './plan-update.ts';
 
 /** What compose makes of the release's files, and what the engine has of the networks. */
@@ -22,7 +22,7 @@ export interface NewDefinitions {
 export function checkGenerated(
   installation: Installation,
   definitions: NewDefinitions,
-  expected: Expected,
+  expected: Expectation,
   moves: readonly Move[],
 ): string[] {
   const { model } = definitions;

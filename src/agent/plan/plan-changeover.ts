@@ -6,7 +6,7 @@ import { and } from '../log/wording.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
 import type { FilePlan } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
-import { reached, versionWarnings, whatRuns } from './version-sentences.ts';
+import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /** What the engine has right before the first file changes. */
 export interface ChangeoverFacts {
@@ -59,8 +59,8 @@ export function planChangeover(
     ),
     words: {
       from,
-      goal: plan.goal,
-      reached: reached(plan, filePlan),
+      goal: plan.targetName,
+      reached: nameReached(plan, filePlan),
       runs: whatRuns(plan, filePlan, images, stoppedWorkers),
       warnings: versionWarnings(plan, filePlan, images),
       alsoMoved: filePlan.alsoMoved,

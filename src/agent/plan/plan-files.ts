@@ -8,7 +8,7 @@ import { compareTold, isMajorChange } from '../../release/order.ts';
 import { versionOfLabel } from '../../release/pin-tag.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import { type Expected, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
+import { type Expectation, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
 import { changedServices, checkGenerated, type NewDefinitions } from './generated.ts';
 import { majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
@@ -51,8 +51,8 @@ export function planFiles(
 ): FilePlan {
   const { draft, model } = proposal;
   const moved = movedServices(installation);
-  const expected: Expected = {
-    images: draft.expected,
+  const expected: Expectation = {
+    images: draft.references,
     substitutions: substitutionsOf(draft.files, draft.edits),
     shares: (service) =>
       sharesPin(
@@ -85,7 +85,7 @@ function proven(
   installation: Installation,
   plan: UpdatePlan,
   { draft, ...definitions }: Proposal,
-  expected: Expected,
+  expected: Expectation,
 ): Pick<FilePlan, 'alsoMoved' | 'warnings' | 'changedServices'> {
   const { model } = definitions;
   const { alsoMoved, ...proof } = prove(installation.model, model, expected);

@@ -11,8 +11,8 @@ import {
 } from '../../compose/refused-target.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, countOf, isMajorChange } from '../../release/order.ts';
-import { type Retagged, retag } from '../../release/retag.ts';
-import type { Goal, Target } from '../../release/target.ts';
+import { type NextTag, retag } from '../../release/retag.ts';
+import type { PlannedTarget, Target } from '../../release/target.ts';
 import { type Installation, movedServices, releaseFileNames } from '../inspect/installation.ts';
 import { isOfProduct } from '../inspect/running-version.ts';
 
@@ -32,11 +32,11 @@ export interface Move {
 
 /** The first half of a plan: all that can be known before anything is pulled. */
 export interface UpdatePlan {
-  target: Goal | null;
+  target: PlannedTarget | null;
   app: Move;
   workers: readonly Move[];
-  /** What the run moves to, in a word: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
-  goal: string;
+  /** What the run moves to, as sentences say it: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
+  targetName: string;
   /** What the product writes before its versions. */
   prefix: 'v' | '';
   warnings: readonly string[];
@@ -52,25 +52,32 @@ export const movesOf = ({ app, workers }: UpdatePlan): Move[] => [app, ...worker
 export function planUpdate(installation: Installation, asked: Target | null): UpdatePlan {
   const { runningVersion } = installation;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
-  const target = goalOf(installation, asked, prefix);
+  const target = plannedTarget(installation, asked, prefix);
   const app = planMove(installation, installation.app.pin, target);
   const workers = installation.workers.map(({ pin }) => planMove(installation, pin, target));
-  const goal = target?.kind === 'release' ? `${prefix}${target.version}` : (target?.tag ?? app.tag);
+  const targetName = target?.kind === 'release' ? `${prefix}${target.version}` : (target?.tag ?? app.tag);
   const warnings =
     asked?.kind === 'word' ? [] : [app, ...workers].flatMap((move) => staysThere(move, app, target));
   if (target?.kind === 'release' && runningVersion) {
     // Never plan a downgrade: migrations only run forward.
     if (compareTold(target.version, runningVersion) < 0) {
-      throw new UpdateError('downgrade', `${goal} is older than ${prefix}${runningVersion}, which runs`);
+      throw new UpdateError(
+        'downgrade',
+        `${targetName} is older than ${prefix}${runningVersion}, which runs`,
+      );
     }
     if (isMajorChange(runningVersion, target.version))
       warnings.push(majorAdvice(prefix, runningVersion, target.version));
   }
-  return { target, app, workers, goal, prefix, warnings };
+  return { target, app, workers, targetName, prefix, warnings };
 }
 
 /** What was asked for, written as the product writes it. */
-function goalOf(installation: Installation, asked: Target | null, prefix: string): Goal | null {
+function plannedTarget(
+  installation: Installation,
+  asked: Target | null,
+  prefix: string,
+): PlannedTarget | null {
   const { pin } = installation.app;
   switch (asked?.kind) {
     case undefined:
@@ -87,7 +94,7 @@ function goalOf(installation: Installation, asked: Target | null, prefix: string
   }
 }
 
-function planMove(installation: Installation, pin: Pin, target: Goal | null): Move {
+function planMove(installation: Installation, pin: Pin, target: PlannedTarget | null): Move {
   const { service, reference } = pin;
   const model = installation.model.services[service];
   checkAgainstModel(pin, model?.image);
@@ -112,7 +119,7 @@ function planMove(installation: Installation, pin: Pin, target: Goal | null): Mo
 }
 
 /** What nobody holds against a release is told. What the app is at has to lead to the target, as a word or a part has. */
-function staysThere({ service, pin, tag, to }: Move, app: Move, target: Goal | null): string[] {
+function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedTarget | null): string[] {
   const { kind, text } = pin.tag;
   const isHeld = target?.kind === 'release' && to === app.to;
   const isTold = (kind === 'other' && !isHeld) || kind === 'unversioned' || target?.kind === 'canary';
@@ -124,7 +131,7 @@ export const majorAdvice = (prefix: string, from: string, to: string): string =>
   `${prefix}${from} → ${prefix}${to} changes the major version: dump the database first, there is no way back`;
 
 /** A generated install on canary stays on canary; where a release tag pins, somebody must say where to go. */
-function impliedTarget(installation: Installation): Goal | null {
+function impliedTarget(installation: Installation): PlannedTarget | null {
   const pins = movedServices(installation).map(({ pin }) => pin);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind === 'release') {
@@ -142,7 +149,7 @@ function impliedTarget(installation: Installation): Goal | null {
 }
 
 /** What a target makes of the tag where this pin decides. */
-export function newTag(installation: Installation, pin: Pin, target: Goal | null): Retagged {
+export function newTag(installation: Installation, pin: Pin, target: PlannedTarget | null): NextTag {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isOverride(installation, pin)) {
     if (target.kind === 'release' && target.lead !== undefined) return { kind: 'variant' };

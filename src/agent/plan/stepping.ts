@@ -3,10 +3,10 @@ import { versionLabel } from '../../engine/labels.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { requiresLabelOf } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { channelOf } from '../../release/channel.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
-import { parseTarget } from '../../release/tag.ts';
-import type { Goal } from '../../release/target.ts';
+import { type PlannedTarget, parseTarget } from '../../release/target.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { runningVersions } from '../inspect/running-version.ts';
 import { newTag, type UpdatePlan } from './plan-update.ts';
@@ -26,7 +26,7 @@ export function checkStepping(
   const label = image?.labels[requiresLabel];
   // The containers run this very image: whatever it needs was done when it started.
   if (!label || installation.app.containers.every((container) => runsImage(container, image))) return [];
-  const step = parseTarget(label);
+  const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release') {
     return [
       `${app.to} has ${requiresLabel}=${label}, which is no release: whether another one has to come first is not known`,
@@ -41,8 +41,8 @@ export function checkStepping(
   }
   if (compareVersions(running, step.version) >= 0) return [];
   const message = `${app.to} can only be updated to from ${step.tag} on, and ${plan.prefix}${running} runs`;
-  const reached = versionOfLabel(image?.labels[versionLabel]);
-  if (reached !== null && compareVersions(reached, step.version) <= 0) {
+  const pulled = versionOfLabel(image?.labels[versionLabel]);
+  if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
     throw new UpdateError('upgrade-step', `${message}; that is no older release`, {
       advice: 'The release is labelled wrongly: report it to its publisher.',
     });
@@ -54,9 +54,9 @@ export function checkStepping(
 }
 
 /** How to get to the stepping release, and from there on. */
-function adviceTo(installation: Installation, plan: UpdatePlan, step: Goal): string {
+function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTarget): string {
   const { pin } = installation.app;
-  const again = plan.target === null ? 'without a target' : `with --target ${plan.goal}`;
+  const again = plan.target === null ? 'without a target' : `with --target ${plan.targetName}`;
   const way = newTag(installation, pin, step);
   if (way.kind === 'moved' && parsePinTag(way.tag).kind === 'release') {
     return `Run the update with --target ${step.tag} first, then again ${again}.`;

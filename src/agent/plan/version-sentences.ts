@@ -6,10 +6,10 @@ import { and } from '../log/wording.ts';
 import type { FilePlan } from './plan-files.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
-/** What was reached; beside a floating tag the version that its image tells. */
-export function reached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
+/** What the app runs in the end; beside a floating tag the version that its image tells. */
+export function nameReached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
   const { tag } = plan.app;
-  if (parsePinTag(tag).kind === 'release') return plan.goal;
+  if (parsePinTag(tag).kind === 'release') return plan.targetName;
   return filePlan.version ? `${tag} (${plan.prefix}${filePlan.version})` : tag;
 }
 
@@ -28,7 +28,7 @@ export function whatRuns(
     if (stopped.includes(move.service)) continue;
     const version = versionOf(move, filePlan, images);
     const floating = version ? `${move.tag} (${plan.prefix}${version})` : move.tag;
-    const word = parsePinTag(move.tag).kind === 'release' ? plan.goal : floating;
+    const word = parsePinTag(move.tag).kind === 'release' ? plan.targetName : floating;
     byWord.set(word, [...(byWord.get(word) ?? []), move.service]);
   }
   return [...byWord].map(([word, names]) => `${and(names)} ${runs(names)} ${word}`).join(', ');
@@ -40,15 +40,15 @@ export function versionWarnings(
   filePlan: FilePlan,
   images: ReadonlyMap<string, Image>,
 ): string[] {
-  const { target, goal, prefix } = plan;
+  const { target, targetName, prefix } = plan;
   if (target?.kind !== 'release') return [];
   const byWarning = new Map<string, string[]>();
   for (const move of movesOf(plan)) {
     const version = versionOf(move, filePlan, images);
     if (!version || compareTold(version, target.version) === 0) continue;
     const warning = floats(move)
-      ? `${move.tag}, which is ${prefix}${version} by now, not ${goal}`
-      : `${move.to}, which says it is ${prefix}${version}, not ${goal}`;
+      ? `${move.tag}, which is ${prefix}${version} by now, not ${targetName}`
+      : `${move.to}, which says it is ${prefix}${version}, not ${targetName}`;
     byWarning.set(warning, [...(byWarning.get(warning) ?? []), move.service]);
   }
   return [...byWarning].map(([warning, names]) => `${and(names)} ${runs(names)} ${warning}`);

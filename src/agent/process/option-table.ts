@@ -1,5 +1,5 @@
 import { settingsName } from '../../progress/state-name.ts';
-import { parseAsked, targetForms } from '../../release/target.ts';
+import { parseTarget, targetForms } from '../../release/target.ts';
 
 /** An option, written down once: what it takes, where else it may be said, and what `--help` says of it. */
 export interface OptionRow {
@@ -20,7 +20,7 @@ export const usualSeconds = { wait: 300, pull: 3600 };
 
 const release = {
   value: 'RELEASE',
-  form: [{ test: (text: string) => parseAsked(text) !== null }, targetForms],
+  form: [{ test: (text: string) => parseTarget(text) !== null }, targetForms],
 } as const;
 const service = {
   value: 'NAME',

@@ -1,6 +1,6 @@
 import { type Product, productOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
-import { parseAsked, type Target, targetForms } from '../../release/target.ts';
+import { parseTarget, type Target, targetForms } from '../../release/target.ts';
 import type { LogFormat } from '../log/log.ts';
 import { type OptionTable, optionsOf, usualSeconds, variableOf } from './option-table.ts';
 import { type GivenValue, readFlags } from './read-flags.ts';
@@ -129,7 +129,7 @@ export function parseOptions(
   const isOn = (name: string): boolean => one(name) === '1';
   const target = (name: string): Target | null => {
     const text = one(name);
-    return text === null ? null : parseAsked(text);
+    return text === null ? null : parseTarget(text);
   };
   const milliseconds = (name: string, byDefault: number): number => 1000 * Number(one(name) ?? byDefault);
   /** Says what is missing; the value never gets out, as mistakes are thrown. */

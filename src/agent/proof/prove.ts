@@ -4,7 +4,8 @@ import { isDatabase, isOnePublisher, isOneRepository, parseReference } from '../
 import type { Model } from '../../engine/cli/compose.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
-export interface Expected {
+/** What compose's model must say after the edits. */
+export interface Expectation {
   /** The whole image reference a service must end with. */
   images: ReadonlyMap<string, string>;
   /** Values of variables that change, old to new: other values may come from the same variable. */
@@ -34,10 +35,10 @@ const holds = new Set([
 ]);
 
 /** Compares two models: exactly the planned images may differ, and what comes from the version variable itself. */
-export function prove(before: Model, after: Model, planned: Expected): Proof {
+export function prove(before: Model, after: Model, expected: Expectation): Proof {
   const proof: Proof = { unexpected: [], otherMeanings: [], alsoMoved: [] };
   const moves: Substitution[] = [];
-  for (const [service, to] of planned.images) {
+  for (const [service, to] of expected.images) {
     const now = after.services[service]?.image;
     if (now !== to) proof.unexpected.push(`services.${service}.image: ${now ?? 'nothing'} instead of ${to}`);
     const from = before.services[service]?.image;
@@ -46,11 +47,12 @@ export function prove(before: Model, after: Model, planned: Expected): Proof {
   for (const { path, from, to } of differences(before, after, [])) {
     const [section = '', service = '', key = ''] = path;
     const isImage = section === 'services' && key === 'image' && path.length === 3;
-    if (isImage && planned.images.has(service)) continue;
+    if (isImage && expected.images.has(service)) continue;
     const says = `${path.join('.')}: ${show(from)} → ${show(to)}`;
     const comesAlong = typeof from === 'string' && typeof to === 'string';
-    const comesFromVariable = comesAlong && planned.substitutions.some((change) => follows(from, to, change));
-    const isSame = isImage && (comesFromVariable || planned.shares(service));
+    const comesFromVariable =
+      comesAlong && expected.substitutions.some((change) => follows(from, to, change));
+    const isSame = isImage && (comesFromVariable || expected.shares(service));
     if (comesAlong && isSame && movesAlong(from, to, moves)) {
       proof.alsoMoved.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {

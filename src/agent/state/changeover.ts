@@ -60,8 +60,9 @@ export interface Changeover {
   words: {
     /** `v1.4.2` */
     from: string;
+    /** `v1.5.0`: the name of the target, under the key that journals on people's disks have. */
     goal: string;
-    /** The goal, and beside a floating tag the version of its image. */
+    /** The same, and beside a floating tag the version of its image. */
     reached: string;
     /** `app and worker run v1.5.0` */
     runs: string;

@@ -1,7 +1,6 @@
 import * as z from 'zod/mini';
 import { phases } from '../../progress/event.ts';
-import { channelOf, channels } from '../../release/channel.ts';
-import { parseTarget } from '../../release/tag.ts';
+import { channels, isTarget } from '../../release/channel.ts';
 import {
   cancelCodes,
   endStates,
@@ -208,7 +207,7 @@ export const lineSchema = about(
 
 const target = about(
   z.string().check(
-    z.refine((text) => parseTarget(text) !== null || channelOf(text) === 'canary', {
+    z.refine(isTarget, {
       message: 'must be vX.Y.Z, vX.Y.Z-canary.N or canary',
     }),
   ),

@@ -3,7 +3,7 @@ import { checkLag, floatingMoves } from '../../../src/agent/plan/check-lag.ts';
 import { planUpdate, type UpdatePlan } from '../../../src/agent/plan/plan-update.ts';
 import type { Image } from '../../../src/engine/container.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
-import { parseAsked } from '../../../src/release/target.ts';
+import { parseTarget } from '../../../src/release/target.ts';
 import { container, image, installation } from '../../build.ts';
 import { judgedBeside } from '../../build-plan.ts';
 
@@ -16,7 +16,7 @@ function planOf(app: string, worker: string, target = 'v1.5.0') {
     { name: 'svc', services: { app: { image: app }, worker: { image: worker } } },
     { services: { app: [container('app-1')], worker: [container('worker-1')] }, runningVersion: null },
   );
-  return planUpdate(install, parseAsked(target));
+  return planUpdate(install, parseTarget(target));
 }
 
 /** An image that tells this version, or none. */

@@ -129,14 +129,17 @@ it.each<[string, string | null, string, RecallParts, boolean]>([
   ['services that nobody has named', '1.0.0', 'v1.1.0', { named: false }, false],
   ['services that a platform has named', '1.0.0', 'v1.1.0', { leave: ['*'] }, false],
   ['a generated install', '1.0.0', 'v1.1.0', { kind: 'generated' }, false],
-])('recalls the compose file of a release where it may have one: %s', (_, from, goal, changes, isSaid) => {
-  const { log, lines } = rememberingLog();
-  const { named: servicesNamed = true, leave = [], kind = 'user-written' } = changes;
-  const install = installed(
-    { 'compose.yaml': composeText({ app: 'acme/svc' }) },
-    { runningVersion: from, kind },
-  );
-  recallFiles(install, { goal }, { servicesNamed, leave }, log);
-  const said = `info: see whether ${goal} comes with a new compose file: the update moves versions and takes none`;
-  expect(lines).toEqual(isSaid ? [said] : []);
-});
+])(
+  'recalls the compose file of a release where it may have one: %s',
+  (_, from, targetName, changes, isSaid) => {
+    const { log, lines } = rememberingLog();
+    const { named: servicesNamed = true, leave = [], kind = 'user-written' } = changes;
+    const install = installed(
+      { 'compose.yaml': composeText({ app: 'acme/svc' }) },
+      { runningVersion: from, kind },
+    );
+    recallFiles(install, { targetName }, { servicesNamed, leave }, log);
+    const said = `info: see whether ${targetName} comes with a new compose file: the update moves versions and takes none`;
+    expect(lines).toEqual(isSaid ? [said] : []);
+  },
+);

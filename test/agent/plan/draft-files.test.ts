@@ -16,9 +16,9 @@ const app = (reference: string) => composeText({ app: reference });
 
 /** The changed texts by name, and what each service must end with. */
 function drafted(from: Installation, to: string | null, pulled: PulledFacts = nothing) {
-  const { changes, expected } = draftFiles(from, planTo(to, from), pulled);
+  const { changes, references } = draftFiles(from, planTo(to, from), pulled);
   const after = Object.fromEntries(changes.map(({ path, after }) => [relative(at(''), path), after]));
-  return { after, expected: Object.fromEntries(expected) };
+  return { after, references: Object.fromEntries(references) };
 }
 
 describe('needsImages', () => {
@@ -124,8 +124,8 @@ describe('draftFiles of a user-written install', () => {
       { 'compose.yaml': worker('v1.1.0', 'latest') },
       { app: 'acme/svc:v1.1.0', worker: 'acme/svc:latest' },
     ],
-  ])('moves %s', (_, texts, to, after, expected) => {
-    expect(drafted(installed(texts), to)).toEqual({ after, expected });
+  ])('moves %s', (_, texts, to, after, references) => {
+    expect(drafted(installed(texts), to)).toEqual({ after, references });
   });
 
   it('leaves the version variable alone where it decides nothing', () => {
@@ -189,7 +189,7 @@ describe('draftFiles of a pin with a digest', () => {
     const from = installed({ 'compose.yaml': app(`acme/svc:${tag}`) });
     expect(drafted(from, to, pulled(expected.split('@')[0] ?? '', digests))).toEqual({
       after: { 'compose.yaml': app(`acme/svc:${expected}`) },
-      expected: { app: `acme/svc:${expected}` },
+      references: { app: `acme/svc:${expected}` },
     });
   });
 
@@ -197,7 +197,7 @@ describe('draftFiles of a pin with a digest', () => {
     const from = installed({ 'compose.yaml': app(`acme/svc:latest@${digest.old}`) });
     expect(drafted(from, null, pulled('latest', [`acme/svc@${digest.old}`]))).toEqual({
       after: {},
-      expected: { app: `acme/svc:latest@${digest.old}` },
+      references: { app: `acme/svc:latest@${digest.old}` },
     });
   });
 
@@ -229,7 +229,7 @@ describe('draftFiles of a generated install', () => {
   });
   const release = (...texts: ReleaseText[]): PulledFacts => ({ images: new Map(), release: texts });
   const install = (files: Texts | ProjectFiles) => installed(files, { kind: 'generated' });
-  const goal = { app: 'acme/svc:v1.1.0', worker: 'acme/next:v1.1.0' };
+  const references = { app: 'acme/svc:v1.1.0', worker: 'acme/next:v1.1.0' };
 
   it.each<[string, Texts, Texts]>([
     ['where it is set', { '.env': 'A=1\nSVC_VERSION=v1.0.0\n' }, { '.env': 'A=1\nSVC_VERSION=v1.1.0\n' }],
@@ -248,7 +248,7 @@ describe('draftFiles of a generated install', () => {
     const from = install({ 'compose.yaml': own, ...env });
     expect(drafted(from, 'v1.1.0', release(ships(next)))).toEqual({
       after: { 'compose.yaml': next, ...after },
-      expected: goal,
+      references,
     });
   });
 
@@ -271,7 +271,7 @@ describe('draftFiles of a generated install', () => {
     const from = install({ 'compose.yaml': own });
     expect(drafted(from, null)).toEqual({
       after: {},
-      expected: { app: 'acme/svc:latest', worker: 'acme/svc:latest' },
+      references: { app: 'acme/svc:latest', worker: 'acme/svc:latest' },
     });
   });
 
@@ -283,7 +283,7 @@ describe('draftFiles of a generated install', () => {
     });
     expect(drafted(from, 'v1.1.0', release(ships(named)))).toEqual({
       after: { 'compose.yaml': named, '.env': 'SVC_VERSION=v1.1.0' },
-      expected: { app: 'acme/svc:v1.0.9' },
+      references: { app: 'acme/svc:v1.0.9' },
     });
   });
 
@@ -302,7 +302,7 @@ describe('draftFiles of a generated install', () => {
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0', ...more });
     expect(drafted(from, 'v1.1.0', release(ships(next)))).toEqual({
       after: { 'compose.yaml': next, '.env': 'SVC_VERSION=v1.1.0', ...after },
-      expected: { ...goal, app: 'acme/svc:1.1.0-alpine' },
+      references: { ...references, app: 'acme/svc:1.1.0-alpine' },
     });
   });
 

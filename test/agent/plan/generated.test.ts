@@ -3,7 +3,7 @@ import { changedServices, checkGenerated } from '../../../src/agent/plan/generat
 import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import type { Model, ModelService } from '../../../src/engine/cli/compose.ts';
-import { parseTarget } from '../../../src/release/tag.ts';
+import { parseTarget } from '../../../src/release/target.ts';
 import { container, installation } from '../../build.ts';
 
 const files: ProjectFiles = {

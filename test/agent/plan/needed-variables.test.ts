@@ -24,7 +24,7 @@ function given(text: string, env = 'SET=1\nNOTHING=\n', before = '') {
     newEnvFile: '/opt/svc/.env',
   };
   const fresh = { path, text: `${head}${text}` };
-  const draft: FileDraft = { files: withFile(files, fresh), changes: [], edits: [], expected: new Map() };
+  const draft: FileDraft = { files: withFile(files, fresh), changes: [], edits: [], references: new Map() };
   const install = installation(files, { name: 'svc', services: {} }, { kind: 'generated' });
   return { install, draft, release: [{ ...fresh, description: '' }] };
 }

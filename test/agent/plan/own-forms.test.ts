@@ -4,10 +4,10 @@ import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import { newestRunning, versionPrefix } from '../../../src/agent/inspect/running-version.ts';
 import { describePlan } from '../../../src/agent/plan/describe.ts';
 import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
-import { reached, versionWarnings } from '../../../src/agent/plan/version-sentences.ts';
+import { nameReached, versionWarnings } from '../../../src/agent/plan/version-sentences.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
 import { svc } from '../../../src/progress/product.ts';
-import { parseAsked } from '../../../src/release/target.ts';
+import { parseTarget } from '../../../src/release/target.ts';
 import { container } from '../../build.ts';
 import { composeText, filePlan, imageOf, installed, rememberingLog } from '../../build-plan.ts';
 
@@ -31,7 +31,7 @@ function product(
 }
 
 function plan(from: Installation, to: string | null) {
-  const target = to === null ? null : parseAsked(to);
+  const target = to === null ? null : parseTarget(to);
   if (to !== null && target === null) throw new Error(`${to} is no target`);
   return planUpdate(from, target);
 }
@@ -197,7 +197,7 @@ describe('a product in its own form', () => {
   });
 
   it('pulls a word and its variants again, and no release beside it', () => {
-    expect(plan(product('release', null, { worker: 'release-cuda' }), 'release').goal).toBe('release');
+    expect(plan(product('release', null, { worker: 'release-cuda' }), 'release').targetName).toBe('release');
     expect(() => plan(product('release', null, { worker: 'v2.1.0' }), 'release')).toThrow(
       expect.objectContaining({ code: 'no-target' }),
     );
@@ -205,8 +205,8 @@ describe('a product in its own form', () => {
 
   it('says what was reached, and what leads elsewhere', () => {
     const moved = plan(product('2025.10', '2025.10.3'), '2025.11.1');
-    expect(reached(moved, filePlan({ version: '2025.11.2' }))).toBe('2025.11 (2025.11.2)');
-    expect(reached(moved, filePlan({ version: null }))).toBe('2025.11');
+    expect(nameReached(moved, filePlan({ version: '2025.11.2' }))).toBe('2025.11 (2025.11.2)');
+    expect(nameReached(moved, filePlan({ version: null }))).toBe('2025.11');
     const images = new Map([['acme/home:2025.11', imageOf('new', '2025.11.2')]]);
     expect(versionWarnings(moved, filePlan(), images)).toEqual([
       'app runs 2025.11, which is 2025.11.2 by now, not 2025.11.1',

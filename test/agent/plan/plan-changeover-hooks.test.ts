@@ -4,7 +4,7 @@ import type { FilePlan } from '../../../src/agent/plan/plan-files.ts';
 import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import type { ModelService } from '../../../src/engine/cli/compose.ts';
-import { parseTarget } from '../../../src/release/tag.ts';
+import { parseTarget } from '../../../src/release/target.ts';
 import { image, installation } from '../../build.ts';
 
 /** An update of app and worker whose new model has these beside the images. */

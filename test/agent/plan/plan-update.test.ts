@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import { movesOf, planUpdate } from '../../../src/agent/plan/plan-update.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
-import { parseTarget } from '../../../src/release/tag.ts';
+import { parseTarget } from '../../../src/release/target.ts';
 import { container, installation } from '../../build.ts';
 
 interface Case {

@@ -4,7 +4,7 @@ import { checkStepping } from '../../../src/agent/plan/stepping.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
 import { type Product, productOf } from '../../../src/progress/product.ts';
-import { parseTarget } from '../../../src/release/tag.ts';
+import { parseTarget } from '../../../src/release/target.ts';
 import { container, image, installation } from '../../build.ts';
 
 interface Case {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reached, versionWarnings, whatRuns } from '../../../src/agent/plan/version-sentences.ts';
+import { nameReached, versionWarnings, whatRuns } from '../../../src/agent/plan/version-sentences.ts';
 import { composeText, filePlan, imageOf, installed, planTo } from '../../build-plan.ts';
 
 type Pins = readonly [app: string, ...workers: string[]];
@@ -28,7 +28,7 @@ it.each<[Pins, string | null, string | undefined, string]>([
   [['edge'], 'v1.1.0', undefined, 'edge'],
 ])('from %j to %s with an image of %s, %s is reached', (pins, to, version, expected) => {
   const { plan, files } = facts(pins, to, [version]);
-  expect(reached(plan, files)).toBe(expected);
+  expect(nameReached(plan, files)).toBe(expected);
 });
 
 describe('whatRuns', () => {
