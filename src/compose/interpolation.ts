@@ -40,38 +40,29 @@ export function interpolate(
     if (depth > deepest) throw invalid(`variables are nested more than ${deepest} deep`);
     let i = start;
     while (i < end) {
-      const char = source.charAt(i);
-      const next = i + 1 < end ? source.charAt(i + 1) : '';
-      const plain = char === '$' && match(name, i + 1, end);
-      if (char === '$' && next === '$') {
+      const found = substitutionAt(source, i, end);
+      if (found) {
+        substitute(found, end, mark, depth);
+        i = found.end;
+      } else if (isEscape(source, i, end)) {
         put('$', { ...originOf(i), length: originOf(i).length + originOf(i + 1).length }, mark);
         i += 2;
-      } else if (plain) {
-        putValue(plain, lookup(plain));
-        i += 1 + plain.length;
-      } else if (char === '$' && next === '{') {
-        i = braced(i, end, mark, depth);
       } else {
-        put(char, originOf(i), mark);
+        put(source.charAt(i), originOf(i), mark);
         i += 1;
       }
     }
   }
 
-  /** Resolves the `${…}` at `start`; gives the offset behind it. */
-  function braced(start: number, end: number, mark: Mark | null, depth: number): number {
-    const close = closingBrace(start + 1, end);
-    const variable = match(name, start + 2, end);
-    const afterName = start + 2 + variable.length;
-    const sign = match(operator, afterName, end);
-    if (close < 0 || variable === '' || (sign === '' && afterName !== close)) {
-      const shown = source.slice(start, close < 0 ? end : close + 1);
+  function substitute(found: Substitution, end: number, mark: Mark | null, depth: number): void {
+    const { name: variable, sign, rest, close } = found;
+    if (!found.isValid) {
+      const shown = source.slice(found.start, close < 0 ? end : close + 1);
       const quoted = shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
       throw invalid(`${mayQuote ? quoted : 'what stands behind a $'} is no valid substitution`);
     }
     const value = lookup(variable);
-    const rest = afterName + sign.length;
-    const has = value !== null && (sign.length < 2 || value.text !== '');
+    const has = isGiven(found, value?.text);
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
     // A default that is not taken is not looked at, as in compose 5.0.2 and later; an older one may reject the file.
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
@@ -80,7 +71,6 @@ export function interpolate(
       throw invalid(`${variable} is required and not set${reason ? `: ${reason}` : ''}`);
     }
     if (!isTaken && !sign.endsWith('+')) putValue(variable, value);
-    return close + 1;
   }
 
   function putValue(variable: string, value: TracedText | null): void {
@@ -105,33 +95,111 @@ export function interpolate(
     return origin;
   }
 
-  function match(form: RegExp, at: number, end: number): string {
-    form.lastIndex = at;
-    return form.exec(source)?.[0].slice(0, end - at) ?? '';
-  }
-
-  /** As compose looks for it: not past a line end; with a brace too many, the last of the line has to do. */
-  function closingBrace(open: number, end: number): number {
-    let depth = 0;
-    let last = -1;
-    let isSkipped = false;
-    for (let i = open; i < end && source[i] !== '\n'; i += 1) {
-      const char = source[i];
-      if (char === '}') last = i;
-      // Compose does not count the character behind an opening brace.
-      if (isSkipped) isSkipped = false;
-      else if (char === '{') {
-        depth += 1;
-        isSkipped = true;
-      } else if (char === '}') {
-        depth -= 1;
-        if (depth === 0) return i;
-      }
-    }
-    return last;
-  }
-
   function invalid(message: string): UpdateError {
     return new UpdateError('compose-invalid', `${where}: ${message}`);
   }
+}
+
+/** A variable as a text refers to it: `$V`, `${V}`, `${V:-rest}`. */
+interface Substitution {
+  name: string;
+  /** `-`, `:-`, `?`, `:?`, `+`, `:+`; empty for the value alone. */
+  sign: string;
+  /** Offsets of the `$`, of what stands behind the sign, of the closing brace, and behind the whole. */
+  start: number;
+  rest: number;
+  close: number;
+  end: number;
+  isValid: boolean;
+}
+
+const isEscape = (source: string, at: number, end: number): boolean =>
+  source[at] === '$' && source[at + 1] === '$' && at + 1 < end;
+
+/** What begins at this offset; null where no variable does. */
+function substitutionAt(source: string, start: number, end: number): Substitution | null {
+  if (source[start] !== '$') return null;
+  const plain = matchAt(name, source, start + 1, end);
+  if (plain !== '') {
+    const behind = start + 1 + plain.length;
+    return { name: plain, sign: '', start, rest: behind, close: behind, end: behind, isValid: true };
+  }
+  if (source[start + 1] !== '{' || start + 1 >= end) return null;
+  const close = closingBrace(source, start + 1, end);
+  const variable = matchAt(name, source, start + 2, end);
+  const afterName = start + 2 + variable.length;
+  const sign = matchAt(operator, source, afterName, end);
+  const isValid = close >= 0 && variable !== '' && (sign !== '' || afterName === close);
+  return { name: variable, sign, start, rest: afterName + sign.length, close, end: close + 1, isValid };
+}
+
+/** Whether a variable of this value has one for its sign: with a colon, an empty one is none. */
+const isGiven = ({ sign }: Substitution, value: string | null | undefined): boolean =>
+  typeof value === 'string' && (sign.length < 2 || value !== '');
+
+function matchAt(form: RegExp, source: string, at: number, end: number): string {
+  form.lastIndex = at;
+  return form.exec(source)?.[0].slice(0, end - at) ?? '';
+}
+
+/** As compose looks for it: not past a line end; with a brace too many, the last of the line has to do. */
+function closingBrace(source: string, open: number, end: number): number {
+  let depth = 0;
+  let last = -1;
+  let isSkipped = false;
+  for (let i = open; i < end && source[i] !== '\n'; i += 1) {
+    const char = source[i];
+    if (char === '}') last = i;
+    // Compose does not count the character behind an opening brace.
+    if (isSkipped) isSkipped = false;
+    else if (char === '{') {
+      depth += 1;
+      isSkipped = true;
+    } else if (char === '}') {
+      depth -= 1;
+      if (depth === 0) return i;
+    }
+  }
+  return last;
+}
+
+/** Shows all variables of a text; what is behind a sign only where `visit` says so. Ends where compose rejects the text. */
+function visitVariables(source: string, visit: (found: Substitution) => boolean): void {
+  within(0, source.length, 0);
+
+  function within(start: number, end: number, depth: number): void {
+    let i = start;
+    while (i < end && depth <= deepest) {
+      const found = substitutionAt(source, i, end);
+      if (found?.name && visit(found) && found.isValid) within(found.rest, found.close, depth + 1);
+      if (found?.isValid === false) return;
+      i = found?.end ?? i + (isEscape(source, i, end) ? 2 : 1);
+    }
+  }
+}
+
+/**
+ * Variables that the texts need, or would take if they were set, and that have no value, each once. What is behind a sign
+ * counts only where it is taken.
+ */
+export function unsetIn(texts: readonly string[], setTo: (name: string) => string | null): string[] {
+  const unset = new Set<string>();
+  for (const text of texts) {
+    visitVariables(text, (found) => {
+      const value = setTo(found.name);
+      if (value === null) unset.add(found.name);
+      return isGiven(found, value) === found.sign.endsWith('+');
+    });
+  }
+  return [...unset];
+}
+
+/** Variables without which a text is rejected, `${V:?}`, and that have no value, also in defaults that are not taken. */
+export function requiredIn(text: string, setTo: (name: string) => string | null): string[] {
+  const missing: string[] = [];
+  visitVariables(text, (found) => {
+    if (found.sign.endsWith('?') && !isGiven(found, setTo(found.name))) missing.push(found.name);
+    return true;
+  });
+  return missing;
 }

@@ -1,4 +1,4 @@
-import { interpolate, type Lookup } from './interpolation.ts';
+import { interpolate, type Lookup, requiredIn } from './interpolation.ts';
 import { type Layer, placeOf } from './layers.ts';
 import { trace } from './traced.ts';
 import { scalarsOf } from './yaml-document.ts';
@@ -11,27 +11,22 @@ export interface UnsetVariables {
   empty: string[];
 }
 
-const required = /\$\$|\$\{([_a-zA-Z]\w*)(:?)\?/g;
-
 /** What a file's values need and nothing sets, each once, in the order of the file. Comments and keys do not count. */
 export function unsetVariables(layer: Layer): UnsetVariables {
   const missing = new Set<string>();
   const empty = new Set<string>();
+  const setTo = (name: string) => layer.variables(name)?.text ?? null;
   for (const text of scalarsOf(layer.file.file)) {
-    for (const [, name, colon] of text.matchAll(required)) {
-      if (name === undefined) continue;
-      const value = layer.variables(name);
-      if (value === null || (colon === ':' && value.text === '')) missing.add(name);
-    }
+    for (const name of requiredIn(text, setTo)) missing.add(name);
     const known: Lookup = (name) =>
       layer.variables(name) ?? (missing.has(name) ? trace('1', '', -1, { via: 'variable' }) : null);
-    for (const name of unsetIn(text, known, placeOf(layer, 1))) empty.add(name);
+    for (const name of emptyIn(text, known, placeOf(layer, 1))) empty.add(name);
   }
   return { required: [...missing], empty: [...empty] };
 }
 
 /** A text that compose rejects for another reason needs nothing that anybody could set. */
-function unsetIn(text: string, lookup: Lookup, where: string): string[] {
+function emptyIn(text: string, lookup: Lookup, where: string): string[] {
   try {
     return interpolate(trace(text, '', -1, { via: 'text' }), lookup, where).unset;
   } catch {
