@@ -129,4 +129,12 @@ describe('unifiedDiff', () => {
     ]);
     expect(apply(text('v1.4.2'), diff)).toBe(text('v1.5.0'));
   });
+
+  it('shows no line that is the same in both, however many are not (docs/contract.md 6.10)', () => {
+    const text = (tag: string) =>
+      Array.from({ length: 6_000 }, (_, i) => (i % 4 === 0 ? `image: svc:${tag}\n` : `${i}\n`)).join('');
+    const diff = unifiedDiff('f', text('v1.4.2'), text('v1.5.0'), 0);
+    expect(diff).toHaveLength(2 + 1_500 * 3);
+    expect(apply(text('v1.4.2'), diff)).toBe(text('v1.5.0'));
+  });
 });
