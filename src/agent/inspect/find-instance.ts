@@ -1,5 +1,4 @@
-import { inspectOwn } from '../../engine/api/own.ts';
-import { engineFacts, type ListedContainer } from '../../engine/api/query.ts';
+import { engineFacts, inspectOwn, type ListedContainer } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { claimFor, claimOf, findForeign } from '../../engine/foreign-containers.ts';

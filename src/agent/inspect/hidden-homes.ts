@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path';
-import type { NamedMount } from '../../engine/api/list-mounts.ts';
+import type { NamedMount } from '../../engine/api/query.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
 import { addMount } from '../../progress/advice.ts';
 import { type HostLook, hasComposeHere } from './host-look.ts';

@@ -3,7 +3,7 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { defaultNames } from '../../compose/project-files.ts';
 import { readContainerFile } from '../../engine/api/container-file.ts';
-import { mountsWith, type NamedMount } from '../../engine/api/list-mounts.ts';
+import { mountsWith, type NamedMount } from '../../engine/api/query.ts';
 import { createScratch, removeScratch, removeScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { stateName } from '../../progress/state-name.ts';

@@ -1,9 +1,8 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import { oldNamesOf } from '../../engine/api/old-names.ts';
+import { isOfComposeOne, oldNamesOf } from '../../engine/api/project-containers.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import { isOfComposeOne } from '../../engine/old-name.ts';
 import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { upCommand } from '../../progress/compose-command.ts';

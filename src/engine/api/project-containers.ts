@@ -1,5 +1,5 @@
 import type { Engine } from '../cli/engine.ts';
-import { byNumber, type Container, isUp } from '../container.ts';
+import { byNumber, type Container, isUp, numberOf, serviceOf } from '../container.ts';
 import { composeLabels } from '../labels.ts';
 import { inspectContainers, listContainers } from './query.ts';
 
@@ -10,6 +10,32 @@ export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => 
 
 /** The name that it was to get. */
 export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
+
+/** Whether compose has called it so: by `_` docker-compose 1 and `--compatibility`, by `-` today's. */
+export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
+  const project = container.labels[composeLabels.project] ?? '';
+  return container.name === [project, serviceOf(container), numberOf(container)].join(separator);
+}
+
+/** Made by docker-compose 1, whose labels today's compose takes for those of another definition. */
+export const isOfComposeOne = ({ labels }: Pick<Container, 'labels'>): boolean =>
+  /^1\./.test(labels[composeLabels.version] ?? '');
+
+/**
+ * Services whose containers are called `project_service_1`. What runs decides, as compose names anew whatever it replaces;
+ * a service whose containers tell nothing (`container_name`) goes with the others, as the names in its links are made so.
+ */
+export function oldNamesOf(containers: readonly Container[]): string[] {
+  const named = containers.map((container) => ({ ...container, name: finalName(container) }));
+  const isOld = (own: readonly Container[]) => {
+    const telling = own.find((each) => isJoinedBy('_', each) || isJoinedBy('-', each));
+    return telling === undefined ? null : isJoinedBy('_', telling);
+  };
+  const others = isOld(named) ?? false;
+  return [...Map.groupBy(named, serviceOf)]
+    .flatMap(([service, own]) => ((isOld(own) ?? others) ? [service] : []))
+    .sort();
+}
 
 /** Whether compose made the one to take the other's place. */
 export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {

@@ -1,3 +1,4 @@
+import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
@@ -5,6 +6,7 @@ import { isVersion } from '../http/api-version.ts';
 import { refusal, refusalFault } from '../http/fault.ts';
 import type { Json } from '../json.ts';
 import { composeLabels } from '../labels.ts';
+import { findOwnContainer, type OwnTraces } from '../own-container.ts';
 import { letThrough } from '../proxy-refusal.ts';
 import { agreeOnVersion, askApi, readApi } from './api.ts';
 
@@ -24,6 +26,15 @@ export interface ListedContainer {
   labels: Readonly<Record<string, string>>;
   /** `container:<id>` in another's network. */
   networkMode: string;
+}
+
+/** What a container has mounted, as the engine tells of it. */
+export interface NamedMount {
+  /** The volume's name; empty for a bind. */
+  volume: string;
+  /** On the host. */
+  source: string;
+  destination: string;
 }
 
 /** A network or a volume, and the hash of the definition that compose made it from. */
@@ -72,11 +83,20 @@ export async function listContainers(
   }));
 }
 
-/** The same as the engine tells it. @throws UpdateError engine-away */
-export const listRaw = (
-  engine: Engine,
-  filters: Readonly<Record<string, readonly string[]>>,
-): Promise<unknown> =>
+/** Binds and volumes of all containers, stopped ones too, that have a path in them. @throws UpdateError engine-away */
+export async function mountsWith(engine: Engine, path: string): Promise<NamedMount[]> {
+  const list = (await listRaw(engine, {})) as {
+    Mounts?: { Type?: string; Name?: string; Source?: string; Destination?: string }[] | null;
+  }[];
+  return list
+    .flatMap(({ Mounts }) => Mounts ?? [])
+    .flatMap(({ Type, Name = '', Source = '', Destination = '' }): NamedMount[] => {
+      if ((Type !== 'bind' && Type !== 'volume') || Source === '' || !isWithin(path, Destination)) return [];
+      return [{ volume: Type === 'volume' ? Name : '', source: Source, destination: Destination }];
+    });
+}
+
+const listRaw = (engine: Engine, filters: Readonly<Record<string, readonly string[]>>): Promise<unknown> =>
   get(engine, `/containers/json?${new URLSearchParams({ all: '1', filters: JSON.stringify(filters) })}`, []);
 
 /** Networks by name; two may have the same one. @throws UpdateError engine-away */
@@ -109,6 +129,19 @@ const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
 export async function inspectContainers(engine: Engine, names: readonly string[]): Promise<Container[]> {
   return (await inspectWhole(engine, names)).map(readContainer);
 }
+
+/** The engine's view of the container that this process runs in; null where it knows none. @throws UpdateError engine-away */
+export const inspectOwn = (engine: Engine, traces: OwnTraces): Promise<Container | null> =>
+  findOwnContainer(
+    {
+      inspect: async (name) => (await inspectContainers(engine, [name]))[0] ?? null,
+      inNetworkOf: async (id) =>
+        (await listContainers(engine, { status: ['running'] })).flatMap((each) =>
+          each.networkMode === `container:${id}` ? [each.id] : [],
+        ),
+    },
+    traces,
+  );
 
 /** Local images by reference or id, in the order asked for; null for one that is not here. @throws UpdateError engine-away */
 export async function inspectImages(

@@ -6,8 +6,7 @@ import type { EngineAnswer } from '../http/request.ts';
 import { runSameImage, runsImage } from '../same-image.ts';
 import { askApi, readApi } from './api.ts';
 import type { Blueprint, Json } from './blueprint.ts';
-import { connectNetwork } from './connect-network.ts';
-import { putCopies } from './put-copies.ts';
+import { putCopies } from './scratch.ts';
 
 /** An image's content may have to be copied into a volume. */
 const createDeadlineMs = 300_000;
@@ -103,6 +102,19 @@ async function complete(engine: Engine, blueprint: Blueprint, id: string, apiVer
     if (answer.status !== 200) throw refused(blueprint, answer);
   }
 }
+
+/** Puts a container, running or not, on a network; `endpoint` as in `Blueprint.networks`. Status 200 where it is done. */
+export const connectNetwork = (
+  engine: Engine,
+  network: string,
+  id: string,
+  endpoint: Json,
+): Promise<EngineAnswer> =>
+  askApi(engine, {
+    method: 'POST',
+    path: `/networks/${encodeURIComponent(network)}/connect`,
+    body: { Container: id, EndpointConfig: endpoint },
+  });
 
 /** The container that has the name now, where it is the old one or one made from its blueprint. */
 async function findTwin(

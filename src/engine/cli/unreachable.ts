@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
-import { isMapped, useHostUsers } from './user-namespace.ts';
+
+/** What to do where root in this container is somebody else on the host. */
+const useHostUsers =
+  'Add --userns=host to the docker run command: this engine runs containers with mapped users (userns-remap), and their root may not use its socket.';
 
 /** Why an engine cannot be used, by what the command line printed. Refusals: no-socket, socket-denied, engine-version. */
 export function unreachable(host: string, stderr: string): UpdateError {
@@ -54,4 +58,19 @@ export const lastLine = (text: string): string => text.trim().split('\n').at(-1)
 export async function isSocketGone(host: string): Promise<boolean> {
   const found = await stat(host.replace(/^unix:\/\//, '')).catch(() => null);
   return found?.isSocket() === true && found.nlink === 0;
+}
+
+/** Whether root here is another user outside: an engine with `userns-remap` maps the users of its containers. */
+export function isMapped(map: string = readMap()): boolean {
+  const [inside, outside] = (map.split('\n')[0] ?? '').trim().split(/ +/).map(Number);
+  return inside === 0 && outside !== undefined && outside !== 0;
+}
+
+function readMap(): string {
+  try {
+    return readFileSync('/proc/self/uid_map', 'utf8');
+  } catch {
+    // Without user namespaces there is no such file.
+    return '';
+  }
 }

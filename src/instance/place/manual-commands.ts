@@ -1,8 +1,8 @@
 import { isAbsolute, join } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
+import { isJoinedBy, isOfComposeOne } from '../../engine/api/project-containers.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
-import { isJoinedBy, isOfComposeOne } from '../../engine/old-name.ts';
 import type { ContainerDetails } from '../../engine/socket.ts';
 import { shellWord } from '../../progress/advice.ts';
 import { composeCommand, upCommand } from '../../progress/compose-command.ts';

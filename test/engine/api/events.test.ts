@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
-import { listen } from '../../../src/engine/api/events.ts';
-import { watchStops } from '../../../src/engine/api/stops.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { listen, watchStops } from '../../../src/engine/api/events.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
+import { type Answer, chunked, startRawEngine } from '../raw-engine.ts';
 import { startEngine } from './http-engine.ts';
 
 /** Longer than a test may take: whoever waits that long has not been woken. */
@@ -71,7 +71,6 @@ it('knows which containers were told to stop and have not ended', async () => {
   const { engine, stream, asked } = await streams();
   const stops = watchStops(engine, ['a1', 'b2', 'c3']);
   const to = await stream;
-  const event = (Action: string, ID: string) => `${JSON.stringify({ Action, Actor: { ID } })}\n`;
   // Events come as the network cuts them.
   const text = ['a1', 'b2', 'c3'].map((id) => event('kill', id)).join('') + event('die', 'b2');
   for (const part of [text.slice(0, 30), text.slice(30), '<html>\n']) {
@@ -82,4 +81,48 @@ it('knows which containers were told to stop and have not ended', async () => {
   stops.close();
   const filters = JSON.parse(asked().searchParams.get('filters') ?? '');
   expect(filters).toEqual({ container: ['a1', 'b2', 'c3'], event: ['kill', 'die'] });
+});
+
+const event = (Action: string, ID: string) => `${JSON.stringify({ Action, Actor: { ID } })}\n`;
+
+async function watch(answer: Answer['bytes'], end: 'hang' | 'hang up') {
+  const raw = await startRawEngine(() => ({ bytes: answer, end }));
+  onTestFinished(() => raw.close());
+  const engine = new Engine({ host: `unix://${raw.path}`, tls: [], configDirectory: '/' }, { home: '/' });
+  const stops = watchStops(engine, ['a', 'b']);
+  onTestFinished(() => stops.close());
+  return stops;
+}
+
+describe('watchStops', () => {
+  const told = [event('kill', 'a'), event('kill', 'b').slice(0, 9), event('kill', 'b').slice(9)];
+
+  it('tells who was told to stop and has not ended, by lines that come in pieces', async () => {
+    const { bytes } = chunked([...told, 'a page of a proxy\n\n', event('die', 'a')]);
+    const stops = await watch(bytes.subarray(0, -5), 'hang');
+    await expect.poll(() => stops.underWay()).toEqual(['b']);
+  });
+
+  it.each(['hang', 'hang up'] as const)(
+    'keeps what was told by an engine that breaks off: %s',
+    async (end) => {
+      const { bytes } = chunked(told);
+      const stops = await watch(bytes.subarray(0, -9), end);
+      await expect.poll(() => stops.underWay()).toContain('a');
+      // What comes of the broken answer would be unhandled by now.
+      await sleep(50);
+      expect(stops.underWay()).toContain('a');
+    },
+  );
+
+  it('knows of none where nobody answers', async () => {
+    const engine = new Engine(
+      { host: 'unix:///nonexistent/s', tls: [], configDirectory: '/' },
+      { home: '/' },
+    );
+    const stops = watchStops(engine, ['a']);
+    await sleep(50);
+    expect(stops.underWay()).toEqual([]);
+    stops.close();
+  });
 });

@@ -1,5 +1,5 @@
+import { watchStops } from '../../../engine/api/events.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { watchStops } from '../../../engine/api/stops.ts';
 import { restoreFiles } from '../../../files/restore-files.ts';
 import { Cancelled, Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';

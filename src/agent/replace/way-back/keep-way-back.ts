@@ -1,6 +1,6 @@
 import { takeBlueprints } from '../../../engine/api/blueprint.ts';
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
-import { proveCopies } from '../../../engine/api/put-copies.ts';
+import { proveCopies } from '../../../engine/api/scratch.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../process/run-context.ts';
 import type { Changeover } from '../../state/changeover.ts';

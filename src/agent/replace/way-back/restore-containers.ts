@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
-import { connectNetwork } from '../../../engine/api/connect-network.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
-import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
+import { connectNetwork, rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
 import { Interrupted } from '../../../progress/stops.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isMapped } from '../../../src/engine/cli/user-namespace.ts';
+import { isMapped } from '../../../src/engine/cli/unreachable.ts';
 
 it.each([
   ['         0          0 4294967295\n', false],
