@@ -13,8 +13,7 @@ import {
 } from './container-details.ts';
 import { EngineClient } from './http/client.ts';
 import { EngineFault } from './http/fault.ts';
-import { linesOf, objectOf, objectsOf } from './http/lines.ts';
-import { logText } from './http/log-text.ts';
+import { linesOf, logText, objectOf, objectsOf } from './http/lines.ts';
 import { engineTarget, type TlsFiles } from './http/target.ts';
 import { PullMeter, type PullProgress } from './pull-progress.ts';
 import { loginHeaders, type RegistryLogin } from './registry-login.ts';
@@ -139,13 +138,9 @@ export class EngineSocket {
   /** Gives the new container's id. A name that is taken is a refusal with status 409. */
   async create({ name, ...body }: ContainerSpec): Promise<string> {
     const query = new URLSearchParams({ name });
-    const deadlineMs = this.#patience.work;
-    const made = await this.#engine.ask({
-      method: 'POST',
-      path: `/containers/create?${query}`,
-      body,
-      deadlineMs,
-    });
+    const { work: deadlineMs } = this.#patience;
+    const asked = { method: 'POST', path: `/containers/create?${query}`, body, deadlineMs } as const;
+    const made = await this.#engine.ask(asked);
     return understood(objectOf(made.toString()), ({ Id }) => textOf(Id));
   }
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import type { JournalData } from '../../src/agent/state/journal.ts';
-import { type Blueprint, blueprintOf, type Json } from '../../src/engine/api/blueprint.ts';
+import { type Blueprint, blueprintOf } from '../../src/engine/api/blueprint.ts';
+import type { Json } from '../../src/engine/json.ts';
 import { expectAttempt, expectWords, shareInstance } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 

@@ -1,6 +1,7 @@
-import { engineFacts, inspectOwn, type ListedContainer } from '../../engine/api/query.ts';
+import { engineFacts, inspectOwn } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
+import type { ListedContainer } from '../../engine/container-details.ts';
 import { claimFor, claimOf, findForeign } from '../../engine/foreign-containers.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { ownTraces } from '../../engine/own-container.ts';

@@ -1,8 +1,9 @@
 import { isHook } from '../../engine/api/project-containers.ts';
-import { type ListedContainer, listContainers } from '../../engine/api/query.ts';
+import { listContainers } from '../../engine/api/query.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
+import type { ListedContainer } from '../../engine/container-details.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { Log } from '../log/log.ts';

@@ -9,24 +9,21 @@ import type { Engine, EngineAddress } from '../cli/engine.ts';
 import { apiVersion, inVersion, isVersionRefusal } from '../http/api-version.ts';
 import { EngineFault, isAbsence, refusal, refusalFault } from '../http/fault.ts';
 import { objectOf } from '../http/lines.ts';
-import { ask, type EngineAnswer, type EngineStream, nameOf, openStream } from '../http/request.ts';
+import {
+  ask,
+  type EngineAnswer,
+  type EngineQuestion,
+  type EngineStream,
+  nameOf,
+  openStream,
+  type SizeLimit,
+} from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { logTiming } from '../timing.ts';
 
-export interface ApiRequest {
-  /** `HEAD` is asked in no version, as the docker command does. */
-  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
-  /** With its query, without a version. */
-  path: string;
-  headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON, bytes as a tar archive. */
-  body?: unknown;
-  /** Infinity for none. */
-  deadlineMs?: number;
-  /** Bytes of an answer beyond which it is not read any further: an error, or cut off there. */
-  limit?: number;
-  cut?: boolean;
-}
+/** Its path has no version; `HEAD` is asked in none, as the docker command does. Without a deadline it has 30 seconds. */
+export type ApiRequest = Omit<EngineQuestion, 'deadlineMs' | 'signal'> &
+  Partial<SizeLimit> & { deadlineMs?: number };
 
 const whoAreYou = '/version';
 const defaultDeadlineMs = 30_000;
@@ -49,11 +46,8 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineA
       const beganAt = performance.now();
       const spoken = asked.path === whoAreYou || asked.method === 'HEAD' ? null : engine.apiVersion;
       const path = inVersion(spoken, asked.path);
-      const answer = await ask(
-        target,
-        { ...question, path, deadlineMs, signal: engine.aborted },
-        { limit, cut },
-      );
+      const sent = { ...question, path, deadlineMs, signal: engine.aborted };
+      const answer = await ask(target, sent, { limit, cut });
       logTiming(what, beganAt, `status ${answer.status}`);
       if (isAbsence(answer)) throw new EngineFault('away', refusalFault(what, answer).message);
       if (spoken === null) return answer;
@@ -69,9 +63,8 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineA
       if (!(cause instanceof EngineFault)) throw cause;
       if (cause.kind !== 'away') throw new UpdateError('engine-away', cause.message, { cause });
       if (attempt >= maxAttempts) {
-        throw new UpdateError('engine-away', `the engine does not answer (${what}): ${cause.message}`, {
-          cause,
-        });
+        const message = `the engine does not answer (${what}): ${cause.message}`;
+        throw new UpdateError('engine-away', message, { cause });
       }
       // The call through the command line waits for an engine that went away, and tells about it in the log.
       await engine.callOrThrow(['version', '--format', '{{.Server.Version}}']);
@@ -103,14 +96,9 @@ export async function pingApi(engine: Engine): Promise<boolean> {
 
 /** An answer that goes on until the signal is given: nobody knows when something happens. @throws EngineFault */
 export function streamApi(engine: Engine, path: string, signal: AbortSignal): Promise<EngineStream> {
-  const forever = Number.POSITIVE_INFINITY;
-  const asked = {
-    method: 'GET',
-    path: inVersion(engine.apiVersion, path),
-    signal,
-    deadlineMs: forever,
-  } as const;
-  return openStream(apiTarget(engine.address), asked, forever);
+  const deadlineMs = Number.POSITIVE_INFINITY;
+  const asked = { method: 'GET', path: inVersion(engine.apiVersion, path), signal, deadlineMs } as const;
+  return openStream(apiTarget(engine.address), asked, deadlineMs);
 }
 
 /**

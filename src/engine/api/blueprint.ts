@@ -2,12 +2,11 @@ import { posix } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { manifestOf, publishedPorts } from '../container.ts';
+import { isAtLeast, isVersion } from '../http/api-version.ts';
 import { refusal } from '../http/fault.ts';
+import { type Json, list, object, strings } from '../json.ts';
 import { readApi } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
-
-/** As the engine says it, and as it wants it said. */
-export type Json = Record<string, unknown>;
 
 /**
  * What it takes to make a container again, in plain JSON: from the engine's inspection of it. Holds the values of its
@@ -57,7 +56,9 @@ export async function takeBlueprints(
     }
     const raw = JSON.parse(answer.body.toString());
     const blueprint = blueprintOf(raw, answer.apiVersion);
-    const mounted = new Set(list(raw.Mounts).map(({ Destination }) => clean(String(Destination))));
+    const mounted = new Set(
+      (list(raw.Mounts) as Json[]).map(({ Destination }) => clean(String(Destination))),
+    );
     const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(clean(path)));
     blueprints.push({ ...blueprint, ...(await readCopied(engine, blueprint.id, paths)) });
   }
@@ -81,7 +82,7 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
     imageReference: String(config.Image),
     platform: platformOf(object(object(ImageManifestDescriptor).platform)),
     config: configOf(config, { id, mode, uts: String(host.UTSMode ?? '') }),
-    hostConfig: { ...host, ...storageOf(host, list(Mounts)) },
+    hostConfig: { ...host, ...storageOf(host, list(Mounts) as Json[]) },
     networks: networksOf(object(object(NetworkSettings).Networks), {
       id,
       mode,
@@ -95,11 +96,8 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
 
 /** What the image supplied may be given again: the engine merges it to the same. */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
-  const {
-    // The MAC address goes with the endpoint of its network, see `networksOf`.
-    MacAddress: _,
-    ...kept
-  } = config;
+  // The MAC address goes with the endpoint of its network, see `networksOf`.
+  const { MacAddress: _, ...kept } = config;
   // The default host name is made from the id and would be wrong for a new one; a container that shares the host's UTS
   // namespace may not have one.
   if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
@@ -123,7 +121,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
   );
   // A bind without a colon asks for an anonymous volume; those are named below.
   const binds = strings(host.Binds).filter((bind) => bind.includes(':'));
-  const mounts = list(host.Mounts).map((mount) => {
+  const mounts = (list(host.Mounts) as Json[]).map((mount) => {
     const volume = volumes.get(clean(String(mount.Target)));
     return mount.Type === 'volume' && !mount.Source && volume ? { ...mount, Source: volume.Name } : mount;
   });
@@ -178,10 +176,8 @@ function networksOf(
 }
 
 /** Since 1.52 the API no longer tells the MAC address that was chosen for the container's first network. */
-function tellsChosenMac(apiVersion: string): boolean {
-  const [major = 0, minor = 0] = apiVersion.split('.').map(Number);
-  return major < 1 || (major === 1 && minor < 52);
-}
+const tellsChosenMac = (apiVersion: string): boolean =>
+  !isVersion(apiVersion) || !isAtLeast(apiVersion, '1.52');
 
 /**
  * Of a further network the engine never tells whether the MAC address was chosen. It is taken as chosen unless it was
@@ -199,7 +195,4 @@ function platformOf({ os, architecture, variant }: Json): string | null {
   return [os, architecture, variant].filter(Boolean).join('/');
 }
 
-const object = (value: unknown): Json => (value ?? {}) as Json;
-const list = (value: unknown): Json[] => (value ?? []) as Json[];
-const strings = (value: unknown): string[] => (value ?? []) as string[];
 const clean = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');

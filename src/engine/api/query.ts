@@ -2,6 +2,7 @@ import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
+import { type ListedContainer, listOf, readListed } from '../container-details.ts';
 import { isVersion } from '../http/api-version.ts';
 import { refusal, refusalFault } from '../http/fault.ts';
 import type { Json } from '../json.ts';
@@ -17,15 +18,6 @@ export interface EngineFacts {
   platform: string;
   /** The versions of its API, such as `1.40` to `1.56`; null where it does not say. */
   api: { oldest: string; newest: string } | null;
-}
-
-/** What a list tells of a container. */
-export interface ListedContainer {
-  /** 64 hex digits. */
-  id: string;
-  labels: Readonly<Record<string, string>>;
-  /** `container:<id>` in another's network. */
-  networkMode: string;
 }
 
 /** What a container has mounted, as the engine tells of it. */
@@ -71,16 +63,7 @@ export async function listContainers(
   engine: Engine,
   filters: Readonly<Record<string, readonly string[]>>,
 ): Promise<ListedContainer[]> {
-  const list = (await listRaw(engine, filters)) as {
-    Id: string;
-    Labels?: Record<string, string> | null;
-    HostConfig?: { NetworkMode?: string };
-  }[];
-  return list.map(({ Id, Labels, HostConfig }) => ({
-    id: Id,
-    labels: Labels ?? {},
-    networkMode: HostConfig?.NetworkMode ?? '',
-  }));
+  return listOf(await listRaw(engine, filters)).map(readListed);
 }
 
 /** Binds and volumes of all containers, stopped ones too, that have a path in them. @throws UpdateError engine-away */

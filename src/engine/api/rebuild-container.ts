@@ -1,11 +1,13 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { readContainer, readImage } from '../container.ts';
+import { isAtLeast, isVersion } from '../http/api-version.ts';
 import { refusal } from '../http/fault.ts';
 import type { EngineAnswer } from '../http/request.ts';
+import type { Json } from '../json.ts';
 import { runSameImage, runsImage } from '../same-image.ts';
 import { askApi, readApi } from './api.ts';
-import type { Blueprint, Json } from './blueprint.ts';
+import type { Blueprint } from './blueprint.ts';
 import { putCopies } from './scratch.ts';
 
 /** An image's content may have to be copied into a volume. */
@@ -148,10 +150,8 @@ function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): s
   return names.find((name) => name === NetworkMode) ?? names[0];
 }
 
-function takesAllNetworks(apiVersion: string): boolean {
-  const [major = 0, minor = 0] = apiVersion.split('.').map(Number);
-  return major > 1 || (major === 1 && minor >= 44);
-}
+const takesAllNetworks = (apiVersion: string): boolean =>
+  isVersion(apiVersion) && isAtLeast(apiVersion, '1.44');
 
 /** Points at the new containers in place of the old ones. */
 export function withSuccessors(host: Json, successors: ReadonlyMap<string, string>): Json {

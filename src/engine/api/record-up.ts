@@ -6,8 +6,8 @@ import type { CommandResult } from '../cli/command.ts';
 import { Compose, type ComposeProject } from '../cli/compose.ts';
 import type { Engine } from '../cli/engine.ts';
 import { rejectionOf } from '../cli/rejection.ts';
+import type { Json } from '../json.ts';
 import { composeLabels } from '../labels.ts';
-import type { Json } from './blueprint.ts';
 import { finalName } from './project-containers.ts';
 import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
 

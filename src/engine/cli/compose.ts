@@ -119,25 +119,11 @@ export class Compose {
 
   /** All services, whatever their profiles. Throws compose-invalid with compose's own words. */
   async config(options: ConfigOptions = {}): Promise<Model> {
-    const ask = (...more: readonly string[]) =>
-      this.#engine.call(
-        [
-          ...this.#flags(options),
-          '--profile',
-          '*',
-          'config',
-          '--format',
-          'json',
-          '--no-consistency',
-          ...more,
-        ],
-        this.#where(),
-      );
     // With the values of env files, of which none must be printed.
-    let result = await ask();
+    let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
       // A run has no need of an env file that compose cannot read, of a service that it leaves alone.
-      const without = await ask('--no-env-resolution');
+      const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
     }
@@ -152,19 +138,12 @@ export class Compose {
     { oneByOne, ...options }: ImagePull,
   ): Promise<CommandResult> {
     const files = [...this.project.files, override];
-    return this.#engine.call(
-      [
-        ...this.#flags({ files, oneByOne }),
-        '--progress',
-        'json',
-        'pull',
-        '--policy',
-        'always',
-        '--',
-        ...services,
-      ],
-      { ...options, repeatable: false, ...this.#where() },
-    );
+    const what = ['--policy', 'always', '--', ...services];
+    return this.#engine.call([...this.#flags({ files, oneByOne }), '--progress', 'json', 'pull', ...what], {
+      ...options,
+      repeatable: false,
+      ...this.#where(),
+    });
   }
 
   /**
@@ -181,59 +160,40 @@ export class Compose {
     const scaleOf = (name: string) =>
       typeof options.scale === 'object' ? options.scale.get(name) : options.scale;
     const { cwd, env } = this.#where();
-    return this.#engine.call(
-      [
-        ...this.#flags({ files, isOld }),
-        '--progress',
-        'json',
-        'up',
-        options.start ? '--detach' : '--no-start',
-        '--no-deps',
-        '--no-build',
-        '--pull',
-        'never',
-        '--remove-orphans=false',
-        ...(options.forceRecreate ? ['--force-recreate'] : []),
-        ...services.flatMap((name) =>
-          scaleOf(name) === undefined ? [] : ['--scale', `${name}=${scaleOf(name)}`],
-        ),
-        // A service may be named as an option is.
-        '--',
-        ...services,
-      ],
-      {
-        deadlineMs: options.deadlineMs,
-        repeatable: options.repeatable ?? false,
-        cwd,
-        // No flag says no to it.
-        env: asksForNames && !isOld ? { ...env, COMPOSE_COMPATIBILITY: 'false' } : env,
-      },
-    );
+    const what = [
+      options.start ? '--detach' : '--no-start',
+      ...['--no-deps', '--no-build', '--pull', 'never', '--remove-orphans=false'],
+      ...(options.forceRecreate ? ['--force-recreate'] : []),
+      ...services.flatMap((name) =>
+        scaleOf(name) === undefined ? [] : ['--scale', `${name}=${scaleOf(name)}`],
+      ),
+      // A service may be named as an option is.
+      ...['--', ...services],
+    ];
+    return this.#engine.call([...this.#flags({ files, isOld }), '--progress', 'json', 'up', ...what], {
+      deadlineMs: options.deadlineMs,
+      repeatable: options.repeatable ?? false,
+      cwd,
+      // No flag says no to it.
+      env: asksForNames && !isOld ? { ...env, COMPOSE_COMPATIBILITY: 'false' } : env,
+    });
   }
 
   /** The files as they are written, their variables unresolved. Null where compose cannot give that. */
   async written(): Promise<unknown> {
-    const flags = ['--no-interpolate', '--no-consistency'];
-    const result = await this.#engine.call(
-      [...this.#flags({}), '--profile', '*', 'config', '--format', 'json', ...flags],
-      this.#where(),
-    );
+    const result = await this.#config({}, '--no-interpolate');
     return result.exitCode === 0 ? JSON.parse(result.stdout) : null;
   }
 
-  #flags(options: {
-    files?: readonly string[];
-    envFiles?: readonly string[];
-    oneByOne?: boolean;
-    isOld?: boolean;
-  }): string[] {
+  #config(options: ConfigOptions, ...more: readonly string[]): Promise<CommandResult> {
+    const what = ['--format', 'json', '--no-consistency', ...more];
+    return this.#engine.call([...this.#flags(options), '--profile', '*', 'config', ...what], this.#where());
+  }
+
+  #flags(options: ConfigOptions & { oneByOne?: boolean; isOld?: boolean }): string[] {
     const { name, directory, profiles = [] } = this.project;
     return [
-      'compose',
-      '--ansi',
-      'never',
-      '--project-directory',
-      directory,
+      ...['compose', '--ansi', 'never', '--project-directory', directory],
       ...(name === '' ? [] : ['--project-name', name]),
       ...(options.files ?? this.project.files).flatMap((file) => ['--file', file]),
       ...(options.envFiles ?? this.project.envFiles).flatMap((file) => ['--env-file', file]),

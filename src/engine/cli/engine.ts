@@ -125,10 +125,8 @@ export class Engine {
       const result = await this.#run(args, { ...options, deadlineMs });
       if (result.aborted) throw this.abortion;
       if (result.timedOut && deadlineMs === queryDeadlineMs) {
-        throw new UpdateError(
-          'engine-away',
-          `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`,
-        );
+        const message = `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`;
+        throw new UpdateError('engine-away', message);
       }
       if (result.exitCode === 0 || !this.#known.answeredOnce || !isConnectionLost(result.stderr))
         return result;
@@ -141,13 +139,8 @@ export class Engine {
   async callOrThrow(args: readonly string[], options: CallOptions = {}): Promise<string> {
     const result = await this.call(args, options);
     if (result.exitCode !== 0) {
-      throw new UpdateError(
-        'engine-away',
-        `docker ${args.slice(0, 2).join(' ')} failed: ${lastLine(result.stderr)}`,
-        {
-          detail: result.stderr.trim().split('\n'),
-        },
-      );
+      const message = `docker ${args.slice(0, 2).join(' ')} failed: ${lastLine(result.stderr)}`;
+      throw new UpdateError('engine-away', message, { detail: result.stderr.trim().split('\n') });
     }
     return result.stdout;
   }
@@ -232,14 +225,10 @@ export class Engine {
       known.awaySince ??= performance.now();
       const isLong = performance.now() > known.awaySince + lostSocketMs;
       if (!isLong || !(await isSocketGone(this.address.host))) continue;
-      throw new UpdateError(
-        'engine-away',
-        'the engine was restarted and has a new socket, and this container only the old one',
-      );
+      const message = 'the engine was restarted and has a new socket, and this container only the old one';
+      throw new UpdateError('engine-away', message);
     }
-    throw new UpdateError(
-      'engine-away',
-      `the engine went away and did not answer again within ${awayMs / 1000} s`,
-    );
+    const message = `the engine went away and did not answer again within ${awayMs / 1000} s`;
+    throw new UpdateError('engine-away', message);
   }
 }

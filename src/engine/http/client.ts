@@ -1,7 +1,15 @@
 import { apiVersion, inVersion, isVersionRefusal } from './api-version.ts';
 import { EngineFault, refusalFault } from './fault.ts';
 import { objectOf } from './lines.ts';
-import { ask, type EngineQuestion, type EngineStream, inTime, nameOf, openStream } from './request.ts';
+import {
+  ask,
+  bodyOf,
+  type EngineQuestion,
+  type EngineStream,
+  inTime,
+  nameOf,
+  openStream,
+} from './request.ts';
 import type { EngineTarget } from './target.ts';
 
 /** Without a deadline of its own, it has the client's. */
@@ -9,7 +17,7 @@ export type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: numbe
 
 const limit = 16 * 1024 * 1024;
 /** Of a page that a proxy sends in place of an answer, so many bytes are enough to tell what it is. */
-const bytesOfRefusal = 64 * 1024;
+const ofRefusal = { limit: 64 * 1024, cut: true };
 
 /**
  * Asks an engine in the version of the API that both know, and takes no refusal for an answer. All methods throw
@@ -43,9 +51,10 @@ export class EngineClient {
   open(question: Question, silenceMs: number): Promise<EngineStream> {
     return this.#versioned(question, async (asked) => {
       const stream = await openStream(this.#target, asked, silenceMs);
-      const { status } = stream;
+      const { status, chunks } = stream;
       if (status < 300) return stream;
-      const body = await inTime(beginningOf(stream), asked.deadlineMs, asked).finally(() => stream.close());
+      const beginning = bodyOf(chunks, ofRefusal, asked);
+      const body = await inTime(beginning, asked.deadlineMs, asked).finally(() => stream.close());
       throw refusalFault(nameOf(question), { status, body });
     });
   }
@@ -80,15 +89,4 @@ export class EngineClient {
     const { status, body } = await ask(this.#target, asked, { limit });
     return status === 200 ? apiVersion(objectOf(body.toString())) : null;
   }
-}
-
-async function beginningOf({ chunks }: EngineStream): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of chunks) {
-    pieces.push(chunk);
-    size += chunk.length;
-    if (size >= bytesOfRefusal) break;
-  }
-  return Buffer.concat(pieces);
 }

@@ -125,14 +125,15 @@ function send(
   }
 }
 
-async function bodyOf(
-  answer: IncomingMessage,
-  { limit, cut }: Required<SizeLimit>,
-  asked: EngineQuestion,
+/** @throws EngineFault where there are more bytes than the limit, and it is not cut off there */
+export async function bodyOf(
+  pieces: AsyncIterable<Buffer>,
+  { limit, cut }: SizeLimit,
+  asked: Pick<EngineQuestion, 'method' | 'path'>,
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
+  for await (const chunk of pieces) {
     size += chunk.length;
     chunks.push(chunk);
     if (size <= limit) continue;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkFiles, checkProject } from '../../../src/agent/resume/check-journal.ts';
-import type { ListedContainer } from '../../../src/engine/api/query.ts';
+import type { ListedContainer } from '../../../src/engine/container-details.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
 import { foundInstance, journalData, project } from '../../build.ts';

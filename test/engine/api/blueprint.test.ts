@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Blueprint, blueprintOf, type Json } from '../../../src/engine/api/blueprint.ts';
+import { type Blueprint, blueprintOf } from '../../../src/engine/api/blueprint.ts';
 import { copiedPaths } from '../../../src/engine/api/copied-files.ts';
+import type { Json } from '../../../src/engine/json.ts';
 
 const id = '0123456789ab'.padEnd(64, 'c');
 const volume = 'f'.repeat(64);

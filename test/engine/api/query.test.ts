@@ -34,9 +34,10 @@ describe('listContainers', () => {
         ]),
       );
     });
+    const untold = { name: '', status: '', imageId: '', imageReference: '' };
     expect(await listContainers(engine, { label: ['x=y&z'] })).toEqual([
-      { id: 'a1', labels: { x: 'y' }, networkMode: 'container:c3' },
-      { id: 'b2', labels: {}, networkMode: '' },
+      { ...untold, id: 'a1', labels: { x: 'y' }, networkMode: 'container:c3' },
+      { ...untold, id: 'b2', labels: {}, networkMode: '' },
     ]);
     expect(asked.pathname).toBe('/containers/json');
     expect(Object.fromEntries(asked.searchParams)).toEqual({ all: '1', filters: '{"label":["x=y&z"]}' });

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
-import type { Blueprint, Json } from '../../../engine/api/blueprint.ts';
+import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { type Container, isUp } from '../../../engine/container.ts';
+import type { Json } from '../../../engine/json.ts';
 import { runSameImage } from '../../../engine/same-image.ts';
 import type { ContainerRecord } from '../../state/changeover.ts';
 
