@@ -100,7 +100,7 @@ describe("SECURITY.md's tables of calls", () => {
     expect(filesWith(/\brunCommand\(/)).toHaveLength(2);
     // What listens on a socket of its own for compose, what asks the engine; types, and what tells by its number where an
     // address is.
-    const onHttp = ['engine/api/recorder.ts', 'engine/http/request.ts'];
+    const onHttp = ['agent/drift/recorder.ts', 'engine/http/request.ts'];
     const types = ['engine/http/target.ts', 'feed/inner-host.ts', 'instance/http/node-handler.ts'];
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual([
       ...onHttp,

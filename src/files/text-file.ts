@@ -1,5 +1,84 @@
+import { readFile, readlink, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { addMounts, needsRoot } from '../progress/advice.ts';
+import { UpdateError } from '../progress/update-error.ts';
+
 /** A file's text as it is on disk: with its byte order mark and its line ends. Offsets count UTF-16 units of it. */
 export interface TextFile {
   path: string;
   text: string;
+}
+
+const maxBytes = 5 * 1024 * 1024;
+
+/**
+ * A compose or env file as text; its byte order mark and line ends stay.
+ * @throws UpdateError compose-invalid where it is missing, unreadable, over 5 MiB or not UTF-8; outside-mounts where it
+ * is a link to something that is not mounted; not-a-file
+ */
+export async function readTextFile(path: string): Promise<TextFile> {
+  const bytes = await readRegularFile(path).catch(async (error: NodeJS.ErrnoException) => {
+    if (error instanceof UpdateError) throw error;
+    if (error.code === 'ENOENT') await refuseLinkOutside(path);
+    const why =
+      error.code === 'ENOENT' ? 'does not exist' : `cannot be read (${error.code ?? error.message})`;
+    throw new UpdateError('compose-invalid', `${path} ${why}`, {
+      advice:
+        error.code === 'EACCES' || error.code === 'EPERM'
+          ? needsRoot
+          : 'Put the file back, or start the instance anew with docker compose up -d and the files it has now.',
+      cause: error,
+    });
+  });
+  try {
+    return { path, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch (cause) {
+    throw new UpdateError('compose-invalid', `${path} is not UTF-8 text`, {
+      advice: 'Save the file as UTF-8.',
+      cause,
+    });
+  }
+}
+
+/** Reading a pipe would wait for ever. */
+async function readRegularFile(path: string): Promise<Buffer> {
+  const found = await stat(path);
+  if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
+  if (found.size > maxBytes) {
+    throw new UpdateError(
+      'compose-invalid',
+      `${path} has ${megabytes(found.size)} MiB: at most 5 MiB are read`,
+      {
+        advice: 'That is no compose or env file: see what it holds.',
+      },
+    );
+  }
+  return readFile(path);
+}
+
+const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
+
+async function refuseLinkOutside(path: string): Promise<void> {
+  const link = await readlink(path).catch(() => null);
+  if (link === null) return;
+  const target = resolve(dirname(path), link);
+  throw new UpdateError('outside-mounts', `${path} is a link to ${target}, which is not mounted here`, {
+    advice: addMounts(dirname(target)),
+  });
+}
+
+/** @throws UpdateError not-a-file where there is something that is no regular file */
+export async function refuseOddFile(path: string): Promise<void> {
+  const found = await stat(path).catch(() => null);
+  if (found !== null && !found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
+}
+
+/** Null where it does not exist. */
+export async function readTextFileIfThere(path: string): Promise<TextFile | null> {
+  try {
+    return await readTextFile(path);
+  } catch (error) {
+    if (((error as UpdateError).cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') return null;
+    throw error;
+  }
 }

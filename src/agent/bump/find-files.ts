@@ -3,11 +3,11 @@ import { dirname, join, resolve } from 'node:path';
 import { missing } from '../../compose/layers.ts';
 import { defaultNames, type ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
-import type { TextFile } from '../../files/text-file.ts';
+import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { onlyLinked } from '../inspect/linked-files.ts';
-import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../inspect/read-files.ts';
+import { withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
 

@@ -9,11 +9,10 @@ import { toolLabels } from '../../engine/labels.ts';
 import type { Right } from '../../engine/rights.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { hintAtEnvAbove } from '../inspect/env-file-above.ts';
-import { type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 import { plannedDefinition, runningDefinition } from './definition.ts';
+import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
 import { type EngineDefaults, engineDefaults } from './engine-choices.ts';
 import { findCopied } from './find-copied.ts';
 import { type Difference, findDifferences } from './find-differences.ts';
@@ -32,15 +31,14 @@ import { type SetValue, unsetInAll } from './written-text.ts';
  */
 export async function checkDrift(
   { engine, log }: { engine: Engine; log: Log },
-  installation: Installation,
-  { ownId, accepted }: { ownId: string; accepted: boolean },
+  installation: InstanceFacts,
+  { ownId, accepted, above }: { ownId: string; accepted: boolean; above: string | null },
 ): Promise<void> {
-  const all = [...movedServices(installation), ...installation.followers];
-  const services = all.filter(({ containers }) => containers.length > 0);
+  const services = installation.services.filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter(({ name: service }) => !installation.sent.has(service))) {
     log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
   }
-  const inspect = ({ containers }: ServiceFacts) =>
+  const inspect = ({ containers }: ServiceContainers) =>
     inspectWhole(
       engine,
       containers.map(({ id }) => id),
@@ -70,7 +68,7 @@ export async function checkDrift(
       ...(await findCopied(engine, installation, facts, { setTo: setValues(installation), written })),
     ]),
   );
-  report(findings.flat(), installation, { accepted, log });
+  report(findings.flat(), installation, { accepted, above, log });
 }
 
 /** What recreating the containers of a service would do to them. */
@@ -82,8 +80,8 @@ interface Changes {
 /** What recreating the containers of a service would change, each thing once. `all` is what inspection tells of them. */
 async function changesOf(
   engine: Engine,
-  installation: Installation,
-  { name, containers }: ServiceFacts,
+  installation: InstanceFacts,
+  { name, containers }: ServiceContainers,
   { all, defaults }: { all: readonly Json[]; defaults: EngineDefaults },
 ): Promise<Changes> {
   const { project, model, sent, imagesInUse } = installation;
@@ -119,8 +117,8 @@ function tellsAllNetworks(apiVersion: string): boolean {
 }
 
 async function findLosses(
-  installation: Installation,
-  { name }: ServiceFacts,
+  installation: InstanceFacts,
+  { name }: ServiceContainers,
   { differences, gains, others }: Changes & { others: readonly string[] },
   askWritten: () => Promise<WrittenProject>,
 ): Promise<Finding[]> {
@@ -142,7 +140,7 @@ async function findLosses(
   const losses = judged.filter(({ isLoss }) => isLoss);
   const told = gains.filter((gain) => !losses.some(isIn(gain)));
   const texts = await written.textsOf(name, { section: 'image', item: '' });
-  const place = movedServices(installation).find((each) => each.name === name)?.pin.place;
+  const place = installation.services.find((each) => each.name === name)?.pin?.place;
   const byDefault = place?.kind === 'default' ? place.variable : undefined;
   return [
     ...judged.filter((each) => each.isLoss || !told.some(isIn(each))),
@@ -157,7 +155,7 @@ const isId = /^(sha256:)?[0-9a-f]{12,64}$/;
 /** What the containers are made from by another reference than the files'; an id is none where both lead to one image. */
 async function otherReferences(
   engine: Engine,
-  { containers }: ServiceFacts,
+  { containers }: ServiceContainers,
   inFiles: string | undefined,
 ): Promise<string[]> {
   const others = containers.filter(({ imageReference }) => imageReference !== inFiles);
@@ -170,7 +168,7 @@ async function otherReferences(
 }
 
 /** As the files set them; compose itself sets the project's name. */
-function setValues({ files, project }: Installation): SetValue {
+function setValues({ files, project }: InstanceFacts): SetValue {
   const variables = variablesOf(allEnvFiles(files));
   return (variable) =>
     variables(variable)?.text ?? (variable === 'COMPOSE_PROJECT_NAME' ? project.name : null);
@@ -178,8 +176,8 @@ function setValues({ files, project }: Installation): SetValue {
 
 function report(
   findings: readonly Finding[],
-  { files, project, paths }: Installation,
-  { accepted, log }: { accepted: boolean; log: Log },
+  { files }: InstanceFacts,
+  { accepted, above, log }: { accepted: boolean; above: string | null; log: Log },
 ): void {
   const told = (kind: boolean) =>
     new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : [])));
@@ -199,7 +197,7 @@ function report(
       detail: [...told(true)],
       advice: adviceFor(
         losses.map(({ remedy }) => remedy),
-        { envFile: files.newEnvFile, above: hintAtEnvAbove(project, paths) },
+        { envFile: files.newEnvFile, above },
       ),
     });
   }

@@ -1,6 +1,6 @@
 import { finalName } from '../../engine/api/project-containers.ts';
-import type { SentContainer } from '../../engine/api/record-up.ts';
 import { isEmpty, type Json, list, object } from '../../engine/json.ts';
+import type { SentContainer } from './dry-run.ts';
 import { type EngineDefaults, withChoices } from './engine-choices.ts';
 
 /** A container as the engine tells of it, or as compose would send it. */

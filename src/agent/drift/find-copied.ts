@@ -1,7 +1,7 @@
 import { readContainerFile } from '../../engine/api/container-file.ts';
 import { copiedPaths } from '../../engine/api/copied-files.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { Installation, ServiceFacts } from '../inspect/installation.ts';
+import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
 import { type Finding, lossWithout } from './judge-drift.ts';
 import type { WrittenProject } from './read-written.ts';
 import { type SetValue, unsetInAll } from './written-text.ts';
@@ -23,8 +23,8 @@ interface Copied {
  */
 export async function findCopied(
   engine: Engine,
-  installation: Installation,
-  { name, containers }: ServiceFacts,
+  installation: InstanceFacts,
+  { name, containers }: ServiceContainers,
   { setTo, written: askWritten }: { setTo: SetValue; written: () => Promise<WrittenProject> },
 ): Promise<Finding[]> {
   const copied = copiedOf(installation, name, setTo);
@@ -47,7 +47,7 @@ export async function findCopied(
 
 const edited = (sentence: string): Finding => ({ sentence, isLoss: false, remedy: { kind: 'apply' } });
 
-function copiedOf({ model }: Installation, service: string, setTo: SetValue): Copied[] {
+function copiedOf({ model }: InstanceFacts, service: string, setTo: SetValue): Copied[] {
   return (['config', 'secret'] as const).flatMap((kind) =>
     (model.services[service]?.[`${kind}s`] ?? []).flatMap((reference): Copied[] => {
       const { content, environment } = model[`${kind}s`]?.[reference.source] ?? {};

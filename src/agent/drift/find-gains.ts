@@ -8,7 +8,7 @@ import { requestedMounts } from '../../engine/container.ts';
 import { type Json, list, object } from '../../engine/json.ts';
 import { type DefinedContainer, gainedRights, type Right, type Surroundings } from '../../engine/rights.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
-import { type Installation, movedServices } from '../inspect/installation.ts';
+import type { InstanceFacts } from './dry-run.ts';
 
 /** A container, and what it would be made again as. */
 export interface Replaced {
@@ -22,7 +22,7 @@ export interface Replaced {
  */
 export async function findGains(
   engine: Engine,
-  { paths, project }: Installation,
+  { paths, project }: InstanceFacts,
   model: Model,
   replaced: readonly Replaced[],
 ): Promise<Right[]> {
@@ -65,11 +65,10 @@ function realPath(here: string | null): string | null {
  */
 export async function releaseGains(
   engine: Engine,
-  installation: Installation,
+  installation: InstanceFacts,
   model: Model,
 ): Promise<string[]> {
-  const services = [...movedServices(installation), ...installation.followers];
-  const sentences = services.map(async ({ name, containers }) => {
+  const sentences = installation.services.map(async ({ name, containers }) => {
     const image = installation.imagesInUse.get(containers[0]?.imageId ?? '');
     const defined = (of: Model) => definedByModel(of, name, String(image?.config?.User ?? ''));
     const replaced = { now: defined(installation.model), next: defined(model) };

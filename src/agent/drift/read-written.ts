@@ -1,7 +1,6 @@
 import { readEnvFile } from '../../compose/variables.ts';
-import type { TextFile } from '../../files/text-file.ts';
-import type { Installation } from '../inspect/installation.ts';
-import { readTextFileIfThere } from '../inspect/read-files.ts';
+import { readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
+import type { InstanceFacts } from './dry-run.ts';
 import type { Difference } from './find-differences.ts';
 import { configTexts, envFilesOf, isInEnvironment, writtenTexts } from './written-text.ts';
 
@@ -14,7 +13,7 @@ export interface WrittenProject {
 }
 
 /** @throws UpdateError where an env file of a service cannot be read */
-export async function readWritten({ compose, files }: Installation): Promise<WrittenProject> {
+export async function readWritten({ compose, files }: InstanceFacts): Promise<WrittenProject> {
   const written = await compose.written();
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return {

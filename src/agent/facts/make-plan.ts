@@ -1,6 +1,7 @@
 import { checkTargets } from '../../files/check-targets.ts';
 import { checkDrift } from '../drift/index.ts';
-import type { Installation } from '../inspect/installation.ts';
+import { hintAtEnvAbove } from '../inspect/env-file-above.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
 import { checkDefinitions } from '../plan/check-definitions.ts';
 import { checkPublished } from '../plan/check-published.ts';
@@ -23,7 +24,11 @@ export async function makePlan(
   const plan = planUpdate(installation, options.target);
   await askRegistry(engine, (published) => checkPublished(plan, published));
   await checkDefinitions(context, installation);
-  await checkDrift(context, installation, { ownId, accepted: options.acceptDrift });
+  await checkDrift(
+    context,
+    { ...installation, services: replacedServices(installation) },
+    { ownId, accepted: options.acceptDrift, above: hintAtEnvAbove(installation.project, installation.paths) },
+  );
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);
   recallFiles(installation, plan, options, log);

@@ -5,10 +5,10 @@ import { allFiles, nameOf, type ProjectFiles, withFile } from '../../compose/pro
 import { Compose, type ComposeProject, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import type { TextFile } from '../../files/text-file.ts';
+import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
-import { readTextFile, readTextFileIfThere, withLinkedFiles } from '../inspect/read-files.ts';
+import { withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 import { modelWith } from '../proof/proposed-model.ts';

@@ -4,7 +4,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { releaseGains } from '../drift/index.ts';
-import type { Installation } from '../inspect/installation.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import type { Log } from '../log/log.ts';
 import { confidencesOfModel } from '../log/secrets.ts';
@@ -75,7 +75,10 @@ export async function prepareFiles(
   const hashed = await networksInQuestion(engine, installation, model);
   const filePlan = planFiles(installation, plan, { draft, model, hashedNetworks: hashed }, version);
   const others = await warnOthers(engine, installation, draft.changes, log);
-  const gains = installation.kind === 'generated' ? await releaseGains(engine, installation, model) : [];
+  const gains =
+    installation.kind === 'generated'
+      ? await releaseGains(engine, { ...installation, services: replacedServices(installation) }, model)
+      : [];
   const warnings = [
     ...unlike,
     ...steps,

@@ -3,9 +3,9 @@ import { variablesOf, writtenValues } from '../../compose/variables.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { missingVariable } from '../../engine/cli/rejection.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
+import { readTextFileIfThere } from '../../files/text-file.ts';
 import { mountFlags } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { readTextFileIfThere } from './read-files.ts';
 
 /**
  * The env files of a project that was started from a directory above its own: `COMPOSE_FILE` in the `.env` there named

@@ -8,12 +8,12 @@ import { type Container, isUp, numberOf, serviceOf } from '../../engine/containe
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { dryRun } from '../drift/index.ts';
 import { withOwnCommands } from '../log/ending-facts.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
-import { askUp } from './ask-up.ts';
 import { workersOf } from './choose-workers.ts';
 import { withEnvAbove, withShellsFiles } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
@@ -54,7 +54,7 @@ export async function inspectInstallation(
   const guessed = choose(options.workers);
   await givePaths(project, paths, log);
   const seen = new Compose(engine, project);
-  const early = startEarly(askUp(engine, project, guessed.replaced));
+  const early = startEarly(dryRun(engine, project, guessed.replaced));
   const about = { containers, services: [options.app, ...options.workers], product: options.product };
   const explain = (error: unknown): never => {
     throw explained(error, project, paths);
@@ -79,7 +79,7 @@ export async function inspectInstallation(
   });
   // Without its profiles the early answer is of another project, or a rejection; or it is of other services, or names.
   const isToAskAnew = profiles.length > 0 || !isAsGuessed || asksForNames;
-  const asking = isToAskAnew ? startEarly(askUp(engine, compose.project, replaced)) : early;
+  const asking = isToAskAnew ? startEarly(dryRun(engine, compose.project, replaced)) : early;
 
   const { leave } = options;
   const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
@@ -98,8 +98,8 @@ export async function inspectInstallation(
   for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seenServices }))
     log.info(sentence);
   // From compose 5 on its models have no values of env files; what it would send has them.
-  const { sent, imagesInUse } = await asking.catch(explain);
-  log.learn(() => confidencesOfSent(sent.values()));
+  const answer = await asking.catch(explain);
+  log.learn(() => confidencesOfSent(answer.sent.values()));
   const pinned = (facts: ServiceFacts): PinnedService => {
     try {
       return { ...facts, pin: findPin(files, facts.name) };
@@ -126,8 +126,7 @@ export async function inspectInstallation(
     followers,
     runningVersion: newestRunning([app, ...workers].flatMap((facts) => facts.containers)),
     prefix: versionPrefix(pinnedApp.pin, app.containers, options.product),
-    sent,
-    imagesInUse,
+    ...answer,
   };
 }
 

@@ -1,10 +1,10 @@
 import type { Pin } from '../../compose/pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
-import type { SentContainer } from '../../engine/api/record-up.ts';
 import type { Compose, ComposeProject, Model, ModelService } from '../../engine/cli/compose.ts';
-import type { Container, Image } from '../../engine/container.ts';
+import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { Product } from '../../progress/product.ts';
+import type { DryRun } from '../drift/index.ts';
 
 /** A service whose containers the update replaces. */
 export interface ServiceFacts {
@@ -24,7 +24,7 @@ export interface PinnedService extends ServiceFacts {
 }
 
 /** Everything the plan is made from: gathered once, changed by nobody. */
-export interface Installation {
+export interface Installation extends DryRun {
   product: Product;
   project: ComposeProject;
   compose: Compose;
@@ -40,10 +40,6 @@ export interface Installation {
   versionVariable: string;
   /** All services of the project, without the values of env files. */
   model: Model;
-  /** What `up` would send for each service that is recreated; without one of which nobody can tell. */
-  sent: ReadonlyMap<string, SentContainer>;
-  /** By their ids, those of the containers that are recreated, as far as they are still on this machine. */
-  imagesInUse: ReadonlyMap<string, Image>;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
   /** The engine's other compose projects. */
@@ -61,6 +57,12 @@ export interface Installation {
 
 /** The services that the update moves, the app first. */
 export const movedServices = ({ app, workers }: Installation): PinnedService[] => [app, ...workers];
+
+/** All services whose containers the update replaces. */
+export const replacedServices = (installation: Installation): (ServiceFacts & { pin?: Pin })[] => [
+  ...movedServices(installation),
+  ...installation.followers,
+];
 
 /** The services that one waits for to run to their end before it starts. */
 export const awaitedEnds = (service: ModelService | undefined): string[] =>

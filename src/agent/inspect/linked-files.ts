@@ -5,10 +5,10 @@ import type { ProjectFiles } from '../../compose/project-files.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import type { TextFile } from '../../files/text-file.ts';
+import { readTextFile, type TextFile } from '../../files/text-file.ts';
 import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { readTextFile, withLinkedFiles } from './read-files.ts';
+import { withLinkedFiles } from './read-files.ts';
 
 /** A file that a link leads to as a project of its own, in which it can be looked at before it is known to be sound. */
 export const onlyLinked = (files: ProjectFiles, { as }: LinkedFile, file: TextFile): ProjectFiles => ({

@@ -6,7 +6,7 @@ import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import type { TextFile } from '../../files/text-file.ts';
+import { readTextFile, readTextFileIfThere, refuseOddFile, type TextFile } from '../../files/text-file.ts';
 import { addMounts } from '../../progress/advice.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -16,7 +16,6 @@ import { startEarly } from '../process/start-early.ts';
 import { clusterFile, composeFile, isGenerated } from './installation.ts';
 import { learnFiles } from './learn-files.ts';
 import { checkEnvFiles, readMountedLinks } from './linked-files.ts';
-import { readTextFile, readTextFileIfThere, refuseOddFile } from './read-files.ts';
 
 /** What compose and the files say of a project, with its secrets hidden from here on. */
 interface ProjectView {

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { learnFiles } from '../../../src/agent/inspect/learn-files.ts';
-import { readTextFile, withLinkedFiles } from '../../../src/agent/inspect/read-files.ts';
+import { withLinkedFiles } from '../../../src/agent/inspect/read-files.ts';
 import { Log } from '../../../src/agent/log/log.ts';
 import { confidencesOfContainers, confidencesOfModel } from '../../../src/agent/log/secrets.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import { variablesOf } from '../../../src/compose/variables.ts';
+import { readTextFile } from '../../../src/files/text-file.ts';
 import { container } from '../../build.ts';
 
 let directory: string;

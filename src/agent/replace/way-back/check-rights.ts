@@ -1,12 +1,12 @@
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { inspectImages, inspectWhole } from '../../../engine/api/query.ts';
 import { withSuccessors } from '../../../engine/api/rebuild-container.ts';
-import { recordUp } from '../../../engine/api/record-up.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Json, list, object } from '../../../engine/json.ts';
 import { type DefinedContainer, definedIn, gainedRights, type Right } from '../../../engine/rights.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
+import { recordUp } from '../../drift/index.ts';
 import { and } from '../../log/wording.ts';
 import type { ContainerRecord } from '../../state/changeover.ts';
 

@@ -5,10 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Engine } from '../cli/engine.ts';
-import { openRequest } from '../http/request.ts';
-import type { EngineTarget } from '../http/target.ts';
-import { apiTarget } from './api.ts';
+import { apiTarget } from '../../engine/api/api.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { openRequest } from '../../engine/http/request.ts';
+import type { EngineTarget } from '../../engine/http/target.ts';
 
 /** A request that would have changed something. */
 export interface RecordedWrite {

@@ -1,9 +1,9 @@
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Recorder, startRecorder } from '../../../src/engine/api/recorder.ts';
+import { type Recorder, startRecorder } from '../../../src/agent/drift/recorder.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { startEngine } from './http-engine.ts';
+import { startEngine } from '../../engine/api/http-engine.ts';
 
 /** A recorder in front of an engine that notes what comes. */
 async function recorderWith(): Promise<{ recorder: Recorder; seen: string[]; events: () => void }> {

@@ -2,12 +2,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { recordUp } from '../../../src/engine/api/record-up.ts';
+import { recordUp, seemsToDependOn } from '../../../src/agent/drift/dry-run.ts';
 import type { ComposeProject } from '../../../src/engine/cli/compose.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { project } from '../../build.ts';
-import { startEngine } from './http-engine.ts';
+import { startEngine } from '../../engine/api/http-engine.ts';
 
 let directory = '';
 beforeEach(async () => {
@@ -100,4 +100,30 @@ describe('recordUp', () => {
   it('throws the words of the call for one that compose does not come to at all', async () => {
     await expect(record({ never: ['worker'] })).rejects.toThrow('the words of compose');
   });
+});
+
+it.each<[what: string, block: string]>([
+  ['a list', 'depends_on:\n      - db\n      - app\n    image: x'],
+  ['a list that is indented no further', 'depends_on:\n    - db\n    - "app"\n    image: x'],
+  [
+    'keys',
+    'depends_on:\n      db: { condition: service_healthy }\n      # and\n\n      app:\n        condition: service_started',
+  ],
+  ['one line', "depends_on: [db, 'app']"],
+  ['one line of keys', 'depends_on: { app: { condition: service_healthy } }'],
+  ['lines that end as on Windows', 'depends_on:\r\n      - app\r\n    image: x\r'],
+])('a service that depends on another is seen by its text: %s', (_, block) => {
+  const text = `services:\n  app:\n    image: a\n  worker:\n    ${block}\n`;
+  expect(seemsToDependOn(text, ['app', 'worker'])).toBe(true);
+});
+
+it.each<[what: string, text: string]>([
+  ['none', 'services:\n  app: { image: a }\n'],
+  [
+    'other services',
+    'services:\n  worker:\n    depends_on:\n      - db\n    networks:\n      - app\n  app:\n    image: a\n',
+  ],
+  ['a longer name', 'services:\n  worker:\n    depends_on: [app-db, myapp]\n    labels: [app]\n'],
+])('and nothing is seen where there is %s', (_, text) => {
+  expect(seemsToDependOn(text, ['app', 'worker'])).toBe(false);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readTextFile, readTextFileIfThere } from '../../../src/agent/inspect/read-files.ts';
+import { readTextFile, readTextFileIfThere } from '../../src/files/text-file.ts';
 
 const mebibyte = 1024 * 1024;
 const putBack =

@@ -1,0 +1,241 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pin } from '../../compose/pin.ts';
+import type { ProjectFiles } from '../../compose/project-files.ts';
+import { finalName } from '../../engine/api/project-containers.ts';
+import { inspectImages } from '../../engine/api/query.ts';
+import type { CommandResult } from '../../engine/cli/command.ts';
+import { Compose, type ComposeProject, type Model } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { rejectionOf } from '../../engine/cli/rejection.ts';
+import type { Container, Image } from '../../engine/container.ts';
+import type { Json } from '../../engine/json.ts';
+import { composeLabels } from '../../engine/labels.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
+import { readTextFileIfThere } from '../../files/text-file.ts';
+import { startEarly } from '../process/start-early.ts';
+import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
+
+/** A service with the containers that it has: at least one, but of a migration. */
+export interface ServiceContainers {
+  name: string;
+  containers: readonly Container[];
+}
+
+/** What `up` would send to the engine for one container of a service. */
+export interface SentContainer {
+  /** Final, not the one that it has while it takes another's place. */
+  name: string;
+  /** The body of `POST /containers/create`. Holds the values of its environment: never log it. */
+  body: Json;
+  /** `1.45`: before 1.44 the body has the first network alone. */
+  apiVersion: string;
+}
+
+/** What recreating services would do, and the images to compare it with. */
+export interface DryRun {
+  /** By service; a service whose images are all gone from this machine is missing. */
+  sent: ReadonlyMap<string, SentContainer>;
+  /** By their ids, the images of the services' containers that are on this machine. */
+  imagesInUse: ReadonlyMap<string, Image>;
+}
+
+/** An instance as it was inspected, as far as drift is looked for in it. */
+export interface InstanceFacts extends DryRun {
+  project: ComposeProject;
+  compose: Compose;
+  paths: HostPaths;
+  files: ProjectFiles;
+  model: Model;
+  /** All whose containers are replaced, with what decides the tag where they move to another release. */
+  services: readonly (ServiceContainers & { pin?: Pin })[];
+}
+
+/**
+ * Asks compose what `up` would do with services, each with the image that its containers have. A service whose image is
+ * gone from this machine is asked about with another image, and with no image left it is not asked about: compose looks
+ * at an image, and would reject the project for want of one.
+ * @throws UpdateError compose-invalid
+ */
+export async function dryRun(
+  engine: Engine,
+  project: ComposeProject,
+  services: readonly ServiceContainers[],
+): Promise<DryRun> {
+  // Nearly always all images are there: compose starts while the engine looks for them.
+  const asking = startEarly(
+    recordUp(
+      engine,
+      project,
+      withImages(services, (container) => container?.imageId),
+      { together: !(await seemRelated(project, services)) },
+    ),
+  );
+  const containers = services.flatMap((service) => service.containers);
+  const here = async (names: readonly string[]) => {
+    const unique = [...new Set(names)];
+    const found = await inspectImages(engine, unique);
+    return new Map(unique.flatMap((name, at) => (found[at] ? [[name, found[at]] as const] : [])));
+  };
+  const imagesInUse = await here(containers.map(({ imageId }) => imageId));
+  if (containers.every(({ imageId }) => imagesInUse.has(imageId))) return { sent: await asking, imagesInUse };
+  await asking.catch(() => {});
+  const images = new Map([...imagesInUse, ...(await here(containers.map((each) => each.imageReference)))]);
+  const instead = withImages(services, (first) => {
+    const own = [first?.imageId, first?.imageReference].find((image) => images.has(image ?? ''));
+    return own ?? [...images.keys()][0];
+  });
+  return { sent: await recordUp(engine, project, instead), imagesInUse };
+}
+
+const withImages = (
+  services: readonly ServiceContainers[],
+  imageOf: (first: Container | undefined) => string | undefined,
+): AskedService[] =>
+  services.flatMap(({ name, containers }) => {
+    const image = imageOf(containers[0]);
+    return image === undefined ? [] : [{ name, image, scale: containers.length }];
+  });
+
+/**
+ * Whether one of the services seems to wait for another, or to live in a namespace of it. By the texts of the files, as a
+ * container that was made alone has no label of what its service depends on.
+ */
+async function seemRelated(
+  { files }: ComposeProject,
+  services: readonly ServiceContainers[],
+): Promise<boolean> {
+  const modes = services
+    .flatMap(({ containers }) => containers)
+    .flatMap(({ networkMode, pidMode, ipcMode }) => [networkMode, pidMode, ipcMode]);
+  if (modes.some((mode) => mode.startsWith('container:'))) return true;
+  // A file that cannot be read is told of by whoever reads all files.
+  const texts = await Promise.all(files.map((path) => readTextFileIfThere(path).catch(() => null)));
+  const names = services.map(({ name }) => name);
+  return texts.some((file) => file !== null && seemsToDependOn(file.text, names));
+}
+
+/** A `depends_on` with its list or its keys, whatever stands around it: up to a line that is indented no further. */
+const blocks =
+  /^([ \t]*)(?:- )?["']?depends_on["']?[ \t]*:(.*(?:\r?\n(?:\1[ \t]+.*|\1-[ \t].*|[ \t]*(?:#.*)?$))*)/gm;
+
+/**
+ * Whether a compose file seems to have a service that depends on one of these. By the text alone, at no cost: what comes by
+ * `extends`, an anchor or a template is not seen, and a word in a comment may be taken for a name.
+ */
+export const seemsToDependOn = (text: string, services: readonly string[]): boolean =>
+  [...text.matchAll(blocks)].some(([, , block = '']) =>
+    block.split(/[\s[\]{},:'"]+/).some((word) => services.includes(word)),
+  );
+
+/** A service that compose is asked about. */
+export interface AskedService {
+  name: string;
+  /** A local image, by id or reference, to take in place of the one in the files. */
+  image: string;
+  /** How many containers it has. */
+  scale: number;
+}
+
+const deadlineMs = 60_000;
+/** From the first container that compose asks for to the last one of the same call. */
+const longestHoldMs = 150;
+
+/**
+ * What `up` would send for each of the services, by compose itself and a socket that no write passes. Nothing on the
+ * engine changes.
+ * @param together whether no service is likely to wait for another: one call then does for all, in half the time
+ * @throws UpdateError compose-invalid where compose does not come to a container of one of them; engine-away
+ */
+export async function recordUp(
+  engine: Engine,
+  project: ComposeProject,
+  services: readonly AskedService[],
+  { together = false }: { together?: boolean } = {},
+): Promise<ReadonlyMap<string, SentContainer>> {
+  const sent = new Map<string, SentContainer>();
+  if (together && services.length > 1 && areNamedAlike(project, services))
+    await recordCalls(engine, project, [services], sent);
+  const left = services.filter(({ name }) => !sent.has(name));
+  const alone = left.map((service) => [service]);
+  for (const call of await recordCalls(engine, project, alone, sent)) {
+    if (call.status === 'rejected') throw call.reason;
+    if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
+  }
+  return sent;
+}
+
+/** One flag decides for all services of a call how their containers are called. */
+const areNamedAlike = (
+  { oldNames = [], asksForNames = false }: ComposeProject,
+  services: readonly AskedService[],
+): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
+
+/** Calls compose for groups of services, all at the same time, and keeps in `sent` what comes. */
+async function recordCalls(
+  engine: Engine,
+  project: ComposeProject,
+  groups: readonly (readonly AskedService[])[],
+  sent: Map<string, SentContainer>,
+): Promise<PromiseSettledResult<{ name: string; result: CommandResult }>[]> {
+  if (groups.length === 0) return [];
+  const recorder = await startRecorder(engine, untilAllCame(groups[0]?.length ?? 0));
+  const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));
+  try {
+    const configDirectory = await configFor(engine, directory);
+    const compose = new Compose(engine.at({ host: recorder.host, tls: [], configDirectory }), project);
+    const calls = await Promise.allSettled(
+      groups.map(async (group, at) => {
+        const override = join(directory, `${at}.json`);
+        const images = group.map(({ name, image }) => [name, { image }] as const);
+        await writeFile(override, JSON.stringify({ services: Object.fromEntries(images) }));
+        const names = group.map(({ name }) => name);
+        const scale = new Map(group.map((service) => [service.name, service.scale]));
+        const how = { start: false, forceRecreate: true, repeatable: true, deadlineMs };
+        const result = await compose.up(names, { ...how, scale, override: [override] });
+        return { name: names.join(), result };
+      }),
+    );
+    for (const write of recorder.writes.filter(isCreate)) {
+      const [service, { apiVersion, body }] = [serviceIn(write), write];
+      if (service === undefined || sent.has(service)) continue;
+      sent.set(service, { name: finalName(write), body: body as Json, apiVersion });
+    }
+    return calls;
+  } finally {
+    await recorder.close();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** Compose gives up the other services once one of them is refused: none is before all have come, or time is up. */
+function untilAllCame(expected: number): Hold {
+  const came = new Set<string | undefined>();
+  const all = Promise.withResolvers<void>();
+  return async (write) => {
+    if (!isCreate(write)) return;
+    came.add(serviceIn(write));
+    if (came.size >= expected) all.resolve();
+    await Promise.race([all.promise, sleep(longestHoldMs, undefined, { ref: false })]);
+  };
+}
+
+const isCreate = ({ method, path }: RecordedWrite): boolean =>
+  method === 'POST' && path === '/containers/create';
+
+const serviceIn = ({ body }: RecordedWrite): string | undefined =>
+  (Object(body) as { Labels?: Record<string, string> }).Labels?.[composeLabels.service];
+
+/** Compose gives services the proxies that its configuration has for the engine's address, which is another one here. */
+async function configFor(engine: Engine, directory: string): Promise<string> {
+  const { host, configDirectory } = engine.address;
+  const text = await readFile(join(configDirectory, 'config.json'), 'utf8').catch(() => '{}');
+  const config = JSON.parse(text) as { proxies?: Record<string, unknown> };
+  const own = config.proxies?.[host];
+  if (own === undefined) return configDirectory;
+  const proxies = { ...config.proxies, default: own };
+  await writeFile(join(directory, 'config.json'), JSON.stringify({ ...config, proxies }), { mode: 0o600 });
+  return directory;
+}
