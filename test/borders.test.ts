@@ -61,7 +61,7 @@ const doors = ['agent/drift'];
 
 /** What decides, from facts that it is given: it asks nobody, and so has nothing to wait for. */
 const deciders = [
-  /^agent\/plan\/(?!check-definitions)/,
+  /^agent\/plan\//,
   /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
   /^agent\/replace\/way-back\/(?:plan-restore|find-losses)\.ts$/,
   /^agent\/resume\/(?:plan-earlier|others-work)\.ts$/,

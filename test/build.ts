@@ -192,6 +192,8 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     leave: [],
     model,
     sent: new Map(),
+    removedNetworks: new Set(),
+    editedVolumes: new Set(),
     beside: [],
     imagesInUse: new Map(),
     containers: Object.values({ ...services, ...followers }).flat(),

@@ -8,6 +8,7 @@ import { type Json, object } from '../../engine/json.ts';
 import { toolLabels } from '../../engine/labels.ts';
 import type { Right } from '../../engine/rights.ts';
 import { runsImage } from '../../engine/same-image.ts';
+import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
@@ -27,13 +28,14 @@ import { type SetValue, unsetInAll } from './written-text.ts';
 /**
  * Holds what `up` would send against every container that would be recreated. What would be lost is refused, and so is
  * what would be gained over the host, unless it is accepted; everything else that would change is a warning.
- * Refusal: drift.
+ * Refusals: network-edited, drift.
  */
 export async function checkDrift(
   { engine, log }: { engine: Engine; log: Log },
   installation: InstanceFacts,
   { ownId, accepted, above }: { ownId: string; accepted: boolean; above: string | null },
 ): Promise<void> {
+  checkDefinitions(installation, log);
   const services = installation.services.filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter(({ name: service }) => !installation.sent.has(service))) {
     log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
@@ -69,6 +71,35 @@ export async function checkDrift(
     ]),
   );
   report(findings.flat(), installation, { accepted, above, log });
+}
+
+/**
+ * Holds the definitions of networks and volumes against those that the engine's were made from (docs/contract.md 4.7), by
+ * what compose would do: it knows an edited one by the hash in its label, where it made it with one. It would take the
+ * containers off an edited network, and then fail to remove it for the others that are on it.
+ * Refusal: network-edited. No option accepts it.
+ */
+export function checkDefinitions(
+  { removedNetworks, editedVolumes, services, model, project }: InstanceFacts,
+  log: Pick<Log, 'warn'>,
+): void {
+  for (const name of [...editedVolumes].sort()) {
+    log.warn(`volume ${name} was made from another definition than the files have now: it stays as it is`);
+  }
+  const edited = [...removedNetworks].sort();
+  if (edited.length === 0) return;
+  const isOn = (network: string, { name, containers }: ServiceContainers) =>
+    containers.some(({ networks }) => networks.includes(network)) ||
+    Object.keys(model.services[name]?.networks ?? {}).some((key) => model.networks?.[key]?.name === network);
+  const users = edited.flatMap((network) => services.filter((each) => isOn(network, each)));
+  const compose = composeCommand(project);
+  throw new UpdateError(
+    'network-edited',
+    `${and(edited.map((name) => `network ${name}`))} ${edited.length > 1 ? 'were' : 'was'} edited in the files since the instance was started: replacing ${and([...new Set(users.map(({ name }) => name))])} would take the instance off it`,
+    {
+      advice: `Apply the edit with ${compose} up -d; where that sees nothing to do, with ${compose} down and ${compose} up -d. Then run the update again.`,
+    },
+  );
 }
 
 /** What recreating the containers of a service would do to them. */

@@ -34,10 +34,18 @@ export interface SentContainer {
   apiVersion: string;
 }
 
+/** What compose would do, by the requests that it sends and the questions that it asks. */
+interface Recorded {
+  /** By service; a service is missing where no image at all is on this machine. */
+  sent: Map<string, SentContainer>;
+  /** Networks that it would take its containers off and remove, as the files define them otherwise by now. */
+  removedNetworks: Set<string>;
+  /** Volumes that were made from another definition than the files have. */
+  editedVolumes: Set<string>;
+}
+
 /** What recreating services would do, and the images to compare it with. */
-export interface DryRun {
-  /** By service; a service whose images are all gone from this machine is missing. */
-  sent: ReadonlyMap<string, SentContainer>;
+export interface DryRun extends Recorded {
   /** By their ids, the images of the services' containers that are on this machine. */
   imagesInUse: ReadonlyMap<string, Image>;
 }
@@ -80,14 +88,14 @@ export async function dryRun(
     return new Map(unique.flatMap((name, at) => (found[at] ? [[name, found[at]] as const] : [])));
   };
   const imagesInUse = await here(containers.map(({ imageId }) => imageId));
-  if (containers.every(({ imageId }) => imagesInUse.has(imageId))) return { sent: await asking, imagesInUse };
+  if (containers.every(({ imageId }) => imagesInUse.has(imageId))) return { ...(await asking), imagesInUse };
   await asking.catch(() => {});
   const images = new Map([...imagesInUse, ...(await here(containers.map((each) => each.imageReference)))]);
   const instead = withImages(services, (first) => {
     const own = [first?.imageId, first?.imageReference].find((image) => images.has(image ?? ''));
     return own ?? [...images.keys()][0];
   });
-  return { sent: await recordUp(engine, project, instead), imagesInUse };
+  return { ...(await recordUp(engine, project, instead)), imagesInUse };
 }
 
 const withImages = (
@@ -139,12 +147,15 @@ export interface AskedService {
   scale: number;
 }
 
+/** Asked by compose 2.32 and later before it makes a volume anew, which a closed stdin answers with no. */
+const editedVolume = /Volume "([^"]+)" exists but doesn't match configuration/g;
+
 const deadlineMs = 60_000;
 /** From the first container that compose asks for to the last one of the same call. */
 const longestHoldMs = 150;
 
 /**
- * What `up` would send for each of the services, by compose itself and a socket that no write passes. Nothing on the
+ * What `up` would do with each of the services, by compose itself and a socket that no write passes. Nothing on the
  * engine changes.
  * @param together whether no service is likely to wait for another: one call then does for all, in half the time
  * @throws UpdateError compose-invalid where compose does not come to a container of one of them; engine-away
@@ -154,17 +165,18 @@ export async function recordUp(
   project: ComposeProject,
   services: readonly AskedService[],
   { together = false }: { together?: boolean } = {},
-): Promise<ReadonlyMap<string, SentContainer>> {
-  const sent = new Map<string, SentContainer>();
+): Promise<Recorded> {
+  const recorded: Recorded = { sent: new Map(), removedNetworks: new Set(), editedVolumes: new Set() };
+  const { sent } = recorded;
   if (together && services.length > 1 && areNamedAlike(project, services))
-    await recordCalls(engine, project, [services], sent);
+    await recordCalls(engine, project, [services], recorded);
   const left = services.filter(({ name }) => !sent.has(name));
   const alone = left.map((service) => [service]);
-  for (const call of await recordCalls(engine, project, alone, sent)) {
+  for (const call of await recordCalls(engine, project, alone, recorded)) {
     if (call.status === 'rejected') throw call.reason;
     if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
   }
-  return sent;
+  return recorded;
 }
 
 /** One flag decides for all services of a call how their containers are called. */
@@ -173,12 +185,12 @@ const areNamedAlike = (
   services: readonly AskedService[],
 ): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
 
-/** Calls compose for groups of services, all at the same time, and keeps in `sent` what comes. */
+/** Calls compose for groups of services, all at the same time, and adds what they would do. */
 async function recordCalls(
   engine: Engine,
   project: ComposeProject,
   groups: readonly (readonly AskedService[])[],
-  sent: Map<string, SentContainer>,
+  { sent, removedNetworks, editedVolumes }: Recorded,
 ): Promise<PromiseSettledResult<{ name: string; result: CommandResult }>[]> {
   if (groups.length === 0) return [];
   const recorder = await startRecorder(engine, untilAllCame(groups[0]?.length ?? 0));
@@ -195,9 +207,14 @@ async function recordCalls(
         const scale = new Map(group.map((service) => [service.name, service.scale]));
         const how = { start: false, forceRecreate: true, repeatable: true, deadlineMs };
         const result = await compose.up(names, { ...how, scale, override: [override] });
+        for (const [, volume = ''] of result.stdout.matchAll(editedVolume)) editedVolumes.add(volume);
         return { name: names.join(), result };
       }),
     );
+    for (const { method, path } of recorder.writes) {
+      const [, network] = /^\/networks\/([^/]+)$/.exec(path) ?? [];
+      if (method === 'DELETE' && network) removedNetworks.add(decodeURIComponent(network));
+    }
     for (const write of recorder.writes.filter(isCreate)) {
       const [service, { apiVersion, body }] = [serviceIn(write), write];
       if (service === undefined || sent.has(service)) continue;

@@ -10,8 +10,9 @@
 // would be lost, and rights over the machine that would be gained, are refused unless drift is accepted; all else is a
 // warning. What the files say of a difference (`written-text.ts`) tells which variable only a shell can have had.
 //
-// Not held: containers that the update leaves alone, definitions of networks and volumes (`plan/check-definitions.ts`), and
-// what a program inside has changed.
+// Networks and volumes are held by what compose would do with them (docs/contract.md 4.7): it would remove an edited network.
+//
+// Not held: containers that the update leaves alone, and what a program inside has changed.
 
 export { checkDrift } from './check-drift.ts';
 export { type DryRun, dryRun, recordUp } from './dry-run.ts';

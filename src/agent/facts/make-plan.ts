@@ -3,7 +3,6 @@ import { checkDrift } from '../drift/index.ts';
 import { hintAtEnvAbove } from '../inspect/env-file-above.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
-import { checkDefinitions } from '../plan/check-definitions.ts';
 import { checkPublished } from '../plan/check-published.ts';
 import { describePlan, recallFiles } from '../plan/describe.ts';
 import { goneImages } from '../plan/gone-images.ts';
@@ -23,7 +22,6 @@ export async function makePlan(
   const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
   await askRegistry(engine, (published) => checkPublished(plan, published));
-  await checkDefinitions(context, installation);
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },

@@ -34,17 +34,16 @@ export async function checkRights(
 ): Promise<void> {
   const then = { ...blueprint, hostConfig: withSuccessors(blueprint.hostConfig, successors) };
   const asked = [{ name: service, image: imageId, scale: 1 }];
-  const [sent, [image], [own], there] = await Promise.all([
+  const [recorded, [image], [own], there] = await Promise.all([
     recordUp(engine, project, asked).catch((error) => {
-      if (error instanceof UpdateError && error.outcome === 'refused')
-        return new Map<string, { body: Json }>();
+      if (error instanceof UpdateError && error.outcome === 'refused') return null;
       throw error;
     }),
     inspectImages(engine, [imageId]),
     inspectWhole(engine, [ownId]),
     inspectWhole(engine, siblings),
   ]);
-  const body = sent.get(service)?.body;
+  const body = recorded?.sent.get(service)?.body;
   const user = object(image?.config).User;
   const known = [
     ...(body === undefined ? [] : [asMade(definedIn(body), then, { user, own: object(own?.HostConfig) })]),

@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest';
+import { checkDefinitions } from '../../../src/agent/drift/check-drift.ts';
+import { replacedServices } from '../../../src/agent/inspect/installation.ts';
+import { UpdateError } from '../../../src/progress/update-error.ts';
+import { container } from '../../build.ts';
+import { composeText, installed } from '../../build-plan.ts';
+
+const texts = { 'compose.yaml': composeText({ app: 'r.test/acme/svc:v1', worker: 'r.test/acme/svc:v1' }) };
+const model = {
+  name: 'svc',
+  services: {
+    app: { image: 'r.test/acme/svc:v1', networks: { internal: null, fresh: null } },
+    worker: { image: 'r.test/acme/svc:v1', networks: { internal: null } },
+  },
+  networks: { internal: { name: 'svc_internal' }, fresh: { name: 'svc_fresh' } },
+};
+
+/** What is said of an app that is on two networks and a worker that is on one. */
+function said(removed: readonly string[], volumes: readonly string[] = []): string[] {
+  const services = {
+    app: [container('app-1', { networks: ['svc_internal', 'svc_old'] })],
+    worker: [container('worker-1', { networks: ['svc_internal'] })],
+  };
+  const parts = { services, model, removedNetworks: new Set(removed), editedVolumes: new Set(volumes) };
+  const whole = installed(texts, parts);
+  const warnings: string[] = [];
+  try {
+    checkDefinitions(
+      { ...whole, services: replacedServices(whole) },
+      { warn: (text) => warnings.push(text) },
+    );
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    warnings.push(`${error.code}: ${error.message}`);
+  }
+  return warnings;
+}
+
+const edited = 'edited in the files since the instance was started: replacing';
+
+it.each<[what: string, removed: string[], sentence: string]>([
+  ['a network that both are on', ['svc_internal'], `network svc_internal was ${edited} app and worker would`],
+  ['a network that the files newly name', ['svc_fresh'], `network svc_fresh was ${edited} app would`],
+  ['a network that the files call otherwise by now', ['svc_old'], `network svc_old was ${edited} app would`],
+  [
+    'two of them',
+    ['svc_old', 'svc_internal'],
+    `network svc_internal and network svc_old were ${edited} app and worker would`,
+  ],
+])('refuses for %s', (_, removed, sentence) => {
+  expect(said(removed)).toEqual([`network-edited: ${sentence} take the instance off it`]);
+});
+
+it('warns of volumes, and says nothing of what is as it was made', () => {
+  const stays = 'was made from another definition than the files have now: it stays as it is';
+  expect(said([], ['svc_db', 'svc_data'])).toEqual([`volume svc_data ${stays}`, `volume svc_db ${stays}`]);
+  expect(said([])).toEqual([]);
+});
