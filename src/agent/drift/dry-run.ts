@@ -57,6 +57,8 @@ export interface InstanceFacts extends DryRun {
   paths: HostPaths;
   files: ProjectFiles;
   model: Model;
+  /** Of the project, without one-off ones and compose's leftovers. */
+  containers: readonly Container[];
   /** All whose containers are replaced, with what decides the tag where they move to another release. */
   services: readonly (ServiceContainers & { pin?: Pin })[];
 }

@@ -6,22 +6,32 @@ import { container } from '../../build.ts';
 import { composeText, installed } from '../../build-plan.ts';
 
 const texts = { 'compose.yaml': composeText({ app: 'r.test/acme/svc:v1', worker: 'r.test/acme/svc:v1' }) };
+const volumes = [{ type: 'volume', source: 'data', target: '/data' }];
 const model = {
   name: 'svc',
   services: {
-    app: { image: 'r.test/acme/svc:v1', networks: { internal: null, fresh: null } },
+    app: { image: 'r.test/acme/svc:v1', networks: { internal: null, fresh: null }, volumes },
     worker: { image: 'r.test/acme/svc:v1', networks: { internal: null } },
   },
+  volumes: { data: { name: 'svc_data' }, db: { name: 'svc_db' } },
   networks: { internal: { name: 'svc_internal' }, fresh: { name: 'svc_fresh' } },
 };
 
-/** What is said of an app that is on two networks and a worker that is on one. */
+/** What is said of an app that is on two networks and a worker that is on one, beside a database. */
 function said(removed: readonly string[], volumes: readonly string[] = []): string[] {
   const services = {
     app: [container('app-1', { networks: ['svc_internal', 'svc_old'] })],
     worker: [container('worker-1', { networks: ['svc_internal'] })],
   };
-  const parts = { services, model, removedNetworks: new Set(removed), editedVolumes: new Set(volumes) };
+  const db = container('db-1', { networks: ['svc_internal', 'svc_back'] });
+  const containers = [...services.app, ...services.worker, db];
+  const parts = {
+    services,
+    containers,
+    model,
+    removedNetworks: new Set(removed),
+    editedVolumes: new Set(volumes),
+  };
   const whole = installed(texts, parts);
   const warnings: string[] = [];
   try {
@@ -47,12 +57,17 @@ it.each<[what: string, removed: string[], sentence: string]>([
     ['svc_old', 'svc_internal'],
     `network svc_internal and network svc_old were ${edited} app and worker would`,
   ],
+  [
+    'a network that only what the app depends on is on',
+    ['svc_back'],
+    `network svc_back was ${edited} app and worker would`,
+  ],
 ])('refuses for %s', (_, removed, sentence) => {
   expect(said(removed)).toEqual([`network-edited: ${sentence} take the instance off it`]);
 });
 
-it('warns of volumes, and says nothing of what is as it was made', () => {
+it('warns of volumes in use, and says nothing of what is as it was made, or on nobody', () => {
   const stays = 'was made from another definition than the files have now: it stays as it is';
-  expect(said([], ['svc_db', 'svc_data'])).toEqual([`volume svc_data ${stays}`, `volume svc_db ${stays}`]);
+  expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([`volume svc_data ${stays}`]);
   expect(said([])).toEqual([]);
 });
