@@ -16,7 +16,7 @@ import { modelWith } from '../proof/proposed-model.ts';
 /** Another project that reads one of the files to be written. */
 interface Sharer {
   project: ComposeProject;
-  /** Those of its files that change, in its own spelling. */
+  /** The paths of its files that change, as its labels spell them. */
   shared: readonly string[];
   /** Null where one of its files is not to be seen from here. */
   files: ProjectFiles | null;
@@ -24,7 +24,7 @@ interface Sharer {
 
 /**
  * Names every other project of this engine that reads a file which is about to change, such as one that was started from
- * the same folder by `-p`, and says what its next `up` will move: nobody has asked for that.
+ * the same folder by `-p`, and says what its next `up` will move, which its owner has not asked for.
  */
 export async function warnOthers(
   engine: Engine,

@@ -91,7 +91,7 @@ export async function prepareFiles(
   return { ...filePlan, warnings };
 }
 
-/** Of the networks that a generated file changes, those that compose would tear down. */
+/** The networks that a generated file changes and that compose would tear down for it. */
 async function networksInQuestion(
   engine: Engine,
   { kind, model: before }: Installation,

@@ -19,7 +19,7 @@ const maxBytes = 1024 * 1024;
 export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
   labels[filesLabelOf(product)] || product.releaseDirectory;
 
-/** The files that the release ships overwrite those of the install, all that it uses. Refusals: release-file, no-marker. */
+/** Reads the compose files that a release ships, and says which files they overwrite. Refusals: release-file, no-marker. */
 export async function takeReleaseFiles(
   engine: Engine,
   installation: Installation,
@@ -34,7 +34,7 @@ export async function takeReleaseFiles(
     return releaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
-  // Nobody can tell what the running release shipped, where its image has no such files.
+  // An image without such files cannot show what was edited by hand.
   const shipped = await reading?.catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;

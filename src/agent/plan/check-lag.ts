@@ -39,9 +39,9 @@ function mayLag(move: Move, app: Move, target: ReleaseTarget): boolean {
 }
 
 /**
- * Holds what tags that do not move lead to against the release that was asked for: what was asked for is what comes, or
- * nothing does. Gives warnings where nobody can tell.
- * @param images local ones by the references of the moves; one that is not here is not judged
+ * Holds the images behind tags that do not move against the release that was asked for, so that another release never
+ * comes in its place. Gives a warning where neither image nor registry tells.
+ * @param images local images by the references of the moves; an image that is not here is not judged
  * Refusal: lags.
  */
 export function checkLag(

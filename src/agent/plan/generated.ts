@@ -17,7 +17,7 @@ export interface NewDefinitions {
 
 /**
  * A generated file may change anything that the update can carry out: replacing the moved services and their followers.
- * Gives warnings of what stays as it is. Refusal: shared-definition. Failure: proof-failed.
+ * Gives a warning for each change that the update does not carry out. Refusal: shared-definition. Failure: proof-failed.
  */
 export function checkGenerated(
   installation: Installation,
@@ -96,7 +96,7 @@ function sharedChanges(
   return [
     ...changed('networks').map(({ key, name, isRenamed }) => ({
       what: `network ${key}`,
-      // A renamed network is a new one, in which those that stay are not.
+      // A renamed network is a new one, in which the services that stay are not.
       isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
       warning: `the release changes the definition of network ${key}, which stays as it is: ${hashedNetworks.has(name) ? '' : `${command} down, then `}${command} up -d makes it anew`,
     })),
@@ -112,7 +112,7 @@ function sharedChanges(
 const networkKeys = (service: ModelService | undefined): string[] =>
   service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
 
-/** A recreated service that would have no network any more in common with one that stays and that it shares one with today. */
+/** Refusals for recreated services that would lose the last network which they share with a service that stays. */
 function lostNeighbours(installation: Installation, model: Model): string[] {
   const staying = stayingServices(installation).map((name) => ({
     name,

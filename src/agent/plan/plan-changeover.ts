@@ -10,7 +10,7 @@ import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /** What the engine has right before the first file changes. */
 export interface ChangeoverFacts {
-  /** Those behind the references of the plan. */
+  /** The images behind the references of the plan. */
   images: ReadonlyMap<string, Image>;
   /** All of the project's. */
   containers: readonly ContainerRecord[];
@@ -74,7 +74,7 @@ export function planChangeover(
 
 const nameOf = ({ name }: ServiceFacts): string => name;
 
-/** @throws UpdateError compose-busy where one that is about to be replaced is at work: what it does must not be cut off */
+/** @throws UpdateError compose-busy where a migration that is about to be replaced is at work: it must not be cut off */
 function refuseRunning(migrations: readonly string[], containers: readonly ContainerRecord[]): void {
   const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
   if (running.length === 0) return;
@@ -105,7 +105,7 @@ const movedTo = (reference: string, { id, manifests }: Image): MovedService['ima
   ...(manifests.length > 0 && { manifests }),
 });
 
-/** Services that run and are to be restarted whenever one that moves is replaced; a run touches no others. */
+/** Running services whose `depends_on` says `restart: true` of a moved one: the update touches no other service. */
 function restartedByHand(
   installation: Installation,
   { services }: Model,
@@ -119,7 +119,7 @@ function restartedByHand(
   );
 }
 
-/** Services of the new version that run once, that one that moves waits for, and that are left behind. */
+/** Migrations of the new version that a moved service waits for, and that are left behind. */
 function runByHand(
   installation: Installation,
   { model, alsoMoved, migrations }: FilePlan,

@@ -18,7 +18,7 @@ export interface FilePlan {
   changes: readonly Change[];
   /** The model the instance will have. */
   model: Model;
-  /** Services of that model that run once, before those that wait for it. */
+  /** The migrations of that model. */
   migrations: readonly string[];
   /** Image references of the moved services, and of the migrations, in that model. */
   references: ReadonlyMap<string, string>;

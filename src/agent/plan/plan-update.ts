@@ -118,7 +118,7 @@ function planMove(installation: Installation, pin: Pin, target: PlannedTarget | 
   }
 }
 
-/** What nobody holds against a release is told. What the app is at has to lead to the target, as a word or a part has. */
+/** Warns of a tag that no check holds against the target. The tag of the app has to lead there, so it is held. */
 function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedTarget | null): string[] {
   const { kind, text } = pin.tag;
   const isHeld = target?.kind === 'release' && to === app.to;

@@ -6,13 +6,13 @@ export interface PublishedTag {
   tag: string;
 }
 
-/** What registries have said of tags, by reference. One that nobody has asked for is not in it. */
+/** What registries have said of tags, by reference. A tag that was not asked for is not in it. */
 export type Published = ReadonlyMap<string, RemoteDigest>;
 
-/** What is judged by what registries say: the result, or the tags that have to be asked for first. */
+/** A judgement that needs the word of registries: its result, or the tags that have to be asked for first. */
 export type JudgedByTags<T> = { result: T } | { asks: readonly PublishedTag[] };
 
-/** Those of a repository's tags that nobody has asked for yet. */
+/** The tags of a repository that were not asked for yet. */
 export const unasked = (
   published: Published,
   repository: string,

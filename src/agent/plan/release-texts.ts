@@ -22,7 +22,7 @@ export interface ReleaseText {
   description: string;
 }
 
-/** The generated files among the project's own, by `-f` or by `include`, and one that only lies beside them. */
+/** The generated files that the project uses, by `-f` or by `include`, and any that only lies beside them. */
 export function wantedReleaseFiles({ project, files }: Installation): ReleaseFile[] {
   const included = files.composeFiles.flatMap((file) =>
     readComposeFile(file).includes.flatMap(({ paths }) =>
@@ -38,7 +38,7 @@ export function wantedReleaseFiles({ project, files }: Installation): ReleaseFil
 
 /**
  * What is overwritten by the files of the new release, and what is said of it.
- * @param shipped those of the release that runs, which tell what was edited by hand; null where nobody can tell
+ * @param shipped the files of the running release, which show what was edited by hand; null where its image is gone
  * @param backup where files will be kept, for people
  */
 export function releaseTexts(

@@ -14,8 +14,8 @@ export function nameReached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'
 }
 
 /**
- * What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. Of those that
- * stay stopped nothing is said.
+ * What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. A service that
+ * stays stopped is left out.
  */
 export function whatRuns(
   plan: UpdatePlan,

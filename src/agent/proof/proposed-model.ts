@@ -8,7 +8,7 @@ import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { castShadow, shadowOf } from './shadow.ts';
 
-/** What is laid over a project while an edit is proven, in the model before as in the one after. */
+/** Files that are laid over a project while an edit is proven, both before and after it. */
 export interface StandIns {
   composeFiles: readonly string[];
   envFiles: readonly string[];

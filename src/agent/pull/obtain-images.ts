@@ -31,7 +31,7 @@ export async function pullMoves(
   );
 }
 
-/** With what files name without a tag, which is its `latest`: that is here, and not pulled a second time. */
+/** With the references that have no tag: they mean `latest`, which is here and is not pulled a second time. */
 export function withUntagged(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,

@@ -4,7 +4,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { hasStarted, type Image } from '../../engine/container.ts';
 import type { Log } from '../log/log.ts';
 
-/** Local images by reference: those that are there. */
+/** The local images of these references; a reference without one is left out. */
 export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
   const list = [...new Set(references)];
   const images = await inspectImages(engine, list);
@@ -13,7 +13,7 @@ export async function localImages(engine: Engine, references: Iterable<string>):
   );
 }
 
-/** The image behind each reference today, for those that are here. */
+/** The image behind each reference today, as far as it is on this machine. */
 export async function tagsBefore(
   engine: Engine,
   references: Iterable<string>,
@@ -25,8 +25,8 @@ export async function tagsBefore(
 }
 
 /**
- * Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. One whose new
- * image somebody has started meanwhile stays: there is no way back for that one.
+ * Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. A tag whose
+ * new image somebody has started meanwhile stays, as there is no way back from that image.
  */
 export async function restoreTags(
   engine: Engine,

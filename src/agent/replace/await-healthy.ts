@@ -9,13 +9,13 @@ import { confidencesOfContainers } from '../log/secrets.ts';
 import { eachOnce } from '../log/wording.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 
-/** Events come as they happen; this is for what no event tells, and for those that are lost with the engine. */
+/** Events tell of most changes at once; looks find what no event tells, and what an engine that went away did not send. */
 const lookEveryMs = 250;
 const logLines = 50;
 
 /**
  * Waits until these containers, by service, are all well: healthy where they have a health check, else without a restart
- * for 5 s, or 15 s those of `app`.
+ * for 5 s, or 15 s where they are of `app`.
  * @throws UpdateError broken, with the last lines of what the unwell containers printed
  */
 export async function awaitHealthy(

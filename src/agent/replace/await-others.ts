@@ -17,7 +17,7 @@ import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others
 
 /** What the engine has of a project where no compose call is replacing anything. */
 export interface QuietProject extends ProjectContainers {
-  /** Those that a killed call has left, among the others. */
+  /** The containers that a killed call has left unfinished, among the others. */
   debris: readonly Container[];
 }
 

@@ -19,7 +19,7 @@ import { type OthersRules, OthersWatch } from './others-watch.ts';
 
 /** Somebody who takes a container away may be about to bring another. */
 export const missingMs = 10_000;
-/** So often may somebody replace a container while it is waited for. */
+/** How often other calls may replace a container while it is waited for. */
 const maxRounds = 5;
 
 interface Doors {
@@ -28,7 +28,7 @@ interface Doors {
 }
 
 /**
- * Until every moved service has the containers that it must have, well, under their own names, with nobody at work on them.
+ * Waits until every moved service has its containers, well and under their own names, and no other call replaces them.
  * `found` is the look at all of the project that showed it.
  * @throws UpdateError broken
  */
@@ -75,7 +75,7 @@ const othersRules = (changeover: Changeover): OthersRules => ({
 const isMoved = ({ moved }: Changeover, container: Container): boolean =>
   moved.some(({ name }) => name === serviceOf(container));
 
-/** What was found once nobody else was at work, or was not waited for any longer. */
+/** What was found once no other compose call was at work, or was no longer waited for. */
 interface EndedOthers {
   /** Null where something was done after that. */
   seen: ProjectContainers | null;
@@ -106,7 +106,7 @@ async function endOthers(
   const nameless = own.filter(
     (container) =>
       hasTemporaryName(container) &&
-      // One that a call is about to name and start is that call's.
+      // A container that another call is about to name and start belongs to that call.
       (!wasToBeStarted(container) || debris.some(({ id }) => id === container.id)),
   );
   await giveNames(engine, nameless, log);
@@ -123,7 +123,7 @@ async function endOthers(
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 
-/** What must be of each moved service, and what there is of it. */
+/** The containers that each moved service must have, and those that it has. */
 export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
   const ids = idsToRun(changeover, now);
   const lasting = changeover.moved.filter(({ runsOnce }) => !runsOnce);

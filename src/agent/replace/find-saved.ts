@@ -6,8 +6,8 @@ import type { LeftAlone } from '../log/ending-facts.ts';
 import type { JournalData } from '../state/journal.ts';
 
 /**
- * Written files that somebody has saved since, where the next `up` would not start by them what the run has brought;
- * null where it would.
+ * Written files that somebody has saved since, where the next `up` would start other images by them than the run's; null
+ * where it would start the same.
  */
 export async function findSaved(engine: Engine, data: JournalData): Promise<LeftAlone | null> {
   const { files, changeover } = data;

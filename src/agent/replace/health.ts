@@ -4,18 +4,18 @@ import { seconds } from '../log/wording.ts';
 /** Without a health check, this long without a restart counts as well; an app takes longer to find out that it cannot. */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
-/** Restarted so often, one that is down again is not waited for any longer. */
+/** A container that is down after so many restarts is not waited for any longer. */
 const maxRestarts = 5;
 
 /** A service whose containers must be well. */
 export interface WatchedService {
   name: string;
-  /** What the engine has of those that must run. */
+  /** The containers of the service that must run and that the engine has. */
   containers: readonly Container[];
   /** How many there are, and how many there must be. */
   has: number;
   needs: number;
-  /** They run once: well is what has ended without a complaint. */
+  /** Its containers run once, and are well when they have ended with code 0. */
   isToEnd?: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface HealthRules {
   starts?: StartTimes;
 }
 
-/** How long a service took, for the log: `app healthy after 1.9 s`; `app healthy` where nobody saw it start. */
+/** How long a service took, for the log: `app healthy after 1.9 s`; `app healthy` where its start was not seen. */
 export interface HealthReport {
   service: string;
   how: string;
@@ -39,10 +39,10 @@ export interface HealthReport {
 export type HealthVerdict =
   | { kind: 'well'; reports: HealthReport[] }
   | { kind: 'waiting'; sentence: string }
-  /** One has ended for good, or is gone, or the time is up. `worst` are those whose logs tell why. */
+  /** A container has ended for good, or is gone, or the time is up. The logs of `worst` tell why. */
   | { kind: 'unwell'; sentence: string; worst: readonly Container[] };
 
-/** Judges containers by what the engine says of them, look after look; asks nobody and knows no clock of its own. */
+/** Judges containers by what each look at the engine says of them. */
 export class HealthWatch {
   readonly #rules: HealthRules;
   readonly #beganAt: number;
@@ -54,7 +54,7 @@ export class HealthWatch {
   readonly #lastCode = new Map<string, number>();
   #completeAt: number;
 
-  /** @param beganAt in milliseconds by a clock that nobody sets: all waiting goes by it */
+  /** @param beganAt by `performance.now()`, as all waiting goes by a clock that cannot be set (docs/contract.md 2.17) */
   constructor(rules: HealthRules, beganAt: number) {
     this.#rules = rules;
     this.#starts = rules.starts ?? new StartTimes();
@@ -109,7 +109,7 @@ export class HealthWatch {
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
-      // One that nobody saw start has run without a restart since it was first seen, at least.
+      // A container that was not seen to start has run without a restart since it was first seen, at least.
       const since = this.#starts.of(container) ?? this.#steady.get(id)?.since;
       const afterMs = since === undefined ? null : now - since;
       this.#wellAt.set(id, { afterMs, healthy: health !== null });
@@ -179,8 +179,8 @@ const isCrashing = (container: Container): boolean =>
   isDown(container) && container.restartCount >= maxRestarts;
 
 /**
- * When containers have started, in milliseconds by a clock that nobody sets: what the engine says of that goes by one that
- * may be set at any moment. Known of those alone that were seen to start.
+ * When containers were seen to start, by `performance.now()`: the times that the engine tells go by the machine's clock,
+ * which may be set at any moment. The start of a container that already ran at the first look is not known.
  */
 export class StartTimes {
   /** Null for a start that lies before the first look at it. */
@@ -197,11 +197,11 @@ export class StartTimes {
     }
   }
 
-  /** Null where nobody saw it start. */
+  /** Null where the start was not seen. */
   of(container: Container): number | null {
     return this.#starts.get(startOf(container)) ?? null;
   }
 }
 
-/** A container that is started again says another time. */
+/** The engine gives each start of a container its own time. */
 const startOf = ({ id, startedAt }: Container): string => `${id} ${startedAt}`;

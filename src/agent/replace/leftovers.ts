@@ -3,7 +3,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Log } from '../log/log.ts';
 
-/** They would block the next `up` with a name that is taken. */
+/** Removes containers that would block the next `up` by holding its names. */
 export async function removeLeftovers(
   engine: Engine,
   containers: readonly Container[],
@@ -17,7 +17,7 @@ export async function removeLeftovers(
   );
 }
 
-/** Gives those that a compose call has not come to name the names that they were to get. */
+/** Gives containers the final names that a compose call did not come to give them. */
 export async function giveNames(engine: Engine, containers: readonly Container[], log: Log): Promise<void> {
   for (const container of containers) {
     const name = finalName(container);

@@ -9,9 +9,9 @@ export const patienceMs = 120_000;
 /** How often the engine is asked meanwhile. */
 export const lookEveryMs = 500;
 
-/** Whether somebody else's compose call seems to be replacing containers. */
+/** Whether another compose call seems to be replacing containers. */
 export type OthersVerdict =
-  /** Nothing is under way. `debris` is what a killed call has left, which nobody comes back for. */
+  /** No call is under way. `debris` are containers that a killed call has left unfinished. */
   | { kind: 'quiet'; debris: readonly Container[] }
   | { kind: 'waiting'; sentence: string }
   /** It was waited for long enough. */
@@ -20,17 +20,17 @@ export type OthersVerdict =
 /** What a watch is about. */
 export interface OthersRules {
   services: ReadonlySet<string>;
-  /** Containers that nobody is about to start or name: the updater has left them so, or they are known for debris. */
+  /** Containers that no call is about to start or name: the updater has left them so, or they are known for debris. */
   ignores?: (container: Container) => boolean;
 }
 
-/** Judges by what the engine has of the services, look after look, what other compose calls are at; asks nobody. */
+/** Judges by each look at the containers of services what other compose calls are doing to them. */
 export class OthersWatch {
   readonly #rules: OthersRules;
   readonly #beganAt: number;
   readonly #seen = new Map<string, { state: string; since: number }>();
 
-  /** @param beganAt and every other time in milliseconds, by any clock that nobody sets */
+  /** @param beganAt by `performance.now()`, as every other time here */
   constructor(rules: OthersRules, beganAt: number) {
     this.#rules = rules;
     this.#beganAt = beganAt;
@@ -66,7 +66,7 @@ export class OthersWatch {
       return false;
     }
     if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
-    // A predecessor that is down has been stopped already: what comes next takes compose no time.
+    // After the stop of the predecessor, the next step takes compose no time.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
     return now - seen.since >= graceMs + stillMs;
   }

@@ -41,13 +41,13 @@ export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
  */
 export function planSteps(changeover: Changeover, now: ProjectContainers): Step[] {
   const undone = changeover.moved.filter((moved) => !isDone(changeover, moved, now.containers));
-  // What is done needs no migration, although somebody has removed the container of one since.
+  // Where all lasting services are done, a migration whose container somebody has removed since is not run again.
   const pending = undone.some(({ runsOnce }) => !runsOnce) ? undone : [];
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
   const steps: Step[] = [];
-  // Only where compose is still to be called for the service: what is made beside a container that is new already, and
-  // whatever is made for other services, is some other call's, which is about to remove the old one.
+  // Leftovers are removed only of services that compose is still to be called for: those of any other service belong to
+  // another compose call, which is about to remove the old container.
   const leftovers = now.leftovers.filter((container) => names.has(serviceOf(container)));
   if (leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: leftovers });
   const nameless = own.filter(hasTemporaryName);
@@ -89,7 +89,7 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
   return steps;
 }
 
-/** Compose sees no need to replace a follower whose own definition stays. One that is new already is only started. */
+/** Compose would not replace a follower whose own definition stays. A follower that is new already is only started. */
 const mustBeForced = (
   changeover: Changeover,
   { name, follows }: MovedService,

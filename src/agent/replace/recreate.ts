@@ -38,7 +38,7 @@ const executors: Executors = {
     runOnce(step, context, () => bringUp({ ...step, kind: 'up', start: true, force: false }, context)),
   'await-healthy': async ({ service: name, dependent }, { engine, compose, changeover, options, log }) => {
     log.info(`waiting for ${name}, which ${dependent} depends on`);
-    // By service, not by the ids of this moment: somebody else may replace the container meanwhile, or begin to.
+    // It is waited for by its service and not by its id: another call may replace the container meanwhile.
     const moved = changeover.moved.filter((each) => each.name === name);
     const rules = { app: name, timeoutMs: options.waitTimeoutMs, missingMs };
     await awaitServices({ engine, log }, compose.project.name, { ...changeover, moved }, rules);
@@ -54,7 +54,7 @@ const executors: Executors = {
 };
 
 /**
- * Does what is left to do. Gives the project as it was after that, null where nobody has looked then.
+ * Does what is left to do. Gives the last look at the project where it was taken after the last step, else null.
  * @param look the last one at the project before it, as old as it may be
  * @throws UpdateError recreate-failed, broken
  */

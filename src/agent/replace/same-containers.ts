@@ -9,7 +9,7 @@ import { recordContainers } from '../state/record-containers.ts';
 import { wasInterrupted, wasLeftDown } from '../state/was-interrupted.ts';
 import { awaitOthers } from './await-others.ts';
 
-/** From the end of a container's stop to its start, where somebody restarts it. */
+/** How long a container may be down while somebody restarts it. */
 const restartMs = 5_000;
 const restartLookMs = 250;
 
@@ -49,7 +49,7 @@ export async function sameContainers(
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));
   let found = await look();
-  // Somebody's `restart` has stopped it and starts it again at once: it must not be taken for one that stays stopped.
+  // A container that somebody's `restart` has stopped comes up again at once, and must not be taken for a stopped one.
   for (const end = performance.now() + restartMs; !isBack(found) && performance.now() < end; ) {
     await sleep(restartLookMs);
     found = await look();

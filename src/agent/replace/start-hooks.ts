@@ -63,7 +63,7 @@ export async function listenToHooks(
   service: Service,
   { log, deadlineMs }: { log: Log; deadlineMs: number },
 ): Promise<HookListener> {
-  // Compose 5.5 keeps one that has failed.
+  // Compose 5.5 keeps the container of a hook that has failed.
   const before = new Set(await hooksOf(engine, service));
   const heard = new Map<string, Promise<CommandResult>>();
   let isOver = false;

@@ -44,7 +44,7 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   for (const warning of changeover.words.warnings) log.warn(warning);
 }
 
-/** What runs already is held to what a new version is (docs/contract.md 3.15). @throws UpdateError not-well */
+/** Holds containers that stay to the health of a new version (docs/contract.md 3.15). @throws UpdateError not-well */
 export async function verifyUnchanged(
   context: RunContext,
   journal: Journal,
@@ -70,7 +70,7 @@ export const runsAnother = ({ moved }: Changeover, container: Container): boolea
   return image !== null && image !== undefined && !runsImage(container, image);
 };
 
-/** Every other container of the project must be what it was. Gives the names of those that are not. */
+/** The names of containers of other services that somebody has replaced, added or removed. */
 export function changedOthers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));

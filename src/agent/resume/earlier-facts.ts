@@ -18,8 +18,8 @@ import { findOthersWork } from './others-work.ts';
 import type { EarlierFacts } from './plan-earlier.ts';
 
 /**
- * What is there of a run that ended early; from here on its secrets are hidden, too. `rejection` is why nobody can go on
- * with the files as they are. Refusals: foreign-container, foreign-state, outside-mounts.
+ * What a run that ended early has left; from here on its secrets are hidden, too. `rejection` is why compose does not take
+ * the files as they are. Refusals: foreign-container, foreign-state, outside-mounts.
  */
 export async function gatherEarlierFacts(
   { engine, log, options }: RunContext,

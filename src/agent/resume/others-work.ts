@@ -4,7 +4,7 @@ import type { FileState } from '../../files/file-record.ts';
 import { type Changeover, isBefore, recordsOf } from '../state/changeover.ts';
 import type { JournalData } from '../state/journal.ts';
 
-/** What is there now of what the run worked on. */
+/** The files, containers and images that the run worked on, as they are now. */
 export interface Remains {
   files: readonly { path: string; state: FileState }[];
   /** Of the project, without compose's leftovers: debris that never ran says nothing. */
@@ -13,7 +13,7 @@ export interface Remains {
   images: ReadonlyMap<string, LocalImage>;
 }
 
-/** What the run cannot have left, as a sentence's beginning; null where all of it is its own. Touches nothing. */
+/** What somebody else must have done since the run, as a sentence's beginning; null where all may be the run's own work. */
 export function findOthersWork(data: JournalData, now: Remains): string | null {
   const { changeover, goingBack, phase } = data;
   const other = now.files.find(({ state }) => state === 'other');

@@ -15,7 +15,7 @@ export interface EarlierFacts {
   sameRequest: boolean;
   /** A container of the new version has started, by the engine's word; the journal may not have had the time to say so. */
   newHasStarted: boolean;
-  /** What that run cannot have left, as a sentence's beginning; null where all of it is its own. */
+  /** What somebody else must have done since that run, as a sentence's beginning; null for nothing. */
   othersWork: string | null;
 }
 

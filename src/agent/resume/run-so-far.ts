@@ -13,7 +13,7 @@ import {
 } from '../state/journal.ts';
 import type { Lock } from '../state/lock.ts';
 
-/** What nobody else can change under a run: its instance, found, and locked. */
+/** The instance of a run, and the lock that keeps other updaters from it. */
 export interface Locked {
   instance: FoundInstance;
   lock: Lock;
@@ -26,7 +26,7 @@ export interface PlannedRun {
   interrupted: WasInterrupted;
 }
 
-/** What a run has come to, for its last line, which may come at any moment, and for what is given back after it. */
+/** What a run has found and taken so far: its last line, which may come at any moment, and its clean-up are made of it. */
 export interface RunSoFar {
   instance: FoundInstance | null;
   lock: Lock | null;

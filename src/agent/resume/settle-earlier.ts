@@ -59,7 +59,7 @@ export async function settleEarlier(
   return (await take(step, work)) ?? fresh;
 }
 
-/** The journal of an earlier run; one that this version cannot read is put aside. */
+/** The journal of an earlier run; a journal that this version cannot read is put aside. */
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
@@ -72,7 +72,7 @@ interface EarlierWork {
   locked: Locked;
   soFar: RunSoFar;
   data: JournalData;
-  /** Those of the journal, as they are mounted here. */
+  /** The journal's files, at the paths where they are mounted here. */
   files: readonly FileRecord[];
   attempt: number;
   journal: Journal;

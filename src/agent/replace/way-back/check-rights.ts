@@ -62,7 +62,7 @@ export async function checkRights(
 
 const nameOf = ({ name }: Right): string => name;
 
-/** As the engine would make it of what compose sends: with what image and engine give where nothing is said. */
+/** The container as the engine would make it of what compose sends, with the values that image and engine fill in. */
 function asMade(
   { config, hostConfig }: DefinedContainer,
   then: DefinedContainer,

@@ -6,9 +6,9 @@ import { runSameImage } from '../../../engine/same-image.ts';
 import type { ContainerRecord } from '../../state/changeover.ts';
 
 /**
- * What a container that was brought back lacks of what it was (docs/contract.md 5.16), as ends of sentences that begin
- * with its name; none where it is what it was. Touches nothing.
- * @param blueprint of the container from before; unknown of one that the journal cannot make again
+ * What a container that was brought back lacks of what it was before (docs/contract.md 5.16), as ends of sentences that
+ * begin with its name.
+ * @param blueprint of the container from before, where the journal has it
  */
 export function findLosses(
   record: ContainerRecord,
@@ -35,7 +35,7 @@ export function findLosses(
   return losses;
 }
 
-/** Those with a source: binds, and volumes that have a name. */
+/** The mounts that have a source: binds and named volumes. */
 function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string }[] {
   const binds = ((Binds ?? []) as string[]).map((bind) => bind.split(':'));
   return [

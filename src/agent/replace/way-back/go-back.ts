@@ -61,7 +61,8 @@ export interface PlannedReplacement {
 }
 
 /**
- * Does what replaces containers, and goes back where that fails and nothing of the new version has started. From here on a signal no longer ends the run.
+ * Does what replaces containers, and goes back where that fails and nothing of the new version has started. From here on a
+ * signal no longer ends the run.
  */
 export async function replacing<T>(
   context: RunContext,
@@ -117,7 +118,7 @@ async function backOrBroken(
   });
 }
 
-/** That it is not to be left half done, and how the run ends then: not at all where an update begins anew after it. */
+/** Notes that everything is being put back, and how the run ends then; null where an update begins anew after it. */
 export async function markGoingBack(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
   const masked = ending && {
     outcome: ending.outcome,

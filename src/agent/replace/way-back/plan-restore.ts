@@ -7,17 +7,17 @@ import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../.
 export type RestoreStep =
   /** Nothing of the new version has started: what is not from before may go, and with it the name that it holds. */
   | { kind: 'remove-new'; containers: readonly Container[] }
-  /** It lives in a namespace of a container that is gone, and needs that of its successor. */
+  /** The container lives in a namespace of one that is gone, and needs that of the successor. */
   | { kind: 'remove-orphan'; service: string; record: ContainerRecord }
   | { kind: 'rebuild'; service: string; record: ContainerRecord }
-  /** It is gone, and the journal does not tell what it was made of. */
+  /** The container is gone, and the journal does not tell what it was made of. */
   | { kind: 'give-up'; service: string; record: ContainerRecord }
-  /** It is there, and no longer in these networks. */
+  /** The container is there, and no longer in these networks. */
   | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
-  /** It was down before, and somebody's `up` has started it. */
+  /** The container was down before, and somebody's `up` has started it. */
   | { kind: 'stop'; service: string; record: ContainerRecord }
-  /** Those that ran and were well, by service. */
+  /** The containers that ran and were well, by service. */
   | { kind: 'await-healthy'; records: ReadonlyMap<string, readonly ContainerRecord[]> }
   /** All of them are held against what they were. */
   | { kind: 'compare'; records: readonly ContainerRecord[] };
@@ -72,7 +72,7 @@ export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreS
       // A namespace is another one after a restart of its container; a follower that runs on is left in the old one.
       const isCutOff: boolean = follows && isAnyStarted && isRunning;
       if (isCutOff) steps.push({ kind: 'stop', service, record });
-      // One that cannot be connected is made again, and does not run then.
+      // A container that cannot be connected is made again, and does not run then.
       const isStarted: boolean = !isRunning || isCutOff || networks.length > 0;
       if (isStarted) steps.push({ kind: 'start', service, record });
       isAnyStarted ||= isStarted;

@@ -17,9 +17,9 @@ import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
 import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
 
-/** An engine that is busy takes its time. */
+/** Long, as a busy engine takes its time to start a container. */
 const startDeadlineMs = 900_000;
-/** Of bringing back what somebody removes meanwhile. */
+/** How often containers that somebody removes meanwhile are brought back. */
 const tries = 4;
 const pauseMs = 500;
 
@@ -28,8 +28,8 @@ export interface ContainersContext {
   log: Log;
   waitTimeoutMs: number;
   /**
-   * The run that is put back was killed: it may have told any container to stop that still runs, and will end any moment.
-   * No engine tells of that.
+   * The run that is put back was killed: any container that still runs may have been told to stop by it, and the engine
+   * does not tell which.
    */
   wasKilled?: boolean;
   /** Ids of containers that the engine is stopping still; without it none. */
@@ -79,7 +79,7 @@ async function bringBack(
   return failure;
 }
 
-/** All of the project's; what was made again already has the id of the one that it stands for. */
+/** The containers of the project; a container that was made again has the id of the one from before. */
 async function containersNow({ engine, journal, successors }: RestoreWork): Promise<Container[]> {
   const { containers, leftovers } = await listProject(engine, journal.data.project.name);
   const stands = new Map([...successors].map(([old, id]) => [id, old] as const));
@@ -89,7 +89,7 @@ async function containersNow({ engine, journal, successors }: RestoreWork): Prom
   }));
 }
 
-/** Names of those that were there `before`, or were made again since, and are gone or about to go. */
+/** Names of containers that were there `before`, or were made again since, and are gone or about to go. */
 async function findRemoved(
   changeover: Changeover,
   before: readonly Container[],
@@ -109,7 +109,7 @@ interface RestoreWork extends ContainersContext {
   journal: Journal;
   /** Ids of the containers that were made again, by those of the containers from before. */
   successors: Map<string, string>;
-  /** Ids of those that may be made again by what the journal says. */
+  /** Ids of containers whose rights were checked, so that they may be made again from the journal. */
   agreed: Set<string>;
 }
 
@@ -198,7 +198,7 @@ async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void
   log.info(`${record.name} is made again from the old image`);
 }
 
-/** Asked before a container is removed that is to be made again: as long as it is there, the engine tells what it may do. */
+/** Checks the rights of a container before it is removed to be made again: only then the engine still tells them. */
 async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> {
   const { engine, journal, successors, agreed } = work;
   if (!journal.isInherited || agreed.has(record.id)) return;
@@ -209,7 +209,7 @@ async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> 
   agreed.add(record.id);
 }
 
-/** Those that run get their grace period. */
+/** Removes containers; those that run get their grace period first. */
 async function remove(
   containers: readonly { id: string; name: string }[],
   { engine, log }: RestoreWork,
@@ -219,7 +219,7 @@ async function remove(
   await engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
 }
 
-/** Of one that is there and cannot be mended. */
+/** Makes a container again that is there and cannot be mended. */
 async function remake(record: ContainerRecord, work: RestoreWork): Promise<void> {
   await agree(record, work);
   await remove([standIn(record, work)], work);
