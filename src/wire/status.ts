@@ -1,165 +1,186 @@
-import type {
-  CancelCode,
-  EndState,
-  JobKind,
-  PhaseWord,
-  ReasonCode,
-  RunState,
-  UpToDateCode,
-} from './codes.ts';
+import * as codes from './codes.ts';
+import {
+  either,
+  flag,
+  list,
+  needed,
+  nullable,
+  number,
+  optional,
+  or,
+  percent,
+  shape,
+  type TypeOf,
+  text,
+  time,
+  word,
+} from './fields.ts';
 
-/** Work of the platform that an update would meet. */
-export interface JobInTheWay {
-  kind: JobKind;
-  state: 'queued' | 'running';
-  /** What people call it. */
-  title: string | null;
-  /** ISO 8601. */
-  since: string | null;
-  /** The platform says that it will not end by itself. */
-  stuck: boolean;
-}
+// What crosses HTTP as an answer. Types, the reader of client and web, what a run begins with, and OpenAPI come from here.
 
-/** Why an update may not start now. */
-export interface Reason {
-  code: ReasonCode;
-  /** One sentence for people. */
-  message: string;
-  /** ISO 8601, where it is known. */
-  since?: string | undefined;
-  /** Every job that is in the way. */
-  jobs?: JobInTheWay[] | undefined;
-}
+const channels = ['stable', 'canary'] as const;
+const sentence = () => text('One sentence for people');
+const clock = () => time("The server's clock, from which ages are reckoned");
 
-/** Why a run cannot be cancelled now. */
-export interface CancelReason {
-  code: CancelCode;
-  /** One sentence for people. */
-  message: string;
-}
+export interface JobInTheWay extends TypeOf<typeof jobShape> {}
+export const jobShape = shape('Job', 'Work of the platform that an update would meet', {
+  kind: or(word(codes.jobKinds), () => 'job'),
+  state: or(word(['queued', 'running']), () => 'running'),
+  title: nullable(text(), 'What people call it'),
+  since: nullable(time()),
+  stuck: flag('It will not end by itself'),
+});
 
-/** A release as it crosses HTTP. */
-export interface PublishedRelease {
-  /** The tag: `vX.Y.Z` or `vX.Y.Z-canary.N`. */
-  version: string;
-  url: string | null;
-  /** Markdown of the publisher: not to be trusted as HTML. */
-  notes: string | null;
-  /** ISO 8601. */
-  publishedAt: string | null;
-}
+export interface Reason extends TypeOf<typeof reasonShape> {}
+export const reasonShape = shape('Reason', 'Why an update may not start now', {
+  code: word(codes.reasonCodes),
+  message: or(sentence(), ({ code }) => String(code)),
+  since: optional(time(), 'Since when, where that is known'),
+  jobs: optional(list(jobShape), 'Every job that is in the way'),
+});
 
-/** What an update goes to now. */
-export interface NextRelease {
-  version: string;
-  /** The first number is another than that of what runs. */
-  major: boolean;
-}
+export interface CancelReason extends TypeOf<typeof cancelReasonShape> {}
+export const cancelReasonShape = shape('CancelReason', 'Why a run cannot be cancelled now', {
+  code: word(codes.cancelCodes),
+  message: sentence(),
+});
 
-/** Why nothing is offered. */
-export interface UpToDate {
-  code: UpToDateCode;
-  /** One sentence for people. */
-  message: string;
-}
+export interface PublishedRelease extends TypeOf<typeof releaseShape> {}
+export const releaseShape = shape('Release', null, {
+  version: needed(text('The tag: vX.Y.Z or vX.Y.Z-canary.N')),
+  url: nullable(text()),
+  notes: nullable(text(), 'Markdown of the publisher, in `releases` alone: not to be trusted as HTML'),
+  publishedAt: nullable(time()),
+});
 
-/** Why the last look at the releases failed. */
-export interface FeedProblem {
-  message: string;
-  /** ISO 8601. */
-  nextCheckAt: string;
-}
+export interface NextRelease extends TypeOf<typeof nextShape> {}
+export const nextShape = shape(
+  'Next',
+  'What an update goes to now: `latest`, or the stepping release that has to come before it',
+  {
+    version: needed(text()),
+    major: flag('The first number is another than that of what runs'),
+  },
+);
 
-/** A state that a run was in. */
-export interface RunStep {
-  state: RunState;
-  /** ISO 8601. */
-  startedAt: string;
-  /** Null while it lasts. */
-  endedAt: string | null;
-  /** The state's last sentence. */
-  message: string;
-}
+export interface UpToDate extends TypeOf<typeof upToDateShape> {}
+export const upToDateShape = shape('UpToDate', 'Why nothing is offered', {
+  code: word(codes.upToDateCodes),
+  message: or(sentence(), ({ code }) => `Nothing is offered: ${code}.`),
+});
 
-/** A server elsewhere that builds for the platform. */
-export interface BuildServer {
-  name: string;
-  version: string;
-  /** It is older than what runs. */
-  behind: boolean;
-  /** What updates it, typed there. */
-  command: string;
-}
+export interface FeedProblem extends TypeOf<typeof feedErrorShape> {}
+export const feedErrorShape = shape(
+  'FeedError',
+  'Why the releases could not be read the last time; what was read before stays',
+  { message: needed(text()), nextCheckAt: time('UTC, ISO 8601: when the releases are read again') },
+);
 
-/** The current update, or the last one. Times are ISO 8601 in UTC. */
-export interface Run {
-  id: string;
-  state: RunState;
-  /** The last phase that the updater was in. */
-  phase: PhaseWord | null;
-  /** 0 to 100, of the phase, where it is known. */
-  percent: number | null;
-  from: string | null;
-  to: string | null;
-  startedAt: string;
-  endedAt: string | null;
-  outcome: EndState | null;
-  /** How the instance stands: of the last line of the updater's log, or what stands in its place. */
-  message: string;
-  /** Of a bad end: what went wrong, the last error before it. */
-  cause: string | null;
-  /** Of a bad end: why, as a word of a closed list of the updater's (`pull-unknown`). */
-  code: string | null;
-  /** Of a bad end: what a person does next. */
-  advice: string | null;
-  /** What the updater warned of. */
-  warnings: string[];
-  /** The states that it was in so far. */
-  steps: RunStep[];
-  /** What `waiting` waits for. */
-  jobs: JobInTheWay[];
-  /** When `waiting` gives up. */
-  until: string | null;
-  /** Who has asked that it stop. */
-  cancelAskedBy: string | null;
-  /** Seconds without an app, where the server that came back could tell. */
-  away: number | null;
-  /** The command that shows its log on the machine; null while there is no updater. */
-  log: string | null;
-  /** Who started it; null where it was started by hand. */
-  by: string | null;
-}
+export interface BuildServer extends TypeOf<typeof buildServerShape> {}
+export const buildServerShape = shape('BuildServer', 'A server elsewhere that an update does not reach', {
+  name: needed(text()),
+  version: needed(text()),
+  behind: flag('It is older than what runs'),
+  command: text('What updates it, typed there'),
+});
 
-/** A run by itself, outside of a status. */
-export interface ToldRun extends Run {
-  /** The server's clock, from which ages are reckoned. */
-  now: string;
-}
+export interface RunStep extends TypeOf<typeof stepShape> {}
+export const stepShape = shape('Step', 'A state that a run was in', {
+  state: word(codes.runStates),
+  startedAt: needed(time()),
+  endedAt: nullable(time(), 'Null while it lasts'),
+  message: text("The state's last sentence"),
+});
+
+export interface Run extends TypeOf<typeof runShape> {}
+export const runShape = shape('Run', 'The current update, or the last one', {
+  id: needed(text()),
+  state: word(codes.runStates),
+  phase: nullable(word(codes.phaseWords), 'The last phase that the updater was in'),
+  percent: nullable(percent(), 'Of the phase, where known'),
+  from: nullable(text(), 'The version that ran before, where known'),
+  to: nullable(text(), 'The release to reach, where known'),
+  startedAt: time(),
+  endedAt: nullable(time()),
+  outcome: nullable(word(codes.endStates)),
+  message: text("How the instance stands, by the last line of the updater's log or what stands in its place"),
+  cause: nullable(text(), 'What went wrong: the last error before a bad end'),
+  code: nullable(text(), 'Why a run ended that did not succeed, such as pull-unknown'),
+  advice: nullable(text(), 'What a person does next, where a run did not succeed'),
+  warnings: list(text(), 'What the updater warned of'),
+  steps: list(stepShape, 'The states that it was in so far'),
+  jobs: list(jobShape, 'What `waiting` waits for'),
+  until: nullable(time(), 'When `waiting` gives up'),
+  cancelAskedBy: nullable(text(), 'Who has asked that it stop'),
+  away: nullable(
+    number({ minimum: 0 }),
+    'Seconds without an app, where the server that came back could tell',
+  ),
+  log: nullable(text(), 'The command that shows its log on the machine'),
+  by: nullable(text(), 'Who started it; null where it was started by hand'),
+});
+
+export interface ToldRun extends TypeOf<typeof toldRunShape> {}
+export const toldRunShape = shape('ToldRun', 'A run by itself, outside of a status', {
+  ...runShape.fields,
+  now: clock(),
+});
 
 /** What runs, what is newer, and whether an update may start. */
-export interface Status {
-  version: string;
-  channel: 'stable' | 'canary';
-  latest: PublishedRelease | null;
-  /** `latest`, or the stepping release that has to come before it. */
-  next: NextRelease | null;
-  /** Null where there is a `next`. */
-  upToDate: UpToDate | null;
-  updateAvailable: boolean;
-  canUpdate: boolean;
-  reason: Reason | null;
-  /** When the releases were last read. */
-  checkedAt: string | null;
-  /** Null where the last look at them succeeded. */
-  feedError: FeedProblem | null;
-  /** What the platform does before an update, in its words. */
-  preparation: string | null;
-  buildServers: BuildServer[];
-  /** The commands that update this instance by hand. */
-  manual: string[];
-  run: Run | null;
-  /** The server's clock, from which ages are reckoned. */
-  now: string;
-  /** Those after `version` up to `next` with their notes, newest first; only where they were asked for. */
-  releases?: PublishedRelease[] | undefined;
-}
+export interface Status extends TypeOf<typeof statusShape> {}
+export const statusShape = shape('Status', null, {
+  version: needed(text('What runs')),
+  channel: word(channels),
+  latest: nullable(releaseShape, 'The newest release of the channel, where one is known'),
+  next: nullable(nextShape),
+  upToDate: nullable(upToDateShape, 'Null where there is a `next`'),
+  updateAvailable: flag('Whether there is a `next`'),
+  canUpdate: flag('Whether an update may start now'),
+  reason: nullable(reasonShape, 'Why it may not'),
+  checkedAt: nullable(time(), 'When the releases were last read'),
+  feedError: nullable(feedErrorShape),
+  preparation: nullable(text(), 'What the platform does before an update, in its words'),
+  buildServers: list(buildServerShape),
+  manual: list(text(), 'The commands that update this instance by hand'),
+  run: nullable(runShape),
+  now: clock(),
+  releases: optional(
+    list(releaseShape),
+    'With `notes=1`: those after `version` up to `next`, newest first, with their notes',
+  ),
+});
+
+/** What somebody who is no admin learns. */
+export interface UserStatus extends TypeOf<typeof versionShape> {}
+export const versionShape = shape('Version', null, {
+  version: needed(text()),
+  // Many a program has a version; only svc says whether it is being updated.
+  updating: needed(flag('Whether an update is on')),
+});
+
+/** An error, RFC 9457. */
+export interface Problem extends TypeOf<typeof problemShape> {}
+export const problemShape = shape('Problem', null, {
+  type: or(word(['about:blank']), () => undefined),
+  title: or(text(), () => undefined),
+  status: number({ type: 'integer' }),
+  detail: or(optional(text()), ({ title, status }) => String(title ?? `status ${status}`)),
+  reason: optional(either(reasonShape, cancelReasonShape), 'With 409'),
+});
+
+export const answers = [
+  jobShape,
+  reasonShape,
+  releaseShape,
+  nextShape,
+  upToDateShape,
+  feedErrorShape,
+  stepShape,
+  runShape,
+  buildServerShape,
+  statusShape,
+  versionShape,
+  cancelReasonShape,
+  problemShape,
+  toldRunShape,
+];

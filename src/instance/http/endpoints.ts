@@ -1,9 +1,8 @@
 import { targetFor } from '../../release/channel.ts';
 import { channelSchema, startSchema } from '../contract/schemas.ts';
-import { eventStream, hasSeenTheEnd, wantsEventStream } from './event-stream.ts';
+import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
 import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
 import { readBody } from './read-body.ts';
-import { toldRun } from './told-run.ts';
 import type { UpdateService } from './update-service.ts';
 
 /** Event streams of one server at a time. */

@@ -1,6 +1,8 @@
-import type { Run } from '../../wire/status.ts';
+import type { Run, ToldRun } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
-import { toldRun } from './told-run.ts';
+
+/** A run as it crosses HTTP by itself. */
+export const toldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
 /** Milliseconds of silence after which a comment keeps proxies from hanging up. */
 export const silence = 15_000;

@@ -1,5 +1,4 @@
 import type { CancelReason, Reason } from '../../wire/status.ts';
-import type { Problem } from '../contract/schemas.ts';
 
 const titles = {
   400: 'Bad Request',
@@ -48,7 +47,7 @@ export function jsonResponse(status: number, body: object, headers: Record<strin
 
 /** RFC 9457. */
 export function problemResponse({ status, message, reason, headers }: Refusal): Response {
-  const problem: Problem = {
+  const problem = {
     type: 'about:blank',
     title: titles[status],
     status,

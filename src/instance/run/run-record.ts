@@ -22,7 +22,7 @@ export function freshRun(
   message = 'launching the updater',
 ): Run {
   const steps = [{ state, startedAt, endedAt: null, message }];
-  return { ...runOf({}), id, state, from, to, startedAt, message, steps, by };
+  return runOf({ id, state, from, to, startedAt, message, steps, by });
 }
 
 /** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */

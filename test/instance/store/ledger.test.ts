@@ -65,6 +65,14 @@ describe('the open run', () => {
     expect(await ledger.begin(open('1'))).toBe(true);
   });
 
+  it('of a server that knew less is filled in; what is no run is none', async () => {
+    const { by, steps, ...less } = open('1').run;
+    host.state.store.set('run', JSON.stringify({ ...open('1'), run: less }));
+    expect(await ledger.openRun()).toEqual({ ...open('1'), run: { ...less, by: null, steps: [] } });
+    host.state.store.set('run', JSON.stringify({ ...open('1'), run: { id: '1' } }));
+    expect(await ledger.openRun()).toBeNull();
+  });
+
   it('is written where it changes, and not else', async () => {
     await ledger.begin(open('1'));
     await ledger.change('1', (now) => ({ ...now }));

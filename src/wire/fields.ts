@@ -1,0 +1,131 @@
+/**
+ * A field of an answer: its type, how a reader takes what a server says, and what OpenAPI says of it. Answers grow: a
+ * reader takes words that it does not know, and OpenAPI closes nothing.
+ */
+export interface Field<T> {
+  /** JSON Schema. */
+  readonly schema: object;
+  /** The value where it is of this kind, else undefined. */
+  readonly read: (value: unknown) => T | undefined;
+  /** What is filled in, by what stands beside it. Without it, what lacks the field cannot be read. */
+  readonly missing?: ((beside: Given) => T) | undefined;
+  readonly isOptional?: boolean;
+}
+
+/** An object of named fields: a component of OpenAPI's. */
+export interface Shape<F extends Fields> extends Field<ShapeOf<F>> {
+  readonly name: string;
+  readonly component: object;
+  readonly fields: F;
+}
+
+export type TypeOf<F> = F extends Field<infer T> ? T : never;
+
+type Fields = Readonly<Record<string, Field<unknown>>>;
+type Given = Readonly<Record<string, unknown>>;
+type Optional<F extends Fields> = { [K in keyof F]: undefined extends TypeOf<F[K]> ? K : never }[keyof F];
+type ShapeOf<F extends Fields> = Plain<
+  { [K in Exclude<keyof F, Optional<F>>]: TypeOf<F[K]> } & { [K in Optional<F>]?: TypeOf<F[K]> }
+>;
+/** As it reads best in an editor. */
+type Plain<T> = { [K in keyof T]: T[K] };
+
+const about = (schema: object, description: string | null | undefined): object =>
+  description ? { ...schema, description } : schema;
+
+const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
+
+export const text = (description?: string): Field<string> => ({
+  schema: about({ type: 'string' }, description),
+  read: readText,
+  missing: () => '',
+});
+
+export const time = (description = 'UTC, ISO 8601'): Field<string> => ({
+  ...text(),
+  schema: { type: 'string', format: 'date-time', description },
+});
+
+export const flag = (description?: string): Field<boolean> => ({
+  schema: about({ type: 'boolean' }, description),
+  read: (value) => (typeof value === 'boolean' ? value : undefined),
+  missing: () => false,
+});
+
+export const number = (limits: object): Field<number> => ({
+  schema: { type: 'number', ...limits },
+  read: (value) => (typeof value === 'number' ? value : undefined),
+});
+
+export const percent = (): Field<number> => ({
+  schema: { type: 'integer', minimum: 0, maximum: 100 },
+  read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
+});
+
+/** Who shows it has an answer for the words that a newer server may have. */
+export const word = <const W extends string>(words: readonly W[]): Field<W> => ({
+  schema: {
+    type: 'string',
+    description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; more may come`,
+    'x-extensible-enum': words,
+  },
+  read: readText as Field<W>['read'],
+});
+
+/** What cannot be read of it is left out. */
+export const list = <T>({ schema, read }: Field<T>, description?: string): Field<T[]> => ({
+  schema: about({ type: 'array', items: schema }, description),
+  read: (value) => (Array.isArray(value) ? value.flatMap((one) => read(one) ?? []) : undefined),
+  missing: () => [],
+});
+
+export const nullable = <T>({ schema, read }: Field<T>, description?: string): Field<T | null> => {
+  const isPlain = JSON.stringify(schema) === '{"type":"string"}';
+  const either = isPlain ? { type: ['string', 'null'] } : { anyOf: [schema, { type: 'null' }] };
+  return { schema: about(either, description), read, missing: () => null };
+};
+
+export const optional = <T>({ schema, read }: Field<T>, description?: string): Field<T | undefined> => ({
+  schema: about(schema, description),
+  read,
+  missing: () => undefined,
+  isOptional: true,
+});
+
+/** A reader takes both for the first, as all members of the second are in it. */
+export const either = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
+  schema: { anyOf: [schema, second.schema] },
+  read,
+});
+
+/** The same, by which a reader knows what has it. */
+export const needed = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
+
+/** The same with something else to be filled in. */
+export const or = <T, const M extends string | undefined>(
+  field: Field<T>,
+  missing: (beside: Given) => M,
+): Field<Exclude<T, undefined> | M> => ({ ...(field as Field<Exclude<T, undefined>>), missing });
+
+/** Members that are in no shape yet are a newer server's, and are kept. */
+export function shape<F extends Fields>(name: string, description: string | null, fields: F): Shape<F> {
+  const all = Object.entries(fields);
+  const properties = Object.fromEntries(all.map(([key, { schema }]) => [key, schema]));
+  const required = all.flatMap(([key, { isOptional }]) => (isOptional ? [] : key));
+  return {
+    name,
+    fields,
+    schema: { $ref: `#/components/schemas/${name}` },
+    component: about({ type: 'object', properties, required }, description),
+    read: (value) => {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+      const given: Record<string, unknown> = { ...value };
+      const found = { ...given };
+      for (const [key, { read, missing }] of all) {
+        found[key] = read(given[key]) ?? missing?.(given);
+        if (found[key] === undefined && missing === undefined) return undefined;
+      }
+      return found as ShapeOf<F>;
+    },
+  };
+}

@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest';
+import type { Shape } from '../../src/wire/fields.ts';
+import { answers } from '../../src/wire/status.ts';
+import { expectValid } from '../instance/http/ask.ts';
+
+const at = '2026-11-21T10:42:07.000Z';
+const job = { kind: 'backup', state: 'queued', title: 'nightly', since: at, stuck: true };
+const reason = { code: 'backup-running', message: 'A backup runs.', since: at, jobs: [job] };
+const release = { version: 'v1.5.0', url: 'https://x.test', notes: 'New.', publishedAt: at };
+const next = { version: 'v1.5.0', major: true };
+const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
+const feedError = { message: 'no answer', nextCheckAt: at };
+const step = { state: 'pull', startedAt: at, endedAt: at, message: 'pulling' };
+const buildServer = { name: 'b1', version: 'v1.4.2', behind: true, command: 'svc-builder update' };
+const run = {
+  id: 'run1',
+  state: 'failed',
+  phase: 'pull',
+  percent: 42,
+  from: 'v1.4.2',
+  to: 'v1.5.0',
+  startedAt: at,
+  endedAt: at,
+  outcome: 'failed',
+  message: 'nothing was changed',
+  cause: 'no route',
+  code: 'pull-unreachable',
+  advice: 'See to it.',
+  warnings: ['the disk is nearly full'],
+  steps: [step],
+  jobs: [job],
+  until: at,
+  cancelAskedBy: 'anna',
+  away: 1.5,
+  log: 'docker logs svc-updater',
+  by: 'ben',
+};
+const status = {
+  version: 'v1.4.2',
+  channel: 'canary',
+  latest: release,
+  next,
+  upToDate,
+  updateAvailable: true,
+  canUpdate: true,
+  reason,
+  checkedAt: at,
+  feedError,
+  preparation: 'a backup is made',
+  buildServers: [buildServer],
+  manual: ['docker compose pull'],
+  run,
+  now: at,
+  releases: [release],
+};
+
+/** What cannot be read without the field. */
+const needed = Symbol('needed');
+/** Of each answer a whole one, and what a reader makes of each field that is missing. */
+const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> = {
+  Job: [job, { kind: 'job', state: 'running', title: null, since: null, stuck: false }],
+  Reason: [reason, { code: needed, message: 'backup-running', since: undefined, jobs: undefined }],
+  CancelReason: [
+    { code: 'too-late', message: 'Too late.' },
+    { code: needed, message: '' },
+  ],
+  Release: [release, { version: needed, url: null, notes: null, publishedAt: null }],
+  Next: [next, { version: needed, major: false }],
+  UpToDate: [upToDate, { code: needed, message: 'Nothing is offered: newest.' }],
+  FeedError: [feedError, { message: needed, nextCheckAt: '' }],
+  Step: [step, { state: needed, startedAt: needed, endedAt: null, message: '' }],
+  BuildServer: [buildServer, { name: needed, version: needed, behind: false, command: '' }],
+  Run: [run, ofRun()],
+  ToldRun: [
+    { ...run, now: at },
+    { ...ofRun(), now: '' },
+  ],
+  Status: [
+    status,
+    {
+      version: needed,
+      channel: needed,
+      latest: null,
+      next: null,
+      upToDate: null,
+      updateAvailable: false,
+      canUpdate: false,
+      reason: null,
+      checkedAt: null,
+      feedError: null,
+      preparation: null,
+      buildServers: [],
+      manual: [],
+      run: null,
+      now: '',
+      releases: undefined,
+    },
+  ],
+  Version: [
+    { version: 'v1.4.2', updating: true },
+    { version: needed, updating: needed },
+  ],
+  Problem: [
+    { type: 'about:blank', title: 'Conflict', status: 409, detail: 'Not now.', reason },
+    { type: undefined, title: undefined, status: needed, detail: 'Conflict', reason: undefined },
+  ],
+};
+function ofRun() {
+  return {
+    id: needed,
+    state: needed,
+    phase: null,
+    percent: null,
+    from: null,
+    to: null,
+    startedAt: '',
+    endedAt: null,
+    outcome: null,
+    message: '',
+    cause: null,
+    code: null,
+    advice: null,
+    warnings: [],
+    steps: [],
+    jobs: [],
+    until: null,
+    cancelAskedBy: null,
+    away: null,
+    log: null,
+    by: null,
+  };
+}
+const shapeOf = (name: string) => answers.find((one) => one.name === name) as Shape<never> | undefined;
+
+describe('an answer', () => {
+  it('has a row here', () => {
+    expect(answers.map(({ name }) => name).toSorted()).toEqual(Object.keys(table).toSorted());
+  });
+
+  it.each(Object.entries(table))(
+    '%s is read and described with all that it has',
+    (name, [whole, filledIn]) => {
+      expect(Object.keys(whole)).toEqual(Object.keys(filledIn));
+      expect(shapeOf(name)?.read({ ...whole, tomorrow: 1 })).toEqual({ ...whole, tomorrow: 1 });
+      expectValid({ $ref: `#/components/schemas/${name}` }, whole);
+      expect(Object.keys(shapeOf(name)?.fields ?? {})).toEqual(Object.keys(whole));
+    },
+  );
+
+  it.each(
+    Object.entries(table).flatMap(([name, [whole, filledIn]]) =>
+      Object.entries(filledIn).map(([field, value]) => [name, field, value, whole] as const),
+    ),
+  )('%s without %s', (name, field, value, whole) => {
+    for (const other of [undefined, null, {}, Symbol('x')]) {
+      const read: Record<string, unknown> | undefined = shapeOf(name)?.read({ ...whole, [field]: other });
+      expect(read && field in read ? read[field] : needed).toEqual(value);
+    }
+  });
+});
+
+describe('of what is no such thing', () => {
+  it.each([null, 1, 'x', true, [], [run], undefined])('%j, there is none', (value) => {
+    for (const { read } of answers) expect(read(value)).toBeUndefined();
+  });
+});
