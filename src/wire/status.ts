@@ -107,6 +107,7 @@ export const runShape = shape('Run', 'The current update, or the last one', {
   cause: nullable(text(), 'What went wrong: the last error before a bad end'),
   code: nullable(text(), 'Why a run ended that did not succeed, such as pull-unknown'),
   advice: nullable(text(), 'What a person does next, where a run did not succeed'),
+  step: nullable(text(), 'The release that has to come first, where a run was refused for it'),
   warnings: list(text(), 'What the updater warned of'),
   steps: list(stepShape, 'The states that it was in so far'),
   jobs: list(jobShape, 'What `waiting` waits for'),

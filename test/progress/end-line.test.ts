@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatEnd, parseEnd, type RunEnd } from '../../src/progress/end-line.ts';
+import { formatEnd, parseEnd, type RunEnd, stateBeforeStep } from '../../src/progress/end-line.ts';
 import { outcomeOf, outcomes } from '../../src/progress/outcome.ts';
 import { errorCodes } from '../../src/progress/update-error.ts';
 
@@ -30,7 +30,7 @@ describe('the end of a run as a line', () => {
         outcome: 'refused',
         code: 'upgrade-step',
         step: 'v1.5.0',
-        state: 'nothing was changed, v1.4.2 runs on',
+        state: 'nothing was changed, v1.4.2 runs on; v1.5.0 has to come first',
         advice: 'Run it.',
       },
     ],
@@ -95,7 +95,9 @@ describe('the end of a run as a line', () => {
   const codes = errorCodes.filter((code) => code !== 'upgrade-step');
   const end: fc.Arbitrary<RunEnd> = fc.oneof(
     fc.record({ ...rest, code: fc.option(fc.constantFrom(...codes)) }),
-    fc.record({ ...rest, code: fc.constant('upgrade-step'), step: version }),
+    fc
+      .record({ ...rest, code: fc.constant('upgrade-step'), step: version })
+      .map((end) => ({ ...end, state: stateBeforeStep(end.state, end.step) })),
   );
   const isPlain = (part: string | null) => !/[\r\n]/.test(part ?? '');
 

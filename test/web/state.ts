@@ -1,32 +1,23 @@
 import { type Action, initialState, type PageState, reduce } from '../../src/web/model/page-state.ts';
+import { runOf as wholeRun } from '../../src/wire/reader-shapes.ts';
 import type { Run, Status } from '../../src/wire/status.ts';
 
 export const begin = '2026-11-20T10:00:00.000Z';
 
-export const runOf = (change: Partial<Run> = {}): Run => ({
-  id: 'run1',
-  state: 'pull',
-  phase: 'pull',
-  percent: 42,
-  from: 'v1.4.2',
-  to: 'v1.5.0',
-  startedAt: begin,
-  endedAt: null,
-  outcome: null,
-  message: 'pulling',
-  cause: null,
-  code: null,
-  advice: null,
-  warnings: [],
-  steps: [],
-  jobs: [],
-  until: null,
-  cancelAskedBy: null,
-  away: null,
-  log: 'docker logs svc-updater',
-  by: 'anna',
-  ...change,
-});
+export const runOf = (change: Partial<Run> = {}): Run =>
+  wholeRun({
+    id: 'run1',
+    state: 'pull',
+    phase: 'pull',
+    percent: 42,
+    from: 'v1.4.2',
+    to: 'v1.5.0',
+    startedAt: begin,
+    message: 'pulling',
+    log: 'docker logs svc-updater',
+    by: 'anna',
+    ...change,
+  });
 
 export const endedRun = (outcome: Run['outcome'], change: Partial<Run> = {}): Run =>
   runOf({ outcome, state: outcome ?? 'pull', percent: null, endedAt: begin, ...change });

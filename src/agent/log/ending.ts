@@ -1,5 +1,5 @@
 import { composeCommand } from '../../progress/compose-command.ts';
-import { formatEnd, parseEnd } from '../../progress/end-line.ts';
+import { formatEnd, parseEnd, stateBeforeStep } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { svc } from '../../progress/product.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
@@ -66,11 +66,12 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
       : own(error.advice),
   ].join(' ');
   const { outcome, code, step } = error;
-  const state = stateAfter(error, facts);
+  const stands = stateAfter(error, facts);
+  const state = step === null ? stands : stateBeforeStep(stands, step);
   return {
     outcome,
     exitCode: exitCodes[outcome],
-    message: formatEnd({ outcome, code, state, advice, ...(step === null ? {} : { step }) }),
+    message: formatEnd({ outcome, code, state, advice }),
     level: 'error',
     lines: [...error.detail, ...(error.told ? [] : [error.message + sentenceOfCause(error)])],
     code,

@@ -11,15 +11,8 @@ export interface RefusedStep {
 }
 
 /** What a run was refused for, where another release has to come first. */
-export function refusedStepOf({
-  code,
-  message,
-  to,
-}: Pick<Run, 'code' | 'message' | 'to'>): RefusedStep | null {
-  const first =
-    code === 'upgrade-step' ? /; (v\d+\.\d+\.\d+) has to come first$/.exec(message)?.[1] : undefined;
-  return first === undefined || to === null ? null : { version: to, first };
-}
+export const refusedStepOf = ({ step, to }: Pick<Run, 'step' | 'to'>): RefusedStep | null =>
+  step === null || to === null ? null : { version: to, first: step };
 
 interface SteppingFacts {
   /** What runs, a release. */

@@ -8,7 +8,7 @@ import type { RunOrigin } from '../place/updater-container.ts';
 
 export type LaunchState = (typeof launchStates)[number];
 /** Why a run ended that did not succeed. */
-export type Why = Partial<Pick<Run, 'cause' | 'code' | 'advice'>>;
+export type Why = Partial<Pick<Run, 'cause' | 'code' | 'advice' | 'step'>>;
 
 /** Lines that are kept for those who come back; a run has some dozens. */
 const keptLines = 1_000;
@@ -127,11 +127,10 @@ export class RunRecord {
     if (outcome !== null) {
       const isGood = outcome === 'updated' || outcome === 'unchanged';
       const told = isGood ? null : parseEnd(message);
-      const { state = message, code = null, advice = null, step } = told ?? {};
-      const stands = step === undefined ? state : `${state}; ${step} has to come first`;
-      const why = isGood ? {} : { code, advice, cause: this.#error };
+      const { state = message, code = null, advice = null, step = null } = told ?? {};
+      const why = isGood ? {} : { code, advice, step, cause: this.#error };
       // `usage` is a mistake in how the updater was launched: it has looked at nothing.
-      this.end(outcome === 'usage' ? 'refused' : outcome, stands, new Date(time), why);
+      this.end(outcome === 'usage' ? 'refused' : outcome, state, new Date(time), why);
       return;
     }
     if (level === 'error' && phase !== 'done') this.#error = message;

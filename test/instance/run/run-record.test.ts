@@ -37,6 +37,7 @@ describe('the state of a run', () => {
       cause: null,
       code: null,
       advice: null,
+      step: null,
       warnings: [],
       steps: [
         {
@@ -107,7 +108,8 @@ describe('the state of a run', () => {
     expect(refusedStepOf(run.run)).toBeNull();
     const state = 'nothing was changed, v1.4.2 runs on; v1.4.9 has to come first';
     run.add(line('done', `refused (upgrade-step): ${state}. Next: Go there first.`));
-    expect(run.run).toMatchObject({ state: 'refused', code: 'upgrade-step', to: 'v1.5.0' });
+    expect(run.run).toMatchObject({ state: 'refused', code: 'upgrade-step', step: 'v1.4.9', to: 'v1.5.0' });
+    expect(run.run.message).toBe(state);
     expect(refusedStepOf(run.run)).toEqual({ version: 'v1.5.0', first: 'v1.4.9' });
   });
 

@@ -5,6 +5,7 @@ import {
   type ScriptedStep,
   typicalRun,
 } from '../../../src/instance/testing/index.ts';
+import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
@@ -50,30 +51,22 @@ export const releases = [
 ];
 
 /** A run that has ended. */
-export const pastRun = (change: Partial<Run> = {}): Run => ({
-  id: 'past1',
-  state: 'updated',
-  phase: 'verify',
-  percent: null,
-  from: 'v1.4.1',
-  to: 'v1.4.2',
-  startedAt: ago(41 * day),
-  endedAt: ago(41 * day - 20_000),
-  outcome: 'updated',
-  message: 'updated v1.4.1 → v1.4.2',
-  cause: null,
-  code: null,
-  advice: null,
-  warnings: [],
-  steps: [],
-  jobs: [],
-  until: null,
-  cancelAskedBy: null,
-  away: 2,
-  log: 'docker logs svc-updater',
-  by: 'anna',
-  ...change,
-});
+export const pastRun = (change: Partial<Run> = {}): Run =>
+  runOf({
+    id: 'past1',
+    state: 'updated',
+    phase: 'verify',
+    from: 'v1.4.1',
+    to: 'v1.4.2',
+    startedAt: ago(41 * day),
+    endedAt: ago(41 * day - 20_000),
+    outcome: 'updated',
+    message: 'updated v1.4.1 → v1.4.2',
+    away: 2,
+    log: 'docker logs svc-updater',
+    by: 'anna',
+    ...change,
+  });
 
 export const history = [
   pastRun(),
