@@ -63,7 +63,7 @@ export const percent = (): Field<number> => ({
 });
 
 /** Who shows it has an answer for the words that a newer server may have. */
-export const word = <const W extends string>(words: readonly W[]): Field<W> => ({
+export const word = <W extends string>(words: readonly W[]): Field<W> => ({
   schema: {
     type: 'string',
     description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; more may come`,
@@ -102,7 +102,7 @@ export const either = <T>({ schema, read }: Field<T>, second: Field<unknown>): F
 export const needed = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
 
 /** The same with something else to be filled in. */
-export const or = <T, const M extends string | undefined>(
+export const or = <T, M extends string | undefined>(
   field: Field<T>,
   missing: (beside: Given) => M,
 ): Field<Exclude<T, undefined> | M> => ({ ...(field as Field<Exclude<T, undefined>>), missing });
