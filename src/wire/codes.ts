@@ -24,6 +24,7 @@ export type CancelCode = (typeof cancelCodes)[number];
 /** Work of a platform that an update must not meet. */
 export const jobKinds = ['deployment', 'backup', 'cron', 'cleanup', 'job'] as const;
 export type JobKind = (typeof jobKinds)[number];
+export const jobStates = ['queued', 'running'] as const;
 
 /** How a run ends, in words. */
 export const endStates = [

@@ -25,7 +25,7 @@ const clock = () => time("The server's clock, from which ages are reckoned");
 export interface JobInTheWay extends TypeOf<typeof jobShape> {}
 export const jobShape = shape('Job', 'Work of the platform that an update would meet', {
   kind: or(word(codes.jobKinds), () => 'job' as const),
-  state: or(word(['queued', 'running']), () => 'running' as const),
+  state: or(word(codes.jobStates), () => 'running' as const),
   title: nullable(text(), 'What people call it'),
   since: nullable(time()),
   stuck: flag('It will not end by itself'),
