@@ -5,10 +5,10 @@ export type Inline =
   | { kind: 'link'; href: string; inside: Inline[] };
 
 export type Block =
-  | { kind: 'heading'; inside: Inline[] }
+  | { kind: 'heading'; isVersion?: boolean; inside: Inline[] }
   | { kind: 'paragraph'; inside: Inline[] }
   | { kind: 'list'; ordered: boolean; start: number; items: Inline[][] }
-  | { kind: 'code'; text: string };
+  | { kind: 'code'; lines: string[] };
 
 /** Nesting of emphasis beyond which marks are text. */
 const deepest = 4;
@@ -21,25 +21,21 @@ const farthest = 1000;
  */
 export function readNotes(markdown: string): Block[] {
   const blocks: Block[] = [];
-  let fence: { mark: string; lines: string[] } | null = null;
+  /** What opened the code block that a line is in. */
+  let fence = '';
   let isApart = true;
   for (const line of markdown.split(/\r\n|\n|\r/)) {
-    if (fence) {
-      if (line.trim().startsWith(fence.mark) && /^(`+|~+)$/.test(line.trim())) {
-        blocks.push({ kind: 'code', text: fence.lines.join('\n') });
-        fence = null;
-      } else fence.lines.push(line);
+    const text = line.trim();
+    const last = blocks.at(-1);
+    if (fence !== '' && last?.kind === 'code') {
+      if (text.startsWith(fence) && /^(`+|~+)$/.test(text)) fence = '';
+      else last.lines.push(line);
       continue;
     }
-    const opening = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
-    if (opening !== undefined) {
-      fence = { mark: opening, lines: [] };
-      isApart = true;
-      continue;
-    }
-    isApart = addLine(blocks, line, isApart);
+    fence = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? '';
+    if (fence !== '') blocks.push({ kind: 'code', lines: [] });
+    isApart = fence !== '' || addLine(blocks, line, isApart);
   }
-  if (fence) blocks.push({ kind: 'code', text: fence.lines.join('\n') });
   return blocks;
 }
 
@@ -59,13 +55,10 @@ function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
   if (item !== undefined) {
     const ordered = /^\d/.test(mark);
     if (last?.kind === 'list' && last.ordered === ordered) last.items.push(readInline(item));
-    else
-      blocks.push({
-        kind: 'list',
-        ordered,
-        start: Number.parseInt(mark, 10) || 1,
-        items: [readInline(item)],
-      });
+    else {
+      const start = Number.parseInt(mark, 10) || 1;
+      blocks.push({ kind: 'list', ordered, start, items: [readInline(item)] });
+    }
     return false;
   }
   const more = (before: Inline[]) => before.push({ kind: 'text', text: ' ' }, ...readInline(text));
@@ -79,53 +72,51 @@ function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
 const marks =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
-/** The pieces of a line. */
-export function readInline(line: string, depth = 0): Inline[] {
+/** The pieces of a line. A link within a link is text. */
+function readInline(line: string, depth = 0, isInLink = false): Inline[] {
   const found: Inline[] = [];
+  const pattern = new RegExp(marks);
   let text = '';
+  let at = 0;
   const flush = () => {
     if (text !== '') found.push({ kind: 'text', text });
     text = '';
   };
-  const add = (piece: Inline) => {
-    flush();
-    found.push(piece);
-  };
-  const pattern = new RegExp(marks);
-  let at = 0;
   for (let match = pattern.exec(line); match !== null; match = pattern.exec(line)) {
-    const [whole, escaped, ticks, label, target = '', emphasis, address] = match;
+    const [whole, escaped, ticks, label, target = '', emphasis, address = ''] = match;
     text += line.slice(at, match.index);
     at = match.index + whole.length;
-    if (escaped !== undefined) text += escaped;
-    else if (ticks !== undefined) {
+    let piece: Inline | null = null;
+    if (ticks !== undefined) {
       const end = line.indexOf(ticks, at);
-      if (end < 0) text += whole;
-      else {
-        add({ kind: 'code', text: line.slice(at, end).trim() });
+      if (end >= 0) {
+        piece = { kind: 'code', text: line.slice(at, end).trim() };
         at = end + ticks.length;
       }
     } else if (label !== undefined) {
-      const href = label.startsWith('!') ? null : httpsUrl(target);
-      if (href === null || depth >= deepest) text += whole;
-      else add({ kind: 'link', href, inside: withoutLinks(readInline(label.slice(1, -1), depth + 1)) });
+      const href = label.startsWith('!') || depth >= deepest ? null : httpsUrl(target);
+      if (href !== null)
+        piece = { kind: 'link', href, inside: readInline(label.slice(1, -1), depth + 1, true) };
     } else if (emphasis !== undefined) {
       const end = depth < deepest ? closing(line, emphasis, at, match.index) : -1;
-      if (end < 0) text += whole;
-      else {
-        const inside = readInline(line.slice(at, end), depth + 1);
-        add(emphasis.length === 2 ? { kind: 'strong', inside } : { kind: 'em', inside });
+      if (end >= 0) {
+        const kind = emphasis.length === 2 ? 'strong' : 'em';
+        piece = { kind, inside: readInline(line.slice(at, end), depth + 1, isInLink) };
         at = end + emphasis.length;
       }
-    } else if (address !== undefined) {
+    } else if (escaped === undefined) {
       const [shown = ''] = /^.*[^.,:;!?)*_]/.exec(address) ?? [];
       const href = httpsUrl(shown);
-      if (href === null) text += whole;
-      else {
-        add({ kind: 'link', href, inside: [{ kind: 'text', text: shown }] });
+      if (href !== null) {
+        const inside: Inline = { kind: 'text', text: shown };
+        piece = isInLink ? inside : { kind: 'link', href, inside: [inside] };
         at = match.index + shown.length;
       }
     }
+    if (piece) {
+      flush();
+      found.push(piece);
+    } else text += escaped ?? whole;
     pattern.lastIndex = at;
   }
   text += line.slice(at);
@@ -153,12 +144,6 @@ function httpsUrl(text: string): string | null {
   return url === null || url.username + url.password !== '' ? null : url.href;
 }
 
-const withoutLinks = (pieces: Inline[]): Inline[] =>
-  pieces.flatMap((piece): Inline[] => {
-    if (piece.kind === 'link') return withoutLinks(piece.inside);
-    return 'inside' in piece ? [{ ...piece, inside: withoutLinks(piece.inside) }] : [piece];
-  });
-
 /** Characters of a line of notes, about. */
 const lineLength = 56;
 
@@ -174,9 +159,8 @@ export function folded(blocks: readonly Block[], lines: number): Block[] | null 
       kept.push({ ...block, items: block.items.slice(0, count) });
       if (count < block.items.length) return kept;
     } else if (block.kind === 'code') {
-      const all = block.text.split('\n');
-      kept.push({ ...block, text: all.slice(0, left).join('\n') });
-      left -= all.length;
+      kept.push({ ...block, lines: block.lines.slice(0, left) });
+      left -= block.lines.length || 1;
       if (left < 0) return kept;
     } else {
       kept.push(block);
@@ -189,6 +173,5 @@ export function folded(blocks: readonly Block[], lines: number): Block[] | null 
 const linesOf = (inside: readonly Inline[]): number =>
   Math.max(1, Math.ceil(textOf(inside).length / lineLength));
 
-/** The text of pieces, without what marks it. */
-export const textOf = (inside: readonly Inline[]): string =>
+const textOf = (inside: readonly Inline[]): string =>
   inside.map((piece) => ('inside' in piece ? textOf(piece.inside) : piece.text)).join('');

@@ -8,53 +8,39 @@ import type { DialogContext } from './components.ts';
 const shownLines = 12;
 
 // Reading notes takes a while, and they are drawn again and again.
-const known = new WeakMap<PublishedRelease, Block[]>();
+const read = new WeakMap<PublishedRelease, Block[]>();
 
 /** The notes of the releases that an update brings, newest first, each below its version. */
 export function notesNodes(releases: readonly PublishedRelease[], context: DialogContext): Child {
-  const parts = releases.map((release) => {
-    const blocks = known.get(release) ?? readNotes(release.notes ?? '');
-    known.set(release, blocks);
-    return { version: release.version, blocks };
+  if (releases.length === 0) return null;
+  const all = releases.flatMap((release): Block[] => {
+    const blocks = read.get(release) ?? readNotes(release.notes ?? '');
+    read.set(release, blocks);
+    const version: Inline = { kind: 'text', text: release.version };
+    return [{ kind: 'heading', isVersion: true, inside: [version] }, ...blocks];
   });
-  if (parts.length === 0) return null;
-  const all = parts.flatMap(({ version, blocks }) => [versionBlock(version), ...blocks]);
-  const first = folded(all, shownLines);
-  const shown = context.local.isUnfolded ? all : (first ?? all);
+  const first = context.local.isUnfolded ? null : folded(all, shownLines);
   return h(
     'div',
     { key: 'notes', class: 'notes' },
-    ...shown.map((block) => blockNode(block)),
-    first !== null && !context.local.isUnfolded
-      ? h(
-          'button',
-          { key: 'more', type: 'button', class: 'more', onclick: () => context.set({ isUnfolded: true }) },
-          texts().showAll,
-        )
-      : null,
+    ...(first ?? all).map(blockNode),
+    first &&
+      h(
+        'button',
+        { key: 'more', type: 'button', class: 'more', onclick: () => context.set({ isUnfolded: true }) },
+        texts().showAll,
+      ),
   );
 }
 
-interface VersionBlock {
-  kind: 'heading';
-  isVersion: true;
-  inside: Inline[];
-}
-
-const versionBlock = (version: string): VersionBlock => ({
-  kind: 'heading',
-  isVersion: true,
-  inside: [{ kind: 'text', text: version }],
-});
-
-function blockNode(block: Block | VersionBlock): VNode {
+function blockNode(block: Block): VNode {
   switch (block.kind) {
     case 'heading':
-      return h('isVersion' in block ? 'h4' : 'h5', {}, ...block.inside.map(inlineNode));
+      return h(block.isVersion ? 'h4' : 'h5', {}, ...block.inside.map(inlineNode));
     case 'paragraph':
       return h('p', {}, ...block.inside.map(inlineNode));
     case 'code':
-      return h('pre', {}, block.text);
+      return h('pre', {}, block.lines.join('\n'));
     case 'list': {
       const items = block.items.map((item) => h('li', {}, ...item.map(inlineNode)));
       return block.ordered
@@ -68,14 +54,12 @@ function inlineNode(piece: Inline): Child {
   switch (piece.kind) {
     case 'text':
       return piece.text;
-    case 'link':
-      return h(
-        'a',
-        { href: piece.href, target: '_blank', rel: 'noopener noreferrer' },
-        ...piece.inside.map(inlineNode),
-      );
     case 'code':
       return h('code', {}, piece.text);
+    case 'link': {
+      const link = { href: piece.href, target: '_blank', rel: 'noopener noreferrer' };
+      return h('a', link, ...piece.inside.map(inlineNode));
+    }
     default:
       return h(piece.kind, {}, ...piece.inside.map(inlineNode));
   }
