@@ -1,4 +1,5 @@
 import { type CodeText, english } from './english.ts';
+import { known } from './model/selectors.ts';
 
 export type Texts = typeof english;
 
@@ -35,13 +36,8 @@ export function onTexts(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
-/** The text of a code; the server's own sentence where the code is none that this page knows. */
-export function codeText(
-  list: Readonly<Partial<Record<string, CodeText>>>,
-  code: string,
-  said: string,
-): string {
-  // An own name only: a code may be called `constructor`.
-  const text = Object.hasOwn(list, code) ? list[code] : undefined;
-  return typeof text === 'function' ? text(said) : (text ?? said);
+/** The text of a code; the server's own sentence where this page does not know the code (docs/contract.md 10.7). */
+export function codeText(list: Readonly<Record<string, CodeText>>, code: string, message: string): string {
+  const text = known(list, code) ?? message;
+  return typeof text === 'function' ? text(message) : text;
 }

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { DialogView } from '../../src/web/model/dialog-states.ts';
-import { dialogView } from '../../src/web/model/dialog-view.ts';
+import { type DialogView, dialogView } from '../../src/web/model/dialog-view.ts';
 import type { Action } from '../../src/web/model/page-state.ts';
 import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
 import type { JobInTheWay, Reason } from '../../src/wire/status.ts';
 import { begin, endedRun, loggedOut, nothing, page, run, runOf, stateAfter, status } from './state.ts';
 
 const viewAfter = (told: Action[], now = told.length * 1000, closed: string[] = []): DialogView =>
-  dialogView(stateAfter(...told), { now, dismissed: new Set(closed) });
+  dialogView(stateAfter(...told), now, new Set(closed));
 
 const jobs = [
   { kind: 'backup', state: 'running', title: null, since: begin, stuck: false },

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { productOf } from '../../src/progress/product.ts';
 import { ageOf, clockText, inUnits, readClock, serverTime } from '../../src/web/model/ages.ts';
-import { DismissedRuns } from '../../src/web/model/dismissed-runs.ts';
-import { leaveHandover, takeHandover } from '../../src/web/model/reload.ts';
 import { lineText, reportText } from '../../src/web/model/report.ts';
 import { type Situation, schedule } from '../../src/web/model/schedule.ts';
+import { DismissedRuns, leaveHandover, takeHandover } from '../../src/web/model/storage.ts';
 import { codeText, setTexts, texts } from '../../src/web/texts.ts';
 import { phaseRows } from '../../src/wire/phase-rows.ts';
 import { endedRun } from './state.ts';
@@ -88,10 +87,10 @@ describe('what a browser keeps', () => {
   it('is which ends were closed, in all of its pages', () => {
     const kept = shelf();
     const ends = new DismissedRuns(() => kept);
-    ends.close('a');
-    ends.close('b');
+    ends.add('a');
+    ends.add('b');
     expect([...new DismissedRuns(() => kept).all()]).toEqual(['a', 'b']);
-    for (let count = 0; count < 80; count += 1) ends.close(`run${count}`);
+    for (let count = 0; count < 80; count += 1) ends.add(`run${count}`);
     expect(new DismissedRuns(() => kept).all().size).toBe(50);
   });
 
@@ -102,7 +101,7 @@ describe('what a browser keeps', () => {
 
   it('is known to the page alone where it keeps nothing', () => {
     const ends = new DismissedRuns(noShelf);
-    ends.close('a');
+    ends.add('a');
     expect([...ends.all()]).toEqual(['a']);
     expect(() => leaveHandover(noShelf, { run: 'a', queued: 1 })).not.toThrow();
     expect(takeHandover(noShelf)).toBeNull();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { reloadFor } from '../../src/web/model/reload.ts';
-import { titleView } from '../../src/web/model/title.ts';
+import { reloadFor } from '../../src/web/model/selectors.ts';
+import { tabTitle } from '../../src/web/views/tab-title.ts';
 import { endedRun, loggedOut, nothing, page, run, runOf, stateAfter, status } from './state.ts';
 
 describe('what a page knows', () => {
@@ -97,23 +97,20 @@ describe('the title of the tab', () => {
   const closed = new Set<string>();
   it.each([
     [[status()], null],
-    [[status(), run(runOf())], { kind: 'percent', percent: 42 }],
-    [[status(), run(runOf({ percent: null }))], { kind: 'updating' }],
-    [[status(), run(runOf()), nothing], { kind: 'percent', percent: 42 }],
-    [[status(), run(runOf({ state: 'verify', percent: null })), nothing], { kind: 'away', absent: 3_000 }],
-    [
-      [status(), run(runOf()), run(endedRun('updated')), status({ version: 'v1.5.0' })],
-      { kind: 'updated', version: 'v1.5.0' },
-    ],
-    [[status(), run(runOf()), run(endedRun('broken'))], { kind: 'ended' }],
+    [[status(), run(runOf())], '42 % – svc'],
+    [[status(), run(runOf({ percent: null }))], 'Updating – svc'],
+    [[status(), run(runOf()), nothing], '42 % – svc'],
+    [[status(), run(runOf({ state: 'verify', percent: null })), nothing], 'away 3 s – svc'],
+    [[status(), run(runOf()), run(endedRun('updated')), status({ version: 'v1.5.0' })], '✓ v1.5.0 – svc'],
+    [[status(), run(runOf()), run(endedRun('broken'))], 'Update failed – svc'],
     [[status(), run(runOf()), run(endedRun('cancelled'))], null],
     [[status({ run: endedRun('failed') })], null],
-  ] as const)('is %#', (told, view) => {
-    expect(titleView(stateAfter(...told), (told.length + 3) * 1000, closed)).toEqual(view);
+  ] as const)('is %#', (told, title) => {
+    expect(tabTitle(stateAfter(...told), (told.length + 3) * 1000, closed)).toBe(title);
   });
 
   it('is the page’s own once the end is closed', () => {
     const state = stateAfter(status(), run(runOf()), run(endedRun('broken')));
-    expect(titleView(state, 9000, new Set(['run1']))).toBeNull();
+    expect(tabTitle(state, 9000, new Set(['run1']))).toBeNull();
   });
 });

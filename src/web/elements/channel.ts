@@ -1,6 +1,6 @@
 import type { Channel } from '../../release/channel.ts';
 import { texts } from '../texts.ts';
-import { sentence } from '../views/format.ts';
+import { channelName, sentence } from '../views/format.ts';
 import { h, patch, sheet } from './dom.ts';
 import { channelCss } from './style-notice.ts';
 import { UpdateElement } from './update-element.ts';
@@ -80,11 +80,9 @@ export class SvcUpdateChannel extends UpdateElement {
     const answer = await store.setChannel(chosen);
     this.#isSaving = false;
     const t = texts();
-    const nameOf = (channel: string) =>
-      (t.channels as Record<string, { name: string }>)[channel]?.name ?? channel;
     if (answer.kind === 'ok') {
       this.#chosen = null;
-      this.#said = { look: 'ok', text: t.saved(nameOf(store.state.status?.channel ?? chosen)) };
+      this.#said = { look: 'ok', text: t.saved(channelName(store.state.status?.channel ?? chosen)) };
     } else {
       const why =
         answer.kind === 'problem'
@@ -92,7 +90,7 @@ export class SvcUpdateChannel extends UpdateElement {
           : answer.kind === 'logged-out'
             ? `${t.loggedOut}.`
             : t.noAnswerShort(t.product);
-      this.#said = { look: 'bad', text: `${t.notSaved(why)} ${t.stands(nameOf(status.channel))}` };
+      this.#said = { look: 'bad', text: `${t.notSaved(why)} ${t.stands(channelName(status.channel))}` };
     }
     this.draw();
   }

@@ -1,11 +1,10 @@
 import { serverTime } from '../model/ages.ts';
-import type { DialogView } from '../model/dialog-states.ts';
-import { dialogView } from '../model/dialog-view.ts';
-import { leaveHandover, reloadFor } from '../model/reload.ts';
+import { type DialogView, dialogView } from '../model/dialog-view.ts';
 import { reportText } from '../model/report.ts';
+import { newsUrl, reloadFor } from '../model/selectors.ts';
+import { leaveHandover } from '../model/storage.ts';
 import type { Content, DialogContext, LocalState } from '../views/components.ts';
-import { contentOf } from '../views/content.ts';
-import { frame } from '../views/frame.ts';
+import { contentOf, dialogNodes } from '../views/content.ts';
 import { pastNode } from '../views/past.ts';
 import { Announcer } from './announcer.ts';
 import { copyText } from './copy.ts';
@@ -101,13 +100,10 @@ export class SvcUpdateDialog extends UpdateElement {
     if (!this.#isShown) return;
     const { store } = this;
     const { state } = store;
-    const now = performance.now();
-    const view = dialogView(state, { now, dismissed: store.dismissed.all() });
+    const view = dialogView(state, performance.now(), store.dismissed.all());
     this.#prepare(view);
-    const { status } = state;
     const context = this.#context(view);
-    const news = status?.latest?.version === state.version ? (status?.latest?.url ?? null) : null;
-    const content = contentOf(view, context, news);
+    const content = contentOf(view, context);
     this.#show(content, context);
     clearTimeout(this.#timer);
     if ((content.ticks || state.absence !== null) && document.visibilityState !== 'hidden')
@@ -119,12 +115,11 @@ export class SvcUpdateDialog extends UpdateElement {
     const isFirst = this.#key === '';
     if (this.#key !== content.key && !isFirst)
       this.#local = { ...this.#local, isConfirming: false, report: null, copied: null };
-    const isOn = this.store.state.isUpdating;
-    const past = pastNode(this.store.state, context, this.getAttribute('settings-url'));
-    patch(
-      this.#content,
-      frame(content, isOn, () => this.close(), past),
-    );
+    const { state } = this.store;
+    patch(this.#content, [
+      dialogNodes(content, state.isUpdating, () => this.close()),
+      pastNode(state, context),
+    ]);
     this.#key = content.key;
     const body = this.#content.querySelector('.body');
     this.#sizes.disconnect();
@@ -179,11 +174,14 @@ export class SvcUpdateDialog extends UpdateElement {
 
   #context(view: DialogView): DialogContext {
     const { store } = this;
+    const { state } = store;
     return {
       local: this.#local,
-      now: serverTime(store.state.clock, performance.now()),
+      now: serverTime(state.clock, performance.now()),
       isChecking: store.isChecking,
+      newsUrl: newsUrl(state.status, state.version),
       dumpUrl: this.getAttribute('dump-url'),
+      settingsUrl: this.getAttribute('settings-url'),
       set: (change) => this.#set(change),
       start: (target, how) => {
         this.#local = initialLocal;

@@ -1,5 +1,5 @@
 import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
-import { type Handover, takeHandover } from '../model/reload.ts';
+import { type Handover, takeHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import { h, patch, sheet, type VNode } from './dom.ts';
 import { openUpdateDialog } from './open-dialog.ts';

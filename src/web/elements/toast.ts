@@ -1,5 +1,6 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import type { Status } from '../../wire/status.ts';
+import { newsUrl, serversBehind } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import { externalLink, warningBox } from '../views/components.ts';
 import { joined, seconds } from '../views/format.ts';
@@ -20,8 +21,8 @@ export class Toast {
 
   show(status: Status, queued: number): void {
     const t = texts();
-    const { run, version, reason, buildServers, latest } = status;
-    const behind = buildServers.filter((server) => server.behind);
+    const { run, version, reason } = status;
+    const behind = serversBehind(status);
     const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(queued) : t.jobsHaveRun(queued);
     const about = joined(run && run.away !== null && t.awayFor(seconds(run.away)), queued > 0 && waiting);
     patch(this.element, [
@@ -44,7 +45,7 @@ export class Toast {
           'div',
           { class: 'row' },
           h('button', { type: 'button', class: 'b', onclick: () => this.hide() }, t.close),
-          externalLink(latest?.version === version ? latest.url : null, t.whatIsNew),
+          externalLink(newsUrl(status, version), t.whatIsNew),
         ),
       ),
     ]);

@@ -1,14 +1,22 @@
-import type { Store } from '../store/store.ts';
-import { storeOf } from '../store/store-of.ts';
+import { Store } from '../store/store.ts';
 import { onTexts } from '../texts.ts';
 import { sheet } from './dom.ts';
-import { type HostPage, hostPageOf } from './host-page.ts';
+import { HostPage } from './host-page.ts';
 import { baseCss } from './style-base.ts';
 
 const usualBase = '/api/v1/instance/update';
 const base = sheet(baseCss);
 
 export const addressOf = (base: string | null): string => (base || usualBase).replace(/\/+$/, '');
+
+const hostPages = new Map<string, HostPage>();
+
+/** What the elements of this page share that ask the same address: what its page sees of them, and their store. */
+function hostPageFor(address: string): HostPage {
+  const hostPage = hostPages.get(address) ?? new HostPage(new Store(address));
+  hostPages.set(address, hostPage);
+  return hostPage;
+}
 
 /** What the elements have in common: an address, a shadow, and that they are drawn anew when something has changed. */
 export abstract class UpdateElement extends HTMLElement {
@@ -21,7 +29,7 @@ export abstract class UpdateElement extends HTMLElement {
     'dump-url',
   ];
   readonly shadow: ShadowRoot;
-  #store: Store | null = null;
+  #hostPage: HostPage | null = null;
   #stops: (() => void)[] = [];
 
   constructor(css: CSSStyleSheet) {
@@ -32,18 +40,18 @@ export abstract class UpdateElement extends HTMLElement {
 
   protected abstract draw(): void;
 
-  protected get store(): Store {
-    this.#store ??= storeOf(this.address);
-    return this.#store;
-  }
-
   /** Where the endpoints are, however the attribute spells it. */
   get address(): string {
     return addressOf(this.getAttribute('base'));
   }
 
   protected get hostPage(): HostPage {
-    return hostPageOf(this.store);
+    this.#hostPage ??= hostPageFor(this.address);
+    return this.#hostPage;
+  }
+
+  protected get store(): Store {
+    return this.hostPage.store;
   }
 
   connectedCallback(): void {
@@ -64,7 +72,7 @@ export abstract class UpdateElement extends HTMLElement {
     if (before === now || !this.isConnected || this.#stops.length === 0) return;
     if (name === 'base') {
       this.disconnectedCallback();
-      this.#store = null;
+      this.#hostPage = null;
       this.connectedCallback();
     } else {
       this.hostPage.update();

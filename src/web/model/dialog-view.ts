@@ -1,25 +1,93 @@
-import { type EndState, launchStates, phaseWords, type ReasonCode } from '../../wire/codes.ts';
-import { mayBeAway, rowsOf } from '../../wire/phase-rows.ts';
-import type { Run, Status } from '../../wire/status.ts';
+import { launchStates, phaseWords, type ReasonCode } from '../../wire/codes.ts';
+import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
+import type { Problem } from '../../wire/reader-shapes.ts';
+import type { JobInTheWay, PublishedRelease, Reason, Run, Status } from '../../wire/status.ts';
 import { ageOf, serverTime } from './ages.ts';
-import type { DialogView, EndView, OfferView, RunView } from './dialog-states.ts';
-import type { PageState } from './page-state.ts';
+import { isOpen, type PageState } from './page-state.ts';
+import { type EndKind, endKind, isSame, known, openRun, serversBehind } from './selectors.ts';
 
-export interface Surroundings {
-  /** Of the page's counter. */
-  now: number;
-  dismissed: ReadonlySet<string>;
+/** What a dialog shows: one of these, and nothing else. Lengths of time are milliseconds. */
+export type DialogView =
+  | { kind: 'asking' }
+  | { kind: 'users-only'; version: string }
+  | { kind: 'logged-out'; isOn: boolean }
+  /** A page has answered for a while that is none of svc's. */
+  | { kind: 'other-page'; isOn: boolean }
+  /** svc is replaced, as it should be. `log`: once it takes long. */
+  | { kind: 'restarting'; run: Run; absent: number; log: string | null }
+  /** There is no reason for it to be away. */
+  | { kind: 'no-answer'; absent: number; isOn: boolean }
+  | { kind: 'starting'; to: string | null }
+  | { kind: 'not-started'; problem: Problem | null }
+  | { kind: 'run-unknown'; run: Run; version: string | null }
+  | RunView
+  | EndView
+  | { kind: 'nothing'; status: Status; checked: number | null; nextCheck: number | null }
+  | { kind: 'not-possible'; status: Status; reason: Reason }
+  | { kind: 'other-update'; reason: Reason; since: number | null }
+  | { kind: 'jobs'; status: Status; to: string; jobs: JobAge[]; isStuck: boolean }
+  /** A newer server has a reason that this page does not know. */
+  | { kind: 'other-reason'; reason: Reason }
+  | OfferView;
+
+export type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
+
+/** An open run. `waiting` to `updating` can be cancelled, `late` cannot any more, nor can what a newer server calls otherwise. */
+export interface RunView {
+  kind: 'waiting' | 'preparing' | 'updating' | 'cancelling' | 'late' | 'other-state';
+  run: Run;
+  rows: RowOfRun[];
+  /** Since its begin. */
+  elapsed: number | null;
+  /** What `waiting` waits for. */
+  jobs: JobAge[];
+  cancelProblem: Problem | null;
 }
 
-/** A blip is no news, where svc has no reason to be away. */
+export interface EndView {
+  kind: EndKind;
+  run: Run;
+  rows: RowOfRun[];
+  /** What answers now. */
+  version: string | null;
+  /** `updated`: what runs is another version than was gone to, and no later run is the cause. */
+  lags: boolean;
+  /** It may be tried again: the version to go to. */
+  again: string | null;
+  behind: Status['buildServers'];
+}
+
+export interface OfferView {
+  kind: 'available';
+  status: Status;
+  to: string;
+  /** The release that it comes before, where it is a stepping release. */
+  before: string | null;
+  major: boolean;
+  /** Its own page. */
+  url: string | null;
+  published: number | null;
+  releases: readonly PublishedRelease[];
+  /** Seconds that svc was away the last time. */
+  lastAway: number | null;
+}
+
+export interface JobAge extends JobInTheWay {
+  age: number | null;
+}
+
+/** Milliseconds of an absence before it is shown, where svc has no reason to be away. */
 const blip = 2_000;
-/** After which it is said where to look. */
-const long = 60_000;
-/** For so long another page may be that of a proxy that is being told of the new svc. */
+/** Milliseconds of a restart after which the dialog says where to look. */
+const longRestart = 60_000;
+/** Milliseconds for which a proxy may show a page of its own while it learns of the new svc. */
 const pageGrace = 10_000;
 
-/** What a dialog shows of what the page knows: the first of these that holds. */
-export function dialogView(state: PageState, { now, dismissed }: Surroundings): DialogView {
+/**
+ * What a dialog shows of what the page knows: the first of these that holds (docs/contract.md 10.2).
+ * @param now of the page's counter. @param dismissed ids of runs whose end was closed in this browser
+ */
+export function dialogView(state: PageState, now: number, dismissed: ReadonlySet<string>): DialogView {
   const server = serverTime(state.clock, now);
   const { status, start } = state;
   const open = openRun(state);
@@ -39,24 +107,15 @@ export function dialogView(state: PageState, { now, dismissed }: Surroundings): 
   return idleView(status, state, server);
 }
 
-/** The run that is on, as far as the page knows. */
-export function openRun({ watched, status, isWatchedUnknown }: PageState): Run | null {
-  const isOpen = (run: Run | null | undefined) => run !== null && run !== undefined && run.outcome === null;
-  if (isOpen(watched) && !isWatchedUnknown) return watched;
-  const last = status?.run ?? null;
-  return isOpen(last) && last?.id !== watched?.id ? last : null;
-}
-
 /** The end that the person has not closed yet. A good one only where this page has seen the run. */
-export function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | null {
-  const found = [watched, status?.run ?? null].find(
-    (run) =>
-      run !== null &&
-      run.outcome !== null &&
+function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined {
+  return [watched, status?.run].find(
+    (run): run is Run =>
+      !!run &&
+      !isOpen(run) &&
       !dismissed.has(run.id) &&
       (run.outcome !== 'updated' || run.id === watched?.id),
   );
-  return found ?? null;
 }
 
 function absenceView(state: PageState, open: Run | null, now: number): DialogView | null {
@@ -66,7 +125,7 @@ function absenceView(state: PageState, open: Run | null, now: number): DialogVie
   const isOn = open !== null || state.isUpdating;
   if (absence.pageSince !== null && now - absence.pageSince >= pageGrace) return { kind: 'other-page', isOn };
   if (open && mayBeAway(open))
-    return { kind: 'restarting', run: open, absent, log: absent >= long ? open.log : null };
+    return { kind: 'restarting', run: open, absent, log: absent >= longRestart ? open.log : null };
   const isFirst = state.answeredAt === null;
   return absent >= blip || isFirst ? { kind: 'no-answer', absent, isOn } : null;
 }
@@ -78,33 +137,25 @@ function runView(run: Run, state: PageState, server: number | null): RunView {
     run,
     rows: rowsOf(run, now),
     elapsed: ageOf(run.startedAt, server),
-    jobs: run.jobs.map((job) => ({ ...job, age: ageOf(job.since, server) })),
+    jobs: withAges(run.jobs, server),
     cancelProblem: state.cancelProblem,
   };
 }
 
+const withAges = (jobs: readonly JobInTheWay[], server: number | null): JobAge[] =>
+  jobs.map((job) => ({ ...job, age: ageOf(job.since, server) }));
+
 function runKind(run: Run): RunView['kind'] {
   if (mayBeAway(run)) return 'late';
-  const isKnown = ([...launchStates, ...phaseWords] as string[]).includes(run.state);
   if (run.cancelAskedBy !== null) return 'cancelling';
-  if (!isKnown) return 'other-state';
+  if (!([...launchStates, ...phaseWords] as string[]).includes(run.state)) return 'other-state';
   if (run.state === 'waiting') return 'waiting';
   return run.state === 'preparing' || run.state === 'launching' ? 'preparing' : 'updating';
 }
 
-const endKinds: Record<EndState, EndView['kind']> = {
-  updated: 'updated',
-  unchanged: 'unchanged',
-  refused: 'failed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-  broken: 'broken',
-  crashed: 'broken',
-};
-
 function endView(run: Run, state: PageState, server: number | null): EndView {
   const { status, version } = state;
-  const kind = run.outcome === null ? 'other-end' : (known(endKinds, run.outcome) ?? 'other-end');
+  const kind = endKind(run);
   const isLast = status?.run?.id === run.id;
   return {
     kind,
@@ -112,24 +163,11 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
     rows: rowsOf(run, server ?? Date.parse(run.endedAt ?? run.startedAt)),
     version,
     lags: kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
-    // Of what may be half done the same version is asked for again: it is looked at, and finished.
-    again:
-      kind === 'broken'
-        ? (run.to ?? version)
-        : run.to !== null && status?.next?.version === run.to
-          ? run.to
-          : null,
-    behind: status?.buildServers.filter(({ behind }) => behind) ?? [],
+    // An update to the same version looks at what may be half done, and finishes it.
+    again: kind === 'broken' ? (run.to ?? version) : status?.next?.version === run.to ? run.to : null,
+    behind: serversBehind(status),
   };
 }
-
-/** Whether two versions are the same, however they are written: hosts write them with a `v` and without. */
-export const isSame = (one: string, other: string): boolean =>
-  one.replace(/^v/, '') === other.replace(/^v/, '');
-
-/** What a table has for a code. A newer server may have another one, and it may be called `constructor`. */
-export const known = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
-  Object.hasOwn(table, code) ? table[code] : undefined;
 
 type Blocking = 'place' | 'jobs' | 'run' | 'none';
 const blocking: Record<ReasonCode, Blocking> = {
@@ -149,16 +187,16 @@ const blocking: Record<ReasonCode, Blocking> = {
   'up-to-date': 'none',
 };
 
-/** How things stand, where nothing has happened. */
+/** What a dialog shows where nothing has happened. */
 function idleView(status: Status, state: PageState, server: number | null): DialogView {
   const { next, reason } = status;
   if (next === null) {
-    const nextCheck = status.feedError === null ? null : Date.parse(status.feedError.nextCheckAt);
+    const wait = Date.parse(status.feedError?.nextCheckAt ?? '') - (server ?? Number.NaN);
     return {
       kind: 'nothing',
       status,
       checked: ageOf(status.checkedAt, server),
-      nextCheck: nextCheck !== null && server !== null && nextCheck > server ? nextCheck - server : null,
+      nextCheck: wait > 0 ? wait : null,
     };
   }
   if (reason !== null) {
@@ -167,7 +205,7 @@ function idleView(status: Status, state: PageState, server: number | null): Dial
     if (what === 'place') return { kind: 'not-possible', status, reason };
     if (what === 'run') return { kind: 'other-update', reason, since: ageOf(reason.since, server) };
     if (what === 'jobs') {
-      const jobs = (reason.jobs ?? []).map((job) => ({ ...job, age: ageOf(job.since, server) }));
+      const jobs = withAges(reason.jobs ?? [], server);
       return { kind: 'jobs', status, to: next.version, jobs, isStuck: jobs.some(({ stuck }) => stuck) };
     }
   }
@@ -187,7 +225,6 @@ function offerView(status: Status, { history }: PageState, server: number | null
     major: next?.major ?? false,
     url: release?.url ?? null,
     published: ageOf(release?.publishedAt, server),
-    publishedAt: release?.publishedAt ?? null,
     releases: releases.filter(({ notes }) => notes !== null && notes.trim() !== ''),
     lastAway: last?.away ?? null,
   };

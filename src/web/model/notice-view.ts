@@ -1,6 +1,5 @@
-import type { EndState } from '../../wire/codes.ts';
-import { isSame, known, openRun } from './dialog-view.ts';
 import type { PageState } from './page-state.ts';
+import { endKind, isSame, openRun } from './selectors.ts';
 
 /** What a notice shows. */
 export interface NoticeView {
@@ -26,16 +25,6 @@ export interface NoticeSurroundings {
   isDialogOpen: boolean;
 }
 
-const isBad: Record<EndState, boolean> = {
-  updated: false,
-  unchanged: false,
-  cancelled: false,
-  refused: true,
-  failed: true,
-  broken: true,
-  crashed: true,
-};
-
 export function noticeView(
   state: PageState,
   { isAdmin, pageVersion, dismissed, isDialogOpen }: NoticeSurroundings,
@@ -59,10 +48,9 @@ export function noticeView(
   // Not under a dialog: somebody may be typing here.
   if (isOld && !isDialogOpen) return { ...common, pill: { kind: 'reload', version } };
   if (!asAdmin || status === null) return { ...common, pill: null };
-  const last = status.run;
-  const outcome = last?.outcome ?? null;
-  // An outcome of a newer server's own is shown in the dialog, in its words.
-  if (last && outcome !== null && known(isBad, outcome) === true && !dismissed.has(last.id))
+  const { run: last } = status;
+  // An outcome of a newer server's own is shown in the dialog alone, in its words.
+  if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id))
     return { ...common, pill: { kind: 'failed' } };
   return { ...common, pill: status.next ? { kind: 'available', to: status.next.version } : null };
 }

@@ -1,10 +1,10 @@
+import { mapTexts, writtenOut } from '../../progress/plain-text.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
 import type { JobInTheWay, Reason, Run, Status, ToldRun } from '../../wire/status.ts';
 import { readClock, type ServerClock } from './ages.ts';
-import { clean } from './clean.ts';
 
-/** Times are milliseconds of the page's counter, `performance.now()`. */
+/** In milliseconds of the page's counter, `performance.now()`. */
 type Moment = number;
 
 /** That svc does not answer. */
@@ -14,10 +14,10 @@ export interface Absence {
   pageSince: Moment | null;
 }
 
-/** What the person at this page has asked for. */
+/** The start of an update that the person at this page has asked for. */
 export type Start =
-  /** An update is asked for, and not answered yet. */
-  | { kind: 'pressed'; to: string | null; at: Moment }
+  /** Not answered yet. */
+  | { kind: 'pressed'; to: string | null }
   /** It was not accepted; `problem` is null where its answer was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
@@ -36,9 +36,9 @@ export interface PageState {
   absence: Absence | null;
   /** The last run that this page has seen open, as it is by now. */
   watched: Run | null;
-  /** When its end was action. */
+  /** When the page learned of its end. */
   watchedEndedAt: Moment | null;
-  /** svc says that it knows nothing of it. */
+  /** svc answers that it knows nothing of the watched run. */
   isWatchedUnknown: boolean;
   start: Start | null;
   /** The answer to a cancellation that is not possible. */
@@ -69,6 +69,7 @@ export const initialState: PageState = {
 export type Action =
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'run'; run: ToldRun }
+  /** svc has said something, if only that it still is there. */
   | { kind: 'heard' }
   | { kind: 'refused'; refused: Refused }
   | { kind: 'run-unknown' }
@@ -78,26 +79,26 @@ export type Action =
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
-  /** What was said of the person's own act has been read. */
+  /** The person has read what became of a start or a cancellation. */
   | { kind: 'acknowledged' };
 
-/** What a page knows after it was told something. */
 export function reduce(state: PageState, action: Action, at: Moment): PageState {
+  const answered = { ...state, loggedOut: false, absence: null };
   switch (action.kind) {
     case 'status':
-      return withStatus({ ...state, ...answered }, clean(action.status), at);
+      return withStatus(answered, clean(action.status), at);
     case 'run':
-      return withToldRun(state, clean(action.run), at);
+      return withToldRun(answered, clean(action.run), at);
     case 'heard':
-      return { ...state, ...answered };
+      return answered;
     case 'refused':
       return withRefusal(state, action.refused, at);
     case 'run-unknown':
-      return { ...state, ...answered, isWatchedUnknown: true };
+      return { ...answered, isWatchedUnknown: true };
     case 'history':
-      return withHistory({ ...state, ...answered, history: clean(action.runs) }, at);
+      return withHistory({ ...answered, history: clean(action.runs) }, at);
     case 'pressed':
-      return { ...state, start: { kind: 'pressed', to: action.to, at } };
+      return { ...state, start: action };
     case 'in-the-way':
       return {
         ...state,
@@ -106,7 +107,7 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
         queued: queuedIn(action.reason.jobs),
       };
     case 'not-started':
-      return { ...state, start: { kind: 'not-started', problem: clean(action.problem) } };
+      return { ...state, start: clean(action) };
     case 'cancel-refused':
       return { ...state, cancelProblem: clean(action.problem) };
     case 'acknowledged':
@@ -114,7 +115,12 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
   }
 }
 
-const answered = { loggedOut: false, absence: null };
+/**
+ * What a server says, with every character written out that would hide or turn around what stands beside it. Line breaks
+ * and tabs stay, as notes are made of them.
+ */
+const clean = <T>(value: T): T =>
+  mapTexts(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => writtenOut(piece)));
 
 function withStatus(state: PageState, status: Status | UserStatus, at: Moment): PageState {
   const { version } = status;
@@ -125,8 +131,8 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
     ...common,
     clock: readClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
-    isUpdating: status.run !== null && status.run.outcome === null,
-    // After an update it is still told how many there were.
+    isUpdating: isOpen(status.run),
+    // The page that is loaded after an update tells how many there were.
     queued:
       isOpen(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
@@ -135,61 +141,50 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
   return status.run === null ? next : withRun(next, status.run, at);
 }
 
-const isOpen = (run: Run | null): boolean => run !== null && run.outcome === null;
+/** Whether a run is on. */
+export const isOpen = (run: Run | null | undefined): run is Run & { outcome: null } => run?.outcome === null;
 const queuedIn = (jobs: readonly JobInTheWay[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
 
 function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
-  const next = withRun({ ...state, ...answered, clock: readClock(run.now, at, state.clock) }, run, at);
+  const next = withRun({ ...state, clock: readClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isOpen(state.watched) && next.watched?.outcome === 'updated';
-  // What the server runs is asked next, and so long the version before is no longer true.
+  // The version before is no longer true, though the server has yet to be asked what runs.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
 function withRun(state: PageState, run: Run, at: Moment): PageState {
-  const { watched, status } = state;
-  const isOn = run.outcome === null;
-  if (watched === null || watched.id !== run.id) {
+  const { watched, status, start } = state;
+  const isOn = isOpen(run);
+  const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
+  if (watched?.id !== run.id) {
     if (!isOn) return state;
-    // Another run is on: it is the one to watch.
-    return { ...state, watched: run, watchedEndedAt: null, isWatchedUnknown: false, ...started(state) };
+    // A run has begun, so an answer to an earlier start or cancellation is out of date.
+    const isOld = start?.kind === 'not-started';
+    return { ...seen, watchedEndedAt: null, cancelProblem: null, start: isOld ? null : start };
   }
-  // A server that has just begun may still be reading what it told before; what was judged crashed may go on.
+  // A server that has just begun may still be reading what came before; a run that was taken for crashed may go on.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
-    ...state,
-    watched: run,
+    ...seen,
     watchedEndedAt: isOn ? null : (state.watchedEndedAt ?? at),
-    isWatchedUnknown: false,
-    isUpdating: isOn,
-    status: status && status.run?.id === run.id ? { ...status, run } : status,
-    ...(isOn ? {} : { cancelProblem: null }),
+    status: status?.run?.id === run.id ? { ...status, run } : status,
+    cancelProblem: isOn ? state.cancelProblem : null,
   };
 }
-
-/** A run has begun: whatever was said of starting one is out of date. */
-const started = ({ start }: PageState) => ({
-  isUpdating: true,
-  cancelProblem: null,
-  start: start?.kind === 'not-started' ? null : start,
-});
 
 function withHistory(state: PageState, at: Moment): PageState {
   const { watched, history } = state;
   const found = history?.find(({ id }) => id === watched?.id);
-  return found && found.outcome !== null && watched?.outcome === null ? withRun(state, found, at) : state;
+  return found && !isOpen(found) && isOpen(watched) ? withRun(state, found, at) : state;
 }
 
 function withRefusal(state: PageState, refused: Refused, at: Moment): PageState {
   if (refused.kind === 'logged-out') return { ...state, loggedOut: true, absence: null };
-  // It answers, though with an error of its own.
-  if (refused.kind === 'problem') return { ...state, ...answered };
+  // An error of svc's own is an answer.
+  if (refused.kind === 'problem') return { ...state, loggedOut: false, absence: null };
   const { why } = refused;
   const isPage = why.what === 'other' && why.status >= 200 && why.status < 300;
   const { since = at, pageSince = null } = state.absence ?? {};
-  return {
-    ...state,
-    loggedOut: false,
-    absence: { since, pageSince: isPage ? (pageSince ?? at) : null },
-  };
+  return { ...state, loggedOut: false, absence: { since, pageSince: isPage ? (pageSince ?? at) : null } };
 }

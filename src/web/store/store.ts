@@ -3,10 +3,10 @@ import type { Answer } from '../../wire/reader-answer.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
 import type { Run, Status } from '../../wire/status.ts';
-import { openRun } from '../model/dialog-view.ts';
-import { DismissedRuns } from '../model/dismissed-runs.ts';
 import { type Action, initialState, type PageState, reduce } from '../model/page-state.ts';
 import { closePause, schedule } from '../model/schedule.ts';
+import { openRun } from '../model/selectors.ts';
+import { DismissedRuns } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
 /** Milliseconds after which a run that svc does not tell of is not known to it: a new server may still look for it. */
@@ -100,7 +100,7 @@ export class Store {
     const answer = await this.#reader.start(order);
     const refusal =
       answer.kind === 'problem' && answer.problem.status === 409 ? answer.problem.reason : undefined;
-    if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.close(end);
+    if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.add(end);
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
       this.#dispatch({ kind: 'acknowledged' });
@@ -131,7 +131,7 @@ export class Store {
   }
 
   dismiss(id: string): void {
-    this.dismissed.close(id);
+    this.dismissed.add(id);
     this.#changed();
   }
 

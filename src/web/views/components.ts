@@ -2,23 +2,26 @@ import type { Order } from '../../wire/reader.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import { texts } from '../texts.ts';
 
-/** What one state of the dialog is made of. */
+/** What the dialog shows of one state. */
 export interface Content {
   /** Of the dialog. */
   title: string;
-  /** Another one is made of other nodes. */
+  /** Content of another key is made of other nodes. */
   key: string;
   body: Child[];
   actions: Child[];
-  /** What somebody who does not see it is told. */
+  /** What is said to somebody who does not see it. */
   announcement: string;
-  /** At once, whatever is being said. */
+  /** The announcement interrupts whatever is being said. */
   isUrgent?: boolean;
   /** It shows how long something takes. */
   ticks?: boolean;
 }
 
-/** What a person can do in a dialog, and what the dialog keeps of it. */
+/** What a view makes; the rest is as for most views. */
+export type Rendered = Pick<Content, 'body' | 'announcement'> & Partial<Content>;
+
+/** What a view has besides what the page knows: what a person can do, and what the dialog keeps of it. */
 export interface DialogContext {
   start(target: string, how?: Pick<Order, 'when' | 'force'>): void;
   cancel(): void;
@@ -35,13 +38,17 @@ export interface DialogContext {
   /** The server's time. */
   readonly now: number | null;
   readonly isChecking: boolean;
+  /** Of the page about what runs now. */
+  readonly newsUrl: string | null;
   readonly dumpUrl: string | null;
+  readonly settingsUrl: string | null;
 }
 
-/** What of a dialog is nobody's but the person's. */
+/** What a dialog knows by itself, until it is closed. */
 export interface LocalState {
-  /** Asked once more. */
+  /** The person is asked once more whether jobs are to be cut short. */
   isConfirming: boolean;
+  /** All of the notes are shown. */
   isUnfolded: boolean;
   /** The request to cancel is on its way, or its answer is. */
   isCancelSent: boolean;
@@ -94,7 +101,7 @@ export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | n
     'div',
     { key: 'lead', class: look === null ? 'lead' : `lead ${look}` },
     h('h3', {}, heading),
-    about ? h('p', {}, about) : null,
+    about && h('p', {}, about),
   );
 
 /** A text with one piece of it told apart, wherever a translation puts it. */
@@ -110,12 +117,16 @@ export const muted = (...text: Child[]): VNode => h('p', { class: 'muted' }, ...
 export const box = (look: 'bad' | 'warn' | '', heading: string, ...rest: Child[]): VNode =>
   h('div', { class: look ? `box ${look}` : 'box' }, h('b', {}, heading), ...rest);
 
+/** What a copy button says: what became of its last press, else its label. */
+export function copyLabel(id: string, label: string, { local: { copied } }: DialogContext): string {
+  if (copied?.id !== id) return label;
+  return copied.isCopied ? texts().copied : texts().selected;
+}
+
 /** A command to be typed, with a button that copies it. */
 export function command(text: string, context: DialogContext): VNode {
   const id = `cmd ${text}`;
-  const { copied } = context.local;
-  const { copy, copied: done, selected } = texts();
-  const label = copied?.id === id ? (copied.isCopied ? done : selected) : copy;
+  const label = copyLabel(id, texts().copy, context);
   return h(
     'div',
     { key: id, class: 'cmd' },
@@ -133,19 +144,21 @@ export function command(text: string, context: DialogContext): VNode {
   );
 }
 
+export const commandList = (lines: readonly string[], context: DialogContext): VNode =>
+  h('div', { class: 'cmds' }, ...lines.map((line) => command(line, context)));
+
 export const externalLink = (url: string | null, label: string, place = ''): Child =>
-  url !== null && /^https?:\/\//.test(url)
-    ? h('a', { key: 'link', class: place, href: url, target: '_blank', rel: 'noopener noreferrer' }, label)
-    : null;
+  url !== null &&
+  /^https?:\/\//.test(url) &&
+  h('a', { key: 'link', class: place, href: url, target: '_blank', rel: 'noopener noreferrer' }, label);
+
+export const bulletList = (items: readonly string[]): VNode =>
+  h('ul', {}, ...items.map((item) => h('li', {}, item)));
 
 export const warningBox = (warnings: readonly string[]): Child =>
-  warnings.length === 0
-    ? null
-    : h(
-        'div',
-        { class: 'box warn' },
-        h('b', {}, texts().warnings(warnings.length)),
-        warnings.length === 1
-          ? h('span', {}, warnings[0] ?? '')
-          : h('ul', {}, ...warnings.map((warning) => h('li', {}, warning))),
-      );
+  warnings.length > 0 &&
+  box(
+    'warn',
+    texts().warnings(warnings.length),
+    warnings.length === 1 ? h('span', {}, warnings[0]) : bulletList(warnings),
+  );

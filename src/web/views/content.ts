@@ -1,23 +1,37 @@
-import { h } from '../elements/dom.ts';
-import type { DialogView } from '../model/dialog-states.ts';
+import { type Child, h } from '../elements/dom.ts';
+import type { DialogView } from '../model/dialog-view.ts';
 import { texts } from '../texts.ts';
-import { button, type Content, type DialogContext, lead } from './components.ts';
+import { button, type Content, type DialogContext, lead, muted, type Rendered } from './components.ts';
 import { renderEnd, renderRunUnknown } from './end.ts';
 import { renderJobs, renderNothing, renderNotPossible, renderOffer, renderReason } from './offer.ts';
-import { renderNoAnswer, renderNotStarted, renderRestarting, renderRun, renderStarting } from './run.ts';
+import {
+  renderNoAnswer,
+  renderNotStarted,
+  renderRestarting,
+  renderRun,
+  renderStarting,
+  renderWaiting,
+} from './run.ts';
 
-/** What the dialog shows of a view. @param news the page about what runs now */
-export function contentOf(view: DialogView, context: DialogContext, news: string | null): Content {
+/** What the dialog shows of a view. */
+export const contentOf = (view: DialogView, context: DialogContext): Content => ({
+  title: texts().heading(texts().product),
+  key: view.kind,
+  actions: [],
+  ...render(view, context),
+});
+
+function render(view: DialogView, context: DialogContext): Rendered {
   const t = texts();
   switch (view.kind) {
     case 'asking':
-      return renderPlain('asking', t.asking(t.product), t.askingAbout);
+      return renderPlain(t.asking(t.product), t.askingAbout);
     case 'users-only':
-      return renderPlain('users-only', t.usersOnly, t.youRun(view.version));
+      return renderPlain(t.usersOnly, t.youRun(view.version));
     case 'logged-out':
-      return renderReload('logged-out', t.loggedOut, view.isOn ? t.loggedOutOn : t.loggedOutElse, context);
+      return renderReload(t.loggedOut, view.isOn ? t.loggedOutOn : t.loggedOutElse, context);
     case 'other-page':
-      return renderReload('other-page', t.otherPage, view.isOn ? t.otherPageOn : t.otherPageElse, context);
+      return renderReload(t.otherPage, view.isOn ? t.otherPageOn : t.otherPageElse, context);
     case 'restarting':
       return renderRestarting(view, context);
     case 'no-answer':
@@ -40,33 +54,53 @@ export function contentOf(view: DialogView, context: DialogContext, news: string
     case 'available':
       return renderOffer(view, context);
     case 'waiting':
+      return renderWaiting(view, context);
     case 'preparing':
     case 'updating':
     case 'cancelling':
     case 'late':
     case 'other-state':
       return renderRun(view, context);
-    case 'updated':
-    case 'unchanged':
-    case 'failed':
-    case 'cancelled':
-    case 'broken':
-    case 'other-end':
-      return renderEnd(view, context, news);
+    default:
+      return renderEnd(view, context);
   }
 }
 
-const renderPlain = (key: string, heading: string, about: string): Content => ({
-  title: texts().heading(texts().product),
-  key,
+const renderPlain = (heading: string, about: string): Rendered => ({
   announcement: heading,
-  body: [lead(heading), h('p', { class: 'muted' }, about)],
-  actions: [],
+  body: [lead(heading), muted(about)],
 });
 
-const renderReload = (key: string, heading: string, about: string, context: DialogContext): Content => ({
-  ...renderPlain(key, heading, about),
+const renderReload = (heading: string, about: string, context: DialogContext): Rendered => ({
   announcement: `${heading}. ${about}`,
   isUrgent: true,
+  body: [lead(heading), muted(about)],
   actions: [button('reload', texts().reload, () => context.reload(), { look: 'primary' })],
 });
+
+/** The nodes of a dialog: its content with what every state has around it. */
+export function dialogNodes(
+  { title, key, body, actions }: Content,
+  isOn: boolean,
+  close: () => void,
+): Child[] {
+  const t = texts();
+  return [
+    h(
+      'header',
+      {},
+      h('h2', { id: 'title', tabindex: -1 }, title),
+      h(
+        'button',
+        { type: 'button', class: 'x', 'aria-label': isOn ? t.closeOn : t.close, onclick: close },
+        h(
+          'svg',
+          { viewBox: '0 0 14 14', 'aria-hidden': 'true' },
+          h('path', { d: 'M2.5 2.5 11.5 11.5M11.5 2.5 2.5 11.5' }),
+        ),
+      ),
+    ),
+    h('div', { key: `body ${key}`, class: 'body' }, ...body),
+    actions.some(Boolean) && h('div', { key: 'actions', class: 'actions' }, ...actions),
+  ];
+}

@@ -1,34 +1,37 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import { type Child, h } from '../elements/dom.ts';
-import type { DialogView, EndView } from '../model/dialog-states.ts';
+import type { EndView, ViewOf } from '../model/dialog-view.ts';
+import { isGoodEnd } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import {
+  type ButtonLook,
   box,
   button,
-  type Content,
   command,
+  commandList,
+  copyLabel,
   type DialogContext,
   externalLink,
   lead,
+  muted,
+  type Rendered,
   warningBox,
 } from './components.ts';
 import { joined, seconds, sentence, timeOfDay } from './format.ts';
 import { phaseList } from './run.ts';
 
 /** How a run has ended. */
-export function renderEnd(view: EndView, context: DialogContext, news: string | null): Content {
-  const t = texts();
+export function renderEnd(view: EndView, context: DialogContext): Rendered {
   const { kind, run } = view;
   const heading = headingOf(view);
   const look = kind === 'updated' ? 'ok' : kind === 'broken' ? 'bad' : null;
-  const isGood = kind === 'updated' || kind === 'unchanged' || kind === 'cancelled';
+  const isGood = isGoodEnd(run);
   return {
-    title: t.heading(t.product),
     key: `end ${run.id} ${kind}`,
-    announcement: joined(heading, kind === 'updated' ? null : sentence(run.cause ?? run.message)),
+    announcement: joined(heading, kind !== 'updated' && sentence(run.cause ?? run.message)),
     isUrgent: !isGood,
-    body: [lead(heading, aboutOf(view), look), ...bodyOf(view, context)],
-    actions: actionsOf(view, context, news),
+    body: [lead(heading, aboutOf(view), look), isGood ? goodBody(view, context) : badBody(view, context)],
+    actions: actionsOf(view, context),
   };
 }
 
@@ -68,93 +71,69 @@ function aboutOf({ kind, run, version }: EndView): string {
   }
 }
 
-function bodyOf(view: EndView, context: DialogContext): Child[] {
+function goodBody({ kind, run, version, lags, behind }: EndView, context: DialogContext): Child {
   const t = texts();
-  const { kind, run, version, lags, behind } = view;
-  const isBad = kind === 'failed' || kind === 'broken' || kind === 'other-end';
+  if (kind !== 'updated')
+    return [warningBox(run.warnings), kind === 'unchanged' && version !== null && muted(t.runsNow(version))];
+  return [
+    lags && box('warn', t.lagsBehind(run.to ?? '')),
+    warningBox(withoutLeftBehind(run.warnings, behind)),
+    behindNodes(behind, context),
+    !context.local.stays && muted(t.reloads),
+  ];
+}
+
+function badBody({ kind, run, rows, version }: EndView, context: DialogContext): Child {
+  const t = texts();
+  const { cause, code, advice, log } = run;
+  const { report } = context.local;
   const isDeep = run.steps.some(({ state }) => ['write', 'recreate', 'verify'].includes(state));
+  const why = cause ?? code;
   return [
-    kind === 'updated' && lags && box('warn', t.lagsBehind(run.to ?? '')),
-    isBad && isDeep && phaseList(view.rows),
-    isBad &&
-      (run.cause !== null || run.code !== null) &&
-      box(
-        'bad',
-        sentence(run.cause ?? run.code ?? ''),
-        run.cause !== null && run.code !== null && h('span', { class: 'mono' }, run.code),
-      ),
-    warningBox(kind === 'updated' ? withoutLeftBehind(run.warnings, behind) : run.warnings),
-    isBad && run.advice !== null && h('p', {}, h('b', {}, t.next), ' ', run.advice),
-    isBad && run.log !== null && command(run.log, context),
-    (kind === 'broken' || kind === 'unchanged') &&
-      version !== null &&
-      h('p', { class: 'muted' }, t.runsNow(version)),
-    ...(kind === 'updated' && behind.length > 0 ? behindNodes(behind, context) : []),
-    kind === 'updated' && !context.local.stays && h('p', { class: 'muted' }, t.reloads),
-    context.local.report !== null &&
-      h(
-        'textarea',
-        { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 },
-        context.local.report,
-      ),
+    isDeep && phaseList(rows),
+    why !== null &&
+      box('bad', sentence(why), cause !== null && code !== null && h('span', { class: 'mono' }, code)),
+    warningBox(run.warnings),
+    advice !== null && h('p', {}, h('b', {}, t.next), ' ', advice),
+    log !== null && command(log, context),
+    kind === 'broken' && version !== null && muted(t.runsNow(version)),
+    report !== null &&
+      h('textarea', { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 }, report),
   ];
 }
 
-export function behindNodes(behind: EndView['behind'], context: DialogContext): Child[] {
+/** The build servers that an update has not reached, with the commands that update them. */
+export function behindNodes(behind: EndView['behind'], context: DialogContext): Child {
   const t = texts();
-  const commands = [...new Set(behind.map((server) => server.command).filter(Boolean))];
+  if (behind.length === 0) return null;
+  const runs = behind.map(({ name, version }) => h('span', {}, t.serverRuns(name, version)));
+  const commands = new Set(behind.map((server) => server.command).filter(Boolean));
+  return [box('', t.serversBehind(behind.length), ...runs), commandList([...commands], context)];
+}
+
+function actionsOf({ kind, run, again }: EndView, context: DialogContext): Child[] {
+  const t = texts();
+  const close = (look: ButtonLook) => button('close', t.close, () => context.close(run.id), look);
+  if (kind === 'updated')
+    return [
+      button('reload', t.reloadNow, () => context.reload(), { look: 'primary' }),
+      externalLink(context.newsUrl, t.whatIsNew, 'end'),
+    ];
+  if (isGoodEnd(run)) return [close({ look: 'primary' })];
+  const report = button('report', copyLabel('report', t.copyReport, context), () => context.copyReport());
+  if (kind === 'other-end') return [close({ look: 'primary' }), report];
+  const label = kind === 'failed' ? t.tryAgain : t.checkItAgain;
   return [
-    box(
-      '',
-      t.serversBehind(behind.length),
-      ...behind.map(({ name, version }) => h('span', {}, t.serverRuns(name, version))),
-    ),
-    h('div', { class: 'cmds' }, ...commands.map((line) => command(line, context))),
+    button('again', label, () => context.tryAgain(run.id, again), { look: 'primary' }),
+    report,
+    close({ look: 'quiet', isLast: true }),
   ];
 }
 
-function actionsOf({ kind, run, again }: EndView, context: DialogContext, news: string | null): Child[] {
-  const t = texts();
-  const { copied } = context.local;
-  const close = () => context.close(run.id);
-  const label = copied?.id === 'report' ? (copied.isCopied ? t.copied : t.selected) : t.copyReport;
-  const report = button('report', label, () => context.copyReport());
-  switch (kind) {
-    case 'updated':
-      return [
-        button('reload', t.reloadNow, () => context.reload(), { look: 'primary' }),
-        externalLink(news, t.whatIsNew, 'end'),
-      ];
-    case 'unchanged':
-    case 'cancelled':
-      return [button('close', t.close, close, { look: 'primary' })];
-    case 'failed':
-    case 'broken':
-      return [
-        button(
-          'again',
-          kind === 'failed' ? t.tryAgain : t.checkItAgain,
-          () => context.tryAgain(run.id, again),
-          {
-            look: 'primary',
-          },
-        ),
-        report,
-        button('close', t.close, close, { look: 'quiet', isLast: true }),
-      ];
-    case 'other-end':
-      return [button('close', t.close, close, { look: 'primary' }), report];
-  }
-}
-
-type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
-
-export function renderRunUnknown({ run, version }: ViewOf<'run-unknown'>, context: DialogContext): Content {
+export function renderRunUnknown({ run, version }: ViewOf<'run-unknown'>, context: DialogContext): Rendered {
   const t = texts();
   const heading = t.runUnknown(version ?? t.product, timeOfDay(run.startedAt));
   return {
-    title: t.heading(t.product),
-    key: 'run-unknown',
     announcement: heading,
     isUrgent: true,
     body: [lead(heading, t.runUnknownAbout), run.log !== null && command(run.log, context)],

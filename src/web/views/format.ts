@@ -1,4 +1,5 @@
 import { inUnits } from '../model/ages.ts';
+import { known } from '../model/selectors.ts';
 import { type Texts, texts } from '../texts.ts';
 
 /** `3 s`, `1 min 4 s`, `3 days`. */
@@ -57,3 +58,7 @@ export const fromTo = (from: string | null, to: string | null): string => {
 /** Facts in one line. */
 export const joined = (...facts: (string | null | undefined | false)[]): string =>
   facts.filter(Boolean).join(' · ');
+
+/** The name of a channel; its code where a newer server has another one. */
+export const channelName = (channel: string): string =>
+  known<{ name: string }>(texts().channels, channel)?.name ?? channel;

@@ -1,30 +1,29 @@
-import { type Child, h } from '../elements/dom.ts';
-import type { DialogView, JobAge, OfferView } from '../model/dialog-states.ts';
+import { type Child, h, type VNode } from '../elements/dom.ts';
+import type { JobAge, OfferView, ViewOf } from '../model/dialog-view.ts';
 import { codeText, texts } from '../texts.ts';
 import {
   box,
+  bulletList,
   button,
-  type Content,
   checkAgain,
-  command,
+  commandList,
   type DialogContext,
   externalLink,
   highlighted,
   lead,
   muted,
+  type Rendered,
 } from './components.ts';
-import { age, fromTo, joined, seconds, sentence } from './format.ts';
+import { age, channelName, fromTo, joined, seconds, sentence } from './format.ts';
 import { notesNodes } from './notes.ts';
 
-type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
-
-export function renderOffer(view: OfferView, context: DialogContext): Content {
+export function renderOffer(view: OfferView, context: DialogContext): Rendered {
   const t = texts();
   const { status, to, before, major } = view;
   const heading = t.available(before ?? to);
   const about = joined(
     t.youRun(status.version),
-    major ? t.newMajor : codeText(names(t.channels), status.channel, status.channel),
+    major ? t.newMajor : channelName(status.channel),
     view.published !== null && t.publishedAgo(age(view.published)),
   );
   const away =
@@ -32,15 +31,13 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   const preparation = status.preparation === null ? null : sentence(status.preparation);
   const label = before === null ? t.updateNow : t.updateTo(to);
   return {
-    title: t.heading(t.product),
-    key: 'available',
     announcement: heading,
     body: [
       lead(highlighted(heading, before ?? to), about),
       before !== null && box('warn', t.needsFirst(before, to), h('span', {}, t.needsFirstAbout)),
       major && box('warn', t.onlyForward, dumpNode(preparation, context)),
       notesNodes(view.releases, context),
-      muted(joinedSentences(major ? null : preparation, away, t.jobsWait)),
+      muted(sentences(!major && preparation, away, t.jobsWait)),
     ],
     actions: [
       button('start', label, () => context.start(to), { look: 'primary' }),
@@ -49,118 +46,89 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   };
 }
 
-const names = (channels: Record<string, { name: string }>): Record<string, string> =>
-  Object.fromEntries(Object.entries(channels).map(([key, { name }]) => [key, name]));
-
-function dumpNode(preparation: string | null, context: DialogContext): Child {
+function dumpNode(preparation: string | null, { dumpUrl }: DialogContext): VNode {
   const t = texts();
   if (preparation !== null) return h('span', {}, preparation);
-  const { dumpUrl } = context;
   return h('span', {}, t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
 }
 
-export function renderJobs(view: ViewOf<'jobs'>, context: DialogContext): Content {
+export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, context: DialogContext): Rendered {
   const t = texts();
-  const { jobs, isStuck, status, to } = view;
-  const heading = t.inTheWay(jobs.length);
-  const { isConfirming } = context.local;
-  const anyway = button('anyway', t.updateAnyway, () => context.set({ isConfirming: true }), {
-    look: 'danger',
-    isLast: true,
-  });
+  const top = [lead(t.inTheWay(jobs.length), fromTo(status.version, to)), jobList(jobs)];
+  if (context.local.isConfirming) {
+    // What is queued is not cut short: it runs afterwards. A state that this page does not know counts as running.
+    const cut = jobs.filter(({ state }) => state !== 'queued').map(jobName);
+    return {
+      announcement: `${t.willCut} ${cut.join(', ')}`,
+      ticks: true,
+      body: [...top, box('bad', t.willCut, bulletList(cut))],
+      actions: [
+        button('back', t.back, () => context.set({ isConfirming: false })),
+        button('force', t.cutShort, () => context.start(to, { force: true }), {
+          look: 'danger',
+          isLast: true,
+        }),
+      ],
+    };
+  }
+  const whenIdle = () => context.start(to, { when: 'idle' });
   return {
-    title: t.heading(t.product),
-    key: 'jobs',
-    announcement: isConfirming ? `${t.willCut} ${jobs.filter(isRunning).map(jobName).join(', ')}` : heading,
+    announcement: t.inTheWay(jobs.length),
     ticks: true,
-    body: [
-      lead(heading, fromTo(status.version, to)),
-      jobList(jobs),
-      isConfirming
-        ? box(
-            'bad',
-            t.willCut,
-            h('ul', {}, ...jobs.filter(isRunning).map((job) => h('li', {}, jobName(job)))),
-          )
-        : muted(isStuck ? t.isStuck : t.canWait(t.product)),
+    body: [...top, muted(isStuck ? t.isStuck : t.canWait(t.product))],
+    actions: [
+      !isStuck && button('idle', t.updateWhenIdle, whenIdle, { look: 'primary' }),
+      checkAgain(context, isStuck ? { look: 'primary' } : {}),
+      button('anyway', t.updateAnyway, () => context.set({ isConfirming: true }), {
+        look: 'danger',
+        isLast: true,
+      }),
     ],
-    actions: isConfirming
-      ? [
-          button('back', t.back, () => context.set({ isConfirming: false })),
-          button('force', t.cutShort, () => context.start(to, { force: true }), {
-            look: 'danger',
-            isLast: true,
-          }),
-        ]
-      : isStuck
-        ? [checkAgain(context, { look: 'primary' }), anyway]
-        : [
-            button('idle', t.updateWhenIdle, () => context.start(to, { when: 'idle' }), { look: 'primary' }),
-            checkAgain(context),
-            anyway,
-          ],
   };
 }
 
-// What is queued is not cut short: it runs afterwards. A state that nobody knows counts as running.
-const isRunning = ({ state }: JobAge): boolean => state !== 'queued';
+const kindName = (kind: string): string => codeText(texts().jobKinds, kind, kind);
+const jobName = ({ kind, title }: JobAge): string =>
+  title === null ? kindName(kind) : `${kindName(kind)} ${title}`;
 
-const jobName = ({ kind, title }: JobAge): string => {
-  const name = codeText(texts().jobKinds, kind, kind);
-  return title === null ? name : `${name} ${title}`;
-};
-
-export function jobList(jobs: readonly JobAge[]): Child {
-  const t = texts();
-  if (jobs.length === 0) return null;
-  return h(
+export const jobList = (jobs: readonly JobAge[]): Child =>
+  jobs.length > 0 &&
+  h(
     'ul',
     { key: 'jobs', class: 'jobs' },
-    ...jobs.map(({ kind, title, state, stuck, age: since }) => {
-      const time = since === null ? null : age(since);
-      const said = stuck
-        ? time === null
-          ? t.stuck
-          : t.stuckFor(time)
-        : state === 'queued'
-          ? t.queued
-          : time;
-      return h(
+    ...jobs.map((job) =>
+      h(
         'li',
         {},
-        h('span', { class: 'kind' }, codeText(t.jobKinds, kind, kind)),
-        h('span', {}, title ?? ''),
-        h('span', { class: stuck ? 't stuck' : 't' }, said),
-      );
-    }),
+        h('span', { class: 'kind' }, kindName(job.kind)),
+        h('span', {}, job.title ?? ''),
+        h('span', { class: job.stuck ? 't stuck' : 't' }, jobTime(job)),
+      ),
+    ),
   );
+
+function jobTime({ state, stuck, age: since }: JobAge): string | null {
+  const t = texts();
+  const time = since === null ? null : age(since);
+  if (stuck) return time === null ? t.stuck : t.stuckFor(time);
+  return state === 'queued' ? t.queued : time;
 }
 
 export function renderNothing(
   { status, checked, nextCheck }: ViewOf<'nothing'>,
   context: DialogContext,
-): Content {
+): Rendered {
   const t = texts();
   const { upToDate, feedError, version, channel } = status;
-  const said = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
-  const when = checked === null ? null : t.checkedAgo(age(checked));
+  const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
+  const next = nextCheck !== null && t.nextTry(age(nextCheck));
   return {
-    title: t.heading(t.product),
-    key: 'nothing',
-    announcement: said,
+    announcement: why,
     body: [
-      lead(t.versionRuns(version), codeText(names(t.channels), channel, channel)),
-      h('p', {}, joinedSentences(sentence(said), when)),
-      feedError !== null &&
-        box(
-          'warn',
-          t.lastCheckFailed,
-          h(
-            'span',
-            {},
-            joinedSentences(sentence(feedError.message), nextCheck !== null && t.nextTry(age(nextCheck))),
-          ),
-        ),
+      lead(t.versionRuns(version), channelName(channel)),
+      h('p', {}, sentences(sentence(why), checked !== null && t.checkedAgo(age(checked)))),
+      feedError &&
+        box('warn', t.lastCheckFailed, h('span', {}, sentences(sentence(feedError.message), next))),
     ],
     actions: [checkAgain(context, { look: 'primary' })],
   };
@@ -169,38 +137,34 @@ export function renderNothing(
 export function renderNotPossible(
   { status, reason }: ViewOf<'not-possible'>,
   context: DialogContext,
-): Content {
+): Rendered {
   const t = texts();
-  const said = sentence(codeText(t.reasons, reason.code, reason.message));
+  const why = sentence(codeText(t.reasons, reason.code, reason.message));
   return {
-    title: t.heading(t.product),
-    key: 'not-possible',
-    announcement: `${t.notPossible}. ${said}`,
+    announcement: `${t.notPossible}. ${why}`,
     body: [
-      lead(t.notPossible, said),
-      status.manual.length > 0 && h('p', {}, t.byHand),
-      status.manual.length > 0 &&
-        h('div', { class: 'cmds' }, ...status.manual.map((line) => command(line, context))),
+      lead(t.notPossible, why),
+      status.manual.length > 0 && [h('p', {}, t.byHand), commandList(status.manual, context)],
     ],
     actions: [checkAgain(context)],
   };
 }
 
 /** A reason that is another's update, or a newer server's own. */
-export function renderReason(view: ViewOf<'other-update' | 'other-reason'>, context: DialogContext): Content {
+export function renderReason(
+  view: ViewOf<'other-update' | 'other-reason'>,
+  context: DialogContext,
+): Rendered {
   const t = texts();
-  const said = sentence(codeText(t.reasons, view.reason.code, view.reason.message));
+  const why = sentence(codeText(t.reasons, view.reason.code, view.reason.message));
   const heading = view.kind === 'other-update' ? t.otherUpdate : t.notPossible;
   const since = view.kind === 'other-update' && view.since !== null ? t.ago(age(view.since)) : null;
   return {
-    title: t.heading(t.product),
-    key: view.kind,
-    announcement: `${heading}. ${said}`,
+    announcement: `${heading}. ${why}`,
     ticks: since !== null,
-    body: [lead(heading, since), h('p', {}, said)],
+    body: [lead(heading, since), h('p', {}, why)],
     actions: [checkAgain(context, { look: 'primary' })],
   };
 }
 
-export const joinedSentences = (...sentences: (string | null | false)[]): string =>
-  sentences.filter(Boolean).join(' ');
+const sentences = (...list: (string | null | false)[]): string => list.filter(Boolean).join(' ');

@@ -1,69 +1,81 @@
 import type { RowOfRun } from '../../wire/phase-rows.ts';
-import { type Child, h } from '../elements/dom.ts';
+import type { Run } from '../../wire/status.ts';
+import { type Child, h, type VNode } from '../elements/dom.ts';
 import { clockText } from '../model/ages.ts';
-import type { DialogView, RunView } from '../model/dialog-states.ts';
+import type { RunView, ViewOf } from '../model/dialog-view.ts';
 import { codeText, texts } from '../texts.ts';
 import {
   box,
   button,
-  type Content,
   checkAgain,
   command,
   type DialogContext,
   lead,
   muted,
+  type Rendered,
 } from './components.ts';
 import { duration, fromTo, joined, sentence, timeOfDay } from './format.ts';
 import { jobList } from './offer.ts';
 
-type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
-
-export function renderRun(view: RunView, context: DialogContext): Content {
+export function renderWaiting(view: RunView, context: DialogContext): Rendered {
   const t = texts();
-  const { kind, run, rows, jobs, elapsed } = view;
-  const heading = kind === 'waiting' && jobs.length > 0 ? t.waitsFor(jobs.length) : fromTo(run.from, run.to);
-  const time = timeOfDay(run.startedAt);
-  const begun = run.by === null ? t.startedAt(time) : t.startedBy(run.by, time);
-  const now = rows.find(({ mark }) => mark === 'now');
-  const said = now ? wordOf(now) : sentence(run.message);
-  const until =
-    kind === 'waiting' ? (run.until === null ? t.newJobsWait : t.waitsUntil(timeOfDay(run.until))) : null;
+  const { run, rows, jobs, elapsed } = view;
+  const heading = jobs.length > 0 ? t.waitsFor(jobs.length) : fromTo(run.from, run.to);
+  const now = currentRow(rows);
   return {
     title: t.headingOn(t.product),
-    key: kind === 'waiting' ? 'waiting' : 'run',
-    announcement:
-      kind === 'waiting' ? heading : kind === 'cancelling' ? t.askedToStop(run.cancelAskedBy ?? '') : said,
+    announcement: heading,
     ticks: true,
     body: [
-      lead(heading, kind === 'waiting' ? until : joined(begun, t.closingIsHarmless)),
-      kind === 'waiting' && jobList(jobs),
-      kind === 'waiting'
-        ? muted(joined(now && `${wordOf(now)} ${clockText(now.took ?? elapsed ?? 0)}`, begun))
-        : phaseList(rows),
-      kind === 'other-state' && h('p', {}, sentence(run.message || run.state)),
-      kind === 'cancelling' && h('p', {}, t.askedToStop(run.cancelAskedBy ?? '')),
-      view.cancelProblem &&
-        box(
-          'warn',
-          sentence(
-            codeText(t.cancelRefusals, view.cancelProblem.reason?.code ?? '', view.cancelProblem.detail),
-          ),
-        ),
+      lead(heading, run.until === null ? t.newJobsWait : t.waitsUntil(timeOfDay(run.until))),
+      jobList(jobs),
+      muted(joined(now && `${wordOf(now)} ${clockText(now.took ?? elapsed ?? 0)}`, begun(run))),
+      cancelProblemBox(view),
     ],
     actions: runActions(view, context),
   };
 }
 
-const isUntouched = ({ run }: RunView): boolean =>
-  ['waiting', 'preparing', 'launching', 'inspect', 'plan', 'pull'].includes(run.state);
-
-function runActions(view: RunView, context: DialogContext): Child[] {
+export function renderRun(view: RunView, context: DialogContext): Rendered {
   const t = texts();
-  if (view.kind === 'late') return [h('span', { class: 'muted' }, t.cannotCancel)];
-  if (view.kind === 'cancelling' || view.kind === 'other-state') return [];
+  const { kind, run, rows } = view;
+  const now = currentRow(rows);
+  const askedToStop = kind === 'cancelling' ? t.askedToStop(run.cancelAskedBy ?? '') : null;
+  return {
+    title: t.headingOn(t.product),
+    key: 'run',
+    announcement: askedToStop ?? (now ? wordOf(now) : sentence(run.message)),
+    ticks: true,
+    body: [
+      lead(fromTo(run.from, run.to), joined(begun(run), t.closingIsHarmless)),
+      phaseList(rows),
+      kind === 'other-state' && h('p', {}, sentence(run.message || run.state)),
+      askedToStop && h('p', {}, askedToStop),
+      cancelProblemBox(view),
+    ],
+    actions: runActions(view, context),
+  };
+}
+
+const currentRow = (rows: readonly RowOfRun[]) => rows.find(({ mark }) => mark === 'now');
+
+function begun({ by, startedAt }: Run): string {
+  const time = timeOfDay(startedAt);
+  return by === null ? texts().startedAt(time) : texts().startedBy(by, time);
+}
+
+function cancelProblemBox({ cancelProblem: problem }: RunView): Child {
+  if (problem === null) return null;
+  return box('warn', sentence(codeText(texts().cancelRefusals, problem.reason?.code ?? '', problem.detail)));
+}
+
+function runActions({ kind, run }: RunView, context: DialogContext): Child[] {
+  const t = texts();
+  if (kind === 'late') return [h('span', { class: 'muted' }, t.cannotCancel)];
+  if (kind === 'cancelling' || kind === 'other-state') return [];
   return [
     button('cancel', t.cancel, () => context.cancel(), { isBusy: context.local.isCancelSent }),
-    isUntouched(view) && h('span', { class: 'muted end' }, t.nothingChanged),
+    run.state !== 'write' && h('span', { class: 'muted end' }, t.nothingChanged),
   ];
 }
 
@@ -72,38 +84,35 @@ const wordOf = ({ mark, word }: RowOfRun): string => {
   return codeText(mark === 'ahead' || mark === 'failed' ? toDo : phases, word, word);
 };
 
-/** The phases of a run: all that there are, each with its time. */
+/** All phases of a run, each with its time. */
 export function phaseList(rows: readonly RowOfRun[]): Child {
-  if (rows.length === 0) return null;
+  return rows.length > 0 && h('ol', { key: 'phases', class: 'phases' }, ...rows.map(phaseItem));
+}
+
+function phaseItem(row: RowOfRun): VNode {
+  const { mark, took, percent } = row;
+  const word = wordOf(row);
   return h(
-    'ol',
-    { key: 'phases', class: 'phases' },
-    ...rows.map((row) => {
-      const word = wordOf(row);
-      const hasBar = row.mark === 'now' && row.percent !== null;
-      return h(
-        'li',
-        { class: row.mark, 'aria-current': row.mark === 'now' ? 'step' : null },
-        h('span', { class: 'dot' }, dot(row.mark)),
-        h(
-          'span',
-          {},
-          row.mark === 'now' ? h('b', {}, word) : word,
-          ' ',
-          h('span', { class: 'muted' }, row.mark === 'failed' ? '' : messageOf(row)),
-        ),
-        h('span', { class: 't' }, row.took === null || row.mark === 'ahead' ? '' : duration(row.took)),
-        hasBar && h('progress', { value: row.percent, max: 100, 'aria-label': word }),
-      );
-    }),
+    'li',
+    { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
+    h('span', { class: 'dot' }, dot(mark)),
+    h(
+      'span',
+      {},
+      mark === 'now' ? h('b', {}, word) : word,
+      ' ',
+      h('span', { class: 'muted' }, mark === 'failed' ? '' : messageOf(row)),
+    ),
+    h('span', { class: 't' }, took === null || mark === 'ahead' ? '' : duration(took)),
+    mark === 'now' && percent !== null && h('progress', { value: percent, max: 100, 'aria-label': word }),
   );
 }
 
-/** Updaters begin their sentences with what they do, which stands before them here already. */
+/** Without the word that updaters begin their sentences with, as the row has it already. */
 const messageOf = ({ message }: RowOfRun): string =>
   message.replace(/^(?:preparing|checking|pulling|pulled|replacing|verifying)\b[\s,:]*/i, '');
 
-function dot(mark: RowOfRun['mark']): Child {
+function dot(mark: RowOfRun['mark']): VNode {
   const inside: Record<RowOfRun['mark'], Child> = {
     done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),
     now: h('circle', { cx: 9, cy: 9, r: 3.5, fill: 'currentColor', stroke: 'none' }),
@@ -121,74 +130,66 @@ function dot(mark: RowOfRun['mark']): Child {
 export function renderRestarting(
   { run, absent, log }: ViewOf<'restarting'>,
   context: DialogContext,
-): Content {
+): Rendered {
   const t = texts();
+  const heading = t.restarting(t.product);
   return {
     title: t.headingOn(t.product),
-    key: 'restarting',
-    announcement: t.restarting(t.product),
+    announcement: heading,
     ticks: true,
     body: [
-      h(
-        'div',
-        { class: 'away' },
-        h('span', { class: 'clock', role: 'timer' }, clockText(absent)),
-        h('h3', {}, t.restarting(t.product)),
+      awayNode(
+        absent,
+        heading,
         muted(`${t.restartingFor(t.product)}. ${t.restartingAbout}`),
         h('span', { class: 'muted small' }, fromTo(run.from, run.to)),
       ),
-      log !== null && h('p', {}, t.onTheMachine),
-      log !== null && command(log, context),
+      log !== null && [h('p', {}, t.onTheMachine), command(log, context)],
     ],
     actions: [h('span', { class: 'muted' }, t.cannotCancel)],
   };
 }
 
-export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Content {
+export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Rendered {
   const t = texts();
+  const heading = t.noAnswer(t.product);
   return {
     title: isOn ? t.headingOn(t.product) : t.heading(t.product),
-    key: 'no-answer',
-    announcement: t.noAnswer(t.product),
+    announcement: heading,
     ticks: true,
     body: [
-      h(
-        'div',
-        { class: 'away' },
-        h('span', { class: 'clock', role: 'timer' }, clockText(absent)),
-        h('h3', {}, t.noAnswer(t.product)),
-        muted(`${t.noAnswerFor(duration(absent))}${isOn ? ` ${t.noAnswerOn}` : ''}`),
-      ),
+      awayNode(absent, heading, muted(`${t.noAnswerFor(duration(absent))}${isOn ? ` ${t.noAnswerOn}` : ''}`)),
     ],
-    actions: [],
   };
 }
 
-export function renderStarting({ to }: ViewOf<'starting'>): Content {
+const awayNode = (absent: number, heading: string, ...about: Child[]): VNode =>
+  h(
+    'div',
+    { class: 'away' },
+    h('span', { class: 'clock', role: 'timer' }, clockText(absent)),
+    h('h3', {}, heading),
+    ...about,
+  );
+
+export function renderStarting({ to }: ViewOf<'starting'>): Rendered {
   const t = texts();
-  return {
-    title: t.heading(t.product),
-    key: 'starting',
-    announcement: t.starting(t.product),
-    body: [lead(t.starting(t.product), to)],
-    actions: [],
-  };
+  const heading = t.starting(t.product);
+  return { announcement: heading, body: [lead(heading, to)] };
 }
 
-export function renderNotStarted({ problem }: ViewOf<'not-started'>, context: DialogContext): Content {
+export function renderNotStarted({ problem }: ViewOf<'not-started'>, context: DialogContext): Rendered {
   const t = texts();
-  const said = problem === null ? t.notStartedLost : sentence(problem.detail);
+  const why = problem === null ? t.notStartedLost : sentence(problem.detail);
   return {
-    title: t.heading(t.product),
-    key: 'not-started',
-    announcement: `${t.notStarted}. ${said}`,
+    announcement: `${t.notStarted}. ${why}`,
     isUrgent: true,
     body: [
       lead(t.notStarted),
       box(
         'bad',
-        said,
-        problem !== null && h('span', { class: 'mono' }, joined(problem.title, t.status(problem.status))),
+        why,
+        problem && h('span', { class: 'mono' }, joined(problem.title, t.status(problem.status))),
       ),
     ],
     actions: [checkAgain(context, { look: 'primary' })],

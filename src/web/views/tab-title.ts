@@ -1,0 +1,22 @@
+import { mayBeAway } from '../../wire/phase-rows.ts';
+import type { PageState } from '../model/page-state.ts';
+import { isGoodEnd, openRun } from '../model/selectors.ts';
+import { texts } from '../texts.ts';
+import { duration } from './format.ts';
+
+/**
+ * What the title of the tab says of an update; null where it is what the page itself wants.
+ * @param now of the page's counter. @param dismissed ids of runs whose end was closed in this browser
+ */
+export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<string>): string | null {
+  const t = texts();
+  const run = openRun(state);
+  const { absence, watched, version } = state;
+  if (run) {
+    if (absence && mayBeAway(run)) return t.titleAway(duration(now - absence.since), t.product);
+    return run.percent === null ? t.titleUpdating(t.product) : t.titlePercent(run.percent, t.product);
+  }
+  if (watched === null || watched.outcome === null || dismissed.has(watched.id)) return null;
+  if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
+  return isGoodEnd(watched) ? null : t.titleEnded(t.product);
+}
