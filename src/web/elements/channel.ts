@@ -44,14 +44,13 @@ export class SvcUpdateChannel extends UpdateElement {
               value: name,
               onchange: () => this.#choose(name),
             }),
-            h('b', {}, t.channels[name].name),
-            h('span', {}, t.channels[name].about),
+            h('b', t.channels[name].name),
+            h('span', t.channels[name].about),
           ),
         ),
       ),
       h(
-        'div',
-        { class: 'row' },
+        'div.row',
         h(
           'button',
           { type: 'submit', class: 'b primary', 'aria-disabled': isBusy ? 'true' : null },

@@ -1,33 +1,36 @@
-/** What a node of the page is to be. */
+type Value = string | number | boolean | null | undefined | ((event: Event) => void);
+type Attributes = Readonly<Record<string, Value>>;
+
+/** What an element of the page is to be. */
 export interface VNode {
   tag: string;
-  /** Keeps a node apart from its like, and together with itself when it moves. */
-  key: string | null;
-  attributes: Readonly<Record<string, string>>;
-  listeners: Readonly<Record<string, (event: Event) => void>>;
+  /** Keeps an element apart from its like, and together with itself when it moves. */
+  key: unknown;
+  /** With its listeners, `onclick` and the like. */
+  attributes: Attributes;
   children: readonly (VNode | string)[];
 }
 
-type Value = string | number | boolean | null | undefined | ((event: Event) => void);
 export type Child = VNode | string | null | false | undefined | readonly Child[];
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
-/** Describes an element. `onclick` and the like are listeners; attributes that are false or null are left out. */
-export function h(tag: string, given: Readonly<Record<string, Value>> = {}, ...children: Child[]): VNode {
-  const attributes: Record<string, string> = {};
-  const listeners: Record<string, (event: Event) => void> = {};
-  for (const [name, value] of Object.entries(given)) {
-    if (typeof value === 'function') listeners[name.slice(2)] = value;
-    else if (name !== 'key' && value !== null && value !== undefined && value !== false)
-      attributes[name] = value === true ? '' : String(value);
-  }
-  const key = typeof given.key === 'string' ? given.key : null;
-  return { tag, key, attributes, listeners, children: flat(children) };
+/**
+ * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Attributes that are false or null
+ * are left out, and so are such children.
+ */
+export function h(name: string, first: Attributes | Child = null, ...rest: Child[]): VNode {
+  const [tag = '', ...classes] = name.split('.');
+  const { key, ...given }: Attributes = isAttributes(first) ? first : {};
+  const attributes = classes.length > 0 ? { class: classes.join(' '), ...given } : given;
+  return { tag, key, attributes, children: flat(isAttributes(first) ? rest : [first, ...rest]) };
 }
 
+const isAttributes = (given: Attributes | Child): given is Attributes =>
+  typeof given === 'object' && given !== null && !Array.isArray(given) && !('tag' in given);
+
 const flat = (children: readonly Child[]): (VNode | string)[] =>
-  children.flatMap((child): (VNode | string)[] => {
+  children.flatMap((child) => {
     if (child === null || child === undefined || child === false || child === '') return [];
     return Array.isArray(child) ? flat(child) : [child as VNode | string];
   });
@@ -37,7 +40,7 @@ const made = new WeakMap<Node, VNode>();
 
 /**
  * Makes the children of a node what they are to be. Nodes that are still wanted are kept as they are, with their focus,
- * their selection and their place, so that nothing flickers and nothing is told twice. Text goes in as text alone.
+ * their selection and their place, so that nothing flickers and nothing is announced twice. Text goes in as text alone.
  */
 export function patch(parent: Node, children: readonly Child[]): void {
   const wanted = flat(children);
@@ -60,9 +63,9 @@ export function patch(parent: Node, children: readonly Child[]): void {
 }
 
 function fits(node: Node, child: VNode | string): boolean {
-  const before = made.get(node);
   if (typeof child === 'string') return node.nodeType === Node.TEXT_NODE;
-  return before !== undefined && before.tag === child.tag && before.key === child.key;
+  const before = made.get(node);
+  return before?.tag === child.tag && before.key === child.key;
 }
 
 function create(child: VNode | string): Node {
@@ -73,17 +76,14 @@ function create(child: VNode | string): Node {
 }
 
 function dress(element: Element, wanted: VNode): void {
-  const before = made.get(element);
+  const before = made.get(element)?.attributes ?? {};
   made.set(element, wanted);
-  for (const name of Object.keys(before?.attributes ?? {})) {
-    if (!(name in wanted.attributes)) element.removeAttribute(name);
-  }
-  for (const [name, value] of Object.entries(wanted.attributes)) {
-    if (element.getAttribute(name) !== value) element.setAttribute(name, value);
-  }
-  for (const type of Object.keys(wanted.listeners)) {
-    if (before?.listeners[type]) continue;
-    element.addEventListener(type, (event) => made.get(element)?.listeners[type]?.(event));
+  for (const name of Object.keys({ ...before, ...wanted.attributes })) {
+    const value = wanted.attributes[name] ?? false;
+    const text = value === true ? '' : String(value);
+    if (name.startsWith('on')) Object.assign(element, { [name]: value || null });
+    else if (value === false) element.removeAttribute(name);
+    else if (element.getAttribute(name) !== text) element.setAttribute(name, text);
   }
   patch(element, wanted.children);
 }

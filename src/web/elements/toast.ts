@@ -27,23 +27,18 @@ export class Toast {
     const about = joined(run && run.away !== null && t.awayFor(seconds(run.away)), queued > 0 && waiting);
     patch(this.element, [
       h(
-        'div',
-        { class: 'inner' },
-        h('div', { class: 'top' }, h('b', {}, t.versionRuns(version))),
-        about !== '' && h('span', { class: 'muted' }, about),
+        'div.inner',
+        h('div.top', h('b', t.versionRuns(version))),
+        about !== '' && h('span.muted', about),
         warningBox(withoutLeftBehind(run?.warnings ?? [], behind)),
         behind.length > 0 &&
           h(
             'div',
-            {},
-            h('b', {}, t.serversBehind(behind.length)),
-            ...behind.map((server) =>
-              h('div', { class: 'muted' }, t.serverRuns(server.name, server.version)),
-            ),
+            h('b', t.serversBehind(behind.length)),
+            ...behind.map((server) => h('div.muted', t.serverRuns(server.name, server.version))),
           ),
         h(
-          'div',
-          { class: 'row' },
+          'div.row',
           h('button', { type: 'button', class: 'b', onclick: () => this.hide() }, t.close),
           externalLink(newsUrl(status, version), t.whatIsNew),
         ),

@@ -100,8 +100,8 @@ export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | n
   h(
     'div',
     { key: 'lead', class: look === null ? 'lead' : `lead ${look}` },
-    h('h3', {}, heading),
-    about && h('p', {}, about),
+    h('h3', heading),
+    about && h('p', about),
   );
 
 /** A text with one piece of it told apart, wherever a translation puts it. */
@@ -109,13 +109,13 @@ export function highlighted(text: string, piece: string): Child {
   const at = text.indexOf(piece);
   if (at < 0) return text;
   const [before, after] = [text.slice(0, at), text.slice(at + piece.length)];
-  return [before && h('span', {}, before), piece, after && h('span', {}, after)];
+  return [before && h('span', before), piece, after && h('span', after)];
 }
 
-export const muted = (...text: Child[]): VNode => h('p', { class: 'muted' }, ...text);
+export const muted = (...text: Child[]): VNode => h('p.muted', ...text);
 
 export const box = (look: 'bad' | 'warn' | '', heading: string, ...rest: Child[]): VNode =>
-  h('div', { class: look ? `box ${look}` : 'box' }, h('b', {}, heading), ...rest);
+  h('div', { class: look ? `box ${look}` : 'box' }, h('b', heading), ...rest);
 
 /** What a copy button says: what became of its last press, else its label. */
 export function copyLabel(id: string, label: string, { local: { copied } }: DialogContext): string {
@@ -145,20 +145,19 @@ export function command(text: string, context: DialogContext): VNode {
 }
 
 export const commandList = (lines: readonly string[], context: DialogContext): VNode =>
-  h('div', { class: 'cmds' }, ...lines.map((line) => command(line, context)));
+  h('div.cmds', ...lines.map((line) => command(line, context)));
 
 export const externalLink = (url: string | null, label: string, place = ''): Child =>
   url !== null &&
   /^https?:\/\//.test(url) &&
   h('a', { key: 'link', class: place, href: url, target: '_blank', rel: 'noopener noreferrer' }, label);
 
-export const bulletList = (items: readonly string[]): VNode =>
-  h('ul', {}, ...items.map((item) => h('li', {}, item)));
+export const bulletList = (items: readonly string[]): VNode => h('ul', ...items.map((item) => h('li', item)));
 
 export const warningBox = (warnings: readonly string[]): Child =>
   warnings.length > 0 &&
   box(
     'warn',
     texts().warnings(warnings.length),
-    warnings.length === 1 ? h('span', {}, warnings[0]) : bulletList(warnings),
+    warnings.length === 1 ? h('span', warnings[0]) : bulletList(warnings),
   );

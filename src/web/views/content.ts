@@ -88,7 +88,6 @@ export function dialogNodes(
   return [
     h(
       'header',
-      {},
       h('h2', { id: 'title', tabindex: -1 }, title),
       h(
         'button',

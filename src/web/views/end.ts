@@ -91,10 +91,9 @@ function badBody({ kind, run, rows, version }: EndView, context: DialogContext):
   const why = cause ?? code;
   return [
     isDeep && phaseList(rows),
-    why !== null &&
-      box('bad', sentence(why), cause !== null && code !== null && h('span', { class: 'mono' }, code)),
+    why !== null && box('bad', sentence(why), cause !== null && code !== null && h('span.mono', code)),
     warningBox(run.warnings),
-    advice !== null && h('p', {}, h('b', {}, t.next), ' ', advice),
+    advice !== null && h('p', h('b', t.next), ' ', advice),
     log !== null && command(log, context),
     kind === 'broken' && version !== null && muted(t.runsNow(version)),
     report !== null &&
@@ -106,7 +105,7 @@ function badBody({ kind, run, rows, version }: EndView, context: DialogContext):
 export function behindNodes(behind: EndView['behind'], context: DialogContext): Child {
   const t = texts();
   if (behind.length === 0) return null;
-  const runs = behind.map(({ name, version }) => h('span', {}, t.serverRuns(name, version)));
+  const runs = behind.map(({ name, version }) => h('span', t.serverRuns(name, version)));
   const commands = new Set(behind.map((server) => server.command).filter(Boolean));
   return [box('', t.serversBehind(behind.length), ...runs), commandList([...commands], context)];
 }

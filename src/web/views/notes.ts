@@ -36,16 +36,16 @@ export function notesNodes(releases: readonly PublishedRelease[], context: Dialo
 function blockNode(block: Block): VNode {
   switch (block.kind) {
     case 'heading':
-      return h(block.isVersion ? 'h4' : 'h5', {}, ...block.inside.map(inlineNode));
+      return h(block.isVersion ? 'h4' : 'h5', ...block.inside.map(inlineNode));
     case 'paragraph':
-      return h('p', {}, ...block.inside.map(inlineNode));
+      return h('p', ...block.inside.map(inlineNode));
     case 'code':
-      return h('pre', {}, block.lines.join('\n'));
+      return h('pre', block.lines.join('\n'));
     case 'list': {
-      const items = block.items.map((item) => h('li', {}, ...item.map(inlineNode)));
+      const items = block.items.map((item) => h('li', ...item.map(inlineNode)));
       return block.ordered
         ? h('ol', { start: block.start === 1 ? null : block.start }, ...items)
-        : h('ul', {}, ...items);
+        : h('ul', ...items);
     }
   }
 }
@@ -55,7 +55,7 @@ function inlineNode(piece: Inline): Child {
     case 'text':
       return piece.text;
     case 'code':
-      return h('code', {}, piece.text);
+      return h('code', piece.text);
     case 'link': {
       const link = { href: piece.href, target: '_blank', rel: 'noopener noreferrer' };
       return h('a', link, ...piece.inside.map(inlineNode));

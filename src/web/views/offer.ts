@@ -34,7 +34,7 @@ export function renderOffer(view: OfferView, context: DialogContext): Rendered {
     announcement: heading,
     body: [
       lead(highlighted(heading, before ?? to), about),
-      before !== null && box('warn', t.needsFirst(before, to), h('span', {}, t.needsFirstAbout)),
+      before !== null && box('warn', t.needsFirst(before, to), h('span', t.needsFirstAbout)),
       major && box('warn', t.onlyForward, dumpNode(preparation, context)),
       notesNodes(view.releases, context),
       muted(sentences(!major && preparation, away, t.jobsWait)),
@@ -48,8 +48,8 @@ export function renderOffer(view: OfferView, context: DialogContext): Rendered {
 
 function dumpNode(preparation: string | null, { dumpUrl }: DialogContext): VNode {
   const t = texts();
-  if (preparation !== null) return h('span', {}, preparation);
-  return h('span', {}, t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
+  if (preparation !== null) return h('span', preparation);
+  return h('span', t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
 }
 
 export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, context: DialogContext): Rendered {
@@ -99,9 +99,8 @@ export const jobList = (jobs: readonly JobAge[]): Child =>
     ...jobs.map((job) =>
       h(
         'li',
-        {},
-        h('span', { class: 'kind' }, kindName(job.kind)),
-        h('span', {}, job.title ?? ''),
+        h('span.kind', kindName(job.kind)),
+        h('span', job.title ?? ''),
         h('span', { class: job.stuck ? 't stuck' : 't' }, jobTime(job)),
       ),
     ),
@@ -126,9 +125,8 @@ export function renderNothing(
     announcement: why,
     body: [
       lead(t.versionRuns(version), channelName(channel)),
-      h('p', {}, sentences(sentence(why), checked !== null && t.checkedAgo(age(checked)))),
-      feedError &&
-        box('warn', t.lastCheckFailed, h('span', {}, sentences(sentence(feedError.message), next))),
+      h('p', sentences(sentence(why), checked !== null && t.checkedAgo(age(checked)))),
+      feedError && box('warn', t.lastCheckFailed, h('span', sentences(sentence(feedError.message), next))),
     ],
     actions: [checkAgain(context, { look: 'primary' })],
   };
@@ -144,7 +142,7 @@ export function renderNotPossible(
     announcement: `${t.notPossible}. ${why}`,
     body: [
       lead(t.notPossible, why),
-      status.manual.length > 0 && [h('p', {}, t.byHand), commandList(status.manual, context)],
+      status.manual.length > 0 && [h('p', t.byHand), commandList(status.manual, context)],
     ],
     actions: [checkAgain(context)],
   };
@@ -162,7 +160,7 @@ export function renderReason(
   return {
     announcement: `${heading}. ${why}`,
     ticks: since !== null,
-    body: [lead(heading, since), h('p', {}, why)],
+    body: [lead(heading, since), h('p', why)],
     actions: [checkAgain(context, { look: 'primary' })],
   };
 }

@@ -26,13 +26,12 @@ export function pastNode({ status, history }: PageState, context: DialogContext)
   return h(
     'details',
     { key: 'past', class: 'past' },
-    h('summary', {}, summary),
+    h('summary', summary),
     h(
-      'div',
-      { class: 'inner' },
-      runs.length === 0 ? h('p', {}, t.noUpdates) : runTable(runs, context),
+      'div.inner',
+      runs.length === 0 ? h('p', t.noUpdates) : runTable(runs, context),
       behindNodes(behind, context),
-      context.settingsUrl !== null && h('p', {}, h('a', { href: context.settingsUrl }, t.changeChannel)),
+      context.settingsUrl !== null && h('p', h('a', { href: context.settingsUrl }, t.changeChannel)),
     ),
   );
 }
@@ -43,8 +42,8 @@ function runTable(runs: readonly Run[], context: DialogContext): VNode {
   return h(
     'table',
     { 'aria-label': t.pastUpdates },
-    h('thead', { class: 'hidden' }, h('tr', {}, ...heads.map((head) => h('th', { scope: 'col' }, head)))),
-    h('tbody', {}, ...runs.map((run) => runRow(run, context))),
+    h('thead.hidden', h('tr', ...heads.map((head) => h('th', { scope: 'col' }, head)))),
+    h('tbody', ...runs.map((run) => runRow(run, context))),
   );
 }
 
@@ -54,10 +53,10 @@ function runRow(run: Run, context: DialogContext): VNode {
   return h(
     'tr',
     { key: id },
-    h('td', {}, dateText(startedAt, context.now)),
-    h('td', {}, fromTo(from, to)),
+    h('td', dateText(startedAt, context.now)),
+    h('td', fromTo(from, to)),
     h('td', { class: isGoodEnd(run) ? 'ok' : 'bad' }, codeText(t.outcomes, outcome ?? '', outcome ?? '')),
-    h('td', {}, away === null ? '–' : t.away(seconds(away))),
-    h('td', {}, by ?? t.byNobody),
+    h('td', away === null ? '–' : t.away(seconds(away))),
+    h('td', by ?? t.byNobody),
   );
 }

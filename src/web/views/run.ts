@@ -49,8 +49,8 @@ export function renderRun(view: RunView, context: DialogContext): Rendered {
     body: [
       lead(fromTo(run.from, run.to), joined(begun(run), t.closingIsHarmless)),
       phaseList(rows),
-      kind === 'other-state' && h('p', {}, sentence(run.message || run.state)),
-      askedToStop && h('p', {}, askedToStop),
+      kind === 'other-state' && h('p', sentence(run.message || run.state)),
+      askedToStop && h('p', askedToStop),
       cancelProblemBox(view),
     ],
     actions: runActions(view, context),
@@ -71,11 +71,11 @@ function cancelProblemBox({ cancelProblem: problem }: RunView): Child {
 
 function runActions({ kind, run }: RunView, context: DialogContext): Child[] {
   const t = texts();
-  if (kind === 'late') return [h('span', { class: 'muted' }, t.cannotCancel)];
+  if (kind === 'late') return [h('span.muted', t.cannotCancel)];
   if (kind === 'cancelling' || kind === 'other-state') return [];
   return [
     button('cancel', t.cancel, () => context.cancel(), { isBusy: context.local.isCancelSent }),
-    run.state !== 'write' && h('span', { class: 'muted end' }, t.nothingChanged),
+    run.state !== 'write' && h('span.muted.end', t.nothingChanged),
   ];
 }
 
@@ -95,15 +95,14 @@ function phaseItem(row: RowOfRun): VNode {
   return h(
     'li',
     { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
-    h('span', { class: 'dot' }, dot(mark)),
+    h('span.dot', dot(mark)),
     h(
       'span',
-      {},
-      mark === 'now' ? h('b', {}, word) : word,
+      mark === 'now' ? h('b', word) : word,
       ' ',
-      h('span', { class: 'muted' }, mark === 'failed' ? '' : messageOf(row)),
+      h('span.muted', mark === 'failed' ? '' : messageOf(row)),
     ),
-    h('span', { class: 't' }, took === null || mark === 'ahead' ? '' : duration(took)),
+    h('span.t', took === null || mark === 'ahead' ? '' : duration(took)),
     mark === 'now' && percent !== null && h('progress', { value: percent, max: 100, 'aria-label': word }),
   );
 }
@@ -142,11 +141,11 @@ export function renderRestarting(
         absent,
         heading,
         muted(`${t.restartingFor(t.product)}. ${t.restartingAbout}`),
-        h('span', { class: 'muted small' }, fromTo(run.from, run.to)),
+        h('span.muted.small', fromTo(run.from, run.to)),
       ),
-      log !== null && [h('p', {}, t.onTheMachine), command(log, context)],
+      log !== null && [h('p', t.onTheMachine), command(log, context)],
     ],
-    actions: [h('span', { class: 'muted' }, t.cannotCancel)],
+    actions: [h('span.muted', t.cannotCancel)],
   };
 }
 
@@ -164,13 +163,7 @@ export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Rendered 
 }
 
 const awayNode = (absent: number, heading: string, ...about: Child[]): VNode =>
-  h(
-    'div',
-    { class: 'away' },
-    h('span', { class: 'clock', role: 'timer' }, clockText(absent)),
-    h('h3', {}, heading),
-    ...about,
-  );
+  h('div.away', h('span', { class: 'clock', role: 'timer' }, clockText(absent)), h('h3', heading), ...about);
 
 export function renderStarting({ to }: ViewOf<'starting'>): Rendered {
   const t = texts();
@@ -186,11 +179,7 @@ export function renderNotStarted({ problem }: ViewOf<'not-started'>, context: Di
     isUrgent: true,
     body: [
       lead(t.notStarted),
-      box(
-        'bad',
-        why,
-        problem && h('span', { class: 'mono' }, joined(problem.title, t.status(problem.status))),
-      ),
+      box('bad', why, problem && h('span.mono', joined(problem.title, t.status(problem.status)))),
     ],
     actions: [checkAgain(context, { look: 'primary' })],
   };
