@@ -1,17 +1,5 @@
 import type { Readable } from 'node:stream';
 
-/** One word that begins with `--`. */
-export interface Option {
-  /** Without its dashes. */
-  name: string;
-  /** What follows it, in capitals: `SECONDS`. Left out: it is there or not. */
-  value?: string;
-  /** All that it may be, where that is known. */
-  choices?: readonly string[];
-  /** What it does: half a sentence, without a full stop. */
-  help: string;
-}
-
 /** A word that stands by itself. */
 export interface Argument {
   /** In capitals: `CHANNEL`. */
@@ -20,7 +8,15 @@ export interface Argument {
   choices?: readonly string[];
 }
 
-/** What `svc` can do: one file in `commands/`, and one row of the table in `commands.ts`. */
+/** One word that begins with `--`; its name is without the dashes. */
+export interface Option extends Argument {
+  /** What follows it, in capitals: `SECONDS`. Left out: it is there or not. */
+  value?: string;
+  /** What it does: half a sentence, without a full stop. */
+  help: string;
+}
+
+/** What `svc` can do. In its texts, `svc` stands for what the product is called. */
 export interface Command {
   /** What is typed behind `svc`: `instance status`. */
   name: string;
@@ -35,7 +31,7 @@ export interface Command {
   takesCommandLine?: true;
   /** It goes on where nobody reads what it says: it may have something to put back. */
   outlivesOutput?: true;
-  examples: readonly { line: string; does: string }[];
+  examples: readonly (readonly [line: string, does: string])[];
   /**
    * Resolves with the exit code.
    * @throws UsageError for words that do not go together, Failure for what ends it with a sentence
@@ -78,7 +74,7 @@ export interface Context {
   signal: AbortSignal;
   /** The client's own version, `v1.0.0`. */
   version: string;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a clock that no change of the machine's time moves. */
   now(): number;
   fetch: typeof fetch;
 }

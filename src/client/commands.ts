@@ -1,21 +1,27 @@
+import { mapTexts } from '../progress/plain-text.ts';
 import type { Command } from './command.ts';
-import { command as completion } from './commands/completion.ts';
-import { command as instanceCancel } from './commands/instance-cancel.ts';
-import { command as instanceChannel } from './commands/instance-channel.ts';
-import { command as instanceFollow } from './commands/instance-follow.ts';
-import { command as instanceHistory } from './commands/instance-history.ts';
-import { command as instanceStatus } from './commands/instance-status.ts';
-import { command as instanceUpdate } from './commands/instance-update.ts';
-import { command as update } from './commands/update.ts';
+import { completion } from './commands/completion.ts';
+import { instanceCancel } from './commands/instance-cancel.ts';
+import { instanceChannel } from './commands/instance-channel.ts';
+import { instanceFollow } from './commands/instance-follow.ts';
+import { instanceHistory } from './commands/instance-history.ts';
+import { instanceStatus } from './commands/instance-status.ts';
+import { instanceUpdate } from './commands/instance-update.ts';
+import { update } from './commands/update.ts';
+import { names } from './names.ts';
 
-/** Everything that the client can do, in the order in which its help lists it. */
-export const allCommands = (): readonly Command[] => [
-  instanceStatus(),
-  instanceChannel(),
-  instanceUpdate(),
-  instanceFollow(),
-  instanceCancel(),
-  instanceHistory(),
-  update(),
-  completion(),
+/** In the order in which help lists them. */
+const commands: readonly Command[] = [
+  instanceStatus,
+  instanceChannel,
+  instanceUpdate,
+  instanceFollow,
+  instanceCancel,
+  instanceHistory,
+  update,
+  completion,
 ];
+
+/** Everything that the client can do, in the product's own words. */
+export const allCommands = (): readonly Command[] =>
+  mapTexts(commands, (text) => text.replaceAll(/\bsvc\b/g, names().name));

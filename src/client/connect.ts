@@ -8,52 +8,52 @@ import { type Config, readConfig } from './config.ts';
 import { explain } from './explain.ts';
 import { names } from './names.ts';
 
-/** The server that the user means. */
-export interface Connection {
+/** A command that speaks with the server that the user means. */
+export interface Session extends Context {
   reader: Reader;
   config: Config;
 }
 
 /** @throws Failure where it is not known where svc is */
-export function connect({ env, version, ...context }: Context): Connection {
-  const config = readConfig(env);
-  if (config.openFile !== null)
+export function connect(context: Context): Session {
+  const config = readConfig(context.env);
+  const { url, token, openFile } = config;
+  if (openFile !== null)
     context.stderr.write(
-      `! Others may read or change ${config.openFile}, which has the token: chmod 600 ${shellWord(config.openFile)}\n`,
+      `! Others may read or change ${openFile}, which has the token: chmod 600 ${shellWord(openFile)}\n`,
     );
   const headers = {
-    'User-Agent': `${names().name}/${version}`,
-    ...(config.token === null ? {} : { Authorization: `Bearer ${config.token}` }),
+    'User-Agent': `${names().name}/${context.version}`,
+    ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
   };
-  const address = `${config.url}/api/v1/instance/update`;
-  return { config, reader: new Reader({ address, headers, fetch: context.fetch }) };
+  const address = `${url}/api/v1/instance/update`;
+  return { ...context, config, reader: new Reader({ address, headers, fetch: context.fetch }) };
 }
 
 /** An answer that has to be a proper one. @throws Failure with exit code 2 where it is none */
-export async function proper<T>(
-  asked: Promise<Answer<T>>,
-  { config }: Connection,
-  { signal }: Context,
-): Promise<T> {
+export async function proper<T>(asked: Promise<Answer<T>>, session: Session): Promise<T> {
   const answer = await asked;
   if (answer.kind === 'ok') return answer.value;
-  throw signal.aborted ? interrupted() : improper(answer, config);
+  throw improper(answer, session);
 }
 
 /** @throws Failure for whoever is no admin, too */
 export async function statusForAdmins(
   asked: Promise<Answer<Status | UserStatus>>,
-  connection: Connection,
-  context: Context,
+  session: Session,
 ): Promise<Status> {
-  const status = await proper(asked, connection, context);
+  const status = await proper(asked, session);
   if (isForAdmins(status)) return status;
-  const { url, tokenSetting } = connection.config;
+  const { url, tokenSetting } = session.config;
   throw new Failure(2, `${url} allows this to admins only. See ${tokenSetting}.`);
 }
 
-export const improper = (refused: Refused, config: Config, problem: Problem | null = null): Failure =>
-  new Failure(2, explain(refused, config), problem);
+/** What ends a command that cannot do without the answer. */
+export const improper = (
+  refused: Refused,
+  { config, signal }: Pick<Session, 'config' | 'signal'>,
+  problem: Problem | null = null,
+): Failure => (signal.aborted ? interrupted() : new Failure(2, explain(refused, config), problem));
 
 /** It was stopped where nothing had been begun. */
 export const interrupted = (): Failure => new Failure(stoppedCode, '');

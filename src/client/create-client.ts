@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 import { type ProductOptions, productOf } from '../progress/product.ts';
 import { type Context, Failure, stoppedCode, UsageError } from './command.ts';
+import { askForOffers, offersAfter } from './commands/completion.ts';
 import { allCommands } from './commands.ts';
-import { askForOffers, offersAfter } from './completion.ts';
 import { helpOf, helpOfAll } from './help.ts';
 import { names, setProduct } from './names.ts';
 import { findCommand, parseTyped } from './parse.ts';

@@ -26,13 +26,24 @@ export function exitCodeOf(outcome: string | null): number {
   return Object.entries(exitCodes).find(([word]) => word === outcome)?.[1] ?? 1;
 }
 
+/** How a followed run has ended: what is said of it, and the exit code. */
+export interface Ending {
+  lines: string[];
+  exitCode: number;
+}
+
 /** The end of a run for people. `status` is the server's that told it; null where it did not say. */
-export function endingLines(run: Run, status: Status | null): string[] {
+export function endingOf(run: Run, status: Status | null): Ending {
   const servers = status?.buildServers ?? [];
   const warnings = withoutLeftBehind(run.warnings, servers).map((warning) => `! ${warning}`);
-  if (run.outcome === 'updated' || run.outcome === 'unchanged') {
-    return [goodLine(run, status), ...warnings, ...behindLines(servers)];
-  }
+  const isGood = run.outcome === 'updated' || run.outcome === 'unchanged';
+  const lines = isGood
+    ? [goodLine(run, status), ...warnings, ...behindLines(servers)]
+    : [...badLines(run), ...warnings];
+  return { lines, exitCode: exitCodeOf(run.outcome) };
+}
+
+function badLines(run: Run): string[] {
   const word = run.outcome ?? run.state;
   // Who has cancelled it is told in the server's words: `cancelled by anna: nothing was changed`.
   const isTold = word === 'cancelled' && run.code === null && run.message.startsWith('cancelled ');
@@ -41,26 +52,30 @@ export function endingLines(run: Run, status: Status | null): string[] {
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
     ...(run.log === null ? [] : [`  The whole log, on the machine: ${run.log}`]),
-    ...warnings,
   ];
 }
 
 const endSentence = (message: string): string => (/[.!?]$/.test(message) ? message : `${message}.`);
 
 function goodLine(run: Run, status: Status | null): string {
-  const took = between(run.startedAt, run.endedAt);
-  const times = [
-    ...(took === null ? [] : [duration(took)]),
-    ...(run.away === null ? [] : [`away for ${seconds(run.away)}`]),
-  ].join(', ');
+  const { name } = names();
+  const times = timesOf(run).join(', ');
   const runs = status?.version ?? run.to ?? 'the newest release';
-  const isOther = run.to !== null && run.to !== 'canary' && runs !== run.to;
   // Where the tag that the instance follows lags behind, something else runs than was meant.
-  if (isOther)
-    return `✓ ${names().name} ${runs} runs; the tag of its image does not lead to ${run.to} yet. ${times}`.trimEnd();
+  if (run.to !== null && run.to !== 'canary' && runs !== run.to)
+    return `✓ ${name} ${runs} runs; the tag of its image does not lead to ${run.to} yet. ${times}`.trimEnd();
   if (run.outcome === 'unchanged')
-    return `✓ ${names().name} ${runs} runs already and is well; nothing was replaced. ${times}`.trimEnd();
-  return `✓ ${names().name} ${runs} runs. ${times}`.trimEnd();
+    return `✓ ${name} ${runs} runs already and is well; nothing was replaced. ${times}`.trimEnd();
+  return `✓ ${name} ${runs} runs. ${times}`.trimEnd();
+}
+
+/** `38 s`, `away for 4 s`: how long it took and how long nobody answered, as far as that is known. */
+export function timesOf({ startedAt, endedAt, away }: Run): string[] {
+  const took = between(startedAt, endedAt);
+  return [
+    ...(took === null ? [] : [duration(took)]),
+    ...(away === null ? [] : [`away for ${seconds(away)}`]),
+  ];
 }
 
 /** The build servers that an update did not reach, with the command for each. */
@@ -77,9 +92,9 @@ function behindLines(servers: readonly BuildServer[]): string[] {
 export const paintMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);
 
-/** `v1.4.2 → v1.5.0`, for lists. */
+/** `v1.4.2 → v1.5.0` */
 export const wayOf = ({ from, to }: Pick<Run, 'from' | 'to'>): string =>
-  [from, to].filter((version) => version !== null).join(' → ') || 'an update';
+  [from, to].filter((version) => version !== null).join(' → ');
 
 /** What a bad end says in one line, where nobody has asked for it; null after a good one. */
 export function badEnd(run: Run): string | null {

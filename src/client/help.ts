@@ -39,7 +39,7 @@ export function helpOf(command: Command): string {
     ...(rows.length === 0 ? [] : ['', ...table(rows)]),
     '',
     'Examples:',
-    ...table(examples.map(({ line, does }) => [line, does])),
+    ...table(examples),
     ...(name.startsWith('instance ') ? ['', ...settings()] : []),
   );
 }

@@ -9,6 +9,9 @@ export const shownAll = <T>(value: T): T => mapTexts(value, shown);
 /** One line of JSON that says the same and can stand on a terminal, too. */
 export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify(value))}\n`;
 
+/** Lines as they are written. */
+export const linesOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
+
 /** Half a sentence of the server's as a whole one: `v1.5.0 runs` gets its full stop, `nothing is …` its capital, too. */
 export function sentence(text: string): string {
   const trimmed = text.trim();

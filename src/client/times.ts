@@ -32,10 +32,10 @@ export function between(from: string | null | undefined, to: string | null | und
   return Number.isFinite(passed) ? passed : null;
 }
 
-/** `3 days ago`; empty where it is not known. */
-export function ago(from: string | null | undefined, now: string): string {
-  const passed = between(from, now);
-  return passed === null ? '' : `${age(passed)} ago`;
+/** The age of a moment; empty where it is not known. */
+export function ageOf(moment: string | null | undefined, now: string): string {
+  const passed = between(moment, now);
+  return passed === null ? '' : age(passed);
 }
 
 /** A moment of the server's clock on the clock of whoever reads: `11:40`. */

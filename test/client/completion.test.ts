@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
+import { completionFor, offersAfter, type Shell, shells } from '../../src/client/commands/completion.ts';
 import { allCommands } from '../../src/client/commands.ts';
-import { completionFor, offersAfter, type Shell, shells } from '../../src/client/completion.ts';
 
 const commands = allCommands();
 const hasShell = async (shell: string) =>

@@ -1,8 +1,7 @@
 import xterm from '@xterm/headless';
 import { expect, it } from 'vitest';
-import { JsonEvents } from '../../src/client/follow/json-events.ts';
+import { JsonEvents, PlainLines } from '../../src/client/follow/lines.ts';
 import { LiveList } from '../../src/client/follow/live-list.ts';
-import { PlainLines } from '../../src/client/follow/plain-lines.ts';
 import { notesAt, type View } from '../../src/client/follow/view.ts';
 import {
   cut,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
-import type { Context } from '../../src/client/command.ts';
+import type { Session } from '../../src/client/connect.ts';
 import { followUpdate } from '../../src/client/follow/follow-update.ts';
 import { Reader } from '../../src/wire/reader.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
@@ -16,7 +16,16 @@ function follow(timeout: number, asleep = () => 0) {
   let out = '';
   const output = { write: (text: string) => (out += text) };
   const fetch = async () => Promise.reject(new TypeError('fetch failed'));
-  const context: Context = {
+  const config = {
+    url: 'http://svc',
+    token: null,
+    urlSetting: 'SVC_URL',
+    tokenSetting: 'SVC_TOKEN',
+    openFile: null,
+  };
+  const session: Session = {
+    reader: new Reader({ address: 'http://svc', fetch }),
+    config,
     args: { options: {}, words: [], commandLine: [] },
     env: {},
     stdout: output,
@@ -32,16 +41,8 @@ function follow(timeout: number, asleep = () => 0) {
     now: () => performance.now() + asleep(),
     fetch,
   };
-  const config = {
-    url: 'http://svc',
-    token: null,
-    urlSetting: 'SVC_URL',
-    tokenSetting: 'SVC_TOKEN',
-    openFile: null,
-  };
   let exitCode: number | null = null;
-  const reader = new Reader({ address: 'http://svc', fetch });
-  void followUpdate(context, { reader, config }, { run, timeout, json: false }).then((code) => {
+  void followUpdate(session, { run, timeout, json: false }).then((code) => {
     exitCode = code;
   });
   return { said: () => out, exitCode: () => exitCode };

@@ -1,13 +1,12 @@
 import { channels } from '../../release/channel.ts';
 import { type Command, UsageError } from '../command.ts';
-import { names } from '../names.ts';
 import { ownProgram, programAt } from '../self-update/program.ts';
 import { updateProgram } from '../self-update/update-program.ts';
 
 /** Brings this client, or another program of one file, up to date. */
-export const command = (): Command => ({
+export const update: Command = {
   name: 'update',
-  summary: `Updates ${names().name} itself, or the program that is named.`,
+  summary: 'Updates svc itself, or the program that is named.',
   usage: '[--channel CHANNEL] [--program FILE -- COMMAND…]',
   options: [
     {
@@ -25,26 +24,25 @@ export const command = (): Command => ({
   takesCommandLine: true,
   outlivesOutput: true,
   examples: [
-    { line: `${names().name} update`, does: `replaces this ${names().name} by the newest stable release` },
-    {
-      line: `${names().name} update --program /usr/local/bin/${names().name}-worker -- systemctl --user restart ${names().name}-worker`,
-      does: 'replaces the build server’s program and restarts it',
-    },
+    ['svc update', 'replaces this svc by the newest stable release'],
+    [
+      'svc update --program /usr/local/bin/svc-worker -- systemctl --user restart svc-worker',
+      'replaces the build server’s program and restarts it',
+    ],
   ],
 
   async run(context) {
     const { options, commandLine } = context.args;
-    const { program } = options;
+    const file = typeof options.program === 'string' ? options.program : null;
     const channel = channels.find((name) => name === options.channel) ?? 'stable';
-    if (typeof program === 'string' && commandLine.length === 0)
+    if (file !== null && commandLine.length === 0)
       throw new UsageError(
         '--program needs a command behind --, which tells whether the new file does its work',
       );
-    if (typeof program !== 'string' && commandLine.length > 0)
+    if (file === null && commandLine.length > 0)
       throw new UsageError('a command behind -- belongs to --program FILE');
-    const named =
-      typeof program === 'string' ? await programAt(program, commandLine, context.env) : ownProgram();
-    await updateProgram(named, channel, context);
+    const program = file === null ? ownProgram() : await programAt(file, commandLine, context.env);
+    await updateProgram(program, channel, context);
     return 0;
   },
-});
+};

@@ -2,18 +2,16 @@ import { mayBeAway } from '../../wire/phase-rows.ts';
 import { followRun, type News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
-import { type Context, stoppedCode } from '../command.ts';
-import type { Connection } from '../connect.ts';
-import { endingLines, exitCodeOf, paintMark } from '../endings.ts';
+import { type Args, type Option, stoppedCode, UsageError } from '../command.ts';
+import type { Session } from '../connect.ts';
+import { type Ending, endingOf, paintMark } from '../endings.ts';
 import { explain } from '../explain.ts';
 import { names } from '../names.ts';
-import { count, jsonLine, shownAll } from '../shown.ts';
+import { count, jsonLine, linesOf, shownAll } from '../shown.ts';
 import { clockTime, duration } from '../times.ts';
-import { JsonEvents } from './json-events.ts';
+import { JsonEvents, PlainLines } from './lines.ts';
 import { LiveList } from './live-list.ts';
-import { PlainLines } from './plain-lines.ts';
-import type { Printer } from './printer.ts';
-import { logOf, type View } from './view.ts';
+import { logOf, type Printer, type View } from './view.ts';
 
 export interface FollowOptions {
   /** As it was told last, as it came. */
@@ -21,8 +19,23 @@ export interface FollowOptions {
   /** After so many seconds in a row without any answer it is given up. */
   timeout: number;
   json: boolean;
-  /** What is said at its end; by default how it ended. */
-  tellEnd?: (run: Run, status: Status | null) => { lines: string[]; exitCode: number };
+  /** What is said at its end, where that is not the usual. */
+  endingOf?: (run: Run, status: Status | null) => Ending;
+}
+
+export const usualTimeout = 900;
+
+export const timeoutOption: Option = {
+  name: 'timeout',
+  value: 'SECONDS',
+  help: `give up after so long without any answer (${usualTimeout})`,
+};
+
+/** In seconds. @throws UsageError */
+export function timeoutOf({ options: { timeout = String(usualTimeout) } }: Args): number {
+  const seconds = /^\d{1,7}$/.test(String(timeout)) ? Number(timeout) : 0;
+  if (seconds >= 1) return seconds;
+  throw new UsageError(`--timeout needs a number of seconds, not "${timeout}" (1 to 9999999).`);
 }
 
 /** After so long a 401 somebody has to log in again. */
@@ -32,74 +45,46 @@ const second = 1000;
 const nap = 30_000;
 
 /** Follows a run until a server that knows its end answers, and says how it ended. Resolves with the exit code. */
-export async function followUpdate(
-  context: Context,
-  connection: Connection,
-  options: FollowOptions,
-): Promise<number> {
-  const { run, json, tellEnd = tellUsually } = options;
-  const { reader } = connection;
-  const { name } = names();
-  const tell = (lines: readonly string[]) => tellLines(context, lines, json);
-  const now = context.now();
-  const view: View = { run: shownAll(run), toldAt: now, heardAt: now, refused: null };
-  const end = await watch(context, connection, options, view);
-  switch (end) {
-    case 'ended': {
-      const answer = await reader.status();
-      const status = answer.kind === 'ok' && isForAdmins(answer.value) ? shownAll(answer.value) : null;
-      const { lines, exitCode } = tellEnd(view.run, status);
-      tell(lines);
-      return exitCode;
-    }
-    case 'interrupted':
-      tell([farewell(view.run)]);
-      return stoppedCode;
-    case 'unknown': {
-      const answer = await reader.status();
-      const version = answer.kind === 'ok' ? `${name} ${shownAll(answer.value).version}` : name;
-      const begun = clockTime(view.run.startedAt, view.run.now);
-      tell([
-        `${version} answers and knows nothing of the update begun at ${begun}. On the machine: ${logOf(view.run)}`,
-      ]);
-      return 1;
-    }
-    case 'logged-out':
-      if (view.refused?.kind === 'logged-out' && view.refused.inFront !== null)
-        tell([
-          explain(view.refused, connection.config),
-          `The update goes on by itself. Follow it: ${name} instance follow`,
-        ]);
-      else
-        tell([
-          `${name} does not accept the token any more (401). The update goes on by itself.`,
-          `Log in again, then: ${name} instance follow`,
-        ]);
-      return 1;
-    case 'silent':
-      tell([
-        `${name} has not answered for ${duration(options.timeout * second)}: it is not known what became of the update.`,
-        `On the machine: ${logOf(view.run)}. Once ${name} answers: ${name} instance follow`,
-      ]);
-      return 1;
-  }
+export async function followUpdate(session: Session, options: FollowOptions): Promise<number> {
+  const now = session.now();
+  const view: View = { run: shownAll(options.run), toldAt: now, heardAt: now, refused: null };
+  const why = await watch(session, options, view);
+  const { lines, exitCode } =
+    why === 'ended'
+      ? (options.endingOf ?? endingOf)(view.run, await statusOf(session))
+      : {
+          lines: await partingLines(why, view, session, options.timeout),
+          exitCode: why === 'interrupted' ? stoppedCode : 1,
+        };
+  tell(session, lines, options.json);
+  return exitCode;
 }
 
-function tellLines({ stdout, stderr, colour }: Context, lines: readonly string[], json: boolean): void {
-  const shown = colour && !json ? lines.map(paintMark) : lines;
-  (json ? stderr : stdout).write(shown.map((line) => `${line}\n`).join(''));
+/** Tells how a run has ended that is not followed any more. Resolves with the exit code. */
+export async function tellPast(session: Session, run: ToldRun, json: boolean): Promise<number> {
+  if (json) session.stdout.write(jsonLine({ event: 'run', data: run }));
+  const { lines, exitCode } = endingOf(shownAll(run), json ? null : await statusOf(session));
+  tell(session, lines, json);
+  return exitCode;
 }
 
+/** Null for whoever is no admin, too. */
+async function statusOf({ reader }: Session): Promise<Status | null> {
+  const answer = await reader.status();
+  return answer.kind === 'ok' && isForAdmins(answer.value) ? shownAll(answer.value) : null;
+}
+
+function tell({ stdout, stderr, colour }: Session, lines: readonly string[], json: boolean): void {
+  (json ? stderr : stdout).write(linesOf(colour && !json ? lines.map(paintMark) : lines));
+}
+
+/** Why there is no more to see. */
 type Why = 'ended' | 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
 /** Keeps the view up to date, and shows it, until there is no more to see. */
-async function watch(
-  context: Context,
-  { reader }: Connection,
-  { run, timeout, json }: FollowOptions,
-  view: View,
-): Promise<Why> {
-  const printer = printerFor(context, json);
+async function watch(session: Session, { run, timeout, json }: FollowOptions, view: View): Promise<Why> {
+  const { reader, signal } = session;
+  const printer = printerFor(session, json);
   const stop = new AbortController();
   let why: Why | null = null;
   const giveUp = (reason: Why) => {
@@ -107,9 +92,9 @@ async function watch(
     stop.abort();
   };
   let loggedOutSince: number | null = null;
-  let lookedAt = context.now();
+  let lookedAt = session.now();
   const look = () => {
-    const at = context.now();
+    const at = session.now();
     if (at - lookedAt > nap) {
       view.heardAt = at;
       loggedOutSince = loggedOutSince === null ? null : at;
@@ -121,25 +106,38 @@ async function watch(
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
   };
   const interrupt = () => giveUp('interrupted');
-  context.signal.addEventListener('abort', interrupt);
-  if (context.signal.aborted) interrupt();
+  signal.addEventListener('abort', interrupt);
+  if (signal.aborted) interrupt();
   const ticking = setInterval(look, second);
   try {
-    printer.begin(view, context.now());
+    printer.begin?.(view, session.now());
     for await (const news of followRun(reader, { run: run.id, signal: stop.signal })) {
-      printer.news(news);
-      note(view, news, context.now());
-      loggedOutSince = isLoggedOut(news, view) ? (loggedOutSince ?? context.now()) : null;
+      printer.news?.(news);
+      note(view, news, session.now());
+      loggedOutSince = isLoggedOut(news, view) ? (loggedOutSince ?? session.now()) : null;
       if (news.kind === 'unknown') why = 'unknown';
       else if (view.run.outcome !== null) why = 'ended';
       else look();
     }
   } finally {
     clearInterval(ticking);
-    context.signal.removeEventListener('abort', interrupt);
+    signal.removeEventListener('abort', interrupt);
   }
-  printer.end(view, context.now());
+  printer.end?.(view, session.now());
   return why ?? 'interrupted';
+}
+
+function printerFor(session: Session, json: boolean): Printer {
+  if (json) return new JsonEvents(session.stdout, session.stderr);
+  return session.isTerminal ? new LiveList(session) : new PlainLines(session.stdout);
+}
+
+function note(view: View, news: News, now: number): void {
+  view.refused = news.kind === 'unheard' ? news.refused : null;
+  if (news.kind !== 'unheard') view.heardAt = now;
+  if (news.kind !== 'run') return;
+  view.run = shownAll(news.run);
+  view.toldAt = now;
 }
 
 /** A redirect, and a proxy's own 401, are something else's while svc may be away; svc itself says 401, too. */
@@ -148,49 +146,45 @@ const isLoggedOut = (news: News, { run }: View): boolean =>
   news.refused.kind === 'logged-out' &&
   ((news.refused.status === 401 && news.refused.inFront === null) || !mayBeAway(run));
 
-function note(view: View, news: News, now: number): void {
-  if (news.kind === 'unheard') {
-    view.refused = news.refused;
-    return;
+/** What is said where the following ends before the run does. */
+async function partingLines(
+  why: Exclude<Why, 'ended'>,
+  { run, refused }: View,
+  { reader, config }: Session,
+  timeout: number,
+): Promise<string[]> {
+  const { name } = names();
+  switch (why) {
+    case 'interrupted':
+      return [farewell(run)];
+    case 'unknown': {
+      const answer = await reader.status();
+      const version = answer.kind === 'ok' ? `${name} ${shownAll(answer.value).version}` : name;
+      const begun = clockTime(run.startedAt, run.now);
+      return [
+        `${version} answers and knows nothing of the update begun at ${begun}. On the machine: ${logOf(run)}`,
+      ];
+    }
+    case 'logged-out':
+      return refused?.kind === 'logged-out' && refused.inFront !== null
+        ? [explain(refused, config), `The update goes on by itself. Follow it: ${name} instance follow`]
+        : [
+            `${name} does not accept the token any more (401). The update goes on by itself.`,
+            `Log in again, then: ${name} instance follow`,
+          ];
+    case 'silent':
+      return [
+        `${name} has not answered for ${duration(timeout * second)}: it is not known what became of the update.`,
+        `On the machine: ${logOf(run)}. Once ${name} answers: ${name} instance follow`,
+      ];
   }
-  view.heardAt = now;
-  view.refused = null;
-  if (news.kind !== 'run') return;
-  view.run = shownAll(news.run);
-  view.toldAt = now;
 }
-
-function printerFor(context: Context, json: boolean): Printer {
-  if (json) return new JsonEvents(context.stdout, context.stderr);
-  return context.isTerminal ? new LiveList(context) : new PlainLines(context.stdout);
-}
-
-export const tellUsually = (run: Run, status: Status | null): { lines: string[]; exitCode: number } => ({
-  lines: endingLines(run, status),
-  exitCode: exitCodeOf(run.outcome),
-});
 
 /** What goes on when nobody looks any more. */
 function farewell(run: Run): string {
-  const { state, jobs } = run;
   const { name } = names();
   const following = `The update goes on. Follow it: ${name} instance follow.`;
   if (mayBeAway(run)) return `${following} It can no longer be stopped.`;
-  if (state !== 'waiting') return `${following} Stop it: ${name} instance cancel.`;
-  return `It still waits for ${count(jobs.length, 'job')} and starts by itself. Stop it: ${name} instance cancel.`;
-}
-
-/** A run that has ended already: nothing to follow. */
-export async function tellPast(
-  context: Context,
-  { reader }: Connection,
-  run: ToldRun,
-  json: boolean,
-): Promise<number> {
-  if (json) context.stdout.write(jsonLine({ event: 'run', data: run }));
-  const answer = json ? null : await reader.status();
-  const status = answer?.kind === 'ok' && isForAdmins(answer.value) ? shownAll(answer.value) : null;
-  const { lines, exitCode } = tellUsually(shownAll(run), status);
-  tellLines(context, lines, json);
-  return exitCode;
+  if (run.state !== 'waiting') return `${following} Stop it: ${name} instance cancel.`;
+  return `It still waits for ${count(run.jobs.length, 'job')} and starts by itself. Stop it: ${name} instance cancel.`;
 }

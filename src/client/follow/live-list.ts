@@ -1,10 +1,9 @@
 import type { RowOfRun } from '../../wire/phase-rows.ts';
 import type { Context } from '../command.ts';
-import { jobLines } from '../refusal.ts';
 import { cut, inColumns, widthOf, wrap } from '../shown.ts';
+import { jobLines } from '../status-lines.ts';
 import { duration } from '../times.ts';
-import type { Printer } from './printer.ts';
-import { notesAt, rowsAt, titleOf, type View } from './view.ts';
+import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
 
 const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;
 const colours = { done: 32, now: 36, failed: 31, ahead: 2 } as const;
@@ -57,8 +56,6 @@ export class LiveList implements Printer {
     const from = Math.max(0, Math.min(now, lines.length - room));
     return lines.slice(from, from + room);
   }
-
-  news(): void {}
 
   end(view: View, now: number): void {
     this.show(view, now);

@@ -1,10 +1,10 @@
 import { channelOf } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
 import type { Status } from '../../wire/status.ts';
-import { askYesNo } from '../ask.ts';
 import { type Context, UsageError } from '../command.ts';
-import { jobLines } from '../refusal.ts';
-import { count, sentence } from '../shown.ts';
+import { interrupted } from '../connect.ts';
+import { linesOf, sentence } from '../shown.ts';
+import { jobLines, jobsAre } from '../status-lines.ts';
 
 /**
  * Whether whoever sits there wants what cannot be undone: a major version, jobs that are cut short.
@@ -20,10 +20,7 @@ export async function agree(
   if (force && !context.canAsk)
     throw new UsageError('--force cuts jobs short. Nobody can be asked here: add --yes');
   if (force && jobs.length > 0) {
-    const are = jobs.length === 1 ? 'is' : 'are';
-    context.stderr.write(
-      `${[`${count(jobs.length, 'job')} ${are} cut short:`, ...jobLines(jobs, status.now)].join('\n')}\n`,
-    );
+    context.stderr.write(linesOf([`${jobsAre(jobs)} cut short:`, ...jobLines(jobs, status.now)]));
     if (!(await askYesNo('Go on?', context))) return false;
   }
   if (!isMajor(status, target)) return true;
@@ -35,4 +32,24 @@ export async function agree(
 function isMajor({ version, next }: Status, target: string): boolean {
   if (next?.version === target || (target === 'canary' && next !== null)) return next.major;
   return channelOf(version) !== null && channelOf(target) !== null && isMajorChange(version, target);
+}
+
+/** No is what anything else than yes means. */
+async function askYesNo(question: string, { canAsk, stdin, stderr, signal }: Context): Promise<boolean> {
+  if (!canAsk) throw new UsageError(`${question} Nobody can be asked here: add --yes`);
+  const { createInterface } = await import('node:readline');
+  stderr.write(`${question} [y/N] `);
+  const lines = createInterface({ input: stdin });
+  const answer = await new Promise<string>((resolve) => {
+    lines.once('line', resolve);
+    lines.once('close', () => resolve(''));
+    signal.addEventListener('abort', () => resolve(''), { once: true });
+    if (signal.aborted) resolve('');
+  });
+  lines.close();
+  if (signal.aborted) {
+    stderr.write('\n');
+    throw interrupted();
+  }
+  return /^\s*y(?:es)?\s*$/i.test(answer);
 }

@@ -2,13 +2,11 @@ import { isAhead } from '../../release/channel.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
 import { names } from '../names.ts';
-import { offerLines } from '../offer-lines.ts';
-import { refusalLines } from '../refusal.ts';
 import { shownAll } from '../shown.ts';
+import { offerLines, refusalLines } from '../status-lines.ts';
 
-/** What somebody wants. */
+/** What somebody wants; the target is null where none was named. */
 export interface Wish {
-  /** What was named to go to. */
   target: string | null;
   whenIdle: boolean;
   force: boolean;
@@ -16,7 +14,6 @@ export interface Wish {
 
 /** No update comes of it, and why. */
 export interface Stay {
-  kind: 'stay';
   lines: string[];
   /** What svc says for programs; null where there was nothing to be asked. */
   problem: Problem | null;
@@ -24,31 +21,25 @@ export interface Stay {
 }
 
 /**
- * Whether there is something to start, by the status: what is asked for is the version that was shown, never "the
+ * The target of what is to be started, by the status: what is asked for is the version that was shown, never "the
  * newest".
  */
-export function decide(
-  status: Status,
-  { target, whenIdle, force }: Wish,
-): { kind: 'go'; target: string } | Stay {
+export function decide(status: Status, { target, whenIdle, force }: Wish): string | Stay {
   const { reason, next, run } = status;
-  const isJobs = (reason?.jobs?.length ?? 0) > 0;
-  const isStuck = reason?.jobs?.some(({ stuck }) => stuck) ?? false;
-  const isPassed = isJobs && (force || (whenIdle && !isStuck));
-  const isNothingNewer = reason?.code === 'up-to-date';
-  if (reason !== null && !isPassed && !isNothingNewer) return stayFor(reason, status);
+  const { code, jobs = [] } = reason ?? {};
+  const isPassed = jobs.length > 0 && (force || (whenIdle && !jobs.some(({ stuck }) => stuck)));
+  if (reason !== null && !isPassed && code !== 'up-to-date') return stayFor(reason, status);
   // After such an end the same release is accepted again: the updater looks whether it runs and is well.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
   // Not where somebody has mended it with a newer one by hand: there is no downgrade.
   const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
   const goal = target ?? next?.version ?? (isAgain ? run.to : null);
-  if (goal !== null && (goal !== status.version || isInTrouble)) return { kind: 'go', target: goal };
+  if (goal !== null && (goal !== status.version || isInTrouble)) return goal;
   const lines = goal === null ? offerLines(shownAll(status)) : [`${names().name} ${goal} runs already.`];
-  return { kind: 'stay', lines, problem: reason && problemOf(reason), exitCode: 0 };
+  return { lines, problem: reason && problemOf(reason), exitCode: 0 };
 }
 
 export const stayFor = (reason: Reason, status: Status, problem = problemOf(reason)): Stay => ({
-  kind: 'stay',
   lines: refusalLines(shownAll(reason), shownAll(status)),
   problem,
   exitCode: 3,

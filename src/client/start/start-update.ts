@@ -1,77 +1,56 @@
 import type { Refused } from '../../wire/reader-answer.ts';
-import { isForAdmins } from '../../wire/reader-shapes.ts';
+import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status, ToldRun } from '../../wire/status.ts';
-import { type Context, Failure, stoppedCode } from '../command.ts';
-import { type Connection, improper } from '../connect.ts';
+import { Failure, stoppedCode } from '../command.ts';
+import { improper, type Session } from '../connect.ts';
 import { explain } from '../explain.ts';
 import { names } from '../names.ts';
 import { sentence, shown } from '../shown.ts';
-import { type Stay, stayFor } from './decide.ts';
-
-export interface Start {
-  /** As it was shown. */
-  status: Status;
-  target: string;
-  whenIdle: boolean;
-  force: boolean;
-}
+import { type Stay, stayFor, type Wish } from './decide.ts';
 
 /** For so many milliseconds a request whose answer was lost may still be at work. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 
 /**
- * Asks svc to start, once: where the answer is lost, what is on tells what became of it.
+ * Asks svc to start, once: where the answer is lost, what is on tells what became of it. `status` is as it was shown.
  * @throws Failure where it was not started, or nobody knows
  */
 export async function startUpdate(
-  context: Context,
-  connection: Connection,
-  { status, target, whenIdle, force }: Start,
-): Promise<{ kind: 'started'; run: ToldRun } | Stay> {
+  session: Session,
+  status: Status,
+  { target, whenIdle, force }: Wish & { target: string },
+): Promise<ToldRun | Stay> {
+  const { reader, config, signal, stderr } = session;
   const order = {
     target,
     ...(whenIdle ? { when: 'idle' as const } : {}),
     ...(force ? { force: true as const } : {}),
   };
-  const answer = await connection.reader.start(order, { signal: context.signal });
-  if (answer.kind === 'ok') return { kind: 'started', run: answer.value };
-  if (context.signal.aborted) {
-    throw new Failure(
-      stoppedCode,
-      `It is not known whether the update was started. That tells: ${names().name} instance status`,
-    );
+  const answer = await reader.start(order, { signal });
+  if (answer.kind === 'ok') return answer.value;
+  if (signal.aborted) throw unknown(stoppedCode);
+  if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
+    // What another request may get later; all else is a mistake in this one.
+    if (![409, 429, 503].includes(answer.problem.status)) throw improper(answer, session, answer.problem);
+    return refusal(session, answer.problem, status);
   }
-  if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503))
-    return refusal(context, answer, connection, status);
-  if (answer.kind === 'logged-out') throw improper(answer, connection.config);
-  context.stderr.write(`${explain(answer, connection.config)} Looking whether the update was started…\n`);
-  const run = await findStarted(context, connection, status.run?.id ?? null);
-  if (run !== null) return { kind: 'started', run };
-  const { name } = names();
-  throw new Failure(
-    1,
-    `${name} has not started the update; nothing was changed. Try again: ${name} instance update`,
-  );
+  if (answer.kind === 'logged-out') throw improper(answer, session);
+  stderr.write(`${explain(answer, config)} Looking whether the update was started…\n`);
+  return findStarted(session, status.run?.id ?? null);
 }
 
-async function refusal(
-  { signal }: Context,
-  refused: Refused & { kind: 'problem' },
-  { reader, config }: Connection,
-  status: Status,
-): Promise<Stay> {
-  const { problem } = refused;
-  const { reason } = problem;
-  // What another request may get later; all else is a mistake in this one.
-  if (![409, 429, 503].includes(problem.status)) throw improper(refused, config, problem);
-  if (reason === undefined) {
-    const lines = [`It cannot be updated now: ${sentence(shown(problem.detail))}`];
-    return { kind: 'stay', lines, problem, exitCode: 3 };
-  }
-  if (reason.code === 'up-to-date') {
-    return { kind: 'stay', lines: [sentence(shown(reason.message))], problem, exitCode: 3 };
-  }
+const unknown = (exitCode: number, why = ''): Failure =>
+  new Failure(
+    exitCode,
+    `${why}It is not known whether the update was started. That tells: ${names().name} instance status`,
+  );
+
+async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<Stay> {
+  const { reason, detail } = problem;
+  const stay = (line: string): Stay => ({ lines: [line], problem, exitCode: 3 });
+  if (reason === undefined) return stay(`It cannot be updated now: ${sentence(shown(detail))}`);
+  if (reason.code === 'up-to-date') return stay(sentence(shown(reason.message)));
   if (reason.code !== 'update-running') return stayFor(reason, status, problem);
   // Somebody was faster: whose it is, and that it can be followed, only a new status tells.
   const answer = await reader.status({ signal });
@@ -79,25 +58,25 @@ async function refusal(
   return stayFor(reason, current, problem);
 }
 
-/** The run that there was not before; null where svc says long enough that there is none. */
-async function findStarted(
-  { signal, now }: Context,
-  { reader, config }: Connection,
-  before: string | null,
-): Promise<ToldRun | null> {
+/** The run that there was not before. */
+async function findStarted(session: Session, before: string | null): Promise<ToldRun> {
+  const { reader, config, signal, now } = session;
   const until = now() + graceMs;
   for (;;) {
     const answer = await reader.progress({ signal });
     if (answer.kind === 'ok' && answer.value.id !== before) return answer.value;
-    const isKnown = answer.kind === 'ok' || (answer.kind === 'problem' && answer.problem.status === 404);
-    if (now() >= until || signal.aborted) {
-      if (isKnown && !signal.aborted) return null;
-      const why = isKnown || signal.aborted ? '' : `${explain(answer as Refused, config)} `;
-      throw new Failure(
-        signal.aborted ? stoppedCode : 1,
-        `${why}It is not known whether the update was started. That tells: ${names().name} instance status`,
-      );
-    }
+    if (signal.aborted) throw unknown(stoppedCode);
+    if (now() >= until) throw notStarted(answer.kind === 'ok' ? null : answer, config);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
+}
+
+function notStarted(refused: Refused | null, config: Session['config']): Failure {
+  if (refused !== null && !(refused.kind === 'problem' && refused.problem.status === 404))
+    return unknown(1, `${explain(refused, config)} `);
+  const { name } = names();
+  return new Failure(
+    1,
+    `${name} has not started the update; nothing was changed. Try again: ${name} instance update`,
+  );
 }

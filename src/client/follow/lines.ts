@@ -1,0 +1,100 @@
+import { mayBeAway, type RowOfRun } from '../../wire/phase-rows.ts';
+import type { News } from '../../wire/reader-follow.ts';
+import type { Output } from '../command.ts';
+import { jsonLine } from '../shown.ts';
+import { duration } from '../times.ts';
+import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
+
+/** For programs: each event of svc's as one line, `{ "event": "run" | "line", "data": … }`; sentences go elsewhere. */
+export class JsonEvents implements Printer {
+  readonly #out: Output;
+  readonly #sentences: Output;
+  #told = '';
+
+  constructor(out: Output, sentences: Output) {
+    this.#out = out;
+    this.#sentences = sentences;
+  }
+
+  show(view: View, now: number): void {
+    const notes = view.refused === null ? '' : notesAt(view, now).join('\n');
+    const kind = notes.replace(/\d+/g, '');
+    if (kind !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
+    this.#told = kind;
+  }
+
+  news(news: News): void {
+    if (news.kind === 'run') this.#out.write(jsonLine({ event: 'run', data: news.run }));
+    if (news.kind === 'line') this.#out.write(jsonLine({ event: 'line', data: news.line }));
+  }
+}
+
+/** Milliseconds after which something that lasts says so. */
+const heartbeat = 10_000;
+
+/** For pipes and logs: a line for each phase that is over, and one every 10 s while one lasts. */
+export class PlainLines implements Printer {
+  readonly #out: Output;
+  readonly #told = new Set<string>();
+  #lastAt = 0;
+  #hasWaited = false;
+  /** The note that has been told, without its times. */
+  #note = '';
+
+  constructor(out: Output) {
+    this.#out = out;
+  }
+
+  begin(view: View, now: number): void {
+    this.#write(titleOf(view.run), now);
+    this.show(view, now);
+  }
+
+  show(view: View, now: number): void {
+    const { state, until, outcome } = view.run;
+    for (const row of rowsAt(view, now)) {
+      if (row.mark === 'done') this.#tellOnce(row, now);
+      if (row.mark === 'failed') {
+        const ended = outcome === 'cancelled' ? 'was stopped' : 'did not succeed';
+        this.#tellOnce({ ...row, word: `${row.word} ${ended}` }, now);
+      }
+      // What it waits for, and how long at most, is worth a line as soon as that is known: it may be an hour.
+      const isNews = state === 'waiting' && until !== null && !this.#hasWaited;
+      if (row.mark === 'now' && (isNews || now - this.#lastAt >= heartbeat)) this.#tellNow(row, view, now);
+      this.#hasWaited ||= isNews;
+    }
+  }
+
+  end(view: View, now: number): void {
+    this.show(view, now);
+  }
+
+  #tellOnce(row: RowOfRun, now: number): void {
+    if (this.#told.has(row.word)) return;
+    this.#told.add(row.word);
+    this.#write(lineOf(row), now);
+  }
+
+  #tellNow(row: RowOfRun, view: View, now: number): void {
+    const { state, jobs } = view.run;
+    const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
+    const note = notesAt(view, now).at(-1) ?? '';
+    const timeless = note.replace(/(?<!\d)\d+ (?:s|min|h)\b/g, '');
+    // Without an answer nobody knows how far it is.
+    const isUnheard = view.refused !== null && !mayBeAway(view.run);
+    if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
+    if (note !== '' && (isUnheard || timeless !== this.#note)) this.#write(note, now);
+    this.#note = timeless;
+  }
+
+  #write(line: string, now: number): void {
+    this.#lastAt = now;
+    this.#out.write(`${line}\n`);
+  }
+}
+
+/** `pulled, 8 s: 120 MB` */
+function lineOf({ word, message, percent, took }: RowOfRun): string {
+  const text = [...(percent === null ? [] : [`${percent} %`]), message].join(' ').trim();
+  return `${word}${took === null ? '' : `, ${duration(took)}`}${text === '' ? '' : `: ${text}`}`;
+}

@@ -1,0 +1,92 @@
+import type { JobInTheWay, Reason, Status } from '../wire/status.ts';
+import { names } from './names.ts';
+import { count, cut, sentence, table, widthOf } from './shown.ts';
+import { ageOf, between, duration } from './times.ts';
+
+// What comes from the server has been made fit to be shown.
+
+/** What there is to go to, and how fresh that is known. */
+export function offerLines(status: Status): string[] {
+  const { latest, next, upToDate, checkedAt, feedError, now } = status;
+  const lines: string[] = [];
+  if (next === null) {
+    const checked = ageOf(checkedAt, now);
+    const why = upToDate === null ? 'Nothing newer is known.' : sentence(upToDate.message);
+    lines.push(checked === '' ? why : `${why} Checked ${checked} ago.`);
+  } else {
+    const published = ageOf(latest?.publishedAt, now);
+    const when = published === '' ? '' : `, published ${published} ago`;
+    const where = latest?.url ? `: ${latest.url}` : '';
+    lines.push(`${latest?.version ?? next.version} is available${when}${where}`);
+    if (latest !== null && latest.version !== next.version)
+      lines.push(`${next.version} has to come before it, and is what an update goes to now.`);
+    if (next.major) lines.push(`${next.version} is a major version; migrations only run forward.`);
+    if (status.preparation !== null) lines.push(`Before an update: ${sentence(status.preparation)}`);
+  }
+  if (feedError !== null) {
+    const wait = between(now, feedError.nextCheckAt);
+    const again = wait === null ? '' : ` Next try in ${duration(wait)}.`;
+    lines.push(`The last check failed: ${sentence(feedError.message)}${again}`);
+  }
+  return lines;
+}
+
+/** Why an update does not start, and what to do about it. */
+export function refusalLines(
+  reason: Reason,
+  { now, run, manual }: Pick<Status, 'now' | 'run' | 'manual'>,
+): string[] {
+  const { code, jobs = [], message } = reason;
+  const why = message.replace(/\.$/, '');
+  if (jobs.length > 0)
+    return [`It cannot be updated now: ${jobsAre(jobs)} in the way`, ...jobLines(jobs, now), jobAdvice(jobs)];
+  if (code === 'up-to-date') return [sentence(message)];
+  if (code === 'update-running') {
+    const time = ageOf(reason.since ?? run?.startedAt, now);
+    // Another instance's, or one that is just being started: there is nothing to follow.
+    if (run === null || run.outcome !== null)
+      return [`It cannot be updated now: ${why}${time === '' ? '' : `, for ${time}`}.`];
+    const facts = [run.by === null ? '' : `by ${run.by}`, time === '' ? '' : `${time} ago`].filter(Boolean);
+    const started = facts.length === 0 ? '' : `, started ${facts.join(', ')}`;
+    return [
+      `An update to ${run.to ?? 'the newest release'} is on already${started}.`,
+      `Follow it: ${names().name} instance follow`,
+    ];
+  }
+  if (!['not-compose', 'swarm', 'no-directory', 'no-engine'].includes(code))
+    return [`It cannot be updated now: ${why}.`];
+  const byHand =
+    manual.length === 0 ? [] : ['By hand, on the machine:', ...manual.map((line) => `  ${line}`)];
+  return [`It cannot be updated from here: ${why}.`, ...byHand];
+}
+
+/** `1 job is`, `2 jobs are` */
+export const jobsAre = ({ length }: readonly JobInTheWay[]): string =>
+  `${count(length, 'job')} ${length === 1 ? 'is' : 'are'}`;
+
+/**
+ * One line a job: what it is, how long it has been running, whether it will ever end. A title takes no more than the
+ * columns leave for it, as the rest is what somebody decides by.
+ */
+export function jobLines(jobs: readonly JobInTheWay[], now: string, columns = Infinity): string[] {
+  const rows = jobs.map(({ kind, title, since, state, stuck }) => {
+    const facts = [ageOf(since, now), state === 'queued' ? 'queued' : '', stuck ? 'stuck' : ''];
+    return { kind, title: title ?? '', facts: facts.filter(Boolean).join(', ') };
+  });
+  const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(widthOf));
+  const taken = widest(rows.map(({ kind }) => kind)) + widest(rows.map(({ facts }) => facts)) + 6;
+  const room = Math.min(60, Math.max(8, columns - taken));
+  return table(rows.map(({ kind, title, facts }) => [kind, cut(title, room), facts]));
+}
+
+function jobAdvice(jobs: readonly JobInTheWay[]): string {
+  const [first, ...others] = jobs.filter((job) => job.stuck);
+  if (first === undefined) {
+    const them = jobs.length === 1 ? 'it' : 'them';
+    return `Wait for ${them}: ${names().name} instance update --when-idle. Cut ${them} short: --force.`;
+  }
+  const [subject, end] =
+    others.length === 0 ? [`The ${first.kind} is`, 'it'] : [`${count(others.length + 1, 'job')} are`, 'them'];
+  const all = jobs.length === 1 ? 'it' : jobs.length === 2 ? 'both' : 'all of them';
+  return `${subject} stuck: end ${end}, or cut ${all} short with --force. (--when-idle waits only for jobs that move.)`;
+}
