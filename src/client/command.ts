@@ -60,10 +60,8 @@ export interface Context {
   stdout: Output;
   stderr: Output;
   stdin: Readable;
-  /** `stdout` is a terminal whose lines can be written anew: never with `NO_COLOR` or `TERM=dumb`. */
+  /** `stdout` is a terminal with colours, whose lines can be written anew: never with `NO_COLOR` or `TERM=dumb`. */
   isTerminal: boolean;
-  /** `stdout` shows colours. */
-  colour: boolean;
   /** Somebody sits there who can answer. */
   canAsk: boolean;
   /** How wide the terminal is now. */

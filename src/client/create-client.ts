@@ -103,16 +103,13 @@ class Process {
     }
     try {
       const typed = parseTyped(words, commands);
-      if (typed.kind === 'version') {
-        stdout.write(`${program} ${this.#version}\n`);
-        return 0;
+      if (typed.kind === 'run') {
+        this.#outlivesOutput = typed.command.outlivesOutput === true;
+        return await typed.command.run(this.#context(typed.args));
       }
-      if (typed.kind === 'help') {
-        stdout.write(typed.command === null ? helpOfAll(commands, typed.group) : helpOf(typed.command));
-        return 0;
-      }
-      this.#outlivesOutput = typed.command.outlivesOutput === true;
-      return await typed.command.run(this.#context(typed.args));
+      if (typed.kind === 'version') stdout.write(`${program} ${this.#version}\n`);
+      else stdout.write(typed.command === null ? helpOfAll(commands, typed.group) : helpOf(typed.command));
+      return 0;
     } catch (error) {
       if (error instanceof UsageError) {
         const name = findCommand(words, commands)?.name ?? (words[0] === 'instance' ? words[0] : '');
@@ -133,16 +130,14 @@ class Process {
 
   #context(args: Context['args']): Context {
     const { stdout, stderr, stdin, env } = process;
-    // What is set and not empty switches colours off, whatever it says: https://no-color.org
-    const isTerminal = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
     return {
       args,
       env,
       stdout,
       stderr,
       stdin,
-      isTerminal,
-      colour: isTerminal,
+      // What is set and not empty switches colours off, whatever it says: https://no-color.org
+      isTerminal: stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
       canAsk: stdin.isTTY === true && stderr.isTTY === true,
       columns: () => stdout.columns || 80,
       rows: () => stdout.rows || 24,

@@ -9,88 +9,74 @@ const endpoints = '/api/v1/instance/update';
 
 /** Why svc gave no proper answer: one sentence with the address, and what to change. */
 export function explain(refused: Refused, config: Config): string {
-  const { url, urlSetting, tokenSetting } = config;
-  switch (refused.kind) {
-    case 'problem': {
-      const { status, detail } = refused.problem;
-      if (status === 403)
-        return `${url} does not allow this (403): ${sentence(shown(detail))} See ${tokenSetting}.`;
-      const see = status === 404 ? ` See ${urlSetting}.` : '';
-      return `${url} answered ${status}: ${sentence(shown(detail))}${see}`;
-    }
-    case 'logged-out':
-      if (refused.inFront !== null) return explainInFront(refused.inFront, config);
-      return refused.status === 401 ? explainLogIn(config) : explainRedirect(refused.location, config);
-    case 'none':
-      return explainNone(refused.why, config);
+  const { url, token, urlSetting, tokenSetting } = config;
+  const { name, token: tokenVariable } = names();
+  if (refused.kind === 'none') return explainNone(refused.why, config);
+  if (refused.kind === 'problem') {
+    const { status, detail } = refused.problem;
+    if (status === 403)
+      return `${url} does not allow this (403): ${sentence(shown(detail))} See ${tokenSetting}.`;
+    return `${url} answered ${status}: ${sentence(shown(detail))}${status === 404 ? ` See ${urlSetting}.` : ''}`;
   }
-}
-
-function explainLogIn({ url, token, tokenSetting }: Config): string {
-  const { name } = names();
+  // A request has one `Authorization`, which has the token.
+  if (refused.inFront !== null)
+    return `Something in front of ${name} at ${url} wants a login of its own (401, ${refused.inFront}), and ${name} was not asked. It has to let ${endpoints} pass; else see ${urlSetting}.`;
+  if (refused.status !== 401) return explainRedirect(refused.location, config);
   return token === null
-    ? `${url} wants to know who asks (401). Set ${names().token}, or log in: ${name} login`
+    ? `${url} wants to know who asks (401). Set ${tokenVariable}, or log in: ${name} login`
     : `${url} does not accept the token (401). See ${tokenSetting}, or log in again: ${name} login`;
-}
-
-/** A request has one `Authorization`, which has the token. */
-function explainInFront(login: string, { url, urlSetting }: Config): string {
-  const { name } = names();
-  return `Something in front of ${name} at ${url} wants a login of its own (401, ${login}), and ${name} was not asked. It has to let ${endpoints} pass; else see ${urlSetting}.`;
 }
 
 function explainRedirect(location: string | null, { url, urlSetting }: Config): string {
   const target = location === null ? null : URL.parse(location, url);
-  if (target === null)
-    return `${url} redirects, perhaps to a log-in. That is not followed; see ${urlSetting}.`;
-  const at = target.pathname.indexOf(endpoints);
-  const other = at < 0 ? null : target.origin + target.pathname.slice(0, at);
-  if (other === url) {
-    return `${url} redirects to itself: something in front of ${names().name} changes addresses. See ${urlSetting}.`;
+  const at = target?.pathname.indexOf(endpoints) ?? -1;
+  if (target === null || at < 0) {
+    const where = target === null ? ', perhaps to' : ` to ${shown(target.origin + target.pathname)}, perhaps`;
+    return `${url} redirects${where} a log-in. That is not followed; see ${urlSetting}.`;
   }
-  if (other === null) {
-    return `${url} redirects to ${shown(target.origin + target.pathname)}, perhaps a log-in. That is not followed; see ${urlSetting}.`;
-  }
-  return `${url} redirects. ${urlSetting} should be ${shown(other)}`;
+  const other = target.origin + target.pathname.slice(0, at);
+  return other === url
+    ? `${url} redirects to itself: something in front of ${names().name} changes addresses. See ${urlSetting}.`
+    : `${url} redirects. ${urlSetting} should be ${shown(other)}`;
 }
 
 function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   const { name } = names();
+  const see = `See ${urlSetting}.`;
+  const isUp = `Is ${name} up? Else see ${urlSetting}.`;
   if (why.what === 'late') return `${url} does not answer in time. Is ${name} well? Else see ${urlSetting}.`;
   if (why.what === 'large')
-    return `What answers at ${url} sends more than 8 MiB, as ${name} never does. See ${urlSetting}.`;
+    return `What answers at ${url} sends more than 8 MiB, as ${name} never does. ${see}`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${shown(why.type)}`}`;
-    const see = proxyErrors.has(why.status) ? `Is ${name} up? Else see ${urlSetting}.` : `See ${urlSetting}.`;
-    return `Something else than ${name} answers at ${url} (${what}). ${see}`;
+    return `Something else than ${name} answers at ${url} (${what}). ${proxyErrors.has(why.status) ? isUp : see}`;
   }
   const code = codeOf(why.cause);
   const { hostname, host, port, pathname } = new URL(url);
   const behind = pathname === '/' ? '' : pathname;
-  if (code === 'ECONNREFUSED')
-    return `Nothing answers at ${url}: connection refused. Is ${name} up? Else see ${urlSetting}.`;
-  if (/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/.test(code))
-    return `There is no host ${hostname} (${url}). See ${urlSetting}.`;
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `The certificate at ${url} is for another host. See ${urlSetting}.`;
-  if (code === 'CERT_HAS_EXPIRED')
-    return `The certificate at ${url} has expired. It has to be renewed there.`;
-  if (/CERT|SIGNED|UNABLE_TO_/.test(code)) {
-    return `The certificate at ${url} is not trusted (${code}). Name the file of its authority in NODE_EXTRA_CA_CERTS.`;
-  }
-  if (/^(?:EPROTO|ERR_SSL_)/.test(code)) {
-    return `${url} does not speak TLS. ${urlSetting} should perhaps be http://${host}${behind}`;
-  }
-  if (/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(code))
-    return `${url} closed the connection before it had answered. Is ${name} up? Else see ${urlSetting}.`;
-  if (code === 'bad port') return `Node does not connect to port ${port} (${url}). See ${urlSetting}.`;
-  if (/^HPE_|HTTP\/1\.1 protocol/.test(code))
-    return `Something that speaks no HTTP answers at ${url}. See ${urlSetting}.`;
-  return `The connection to ${url} failed (${shown(code)}). Is ${name} up? Else see ${urlSetting}.`;
+  const known: readonly (readonly [form: RegExp, text: string])[] = [
+    [/^ECONNREFUSED$/, `Nothing answers at ${url}: connection refused. ${isUp}`],
+    [/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/, `There is no host ${hostname} (${url}). ${see}`],
+    [/^ERR_TLS_CERT_ALTNAME_INVALID$/, `The certificate at ${url} is for another host. ${see}`],
+    [/^CERT_HAS_EXPIRED$/, `The certificate at ${url} has expired. It has to be renewed there.`],
+    [
+      /CERT|SIGNED|UNABLE_TO_/,
+      `The certificate at ${url} is not trusted (${code}). Name the file of its authority in NODE_EXTRA_CA_CERTS.`,
+    ],
+    [
+      /^(?:EPROTO|ERR_SSL_)/,
+      `${url} does not speak TLS. ${urlSetting} should perhaps be http://${host}${behind}`,
+    ],
+    [/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/, `${url} closed the connection before it had answered. ${isUp}`],
+    [/^bad port$/, `Node does not connect to port ${port} (${url}). ${see}`],
+    [/^HPE_|HTTP\/1\.1 protocol/, `Something that speaks no HTTP answers at ${url}. ${see}`],
+  ];
+  const [, text] = known.find(([form]) => form.test(code)) ?? [];
+  return text ?? `The connection to ${url} failed (${shown(code)}). ${isUp}`;
 }
 
 /** What Node calls it; `fetch` hides it in the cause, several addresses of one host in a list. */
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   const { code, cause, errors, message } = Object(error) as {
     code?: unknown;
     cause?: unknown;
@@ -98,7 +84,7 @@ export function codeOf(error: unknown): string {
     message?: unknown;
   };
   if (typeof code === 'string') return code;
-  if (cause !== undefined) return codeOf(cause);
-  if (errors?.[0] !== undefined) return codeOf(errors[0]);
+  const inner = cause ?? errors?.[0];
+  if (inner !== undefined) return codeOf(inner);
   return typeof message === 'string' && message !== '' ? message : 'no reason is known';
 }

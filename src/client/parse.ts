@@ -65,12 +65,12 @@ function readArgs(
   const commandLine = end < 0 ? [] : words.slice(end + 1);
   const { tokens } = parseArgs({
     args: [...own],
-    options: Object.fromEntries([
-      ...command.options.map(
-        ({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const,
+    options: {
+      help: { type: 'boolean', short: 'h' },
+      ...Object.fromEntries(
+        command.options.map(({ name, value }) => [name, { type: value ? 'string' : 'boolean' }] as const),
       ),
-      ['help', { type: 'boolean', short: 'h' }] as const,
-    ]),
+    },
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -78,14 +78,10 @@ function readArgs(
   const options: Record<string, string | true> = {};
   const given: string[] = [];
   const mistakes: string[] = [];
-  let wantsHelp = false;
+  const wantsHelp = tokens.some((token) => token.kind === 'option' && token.name === 'help');
   for (const token of tokens) {
     if (token.kind === 'positional') given.push(token.value);
-    if (token.kind !== 'option') continue;
-    if (token.name === 'help') {
-      wantsHelp = true;
-      continue;
-    }
+    if (token.kind !== 'option' || token.name === 'help') continue;
     const option = command.options.find(({ name }) => `--${name}` === token.rawName);
     const value = token.value ?? '';
     if (option === undefined) mistakes.push(noOption(token.rawName, command, words));

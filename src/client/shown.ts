@@ -73,12 +73,8 @@ export function wrap(text: string, columns: number): string[] {
 
 /** Rows whose columns stand below each other; the last one as long as it is. */
 export function table(rows: readonly (readonly string[])[], indent = '  '): string[] {
-  const widths: number[] = [];
-  for (const row of rows)
-    row.forEach((cell, at) => {
-      widths[at] = Math.max(widths[at] ?? 0, widthOf(cell));
-    });
+  const widest = (at: number) => Math.max(...rows.map((row) => widthOf(row[at] ?? '')));
   return rows.map((row) =>
-    (indent + row.map((cell, at) => inColumns(cell, widths[at] ?? 0)).join('  ')).trimEnd(),
+    (indent + row.map((cell, at) => inColumns(cell, widest(at))).join('  ')).trimEnd(),
   );
 }

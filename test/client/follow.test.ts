@@ -155,7 +155,7 @@ it('a list is written only where something has changed, and over all of what a n
     stdout: { write: (text) => written.push(text) },
     columns: () => columns,
     rows: () => 24,
-    colour: false,
+    isTerminal: false,
   });
   const view = viewOf('pull', null, { message: 'a sentence as long as half of a line is' });
   list.begin(view, 0);
@@ -177,7 +177,7 @@ async function drawn(cols: number, rows: number, views: readonly [View, number][
   const write = (text: string) => new Promise<void>((resolve) => terminal.write(text, resolve));
   const texts: string[] = [];
   const stdout = { write: (text: string) => texts.push(text) };
-  const list = new LiveList({ stdout, columns: () => cols, rows: () => rows, colour: false });
+  const list = new LiveList({ stdout, columns: () => cols, rows: () => rows, isTerminal: false });
   for (const [at, [view, seconds]] of views.entries()) {
     if (at === 0) list.begin(view, seconds * 1000);
     else list.show(view, seconds * 1000);

@@ -32,7 +32,6 @@ function follow(timeout: number, asleep = () => 0) {
     stderr: output,
     stdin: Readable.from([]),
     isTerminal: false,
-    colour: false,
     canAsk: false,
     columns: () => 80,
     rows: () => 24,

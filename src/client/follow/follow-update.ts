@@ -74,8 +74,8 @@ async function statusOf({ reader }: Session): Promise<Status | null> {
   return answer.kind === 'ok' && isForAdmins(answer.value) ? shownAll(answer.value) : null;
 }
 
-function tell({ stdout, stderr, colour }: Session, lines: readonly string[], json: boolean): void {
-  (json ? stderr : stdout).write(linesOf(colour && !json ? lines.map(paintMark) : lines));
+function tell({ stdout, stderr, isTerminal }: Session, lines: readonly string[], json: boolean): void {
+  (json ? stderr : stdout).write(linesOf(isTerminal && !json ? lines.map(paintMark) : lines));
 }
 
 /** Why there is no more to see. */

@@ -1,9 +1,8 @@
-import { mayBeAway, type RowOfRun } from '../../wire/phase-rows.ts';
+import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { Output } from '../command.ts';
 import { jsonLine } from '../shown.ts';
-import { duration } from '../times.ts';
-import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
+import { notesAt, type Printer, rowsAt, type ShownRow, titleOf, type View } from './view.ts';
 
 /** For programs: each event of svc's as one line, `{ "event": "run" | "line", "data": … }`; sentences go elsewhere. */
 export class JsonEvents implements Printer {
@@ -69,20 +68,20 @@ export class PlainLines implements Printer {
     this.show(view, now);
   }
 
-  #tellOnce(row: RowOfRun, now: number): void {
+  #tellOnce(row: ShownRow, now: number): void {
     if (this.#told.has(row.word)) return;
     this.#told.add(row.word);
     this.#write(lineOf(row), now);
   }
 
-  #tellNow(row: RowOfRun, view: View, now: number): void {
+  #tellNow(row: ShownRow, view: View, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
     const note = notesAt(view, now).at(-1) ?? '';
     const timeless = note.replace(/(?<!\d)\d+ (?:s|min|h)\b/g, '');
     // Without an answer nobody knows how far it is.
     const isUnheard = view.refused !== null && !mayBeAway(view.run);
-    if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
+    if (!isUnheard) this.#write(lineOf({ ...row, text: [row.text, ...titles].join(', ') }), now);
     if (note !== '' && (isUnheard || timeless !== this.#note)) this.#write(note, now);
     this.#note = timeless;
   }
@@ -94,7 +93,5 @@ export class PlainLines implements Printer {
 }
 
 /** `pulled, 8 s: 120 MB` */
-function lineOf({ word, message, percent, took }: RowOfRun): string {
-  const text = [...(percent === null ? [] : [`${percent} %`]), message].join(' ').trim();
-  return `${word}${took === null ? '' : `, ${duration(took)}`}${text === '' ? '' : `: ${text}`}`;
-}
+const lineOf = ({ word, text, time }: ShownRow): string =>
+  `${word}${time === '' ? '' : `, ${time}`}${text === '' ? '' : `: ${text}`}`;

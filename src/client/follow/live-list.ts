@@ -1,9 +1,8 @@
-import type { RowOfRun } from '../../wire/phase-rows.ts';
+import { isDeepStrictEqual } from 'node:util';
 import type { Context } from '../command.ts';
 import { cut, inColumns, widthOf, wrap } from '../shown.ts';
 import { jobLines } from '../status-lines.ts';
-import { duration } from '../times.ts';
-import { notesAt, type Printer, rowsAt, titleOf, type View } from './view.ts';
+import { notesAt, type Printer, rowsAt, type ShownRow, titleOf, type View } from './view.ts';
 
 const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;
 const colours = { done: 32, now: 36, failed: 31, ahead: 2 } as const;
@@ -20,12 +19,12 @@ interface Line {
 
 /** The list of phases on a terminal, written anew in its place whenever it changes. */
 export class LiveList implements Printer {
-  readonly #context: Pick<Context, 'stdout' | 'columns' | 'rows' | 'colour'>;
+  readonly #context: Pick<Context, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
   /** Only ever wider, or the times would wander with each sentence. */
   #textColumns = leastText;
 
-  constructor(context: Pick<Context, 'stdout' | 'columns' | 'rows' | 'colour'>) {
+  constructor(context: Pick<Context, 'stdout' | 'isTerminal' | 'columns' | 'rows'>) {
     this.#context = context;
   }
 
@@ -70,34 +69,25 @@ export class LiveList implements Printer {
   }
 
   /** `✓ pulled       120 MB                   8 s`; all rows as wide as the widest so far, as far as the terminal is. */
-  #rowLines(rows: readonly RowOfRun[], width: number): Line[] {
-    const texts = rows.map(({ message, percent }) =>
-      [...(percent === null ? [] : [`${percent} %`]), message].join(' ').trim(),
-    );
-    this.#textColumns = Math.max(this.#textColumns, ...texts.map(widthOf));
-    const times = rows.map(({ took }) => (took === null ? '' : duration(took)));
+  #rowLines(rows: readonly ShownRow[], width: number): Line[] {
+    this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ text }) => widthOf(text)));
     const room = Math.max(0, width - 2 - wordColumns);
     // `12 min 34 s` is longer than most; where there is room for nothing else, the time comes right behind the word.
-    const timeWidth = Math.min(room, Math.max(timeColumns, ...times.map((time) => time.length + 1)));
+    const timeWidth = Math.min(room, Math.max(timeColumns, ...rows.map(({ time }) => time.length + 1)));
     const columns = Math.min(this.#textColumns, room - timeWidth);
-    return rows.map(({ mark, word }, at) => {
-      const head = `${marks[mark]} ${inColumns(word, wordColumns)}`;
-      const time = times[at] ?? '';
-      const line = `${head}${inColumns(texts[at] ?? '', columns)}${time.padStart(timeWidth)}`.trimEnd();
-      const text = cut(line, width);
-      return { text, colour: { code: colours[mark], length: mark === 'ahead' ? text.length : 1 } };
+    return rows.map(({ mark, word, text, time }) => {
+      const cells = [inColumns(word, wordColumns), inColumns(text, columns), time.padStart(timeWidth)];
+      const line = cut(`${marks[mark]} ${cells.join('')}`.trimEnd(), width);
+      return { text: line, colour: { code: colours[mark], length: mark === 'ahead' ? line.length : 1 } };
     });
   }
 
   #draw(lines: readonly Line[]): void {
-    if (same(lines, this.#drawn)) return;
+    if (isDeepStrictEqual(lines, this.#drawn)) return;
     // A terminal that became narrower has broken the lines that it had.
     const columns = this.#context.columns();
-    const height = this.#drawn.reduce(
-      (sum, { text }) => sum + Math.max(1, Math.ceil(widthOf(text) / columns)),
-      0,
-    );
-    const up = height === 0 ? '' : `\x1b[${height}A`;
+    const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(widthOf(text) / columns)));
+    const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
     // Each line is cleared behind what is new: some terminals (tmux) keep a screen that is cleared from its top.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
     this.#context.stdout.write(`${up}\r${text}\x1b[J`);
@@ -105,11 +95,7 @@ export class LiveList implements Printer {
   }
 
   #paint({ text, colour }: Line): string {
-    if (!this.#context.colour || colour === undefined) return text;
+    if (!this.#context.isTerminal || colour === undefined) return text;
     return `\x1b[${colour.code}m${text.slice(0, colour.length)}\x1b[0m${text.slice(colour.length)}`;
   }
 }
-
-const same = (a: readonly Line[], b: readonly Line[]): boolean =>
-  a.length === b.length &&
-  a.every((line, at) => line.text === b[at]?.text && line.colour?.code === b[at]?.colour?.code);

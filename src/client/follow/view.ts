@@ -34,14 +34,22 @@ export interface Printer {
 /** After so long an absence there is something to look at on the machine. */
 const longAbsence = 60_000;
 
+/** A phase in words: `42 % of 120 MB`, `8 s`; a text or a time that there is not is empty. */
+export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
+  text: string;
+  time: string;
+}
+
 /** The phases as they stand at a moment; the one that lasts says what it is held up by. */
-export function rowsAt(view: View, now: number): RowOfRun[] {
+export function rowsAt(view: View, now: number): ShownRow[] {
   const { run, toldAt, heardAt } = view;
-  return rowsOf(run, Date.parse(run.now) + now - toldAt).map((row) => {
-    if (row.mark !== 'now') return row;
-    if (isAway(view))
-      return { ...row, message: `${names().name} is away`, percent: null, took: now - heardAt };
-    return run.state === 'waiting' ? { ...row, message: `for ${count(run.jobs.length, 'job')}` } : row;
+  return rowsOf(run, Date.parse(run.now) + now - toldAt).map(({ mark, word, message, percent, took }) => {
+    if (mark === 'now' && isAway(view))
+      return { mark, word, text: `${names().name} is away`, time: duration(now - heardAt) };
+    const isWaiting = mark === 'now' && run.state === 'waiting';
+    const said = isWaiting ? `for ${count(run.jobs.length, 'job')}` : message;
+    const text = `${percent === null ? '' : `${percent} % `}${said}`.trim();
+    return { mark, word, text, time: took === null ? '' : duration(took) };
   });
 }
 

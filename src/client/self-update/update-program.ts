@@ -103,22 +103,17 @@ class Update {
 
   /** The new file has to run here, and to be what it is published as, before it takes the old one's place. */
   async #tryOut({ version }: Release): Promise<void> {
-    const { asset } = this.#program;
-    const trouble = await this.#troubleWithNew(version);
-    if (trouble === null) return;
-    throw unchanged(
-      `${asset} of ${version} does not do its work here: ${trouble}.`,
-      'see that this machine is one that it is made for; else tell its publisher.',
-    );
-  }
-
-  async #troubleWithNew(version: string): Promise<string | null> {
     const { temporary } = this.#place;
     const strange = this.#program.runtime === null ? await strangeness(temporary) : null;
-    if (strange !== null) return strange;
-    const said = await versionOf(this.#program, temporary, this.#context.signal);
-    if ('trouble' in said) return said.trouble;
-    return said.version === version ? null : `it says that it is ${said.version}`;
+    const said = strange
+      ? { trouble: strange }
+      : await versionOf(this.#program, temporary, this.#context.signal);
+    if ('version' in said && said.version === version) return;
+    const trouble = 'trouble' in said ? said.trouble : `it says that it is ${said.version}`;
+    throw unchanged(
+      `${this.#program.asset} of ${version} does not do its work here: ${trouble}.`,
+      'see that this machine is one that it is made for; else tell its publisher.',
+    );
   }
 
   async #replace({ version }: Release, before: string): Promise<void> {
