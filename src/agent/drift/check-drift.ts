@@ -24,7 +24,7 @@ import { adviceFor, type Finding, judgeDifference, judgeGain } from './judge-dri
 import { readWritten, type WrittenProject } from './read-written.ts';
 import { shapeOf } from './shape.ts';
 import { findShared } from './shared-with.ts';
-import { type SetValue, unsetInAll } from './written-text.ts';
+import { type SetValue, unsetIn } from './written-text.ts';
 
 /**
  * Holds what `up` would send against every container that would be recreated. What would be lost is refused, and so is
@@ -173,7 +173,7 @@ async function findLosses(
   const written = await askWritten();
   const factsOf = async (place: Pick<Difference, 'section' | 'item'>) => {
     const texts = await written.textsOf(name, place);
-    return { unset: unsetInAll(texts, setTo), texts, home: homedir() };
+    return { unset: unsetIn(texts, setTo), texts, home: homedir() };
   };
   const judged = await Promise.all(
     differences.map(async (each) => ({ ...each, ...judgeDifference(name, each, await factsOf(each)) })),

@@ -4,7 +4,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
 import { type Finding, lossWithout } from './judge-drift.ts';
 import type { WrittenProject } from './read-written.ts';
-import { type SetValue, unsetInAll } from './written-text.ts';
+import { type SetValue, unsetIn } from './written-text.ts';
 
 const maxBytes = 1024 * 1024;
 
@@ -38,7 +38,7 @@ export async function findCopied(
       if (typeof file === 'string' || file.content.toString() === content) return [];
       const sentence = `${name}: ${kind} ${source} would change`;
       const texts = kind === 'config' ? written.textsOfConfig(source) : [];
-      const variables = unsetInAll(texts, setTo);
+      const variables = unsetIn(texts, setTo);
       return [variables.length > 0 ? lossWithout(variables, sentence, texts) : edited(sentence)];
     }),
   );

@@ -1,11 +1,9 @@
-import { interpolate } from '../../compose/interpolation.ts';
 import { parseReference } from '../../compose/reference.ts';
-import { trace } from '../../compose/traced.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parsePinTag } from '../../release/pin-tag.ts';
 import { type Finding, lossWithout } from './judge-drift.ts';
-import { type SetValue, unsetInAll } from './written-text.ts';
+import { resolveText, type SetValue, unsetIn } from './written-text.ts';
 
 /** Secrets and configs of a service that are made of a variable that no file sets: compose would start it without. */
 export function findUnsetSecrets(model: Model, service: string, setTo: SetValue): Finding[] {
@@ -36,7 +34,7 @@ export function findUnsetImage(
 ): Finding[] {
   if (inFiles === undefined || inFiles === running) return [];
   const setTo: SetValue = (name) => (name === byDefault ? null : setElsewhere(name));
-  const variables = unsetInAll(texts, setTo);
+  const variables = unsetIn(texts, setTo);
   if (variables.length === 0) return [];
   const loss = lossWithout(variables, `${service}: the files say ${inFiles}, not ${running}`);
   const line = variables
@@ -65,23 +63,11 @@ function shellLine(
 ): string[] {
   const mark = '\0';
   return texts.flatMap((text) => {
-    const [before, after, ...more] = resolvedWith(text, variable, mark, setTo)?.split(mark) ?? [];
+    const resolvedWith = (value: string) =>
+      resolveText(text, (name) => (name === variable ? value : setTo(name))).resolved;
+    const [before, after, ...more] = resolvedWith(mark)?.split(mark) ?? [];
     if (before === undefined || after === undefined || more.length > 0) return [];
     const value = running.slice(before.length, running.length - after.length);
-    return resolvedWith(text, variable, value, setTo) === running ? [`${variable}=${value}`] : [];
+    return resolvedWith(value) === running ? [`${variable}=${value}`] : [];
   });
-}
-
-/** Null where it needs another variable. */
-function resolvedWith(text: string, variable: string, value: string, setTo: SetValue): string | null {
-  const plain = (content: string) => trace(content, '', -1, { via: 'text' });
-  const lookup = (name: string) => {
-    const content = name === variable ? value : setTo(name);
-    return content === null ? null : plain(content);
-  };
-  try {
-    return interpolate(plain(text), lookup, '').text;
-  } catch {
-    return null;
-  }
 }

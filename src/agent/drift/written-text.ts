@@ -1,3 +1,5 @@
+import { interpolate } from '../../compose/interpolation.ts';
+import { trace } from '../../compose/traced.ts';
 import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { type Json, list, object } from '../../engine/json.ts';
 
@@ -113,40 +115,32 @@ function textsIn(value: unknown): string[] {
 /** The value of a variable as the files set it; null where none does. */
 export type SetValue = (name: string) => string | null;
 
-/** What `unsetIn` finds in any of these texts, each once. */
-export const unsetInAll = (texts: readonly string[], setTo: SetValue): string[] => [
-  ...new Set(texts.flatMap((text) => unsetIn(text, setTo))),
-];
-
-/** Variables that a text needs, or would take if they were set, and that no file sets. */
-export function unsetIn(text: string, setTo: SetValue): string[] {
-  const unset: string[] = [];
-  const plain = text.replaceAll('$$', '');
-  const opening = /\$(?:\{([A-Za-z_]\w*)(:?[-+?])?|([A-Za-z_]\w*))/g;
-  for (let match = opening.exec(plain); match; match = opening.exec(plain)) {
-    const name = match[1] ?? match[3] ?? '';
+/**
+ * What a text comes to as compose resolves it, and the variables that it needs, or would take if they were set, and that no
+ * file sets. The text is null where compose could not read it.
+ */
+export function resolveText(text: string, setTo: SetValue): { resolved: string | null; unset: string[] } {
+  const unset = new Set<string>();
+  const plain = (content: string) => trace(content, '', -1, { via: 'text' });
+  const lookup = (name: string) => {
     const value = setTo(name);
-    if (value === null) unset.push(name);
-    const sign = match[2] ?? '';
-    const has = value !== null && (sign.length < 2 || value !== '');
-    const isTaken = sign.endsWith('+') ? has : !has;
-    // What stands behind the sign counts only where it is taken.
-    if (sign !== '' && !isTaken) opening.lastIndex = closing(plain, match.index + 1);
+    if (value === null) unset.add(name);
+    return value === null ? null : plain(value);
+  };
+  // A variable that must be set ends the reading where it is not: what follows counts, too.
+  const template = plain(text.replace(/(\$\{\w+:?)\?/g, '$1-'));
+  try {
+    return { resolved: interpolate(template, lookup, '').text, unset: [...unset] };
+  } catch {
+    return { resolved: null, unset: [...unset] };
   }
-  return [...new Set(unset)];
 }
+
+/** The variables of all these texts that no file sets, each once. */
+export const unsetIn = (texts: readonly string[], setTo: SetValue): string[] => [
+  ...new Set(texts.flatMap((text) => resolveText(text, setTo).unset)),
+];
 
 /** Whether one of the texts has something else to say where a variable is not set. */
 export const hasDefault = (texts: readonly string[]): boolean =>
   texts.some((text) => /\$\{\w+:?-[^}]/.test(text.replaceAll('$$', '')));
-
-/** The offset behind the brace that closes the one at `open`. */
-function closing(text: string, open: number): number {
-  let depth = 0;
-  for (let at = open; at < text.length; at += 1) {
-    if (text[at] === '{') depth += 1;
-    if (text[at] === '}') depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return text.length;
-}

@@ -23,10 +23,12 @@ describe('unsetIn', () => {
     [`\${SET:+\${A}}`, ['A']],
     [`\${A:+\${B}}`, ['A']],
     [`\${A:?is needed}`, ['A']],
+    [`\${A:?is needed}$B`, ['A', 'B']],
+    [`\${A:?\${B}} \${SET:?\${C}}`, ['A', 'B']],
     [`\${A}\${A}`, ['A']],
     [`no name: $1 \${1} $ {A}`, []],
   ])('finds in %s what no file sets: %j', (text, expected) => {
-    expect(unsetIn(text, setTo)).toEqual(expected);
+    expect(unsetIn([text], setTo)).toEqual(expected);
   });
 });
 
