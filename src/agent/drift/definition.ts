@@ -1,5 +1,8 @@
+import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { finalName } from '../../engine/api/project-containers.ts';
+import type { Model } from '../../engine/cli/compose.ts';
 import { isEmpty, type Json, list, object } from '../../engine/json.ts';
+import type { DefinedContainer } from '../../engine/rights.ts';
 import type { SentContainer } from './dry-run.ts';
 import { type EngineDefaults, withChoices } from './engine-choices.ts';
 
@@ -172,4 +175,56 @@ function isWishedFor(endpoint: Json | undefined): boolean {
   const isOfOlder = first === 0x02 && second === 0x42;
   const address = String(endpoint?.IPAddress ?? '');
   return isOfOlder ? address !== '' && bytes.slice(2).join('.') !== address : (first & 2) === 0;
+}
+
+/** What compose's model says of a service, in the engine's words, as far as it gives rights. @param user of the image */
+export function definedByModel(model: Model, name: string, user: string): DefinedContainer {
+  const service = model.services[name] ?? {};
+  const raw = service as Json;
+  const reservations = object(object(object(raw.deploy).resources).reservations);
+  const files = (['secrets', 'configs'] as const).flatMap((kind) =>
+    (service[kind] ?? []).flatMap((reference) => {
+      const Source = model[kind]?.[reference.source]?.file;
+      const [Target] = copiedPaths({ [kind]: [reference] });
+      return Source === undefined ? [] : [{ Type: 'bind', Source, Target, ReadOnly: true }];
+    }),
+  );
+  const mounts = (service.volumes ?? []).map(({ type, source = '', target, read_only }) => ({
+    Type: type,
+    Source: type === 'volume' ? (model.volumes?.[source]?.name ?? source) : source,
+    Target: target,
+    ReadOnly: read_only,
+  }));
+  const socket = '/var/run/docker.sock';
+  const hostConfig = {
+    Privileged: raw.privileged,
+    NetworkMode: raw.network_mode,
+    PidMode: raw.pid,
+    IpcMode: raw.ipc,
+    UTSMode: raw.uts,
+    UsernsMode: raw.userns_mode,
+    CgroupnsMode: raw.cgroup,
+    CapAdd: raw.cap_add,
+    CapDrop: raw.cap_drop,
+    Devices: (list(raw.devices) as Json[]).map(({ source, permissions }) => ({
+      PathOnHost: source,
+      CgroupPermissions: permissions,
+    })),
+    DeviceCgroupRules: raw.device_cgroup_rules,
+    DeviceRequests: ([...list(raw.gpus), ...list(reservations.devices)] as Json[]).map((request) => ({
+      Driver: request.driver,
+      Count: request.count,
+      DeviceIDs: request.device_ids,
+      Capabilities: request.capabilities,
+    })),
+    SecurityOpt: raw.security_opt,
+    VolumesFrom: raw.volumes_from,
+    GroupAdd: raw.group_add,
+    Mounts: [
+      ...mounts,
+      ...files,
+      ...(raw.use_api_socket === true ? [{ Type: 'bind', Source: socket, Target: socket }] : []),
+    ],
+  };
+  return { config: { User: raw.user ?? user }, hostConfig };
 }

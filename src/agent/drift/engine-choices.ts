@@ -1,7 +1,7 @@
-import { engineInfo, inspectWhole } from '../../engine/api/query.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { isEmpty, type Json, list, object } from '../../engine/json.ts';
-import { goneContainer } from './shared-with.ts';
+
+/** A container whose namespace or volumes another takes, and that is not there any more. */
+export const goneContainer = 'container:gone';
 
 /** What the engine gives where nobody says anything. */
 export interface EngineDefaults {
@@ -9,12 +9,6 @@ export interface EngineDefaults {
   own: Json;
   /** What the engine says of itself: its drivers, and the limits that its kernel knows. Empty where it does not say. */
   info: Json;
-}
-
-/** @param ownId of the container that this process runs in. @throws UpdateError engine-away */
-export async function engineDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
-  const [[own], info] = await Promise.all([inspectWhole(engine, [ownId]), engineInfo(engine)]);
-  return { own: object(own?.HostConfig), info };
 }
 
 /** Where the engine says whether its kernel has a limit; the engine drops with a warning what it has not. */

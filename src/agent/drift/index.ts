@@ -14,6 +14,105 @@
 //
 // Not held: containers that the update leaves alone, and what a program inside has changed.
 
-export { checkDrift } from './check-drift.ts';
+import { homedir } from 'node:os';
+import { allEnvFiles } from '../../compose/project-files.ts';
+import { variablesOf } from '../../compose/variables.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { gainedRights } from '../../engine/rights.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Log } from '../log/log.ts';
+import { and } from '../log/wording.ts';
+import { changesOf, placeOf } from './changes.ts';
+import { checkDefinitions } from './check-definitions.ts';
+import { definedByModel } from './definition.ts';
+import type { InstanceFacts } from './dry-run.ts';
+import { askDefaults, askEngine, askSurroundings, askTexts } from './facts.ts';
+import { adviceFor, type Finding, judgeChanges } from './judge.ts';
+import type { SetValue } from './written-text.ts';
+
 export { type DryRun, dryRun, recordUp } from './dry-run.ts';
-export { releaseGains } from './find-gains.ts';
+
+/**
+ * Holds what `up` would do against what is there. What would be lost is refused, and so is what would be gained over the
+ * host, unless it is accepted; everything else that would change is a warning.
+ * @param ownId of the updater's own container
+ * @param above what to say of an env file above the project that may not be mounted
+ * Refusals: network-edited, drift.
+ */
+export async function checkDrift(
+  { engine, log }: { engine: Engine; log: Log },
+  instance: InstanceFacts,
+  { ownId, accepted, above }: { ownId: string; accepted: boolean; above: string | null },
+): Promise<void> {
+  checkDefinitions(instance, log);
+  const services = instance.services.filter(({ containers }) => containers.length > 0);
+  for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
+    log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
+  }
+  const setTo = setValues(instance);
+  const known = { defaults: await askDefaults(engine, ownId), setTo };
+  const facts = await Promise.all(services.map((service) => askEngine(engine, instance, service, known)));
+  const changes = facts.flatMap((each) => changesOf(instance.model, each, setTo));
+  const places = changes.map((change) => ({ service: change.service, place: placeOf(change) }));
+  const texts = await askTexts(instance, places);
+  const findings = judgeChanges(
+    changes.map((change, at) => [change, texts[at] ?? []]),
+    { setTo, home: homedir() },
+  );
+  report(findings, { accepted, log }, { envFile: instance.files.newEnvFile, above });
+}
+
+/** As the files set them; compose itself sets the project's name. */
+function setValues({ files, project }: InstanceFacts): SetValue {
+  const variables = variablesOf(allEnvFiles(files));
+  return (variable) =>
+    variables(variable)?.text ?? (variable === 'COMPOSE_PROJECT_NAME' ? project.name : null);
+}
+
+function report(
+  findings: readonly Finding[],
+  { accepted, log }: { accepted: boolean; log: Log },
+  where: { envFile: string; above: string | null },
+): void {
+  const told = (kind: boolean) =>
+    new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : [])));
+  for (const sentence of told(false)) {
+    log.warn(`${sentence}: the files say something else by now, and that is what it gets`);
+  }
+  const losses = findings.filter(({ isLoss }) => isLoss);
+  if (losses.length === 0) return;
+  if (!accepted) {
+    const gives = losses.some(({ remedy }) => remedy.kind === 'rights');
+    const takes = losses.some(({ remedy }) => remedy.kind !== 'rights');
+    const what = [
+      ...(takes ? ['take from the instance what its files no longer say'] : []),
+      ...(gives ? ['give the instance rights over this machine that it has not now'] : []),
+    ];
+    throw new UpdateError('drift', `recreating would ${and(what)}`, {
+      detail: [...told(true)],
+      advice: adviceFor(
+        losses.map(({ remedy }) => remedy),
+        where,
+      ),
+    });
+  }
+  for (const sentence of told(true)) log.warn(`accepted: ${sentence}`);
+}
+
+/**
+ * What the files of a generated release give to the services that are replaced and they have not today, one sentence a
+ * service. @throws UpdateError engine-away
+ */
+export async function releaseGains(engine: Engine, instance: InstanceFacts, model: Model): Promise<string[]> {
+  const sentences = instance.services.map(async ({ name, containers }) => {
+    const image = instance.imagesInUse.get(containers[0]?.imageId ?? '');
+    const defined = (of: Model) => definedByModel(of, name, String(image?.config?.User ?? ''));
+    const [now, next] = [defined(instance.model), defined(model)];
+    const surroundings = await askSurroundings(engine, { ...instance, model }, [{ now, next }]);
+    const gains = gainedRights(now, next, surroundings);
+    const names = [...new Set(gains.map((gain) => gain.name))];
+    return names.length === 0 ? [] : [`the release gives ${name} what it has not today: ${names.join('; ')}`];
+  });
+  return (await Promise.all(sentences)).flat();
+}

@@ -1,6 +1,6 @@
 import { type Json, list, object, strings } from '../../engine/json.ts';
+import { toolLabels } from '../../engine/labels.ts';
 import { type Definition, withoutNumber } from './definition.ts';
-import { mounts, publishedPorts } from './mounts-and-ports.ts';
 
 /**
  * What a container is given, in the words of a compose file: by section, then by item (`''` where the section is one
@@ -12,10 +12,9 @@ export type Shape = ReadonlyMap<string, ReadonlyMap<string, string>>;
 type Items = Readonly<Record<string, unknown>>;
 type Section = readonly [name: string, items: Items];
 
-/** @param ignoredLabels beginnings of labels that are compose's own or its host's */
-export function shapeOf(definition: Definition, ignoredLabels: readonly string[]): Shape {
+export function shapeOf(definition: Definition): Shape {
   const sections = [
-    ...configSections(definition, ignoredLabels),
+    ...configSections(definition),
     ...hostSections(definition.hostConfig),
     ...limitSections(definition.hostConfig),
     ...networkSections(definition),
@@ -56,14 +55,11 @@ function text(value: unknown): string {
 const one = (value: unknown): Items => ({ '': value });
 const set = (values: readonly string[]): Items => one([...new Set(values)].sort());
 
-function configSections(
-  { name, config, hostConfig, shortId }: Definition,
-  ignoredLabels: readonly string[],
-): Section[] {
+function configSections({ name, config, hostConfig, shortId }: Definition): Section[] {
   const { Env, Labels, Healthcheck, ExposedPorts, Hostname, WorkingDir, StopSignal } = config;
   const ports = Object.keys(object(hostConfig.PortBindings));
   const labels = Object.entries(object(Labels)).filter(
-    ([key]) => !ignoredLabels.some((beginning) => key.startsWith(beginning)),
+    ([key]) => !toolLabels.some((beginning) => key.startsWith(beginning)),
   );
   return [
     ['container_name', one(name)],
@@ -242,4 +238,120 @@ function networkSections({ config, hostConfig, networks, ownNames }: Definition)
     ['links', by(({ Links }) => [...new Set(strings(Links).map(withoutNumber))].sort())],
     ['mac_address', { ...by(({ MacAddress }) => MacAddress), '': config.MacAddress }],
   ];
+}
+
+/** What is given at a mount's target, as the shape's section `volumes` has it in JSON. */
+export interface ShapedMount {
+  type: string;
+  /** A host path, or a volume's name; empty for an anonymous volume, whose data compose takes along. */
+  source: string;
+  readOnly: boolean;
+}
+
+/** The engine gives it 64 hex digits. */
+const anonymous = /^[0-9a-f]{64}$/;
+
+/** Named volumes stand in `Binds` or in `Mounts`, by the version of compose. */
+export function mounts(host: Json): { target: string; mount: ShapedMount; options: string[] }[] {
+  const plain = new Set(['rw', 'ro', '', 'rprivate']);
+  const binds = strings(host.Binds).map((bind) => {
+    const [first = '', second, mode = ''] = bind.split(':');
+    const [source, target] = second === undefined ? ['', first] : [first, second];
+    const words = mode.split(',');
+    const mount = shaped(source.startsWith('/') ? 'bind' : 'volume', source, words.includes('ro'));
+    return { target: clean(target), mount, options: words.filter((word) => !plain.has(word)) };
+  });
+  const others = (list(host.Mounts) as Json[]).map((each) => {
+    const { Type, Source, Target, ReadOnly, BindOptions, VolumeOptions, TmpfsOptions } = each;
+    const { Propagation, NonRecursive, ReadOnlyNonRecursive, ReadOnlyForceRecursive } = object(BindOptions);
+    const { NoCopy, Subpath } = object(VolumeOptions);
+    const { SizeBytes, Mode } = object(TmpfsOptions);
+    const options = [
+      ...(plain.has(String(Propagation ?? '')) ? [] : [String(Propagation)]),
+      ...(NonRecursive ? ['non-recursive'] : []),
+      ...(ReadOnlyNonRecursive ? ['writable below'] : []),
+      ...(ReadOnlyForceRecursive ? ['read-only below'] : []),
+      ...(NoCopy ? ['nocopy'] : []),
+      ...(Subpath ? [`subpath ${Subpath}`] : []),
+      ...(SizeBytes ? [`size ${SizeBytes}`] : []),
+      ...(Mode ? [`mode ${Mode}`] : []),
+    ];
+    const mount = shaped(String(Type), String(Source ?? ''), Boolean(ReadOnly));
+    return { target: clean(String(Target)), mount, options };
+  });
+  return [...binds, ...others];
+}
+
+const clean = (path: string): string => path.replace(/(?<=.)\/+$/, '');
+
+const shaped = (type: string, source: string, readOnly: boolean): ShapedMount => ({
+  type,
+  source: type === 'volume' && anonymous.test(source) ? '' : clean(source),
+  readOnly,
+});
+
+const anyAddress = new Set(['', '0.0.0.0', '::']);
+
+/** `127.0.0.1:80:8080/tcp`; a port that the engine chooses is `0`. */
+export function publishedPorts(host: Json): string[] {
+  return Object.entries(object(host.PortBindings)).flatMap(([target, bindings]) =>
+    (list(bindings) as Json[]).map(({ HostIp, HostPort }) => {
+      const address = anyAddress.has(String(HostIp ?? '')) ? '' : `${HostIp}:`;
+      return `${address}${HostPort || 0}:${target}`;
+    }),
+  );
+}
+
+/** What recreating a container would change. Holds values: never log them. */
+export interface Difference {
+  /** Of the compose file: `environment`, `volumes`, `cap_add`. */
+  section: string;
+  /** `''` where the section is one value. */
+  item: string;
+  /** What the container has; null where it is new. */
+  running: string | null;
+  /** What it would be given; null where it goes. */
+  planned: string | null;
+}
+
+export function findDifferences(running: Shape, planned: Shape): Difference[] {
+  const differences: Difference[] = [];
+  for (const section of new Set([...running.keys(), ...planned.keys()])) {
+    const [now, then] = [running.get(section) ?? new Map(), planned.get(section) ?? new Map()];
+    for (const item of new Set<string>([...now.keys(), ...then.keys()])) {
+      const pair = { running: now.get(item) ?? null, planned: then.get(item) ?? null };
+      if (pair.running !== pair.planned) differences.push({ section, item, ...pair });
+    }
+  }
+  return withinNetworks(withoutChosenPorts(differences));
+}
+
+/** By the name of a network, too. */
+const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links', 'mac_address']);
+
+/** Where a network comes or goes, what the container has there goes with it, and is not told by itself. */
+function withinNetworks(differences: readonly Difference[]): Difference[] {
+  const others = new Set(differences.filter(({ section }) => section === 'networks').map(({ item }) => item));
+  return differences.filter(({ section, item }) => !ofNetwork.has(section) || !others.has(item));
+}
+
+/** A port that compose took out of a published range. */
+function withoutChosenPorts(differences: readonly Difference[]): Difference[] {
+  const ports = differences.filter(({ section }) => section === 'ports');
+  const chosen = new Set<Difference>();
+  for (const now of ports.filter(({ running }) => running !== null)) {
+    const then = ports.find(({ planned, item }) => planned !== null && isChosenFrom(now.item, item));
+    if (then) chosen.add(now).add(then);
+  }
+  return differences.filter((each) => !chosen.has(each));
+}
+
+const publishedPort = /^(?:(.*):)?([\d-]+):([^:]+)$/;
+
+function isChosenFrom(port: string, range: string): boolean {
+  const [, address, published, target] = publishedPort.exec(port) ?? [];
+  const [, otherAddress, otherPublished = '', otherTarget] = publishedPort.exec(range) ?? [];
+  const [from, to] = otherPublished.split('-').map(Number);
+  if (to === undefined || address !== otherAddress || target !== otherTarget) return false;
+  return Number(published) >= (from ?? 0) && Number(published) <= to;
 }

@@ -3,6 +3,15 @@ import { trace } from '../../compose/traced.ts';
 import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { type Json, list, object } from '../../engine/json.ts';
 
+/** Where something of a service is said: a section of its shape, and an item of that, `''` where the section is one value. */
+export interface Place {
+  section: string;
+  item: string;
+}
+
+/** The section of the content of configs, by their names at the top of the file. */
+export const inlineConfig = 'content of configs';
+
 /** Where a section of a container's shape is written in a compose file, if not under its own name. */
 const writtenUnder: Readonly<Record<string, readonly string[]>> = {
   'logging options': ['logging'],
@@ -24,12 +33,9 @@ const writtenUnder: Readonly<Record<string, readonly string[]>> = {
  * The texts that decide an item of a service, as they are written: with their variables.
  * @param written what `docker compose config --no-interpolate` prints
  */
-export function writtenTexts(
-  written: unknown,
-  service: string,
-  { section, item }: { section: string; item: string },
-): string[] {
+export function writtenTexts(written: unknown, service: string, { section, item }: Place): string[] {
   const whole = object(written);
+  if (section === inlineConfig) return textsIn(object(object(whole.configs)[item]).content);
   const own = object(object(whole.services)[service]);
   const files = section === 'volumes' ? mountedFiles(whole, own, item) : [];
   if (files.length > 0) return files;
@@ -65,10 +71,6 @@ const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
         return textsIn(object(object(whole[kind])[source]).file);
       }),
   );
-
-/** The texts of an inline config. */
-export const configTexts = (written: unknown, source: string): string[] =>
-  textsIn(object(object(object(written).configs)[source]).content);
 
 /** Whether the service's `environment` itself has the variable. */
 export const isInEnvironment = (written: unknown, service: string, key: string): boolean =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { checkDefinitions } from '../../../src/agent/drift/check-drift.ts';
+import { checkDefinitions } from '../../../src/agent/drift/check-definitions.ts';
 import { replacedServices } from '../../../src/agent/inspect/installation.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';
 import { container } from '../../build.ts';

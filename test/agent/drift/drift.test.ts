@@ -6,9 +6,8 @@ import {
   runningDefinition,
 } from '../../../src/agent/drift/definition.ts';
 import type { EngineDefaults } from '../../../src/agent/drift/engine-choices.ts';
-import { findDifferences } from '../../../src/agent/drift/find-differences.ts';
-import { adviceFor, type Finding, judgeDifference } from '../../../src/agent/drift/judge-drift.ts';
-import { shapeOf } from '../../../src/agent/drift/shape.ts';
+import { adviceFor, type Finding, judgeDifference } from '../../../src/agent/drift/judge.ts';
+import { findDifferences, shapeOf } from '../../../src/agent/drift/shape.ts';
 import type { Json } from '../../../src/engine/json.ts';
 
 // What a container has against what compose would send for it, key by key of the compose specification. That compose and
@@ -119,8 +118,7 @@ function findings(has: Parts, would: Parts, given: Partial<GivenBesides> = {}): 
   const running: Definition = runningDefinition(inspected(has), ['app', 'svc-app-1']);
   const besides = { image: imageOfRelease, moreNetworks: [], defaults, ...given };
   const planned = plannedDefinition({ name: would.name ?? 'svc-app-1', body: sent(would) }, running, besides);
-  const ignored = ['com.docker.compose.'];
-  const differences = findDifferences(shapeOf(running, ignored), shapeOf(planned, ignored));
+  const differences = findDifferences(shapeOf(running), shapeOf(planned));
   return differences.map((difference) => judgeDifference('app', difference, nothingUnset));
 }
 

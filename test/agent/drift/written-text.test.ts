@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { findUnsetImage, findUnsetSecrets } from '../../../src/agent/drift/find-unset.ts';
+import { changesOf } from '../../../src/agent/drift/changes.ts';
+import { judgeChanges, judgeImage } from '../../../src/agent/drift/judge.ts';
 import { envFilesOf, isInEnvironment, unsetIn, writtenTexts } from '../../../src/agent/drift/written-text.ts';
 
 const files: Record<string, string> = { SET: 'x', EMPTY: '' };
@@ -110,7 +111,14 @@ describe('secrets and images that a shell had a part in', () => {
   };
 
   it('are named with the line to add', () => {
-    expect(findUnsetSecrets(model, 'app', setTo)).toEqual([
+    const surroundings = { isOwn: () => false, volumeOptions: () => ({}) };
+    const nothing = { replaced: [], surroundings, otherImages: [], copies: [] };
+    const changes = changesOf(model, { service: { name: 'app', containers: [] }, ...nothing }, setTo);
+    const found = judgeChanges(
+      changes.map((change) => [change, []]),
+      { setTo, home: '/root' },
+    );
+    expect(found).toEqual([
       {
         sentence: 'app: secret key would be lost (no file sets SIGNING_KEY)',
         isLoss: true,
@@ -118,21 +126,20 @@ describe('secrets and images that a shell had a part in', () => {
       },
     ]);
     const image = { running: 'svc:v1', inFiles: 'svc:latest', texts: [`svc:\${TAG:-latest}`] };
-    expect(findUnsetImage('app', image, setTo)[0]?.remedy).toEqual({
+    expect(judgeImage('app', image, setTo)?.remedy).toEqual({
       kind: 'set',
       variables: ['TAG'],
       hasDefault: false,
       line: 'TAG=v1',
     });
-    expect(findUnsetImage('app', image, setTo).map(({ sentence }) => sentence)).toEqual([
+    expect(judgeImage('app', image, setTo)?.sentence).toBe(
       'app: the files say svc:latest, not svc:v1 (no file sets TAG)',
-    ]);
-    expect(findUnsetImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toEqual([]);
+    );
+    expect(judgeImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toBeNull();
     const inAnotherFile = { ...image, texts: [`svc:\${SET:-latest}`], byDefault: 'SET' };
-    expect(findUnsetImage('app', inAnotherFile, setTo)[0]?.remedy).toMatchObject({ line: 'SET=v1' });
-    expect(findUnsetImage('app', { ...image, running: 'svc:latest' }, setTo)).toEqual([]);
+    expect(judgeImage('app', inAnotherFile, setTo)?.remedy).toMatchObject({ line: 'SET=v1' });
     const byId = { ...image, running: `sha256:${'a'.repeat(64)}` };
-    expect(findUnsetImage('app', byId, setTo)[0]?.remedy).toEqual({
+    expect(judgeImage('app', byId, setTo)?.remedy).toEqual({
       kind: 'set',
       variables: ['TAG'],
       hasDefault: false,
@@ -148,7 +155,7 @@ describe('secrets and images that a shell had a part in', () => {
     ['another image', 'svc:${TAG:-latest}', 'other:v1', undefined],
     ['two that only together make it', '${R:-a}/svc:${TAG:-latest}', 'b/svc:v1', undefined],
   ])('of an image: %s', (_, text, running, line) => {
-    const [finding] = findUnsetImage('app', { running, inFiles: 'svc:latest', texts: [text] }, setTo);
+    const finding = judgeImage('app', { running, inFiles: 'svc:latest', texts: [text] }, setTo);
     const remedy = finding?.remedy;
     expect(remedy?.kind === 'set' ? remedy.line : 'of another kind').toBe(line);
   });
@@ -161,7 +168,7 @@ describe('secrets and images that a shell had a part in', () => {
   ])(
     'an up is advised only where it brings a newer release: %s for %s, %s',
     (inFiles, running, hasDefault) => {
-      const [finding] = findUnsetImage('app', { running, inFiles, texts: ['svc:${TAG:-x}'] }, setTo);
+      const finding = judgeImage('app', { running, inFiles, texts: ['svc:${TAG:-x}'] }, setTo);
       expect(finding?.remedy).toMatchObject({ hasDefault });
     },
   );

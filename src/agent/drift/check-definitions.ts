@@ -1,0 +1,48 @@
+import type { Container } from '../../engine/container.ts';
+import { composeCommand } from '../../progress/compose-command.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Log } from '../log/log.ts';
+import { and } from '../log/wording.ts';
+import type { InstanceFacts } from './dry-run.ts';
+
+/**
+ * Holds the definitions of networks and volumes against those that the engine's were made from (docs/contract.md 4.7), by
+ * what compose would do: it knows an edited one by the hash in its label, where it made it with one. It would take the
+ * containers off an edited network, also one that only a dependency is on, and then fail to remove it for the others there.
+ * Refusal: network-edited. No option accepts it.
+ */
+export function checkDefinitions(
+  { removedNetworks, editedVolumes, services, containers, model, project }: InstanceFacts,
+  log: Pick<Log, 'warn'>,
+): void {
+  const used = services.flatMap(({ name }) => model.services[name]?.volumes ?? []);
+  const isUsed = (volume: string) =>
+    used.some(({ type, source = '' }) => type === 'volume' && model.volumes?.[source]?.name === volume);
+  for (const name of [...editedVolumes].filter(isUsed).sort()) {
+    log.warn(`volume ${name} was made from another definition than the files have now: it stays as it is`);
+  }
+  const hasOn = (network: string, some: readonly Container[]) =>
+    some.some(({ networks }) => networks.includes(network));
+  const usersOf = (network: string) =>
+    services.filter(
+      ({ name, containers: own }) =>
+        hasOn(network, own) ||
+        Object.keys(model.services[name]?.networks ?? {}).some(
+          (key) => model.networks?.[key]?.name === network,
+        ),
+    );
+  const edited = [...removedNetworks]
+    .filter((network) => hasOn(network, containers) || usersOf(network).length > 0)
+    .sort();
+  if (edited.length === 0) return;
+  const users = edited.flatMap(usersOf);
+  const names = (users.length > 0 ? users : services).map(({ name }) => name);
+  const compose = composeCommand(project);
+  throw new UpdateError(
+    'network-edited',
+    `${and(edited.map((name) => `network ${name}`))} ${edited.length > 1 ? 'were' : 'was'} edited in the files since the instance was started: replacing ${and([...new Set(names)])} would take the instance off it`,
+    {
+      advice: `Apply the edit with ${compose} up -d; where that sees nothing to do, with ${compose} down and ${compose} up -d. Then run the update again.`,
+    },
+  );
+}
