@@ -40,12 +40,13 @@ export async function askEngine(
   engine: Engine,
   instance: InstanceFacts,
   service: ServiceFacts['service'],
-  { defaults, setTo }: { defaults: EngineDefaults; setTo: SetValue },
+  { setTo, ...known }: { defaults: Promise<EngineDefaults>; setTo: SetValue },
 ): Promise<ServiceFacts> {
   const { model, project, sent, imagesInUse } = instance;
   const { name, containers } = service;
   const ids = containers.map(({ id }) => id);
-  const [raw, otherImages, copies] = await Promise.all([
+  const [defaults, raw, otherImages, copies] = await Promise.all([
+    known.defaults,
     inspectWhole(engine, ids),
     findOtherImages(engine, service, model.services[name]?.image),
     findEditedCopies(engine, instance, service, setTo),

@@ -6,7 +6,7 @@
 // - what the engine says of the container, less what its image and the engine itself have added (`runningDefinition`), and
 // - what compose would send for it with the files as they are: compose is asked for an `up` against a recorder in the
 //   engine's place (`dry-run.ts`, `recorder.ts`), which writes the request down and makes nothing (`plannedDefinition`).
-// Both come into one shape (`shape.ts`), and their differences are judged (`judge-drift.ts`; docs/contract.md 4.2, 4.9): what
+// Both come into one shape (`shape.ts`), and their differences are judged (`changes.ts`, `judge.ts`; docs/contract.md 4.2, 4.9): what
 // would be lost, and rights over the machine that would be gained, are refused unless drift is accepted; all else is a
 // warning. What the files say of a difference (`written-text.ts`) tells which variable only a shell can have had.
 //
@@ -51,7 +51,7 @@ export async function checkDrift(
     log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
   }
   const setTo = setValues(instance);
-  const known = { defaults: await askDefaults(engine, ownId), setTo };
+  const known = { defaults: askDefaults(engine, ownId), setTo };
   const facts = await Promise.all(services.map((service) => askEngine(engine, instance, service, known)));
   const changes = facts.flatMap((each) => changesOf(instance.model, each, setTo));
   const places = changes.map((change) => ({ service: change.service, place: placeOf(change) }));

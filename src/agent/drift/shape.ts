@@ -10,24 +10,19 @@ import { type Definition, withoutNumber } from './definition.ts';
 export type Shape = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 type Items = Readonly<Record<string, unknown>>;
-type Section = readonly [name: string, items: Items];
+type Sections = Readonly<Record<string, (definition: Definition) => Items>>;
 
-export function shapeOf(definition: Definition): Shape {
-  const sections = [
-    ...configSections(definition),
-    ...hostSections(definition.hostConfig),
-    ...limitSections(definition.hostConfig),
-    ...networkSections(definition),
-  ];
-  return new Map(
-    sections.map(([name, items]) => [
+export const shapeOf = (definition: Definition): Shape =>
+  new Map(
+    Object.entries(sections).map(([name, read]) => [
       name,
       new Map(
-        Object.entries(items).flatMap(([item, value]) => (isNothing(value) ? [] : [[item, text(value)]])),
+        Object.entries(read(definition)).flatMap(([item, value]) =>
+          isNothing(value) ? [] : [[item, text(value)]],
+        ),
       ),
     ]),
   );
-}
 
 const isNothing = (value: unknown): boolean =>
   value === undefined ||
@@ -53,108 +48,149 @@ function text(value: unknown): string {
 }
 
 const one = (value: unknown): Items => ({ '': value });
-const set = (values: readonly string[]): Items => one([...new Set(values)].sort());
+const set = (values: unknown): Items => one([...new Set(strings(values))].sort());
+const byKey = <T>(entries: readonly T[], read: (entry: T) => readonly [key: string, value: unknown]): Items =>
+  Object.fromEntries(entries.map(read));
 
-function configSections({ name, config, hostConfig, shortId }: Definition): Section[] {
-  const { Env, Labels, Healthcheck, ExposedPorts, Hostname, WorkingDir, StopSignal } = config;
-  const ports = Object.keys(object(hostConfig.PortBindings));
-  const labels = Object.entries(object(Labels)).filter(
-    ([key]) => !toolLabels.some((beginning) => key.startsWith(beginning)),
+/** Sections that are one value in `Config`, by its key there. */
+const inConfig = (keys: Readonly<Record<string, string>>): Sections =>
+  eachOf(keys, (key, { config }) => one(config[key]));
+
+/** Sections that are one value, a list in any order, or a map in `HostConfig`, by its key there. */
+const inHost = (keys: Readonly<Record<string, string>>): Sections =>
+  eachOf(keys, (key, { hostConfig: { [key]: value } }) => {
+    if (Array.isArray(value)) return set(value);
+    return value !== null && typeof value === 'object' ? object(value) : one(value);
+  });
+
+/** Limits in `HostConfig`, where -1 is none. */
+const limits = (keys: Readonly<Record<string, string>>): Sections =>
+  eachOf(keys, (key, { hostConfig: { [key]: value } }) => one(value === -1 ? null : value));
+
+const eachOf = (
+  keys: Readonly<Record<string, string>>,
+  read: (key: string, definition: Definition) => Items,
+): Sections =>
+  Object.fromEntries(
+    Object.entries(keys).map(([name, key]) => [name, (definition: Definition) => read(key, definition)]),
   );
-  return [
-    ['container_name', one(name)],
-    // An empty value is one, too: a label without a value, a variable that is set to nothing.
-    ['environment', quoted(environment(Env))],
-    ['labels', quoted(labels as [string, string][])],
-    ['command', one(config.Cmd)],
-    ['entrypoint', one(config.Entrypoint)],
-    ['user', one(config.User)],
-    ['working_dir', one(String(WorkingDir ?? '').replace(/\/+$/, ''))],
-    ['hostname', one(Hostname === shortId ? '' : Hostname)],
-    ['domainname', one(config.Domainname)],
-    ['tty', one(config.Tty)],
-    ['stdin_open', one(config.OpenStdin)],
-    ['stop_signal', one(String(StopSignal ?? '').replace(/^(SIG)?TERM$/, ''))],
-    ['stop_grace_period', one(config.StopTimeout)],
-    ['healthcheck', one(Healthcheck)],
-    ['expose', set(Object.keys(object(ExposedPorts)).filter((port) => !ports.includes(port)))],
-  ];
-}
 
-const quoted = (entries: readonly (readonly [string, string])[]): Items =>
-  Object.fromEntries(entries.map(([key, value]) => [key, JSON.stringify(value)]));
+const host =
+  (read: (hostConfig: Json) => Items) =>
+  ({ hostConfig }: Definition): Items =>
+    read(hostConfig);
+
+const sections: Sections = {
+  container_name: ({ name }) => one(name),
+  // An empty value is one, too: a label without a value, a variable that is set to nothing.
+  environment: ({ config }) => byKey(environment(config.Env), ([key, value]) => [key, JSON.stringify(value)]),
+  labels: ({ config }) => {
+    const labels = Object.entries(object(config.Labels));
+    const given = labels.filter(([key]) => !toolLabels.some((beginning) => key.startsWith(beginning)));
+    return byKey(given, ([key, value]) => [key, JSON.stringify(value)]);
+  },
+  ...inConfig({ command: 'Cmd', entrypoint: 'Entrypoint', user: 'User' }),
+  working_dir: ({ config }) => one(String(config.WorkingDir ?? '').replace(/\/+$/, '')),
+  hostname: ({ config, shortId }) => one(config.Hostname === shortId ? '' : config.Hostname),
+  ...inConfig({ domainname: 'Domainname', tty: 'Tty', stdin_open: 'OpenStdin' }),
+  stop_signal: ({ config }) => one(String(config.StopSignal ?? '').replace(/^(SIG)?TERM$/, '')),
+  ...inConfig({ stop_grace_period: 'StopTimeout', healthcheck: 'Healthcheck' }),
+  expose: ({ config, hostConfig }) => {
+    const ports = object(hostConfig.PortBindings);
+    return set(Object.keys(object(config.ExposedPorts)).filter((port) => !Object.hasOwn(ports, port)));
+  },
+  cap_add: host(({ CapAdd }) => set(strings(CapAdd).map(capability))),
+  cap_drop: host(({ CapDrop }) => set(strings(CapDrop).map(capability))),
+  ...inHost({ init: 'Init', ipc: 'IpcMode', pid: 'PidMode', cgroup: 'CgroupnsMode' }),
+  ...inHost({ userns_mode: 'UsernsMode', uts: 'UTSMode', read_only: 'ReadonlyRootfs' }),
+  ...inHost({ privileged: 'Privileged', runtime: 'Runtime' }),
+  isolation: host(({ Isolation }) => one(Isolation === 'default' ? '' : Isolation)),
+  restart: host(({ RestartPolicy }) => one(object(RestartPolicy).Name === 'no' ? '' : RestartPolicy)),
+  ...inHost({ sysctls: 'Sysctls', storage_opt: 'StorageOpt', annotations: 'Annotations' }),
+  ...inHost({ dns: 'Dns', dns_search: 'DnsSearch', dns_opt: 'DnsOptions' }),
+  extra_hosts: host(({ ExtraHosts }) => hosts(strings(ExtraHosts))),
+  security_opt: host(({ SecurityOpt, MaskedPaths, Privileged }) => {
+    const isUnconfined = Array.isArray(MaskedPaths) && MaskedPaths.length === 0 && Privileged !== true;
+    return set([
+      ...strings(SecurityOpt).map(securityOption),
+      ...(isUnconfined ? ['systempaths=unconfined'] : []),
+    ]);
+  }),
+  ...inHost({ group_add: 'GroupAdd', oom_score_adj: 'OomScoreAdj', volume_driver: 'VolumeDriver' }),
+  ...inHost({ volumes_from: 'VolumesFrom' }),
+  logging: host(({ LogConfig }) => one(object(LogConfig).Type)),
+  'logging options': host(({ LogConfig }) => object(object(LogConfig).Config)),
+  tmpfs: host(({ Tmpfs }) =>
+    byKey(Object.entries(object(Tmpfs)), ([target, options]) => {
+      const words = String(options ?? '').split(',');
+      return [target, `tmpfs ${words.filter(Boolean).sort().join()}`];
+    }),
+  ),
+  devices: host(({ Devices }) =>
+    byKey(list(Devices) as Json[], ({ PathOnHost, PathInContainer, CgroupPermissions }) => [
+      String(PathInContainer),
+      `${PathOnHost} ${[...String(CgroupPermissions || 'rwm')].sort().join('')}`,
+    ]),
+  ),
+  ...inHost({ device_cgroup_rules: 'DeviceCgroupRules' }),
+  gpus: host(({ DeviceRequests }) => set(list(DeviceRequests).map(text))),
+  ...limits({ mem_limit: 'Memory', memswap_limit: 'MemorySwap', mem_swappiness: 'MemorySwappiness' }),
+  ...limits({ mem_reservation: 'MemoryReservation', oom_kill_disable: 'OomKillDisable', cpus: 'NanoCpus' }),
+  ...limits({ cpu_shares: 'CpuShares', cpu_period: 'CpuPeriod', cpu_quota: 'CpuQuota' }),
+  ...limits({ cpu_rt_period: 'CpuRealtimePeriod', cpu_rt_runtime: 'CpuRealtimeRuntime' }),
+  ...limits({
+    cpu_count: 'CpuCount',
+    cpu_percent: 'CpuPercent',
+    cpuset: 'CpusetCpus',
+    pids_limit: 'PidsLimit',
+  }),
+  blkio_config: host((all) => {
+    const own = Object.entries(all).filter(([key, value]) => key.startsWith('Blkio') && !isNothing(value));
+    return one(Object.fromEntries(own));
+  }),
+  ...inHost({ shm_size: 'ShmSize', cgroup_parent: 'CgroupParent' }),
+  ulimits: host(({ Ulimits }) =>
+    byKey(list(Ulimits) as Json[], ({ Name, Soft, Hard }) => [String(Name), `${Soft}:${Hard}`]),
+  ),
+  volumes: host((all) => byKey(mounts(all), ({ target, mount }) => [target, mount])),
+  'volume options': host((all) => byKey(mounts(all), ({ target, options }) => [target, options.sort()])),
+  ports: host((all) => byKey(publishedPorts(all), (port) => [port, 'published'])),
+  network_mode: host(({ NetworkMode }) => {
+    const mode = String(NetworkMode ?? '');
+    const isTold = isShared(mode) || ['host', 'none', 'bridge', 'default'].includes(mode);
+    return one(isTold ? (mode === 'default' ? 'bridge' : mode) : '');
+  }),
+  networks: endpoints(() => 'joined'),
+  'network address': endpoints(({ IPAMConfig }) => IPAMConfig),
+  'network aliases': endpoints(({ Aliases }, { ownNames }) =>
+    strings(Aliases)
+      .filter((alias) => !ownNames.includes(alias))
+      .sort(),
+  ),
+  'network options': endpoints(({ DriverOpts, GwPriority }) => ({ DriverOpts, GwPriority })),
+  links: endpoints(({ Links }) => [...new Set(strings(Links).map(withoutNumber))].sort()),
+  mac_address: (definition) => ({
+    ...endpoints(({ MacAddress }) => MacAddress)(definition),
+    '': definition.config.MacAddress,
+  }),
+};
 
 /** Variables with a value; a key alone takes one of the image away. */
-export const environment = (env: unknown): [string, string][] =>
+const environment = (env: unknown): [string, string][] =>
   strings(env).flatMap((entry): [string, string][] => {
     const at = entry.indexOf('=');
     return at < 0 ? [] : [[entry.slice(0, at), entry.slice(at + 1)]];
   });
 
-function hostSections(host: Json): Section[] {
-  const { RestartPolicy, LogConfig, MaskedPaths, Devices, Tmpfs, Runtime } = host;
-  const restart = object(RestartPolicy);
-  const log = object(LogConfig);
-  const capability = (name: string) => name.toUpperCase().replace(/^CAP_/, '');
-  const isUnconfined = Array.isArray(MaskedPaths) && MaskedPaths.length === 0;
-  return [
-    ['cap_add', set(strings(host.CapAdd).map(capability))],
-    ['cap_drop', set(strings(host.CapDrop).map(capability))],
-    ['init', one(host.Init)],
-    ['ipc', one(host.IpcMode)],
-    ['pid', one(host.PidMode)],
-    ['cgroup', one(host.CgroupnsMode)],
-    ['userns_mode', one(host.UsernsMode)],
-    ['uts', one(host.UTSMode)],
-    ['read_only', one(host.ReadonlyRootfs)],
-    ['privileged', one(host.Privileged)],
-    ['runtime', one(Runtime)],
-    ['isolation', one(host.Isolation === 'default' ? '' : host.Isolation)],
-    ['restart', one(restart.Name === 'no' ? '' : restart)],
-    ['sysctls', object(host.Sysctls)],
-    ['storage_opt', object(host.StorageOpt)],
-    ['annotations', object(host.Annotations)],
-    ['dns', set(strings(host.Dns))],
-    ['dns_search', set(strings(host.DnsSearch))],
-    ['dns_opt', set(strings(host.DnsOptions))],
-    ['extra_hosts', hosts(strings(host.ExtraHosts))],
-    [
-      'security_opt',
-      set([
-        ...strings(host.SecurityOpt).map(securityOption),
-        ...(isUnconfined && host.Privileged !== true ? ['systempaths=unconfined'] : []),
-      ]),
-    ],
-    ['group_add', set(strings(host.GroupAdd))],
-    ['oom_score_adj', one(host.OomScoreAdj)],
-    ['volume_driver', one(host.VolumeDriver)],
-    ['volumes_from', set(strings(host.VolumesFrom))],
-    ['logging', one(log.Type)],
-    ['logging options', object(log.Config)],
-    ['tmpfs', Object.fromEntries(Object.entries(object(Tmpfs)).map(tmpfs))],
-    [
-      'devices',
-      Object.fromEntries(
-        (list(Devices) as Json[]).map(({ PathOnHost, PathInContainer, CgroupPermissions }) => [
-          String(PathInContainer),
-          `${PathOnHost} ${[...String(CgroupPermissions || 'rwm')].sort().join('')}`,
-        ]),
-      ),
-    ],
-    ['device_cgroup_rules', set(strings(host.DeviceCgroupRules))],
-    ['gpus', set((list(host.DeviceRequests) as Json[]).map(text))],
-  ];
-}
+const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
 
 /** `host:ip`, in older and newer spelling; a host may have several addresses. */
 function hosts(entries: readonly string[]): Items {
   const byName = Map.groupBy(entries, (entry) => entry.split(/[:=]/)[0] ?? '');
-  return Object.fromEntries(
-    [...byName].map(([name, same]) => [
-      name,
-      same.map((entry) => entry.slice(name.length + 1).replace(/^\[(.*)\]$/, '$1')).sort(),
-    ]),
-  );
+  return byKey([...byName], ([name, same]) => [
+    name,
+    same.map((entry) => entry.slice(name.length + 1).replace(/^\[(.*)\]$/, '$1')).sort(),
+  ]);
 }
 
 const securityOption = (option: string): string =>
@@ -162,82 +198,16 @@ const securityOption = (option: string): string =>
     ? 'no-new-privileges=true'
     : option.replace(/^(label|apparmor|seccomp|no-new-privileges):/, '$1=');
 
-const tmpfs = ([target, options]: [string, unknown]): [string, string] => [
-  target,
-  `tmpfs ${String(options ?? '')
-    .split(',')
-    .filter(Boolean)
-    .sort()
-    .join()}`,
-];
+const isShared = (mode: string): boolean => /^(container|service):/.test(mode);
 
-/** What a kernel may not have; the engine then drops it with a warning. */
-export const limits = [
-  ['mem_limit', 'Memory'],
-  ['memswap_limit', 'MemorySwap'],
-  ['mem_swappiness', 'MemorySwappiness'],
-  ['mem_reservation', 'MemoryReservation'],
-  ['oom_kill_disable', 'OomKillDisable'],
-  ['cpus', 'NanoCpus'],
-  ['cpu_shares', 'CpuShares'],
-  ['cpu_period', 'CpuPeriod'],
-  ['cpu_quota', 'CpuQuota'],
-  ['cpu_rt_period', 'CpuRealtimePeriod'],
-  ['cpu_rt_runtime', 'CpuRealtimeRuntime'],
-  ['cpu_count', 'CpuCount'],
-  ['cpu_percent', 'CpuPercent'],
-  ['cpuset', 'CpusetCpus'],
-  ['pids_limit', 'PidsLimit'],
-] as const;
-
-function limitSections(host: Json): Section[] {
-  const { Ulimits, ShmSize, CgroupParent } = host;
-  const blkio = Object.entries(host).filter(([key]) => key.startsWith('Blkio'));
-  return [
-    ...limits.map(([name, key]): Section => [name, one(host[key] === -1 ? null : host[key])]),
-    ['blkio_config', one(Object.fromEntries(blkio.filter(([, value]) => !isNothing(value))))],
-    ['shm_size', one(ShmSize)],
-    ['cgroup_parent', one(CgroupParent)],
-    [
-      'ulimits',
-      Object.fromEntries(
-        (list(Ulimits) as Json[]).map(({ Name, Soft, Hard }) => [String(Name), `${Soft}:${Hard}`]),
-      ),
-    ],
-    ['volumes', Object.fromEntries(mounts(host).map(({ target, mount }) => [target, mount]))],
-    [
-      'volume options',
-      Object.fromEntries(mounts(host).map(({ target, options }) => [target, options.sort()])),
-    ],
-    ['ports', Object.fromEntries(publishedPorts(host).map((port) => [port, 'published']))],
-  ];
-}
-
-function networkSections({ config, hostConfig, networks, ownNames }: Definition): Section[] {
-  const mode = String(hostConfig.NetworkMode ?? '');
-  const isShared = /^(container|service):/.test(mode);
-  const joined = Object.entries(isShared ? {} : networks).filter(
-    ([name]) => !['host', 'none'].includes(name),
-  );
-  const by = (read: (endpoint: Json) => unknown): Items =>
-    Object.fromEntries(joined.map(([name, endpoint]) => [name, read(endpoint)]));
-  const isOfProject = !isShared && !['host', 'none', 'bridge', 'default', ''].includes(mode);
-  return [
-    ['network_mode', one(isOfProject || mode === '' ? '' : mode === 'default' ? 'bridge' : mode)],
-    ['networks', by(() => 'joined')],
-    ['network address', by(({ IPAMConfig }) => IPAMConfig)],
-    [
-      'network aliases',
-      by(({ Aliases }) =>
-        strings(Aliases)
-          .filter((alias) => !ownNames.includes(alias))
-          .sort(),
-      ),
-    ],
-    ['network options', by(({ DriverOpts, GwPriority }) => ({ DriverOpts, GwPriority }))],
-    ['links', by(({ Links }) => [...new Set(strings(Links).map(withoutNumber))].sort())],
-    ['mac_address', { ...by(({ MacAddress }) => MacAddress), '': config.MacAddress }],
-  ];
+/** By network, what its endpoint gives; in another container's namespace there is none of its own. */
+function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (of: Definition) => Items {
+  return (definition) => {
+    const isOther = isShared(String(definition.hostConfig.NetworkMode ?? ''));
+    const joined = Object.entries(isOther ? {} : definition.networks);
+    const own = joined.filter(([name]) => !['host', 'none'].includes(name));
+    return byKey(own, ([name, endpoint]) => [name, read(endpoint, definition)]);
+  };
 }
 
 /** What is given at a mount's target, as the shape's section `volumes` has it in JSON. */
