@@ -2,7 +2,7 @@
 // what would change something: no write ever passes.
 
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { apiTarget } from '../../engine/api/api.ts';
@@ -34,8 +34,6 @@ export interface Recorder {
 /** Resolves once a write may be answered, which it is told of after it was kept. Never rejects. */
 export type Hold = (write: RecordedWrite) => Promise<void>;
 
-const atOnce: Hold = async () => {};
-
 /** More than any definition of a container has. */
 const longestBody = 16 * 1024 * 1024;
 
@@ -46,12 +44,16 @@ const ofConnection = new Set([
 ]);
 
 /** Begins to listen on a socket of its own, which nobody else may use. */
-export async function startRecorder(engine: Engine, hold: Hold = atOnce): Promise<Recorder> {
+export async function startRecorder(engine: Engine, hold: Hold = async () => {}): Promise<Recorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
   const writes: RecordedWrite[] = [];
+  const target = apiTarget(engine.address);
   const { createServer } = process.getBuiltinModule('node:http');
-  const server = createServer(recording(apiTarget(engine.address), writes, hold));
+  const server = createServer((request, response) => {
+    if (request.method === 'GET' || request.method === 'HEAD') handOn(target, request, response);
+    else keep(request, response, { writes, hold });
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(path, resolve);
@@ -64,19 +66,6 @@ export async function startRecorder(engine: Engine, hold: Hold = atOnce): Promis
       await new Promise((resolve) => server.close(resolve));
       await rm(directory, { recursive: true, force: true });
     },
-  };
-}
-
-/** Answers as the engine does where something is read, and keeps every write. */
-export function recording(
-  target: EngineTarget,
-  writes: RecordedWrite[],
-  hold: Hold = atOnce,
-): RequestListener {
-  return (request, response) => {
-    const { method = '' } = request;
-    if (method === 'GET' || method === 'HEAD') handOn(target, request, response);
-    else keep(request, response, { writes, hold });
   };
 }
 
@@ -125,13 +114,18 @@ function keep(
     const [, apiVersion = '', path = '', query] =
       /^(?:\/v([\d.]+))?([^?]*)(.*)/.exec(request.url ?? '') ?? [];
     const name = new URLSearchParams(query).get('name') ?? '';
-    const body = parsed(Buffer.concat(chunks));
-    const write = { method: request.method ?? '', path, name, apiVersion, body };
+    const write = {
+      method: request.method ?? '',
+      path,
+      name,
+      apiVersion,
+      body: parsed(Buffer.concat(chunks)),
+    };
     writes.push(write);
-    const { status, body: answer } = answerTo(write);
     void hold(write).then(() => {
+      const { status, body } = answerTo(write);
       response.writeHead(status, { 'Content-Type': 'application/json' });
-      response.end(answer === undefined ? undefined : JSON.stringify(answer));
+      response.end(body === undefined ? undefined : JSON.stringify(body));
     });
   });
 }

@@ -285,14 +285,13 @@ export interface Difference {
 }
 
 export function findDifferences(running: Shape, planned: Shape): Difference[] {
-  const differences: Difference[] = [];
-  for (const section of new Set([...running.keys(), ...planned.keys()])) {
-    const [now, then] = [running.get(section) ?? new Map(), planned.get(section) ?? new Map()];
-    for (const item of new Set<string>([...now.keys(), ...then.keys()])) {
+  const differences = [...running].flatMap(([section, now]) => {
+    const then = planned.get(section) ?? new Map<string, string>();
+    return [...new Set([...now.keys(), ...then.keys()])].flatMap((item): Difference[] => {
       const pair = { running: now.get(item) ?? null, planned: then.get(item) ?? null };
-      if (pair.running !== pair.planned) differences.push({ section, item, ...pair });
-    }
-  }
+      return pair.running === pair.planned ? [] : [{ section, item, ...pair }];
+    });
+  });
   return withinNetworks(withoutChosenPorts(differences));
 }
 
