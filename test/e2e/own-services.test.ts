@@ -41,7 +41,10 @@ test('are listed, held together, written down, and updated', async () => {
   const toNext = ['--target', 'v1.1.0'];
   const three = '--service server --service machine-learning --service worker';
   // The database of these tests has a name of its own, by which nobody can tell that it is one.
-  const list = [`server (${image}:v1.0.0): ${three}`, `db (${inject('host').parts}/db:1): --service db`];
+  const listAt = (version: string) => [
+    `server (${image}:${version}): ${three}`,
+    `db (${inject('host').parts}/db:1): --service db`,
+  ];
   const choose = 'Run it with the flags of one of the lines above; init writes them down.';
   const refused = (args: readonly string[], code: string, says: string[], next: string) =>
     expectAttempt(instance, args, {
@@ -53,7 +56,7 @@ test('are listed, held together, written down, and updated', async () => {
   await refused(
     toNext,
     'no-app',
-    [...list, `project ${name} in ${directory} has no container of service app`],
+    [...listAt('v1.0.0'), `project ${name} in ${directory} has no container of service app`],
     `Its containers are of db, machine-learning, server, worker. ${choose}`,
   );
   await refused(
@@ -87,7 +90,7 @@ test('are listed, held together, written down, and updated', async () => {
   await refused(
     ['init'],
     'no-app',
-    [...list, `2 services of project ${name} may be the app`],
+    [...listAt('v1.0.0'), `2 services of project ${name} may be the app`],
     'Run init again with the flags of one of the lines above.',
   );
   await expect(instance.read(settings)).rejects.toThrow('ENOENT');
@@ -148,7 +151,7 @@ test('are listed, held together, written down, and updated', async () => {
   await refused(
     ['--target', 'v1.2.0'],
     'no-app',
-    [...list, `project ${name} in ${directory} has no container of service gone`],
+    [...listAt('v1.1.0'), `project ${name} in ${directory} has no container of service gone`],
     choose,
   );
   await instance.write(settings, 'services: [server]\nwait: 9\n');
