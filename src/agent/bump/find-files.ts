@@ -1,12 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { missing } from '../../compose/layers.ts';
+import { type LinkedFile, missing } from '../../compose/layers.ts';
 import { defaultNames, type ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
 import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
-import { onlyLinked } from '../inspect/linked-files.ts';
 import { withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
@@ -47,12 +46,12 @@ export async function readBumpProject(options: BumpOptions, log: Log): Promise<P
     directory,
   };
   await learnFiles(log, files);
-  const linked = await withLinkedFiles(files, async (link) => {
-    const file = await readTextFileIfThere(link.path);
-    if (file === null && !link.optional) throw missing(link.path, link.as, link.where);
-    if (file !== null) await learnFiles(log, onlyLinked(files, link, file));
+  const read = async ({ path, as, where, optional }: LinkedFile) => {
+    const file = await readTextFileIfThere(path);
+    if (file === null && !optional) throw missing(path, as, where);
     return file;
-  });
+  };
+  const linked = await withLinkedFiles(files, read, (part) => learnFiles(log, part));
   if ((linked.linkedFiles ?? []).length > 0) await learnFiles(log, linked);
   return linked;
 }

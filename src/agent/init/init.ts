@@ -14,7 +14,7 @@ import {
   choicesOf,
   describeService,
 } from '../inspect/services/choices.ts';
-import { type Survey, surveyProject } from '../inspect/services/survey.ts';
+import { type Survey, surveyProject } from '../inspect/survey.ts';
 import type { InitOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { pinOf, settingsText } from './settings-text.ts';

@@ -1,15 +1,12 @@
 import { inspectContainers, inspectImages, listContainers } from '../../engine/api/query.ts';
-import type { Model } from '../../engine/cli/compose.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import { type Product, roleLabelOf } from '../../progress/product.ts';
+import { roleLabelOf } from '../../progress/product.ts';
 import type { FileValues, UpdateOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { withSettings } from '../process/settings-file.ts';
-import type { ProjectPlace } from './label-paths.ts';
-
-const role = 'worker';
+import type { ProjectPlace } from './labelled-project.ts';
+import { workerRole, workersOr } from './services/choose-services.ts';
 
 /** The options once more, with what a settings file says. */
 export type ReadOptions = (file: FileValues) => UpdateOptions;
@@ -35,45 +32,22 @@ export async function withProjectOptions(
 export async function withWorkers(context: RunContext, project: string): Promise<RunContext> {
   const { engine, options } = context;
   if (options.servicesNamed) return context;
-  const labelled = await labelledServices(engine, project, options.product);
-  return { ...context, options: { ...options, workers: workersOr(labelled, options) } };
-}
-
-async function labelledServices(engine: Engine, project: string, product: Product): Promise<string[]> {
-  const roleLabel = roleLabelOf(product);
+  const roleLabel = roleLabelOf(options.product);
   const label = [
     `${composeLabels.project}=${project}`,
     `${composeLabels.oneOff}=False`,
-    `${roleLabel}=${role}`,
+    `${roleLabel}=${workerRole}`,
   ];
   const listed = await listContainers(engine, { label });
   const containers = await inspectContainers(
     engine,
     listed.map(({ id }) => id),
   );
-  const ids = containers.map(({ imageId }) => imageId);
-  const images = await inspectImages(engine, ids);
+  const images = await inspectImages(
+    engine,
+    containers.map(({ imageId }) => imageId),
+  );
   // A container has the labels of its image as well, and app and worker may be of one image.
-  return containers.flatMap((each, at) => (images[at]?.labels[roleLabel] === role ? [] : [serviceOf(each)]));
-}
-
-/**
- * The workers that the files name, by compose's model of them. Of a service that is not in it, as it has a profile, the
- * containers have told.
- */
-export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
-  if (options.servicesNamed) return options.workers;
-  const roleLabel = roleLabelOf(options.product);
-  const defaultWorkers = usualWorkers(options);
-  const labelled = Object.keys(services).filter((name) => services[name]?.labels?.[roleLabel] === role);
-  const unseen = options.workers.filter((name) => !(name in services) && !defaultWorkers.includes(name));
-  return workersOr([...labelled, ...unseen], options);
-}
-
-/** Where neither the operator nor a label names one. */
-const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
-
-function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
-  const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
-  return workers.length > 0 ? workers : usualWorkers(options);
+  const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
+  return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
 }

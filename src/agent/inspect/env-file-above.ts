@@ -6,6 +6,7 @@ import type { HostPaths } from '../../files/host-paths.ts';
 import { readTextFileIfThere } from '../../files/text-file.ts';
 import { mountFlags } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { withOwnCommands } from '../log/ending-facts.ts';
 
 /**
  * The env files of a project that was started from a directory above its own: `COMPOSE_FILE` in the `.env` there named
@@ -24,37 +25,36 @@ export async function envFilesAbove(project: ComposeProject, paths: HostPaths): 
   return [];
 }
 
-/** The error, and what may be behind it where a variable is missing: the `.env` above the project is not mounted. */
-export function withEnvAbove(error: unknown, project: ComposeProject, paths: HostPaths): unknown {
-  const isLacking = error instanceof UpdateError && /is not set|required variable/.test(error.message);
-  const hint = hintAtEnvAbove(project, paths);
-  if (!isLacking || hint === null) return error;
-  return new UpdateError(error.code, error.message, {
-    advice: `${error.advice} ${hint}`,
-    detail: error.detail,
-    cause: error,
-  });
+/**
+ * The error with advice that fits this project: commands that work in its directory, and, where a variable is missing, what
+ * to do about a `.env` above the project, of which no label tells.
+ */
+export async function explained(error: unknown, project: ComposeProject, paths: HostPaths): Promise<unknown> {
+  if (!(error instanceof UpdateError)) return error;
+  const { code, message, detail, cause } = error;
+  const isLacking = /is not set|required variable/.test(message);
+  const hint = isLacking ? hintAtEnvAbove(project, paths) : null;
+  const own = (await hintAtShell(message, project, paths)) ?? error.advice;
+  const advice = withOwnCommands(hint === null ? own : `${own} ${hint}`, project);
+  return new UpdateError(code, message, { advice, detail, cause });
 }
 
-/**
- * The error, with what to write down where the shell's own `COMPOSE_FILE` named the compose files: a mounted `.env` above
- * sets what is missing, and no label tells of it.
- */
-export async function withShellsFiles(
-  error: unknown,
+/** What to write down where the shell's `COMPOSE_FILE` named the compose files: a mounted `.env` above sets what is missing. */
+async function hintAtShell(
+  message: string,
   project: ComposeProject,
   paths: HostPaths,
-): Promise<unknown> {
-  const missing = error instanceof UpdateError && missingVariable(error.message);
-  if (!missing || project.envFiles.length > 0) return error;
+): Promise<string | null> {
+  const missing = missingVariable(message);
+  if (!missing || project.envFiles.length > 0) return null;
   for (const directory of parentsOf(project.directory)) {
-    const env = await readHere(join(directory, '.env'), paths);
+    const path = join(directory, '.env');
+    const env = await readHere(path, paths);
     if (env === null || !writtenValues([env]).some(({ key }) => key === missing)) continue;
     const named = project.files.map((file) => relative(directory, file)).join(':');
-    const advice = `${join(directory, '.env')} sets ${missing}. If the instance was started from ${directory}, add the line COMPOSE_FILE=${named} there, then run the update again.`;
-    return new UpdateError(error.code, error.message, { advice, detail: error.detail, cause: error });
+    return `${path} sets ${missing}. If the instance was started from ${directory}, add the line COMPOSE_FILE=${named} there, then run the update again.`;
   }
-  return error;
+  return null;
 }
 
 /** What to mount where a variable that no file sets may be in a `.env` above the project; null where it is none of that. */

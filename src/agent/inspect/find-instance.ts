@@ -13,8 +13,7 @@ import { startEarly } from '../process/start-early.ts';
 import { programsOf, version } from '../process/versions.ts';
 import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { hostLook } from './host-look.ts';
-import type { ProjectPlace } from './label-paths.ts';
-import { type KnownProject, knownProjects, listComposed } from './labelled-project.ts';
+import { type KnownProject, knownProjects, listComposed, type ProjectPlace } from './labelled-project.ts';
 import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 
 /** Where this run is, and what it is about. */

@@ -4,18 +4,15 @@ import type { ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
 import { isOfComposeOne } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
-import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
-import type { HostPaths } from '../../files/host-paths.ts';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { dryRun } from '../drift/index.ts';
-import { withOwnCommands } from '../log/ending-facts.ts';
 import { confidencesOfSent } from '../log/secrets.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
-import { workersOf } from './choose-workers.ts';
-import { withEnvAbove, withShellsFiles } from './env-file-above.ts';
+import { explained } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
@@ -26,42 +23,49 @@ import {
   type ServiceFacts,
 } from './installation.ts';
 import { labelledProject, projectsBeside } from './labelled-project.ts';
-import { profilesOf } from './profiles.ts';
 import { newestRunning, versionPrefix } from './running-version.ts';
 import { checkNamed } from './services/check-named.ts';
+import { chooseServices, profilesOf, workersOf } from './services/choose-services.ts';
 import { findMigrations } from './services/migrations.ts';
-import { withoutApp } from './services/survey.ts';
+import { withoutApp } from './survey.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
 /**
  * Gathers everything that the plan is made from and changes nothing but this container's own file system.
  * @param containers those of the project, as they were just found, with none that is somebody else's
- * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
+ * Refusals: no-app, outside-mounts, path-taken, compose-invalid, and those of `checkNamed`.
  */
 export async function inspectInstallation(
-  { engine, options, log }: RunContext,
-  { platform, paths, place, composed, told }: FoundInstance,
+  context: RunContext,
+  instance: FoundInstance,
   wasInterrupted: WasInterrupted,
   containers: readonly Container[],
 ): Promise<Installation> {
+  const { options, log } = context;
+  const { paths, place, told } = instance;
   const found = findApp(containers, options.app);
-  if (found === null) throw await withoutApp({ engine, options, log }, { paths, place, told }, containers);
-  const telling = told ?? found;
+  if (found === null) throw await withoutApp(context, instance, containers);
   const names = [options.app, ...options.workers];
-  const project = await labelledProject(telling, { place, containers, names }, paths, log);
+  const project = await labelledProject(told ?? found, { place, containers, names }, paths, log);
+  await givePaths(project, paths, log);
+  return inspectProject(project, context, instance, { containers, wasInterrupted }).catch(async (error) => {
+    throw await explained(error, project, paths);
+  });
+}
+
+async function inspectProject(
+  project: ComposeProject,
+  { engine, options, log }: RunContext,
+  { paths, platform, composed }: FoundInstance,
+  { containers, wasInterrupted }: { containers: readonly Container[]; wasInterrupted: WasInterrupted },
+): Promise<Installation> {
+  const { leave, product } = options;
   const choose = (workers: readonly string[]) =>
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
-  await givePaths(project, paths, log);
-  const seen = new Compose(engine, project);
   const early = startEarly(dryRun(engine, project, guessed.replaced));
-  const about = { containers, services: [options.app, ...options.workers], product: options.product };
-  const explain = (error: unknown): never => {
-    throw explained(error, project, paths);
-  };
-  const { files, model } = await viewProject(seen, paths, about, log).catch(async (error) =>
-    explain(await withShellsFiles(error, project, paths)),
-  );
+  const about = { containers, services: [options.app, ...options.workers], product };
+  const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
   const named = workersOf(model, options);
   const isAsGuessed = named.join() === options.workers.join();
   const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
@@ -69,7 +73,7 @@ export async function inspectInstallation(
   const asksForNames =
     variablesOf(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
     replaced.some(({ name }) => !project.oldNames?.includes(name));
-  const moved = [app, ...workers].map(({ name }) => name);
+  const moved = [app, ...workers].map(nameOf);
   const isByOne = containers.some((each) => isOfComposeOne(each) && !moved.includes(serviceOf(each)));
   const compose = new Compose(engine, {
     ...project,
@@ -81,11 +85,10 @@ export async function inspectInstallation(
   const isToAskAnew = profiles.length > 0 || !isAsGuessed || asksForNames;
   const asking = isToAskAnew ? startEarly(dryRun(engine, compose.project, replaced)) : early;
 
-  const { leave } = options;
   const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
   const migrations = findMigrations({ files, leave, model, containers, ...related });
-  const isRun = ({ name }: ServiceFacts) => migrations.includes(name);
-  for (const { name } of asked.filter((worker) => worker.containers.length === 0 && !isRun(worker))) {
+  const isThere = ({ name, containers }: ServiceFacts) => containers.length > 0 || migrations.includes(name);
+  for (const { name } of asked.filter((worker) => !isThere(worker))) {
     if (name in model.services) log.info(`${name} has no container: it is left that way`);
     else if (options.servicesNamed) {
       throw new UpdateError('no-app', `no service ${name} in project ${project.name}`, {
@@ -93,23 +96,17 @@ export async function inspectInstallation(
       });
     }
   }
-  const kind = kindOf(project, files, options.product);
-  const seenServices = { running: containers.map(serviceOf), followers: related.followers, migrations };
-  for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seenServices }))
+  const kind = kindOf(project, files, product);
+  const seen = { running: containers.map(serviceOf), followers: related.followers, migrations };
+  for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seen }))
     log.info(sentence);
   // From compose 5 on its models have no values of env files; what it would send has them.
-  const answer = await asking.catch(explain);
+  const answer = await asking;
   log.learn(() => confidencesOfSent(answer.sent.values()));
-  const pinned = (facts: ServiceFacts): PinnedService => {
-    try {
-      return { ...facts, pin: findPin(files, facts.name) };
-    } catch (error) {
-      return explain(error);
-    }
-  };
+  const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
   const pinnedApp = pinned(app);
   return {
-    product: options.product,
+    product,
     project: compose.project,
     compose,
     paths,
@@ -122,23 +119,15 @@ export async function inspectInstallation(
     containers,
     beside: projectsBeside(composed, project.name),
     app: pinnedApp,
-    workers: asked.filter((each) => each.containers.length > 0 || isRun(each)).map(pinned),
+    workers: asked.filter(isThere).map(pinned),
     followers,
     runningVersion: newestRunning([app, ...workers].flatMap((facts) => facts.containers)),
-    prefix: versionPrefix(pinnedApp.pin, app.containers, options.product),
+    prefix: versionPrefix(pinnedApp.pin, app.containers, product),
     ...answer,
   };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;
-
-/** The error with advice that fits this project. */
-function explained(error: unknown, project: ComposeProject, paths: HostPaths): unknown {
-  const said = withEnvAbove(error, project, paths);
-  if (!(said instanceof UpdateError)) return said;
-  const { code, message, detail, cause } = said;
-  return new UpdateError(code, message, { advice: withOwnCommands(said.advice, project), detail, cause });
-}
 
 /** An install is generated where `compose.yaml` says so, or `compose.cluster.yaml` where that is its only file. */
 function kindOf(
@@ -155,59 +144,4 @@ function kindOf(
 function findApp(containers: readonly Container[], name: string): Container | null {
   const own = containers.filter((container) => serviceOf(container) === name);
   return own.findLast(isUp) ?? own.at(-1) ?? null;
-}
-
-/** The services of a run, with what the engine has of them. */
-interface ChosenServices {
-  app: ServiceFacts;
-  /** Those that were named, and of them those that have containers. */
-  asked: readonly ServiceFacts[];
-  workers: readonly ServiceFacts[];
-  /** In a namespace of one of those. */
-  followers: readonly ServiceFacts[];
-  /** All whose containers are replaced. */
-  replaced: readonly ServiceFacts[];
-}
-
-function chooseServices(
-  containers: readonly Container[],
-  names: { app: string; workers: readonly string[] },
-  wasInterrupted: WasInterrupted,
-): ChosenServices {
-  const factsOf = (name: string) => serviceFacts(name, containers, wasInterrupted);
-  const app = factsOf(names.app);
-  const asked = names.workers.map(factsOf);
-  const workers = asked.filter((worker) => worker.containers.length > 0);
-  const followers = findFollowers(containers, [app, ...workers]).map(factsOf);
-  return { app, asked, workers, followers, replaced: [app, ...workers, ...followers] };
-}
-
-function serviceFacts(name: string, all: readonly Container[], wasInterrupted: WasInterrupted): ServiceFacts {
-  const containers = all.filter((container) => serviceOf(container) === name);
-  const stopped = containers
-    .filter((container) => !isUp(container) && !wasInterrupted(container))
-    .map(numberOf);
-  return { name, containers, running: containers.length - stopped.length, stopped };
-}
-
-/** Services with a container in a moved container's network, pid or ipc namespace, directly or by one that has. */
-function findFollowers(containers: readonly Container[], moved: readonly ServiceFacts[]): string[] {
-  const names = new Set(moved.map(({ name }) => name));
-  const followers: string[] = [];
-  for (let grown = true; grown; ) {
-    grown = false;
-    const lost = new Set(
-      containers.filter((each) => names.has(serviceOf(each))).map(({ id }) => `container:${id}`),
-    );
-    for (const container of containers) {
-      const name = serviceOf(container);
-      if (names.has(name)) continue;
-      if (![container.networkMode, container.pidMode, container.ipcMode].some((mode) => lost.has(mode)))
-        continue;
-      names.add(name);
-      followers.push(name);
-      grown = true;
-    }
-  }
-  return followers;
 }

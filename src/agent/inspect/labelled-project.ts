@@ -1,14 +1,17 @@
-import { isHook } from '../../engine/api/project-containers.ts';
+import { dirname, isAbsolute, join } from 'node:path';
+import { isHook, isOfComposeOne, oldNamesOf } from '../../engine/api/project-containers.ts';
 import { listContainers } from '../../engine/api/query.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { Container } from '../../engine/container.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
 import type { ListedContainer } from '../../engine/container-details.ts';
 import { composeLabels } from '../../engine/labels.ts';
+import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
+import { upCommand } from '../../progress/compose-command.ts';
+import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { envFilesAbove } from './env-file-above.ts';
-import { type LabelledProject, labelledPaths, readProject } from './label-paths.ts';
 
 /** A compose project as the labels of its containers tell of it. */
 export interface KnownProject {
@@ -16,20 +19,6 @@ export interface KnownProject {
   /** As compose was started with it, on the host. */
   directory: string;
   services: Set<string>;
-}
-
-/** The project as the labels of a container tell of it, with the env file above it that names its files. */
-export async function labelledProject(
-  telling: Pick<Container, 'labels'>,
-  project: LabelledProject,
-  paths: HostPaths,
-  log: Log,
-): Promise<ComposeProject> {
-  const labelled = await readProject(telling, project, paths);
-  const above = await envFilesAbove(labelled, paths);
-  for (const path of above)
-    log.info(`${path} belongs to the instance: COMPOSE_FILE in ${above.at(-1)} names its files`);
-  return above.length > 0 ? { ...labelled, envFiles: above } : labelled;
 }
 
 /** Every project but the one of that name, each by what it was started from. @param composed containers of all projects */
@@ -52,15 +41,159 @@ export const listComposed = async (engine: Engine): Promise<ListedContainer[]> =
 export function knownProjects(composed: readonly ListedContainer[]): KnownProject[] {
   const rows = new Map<string, KnownProject>();
   for (const { labels } of composed) {
-    const [name = '', directory = '', service = ''] = [
-      composeLabels.project,
-      composeLabels.directory,
-      composeLabels.service,
-    ].map((label) => labels[label]);
+    const { project, directory: from, service: of } = composeLabels;
+    const [name = '', directory = '', service = ''] = [project, from, of].map((label) => labels[label]);
     const key = `${name}\n${directory}`;
     const row = rows.get(key) ?? { name, directory, services: new Set<string>() };
     row.services.add(service);
     rows.set(key, row);
   }
   return [...rows.values()];
+}
+
+export interface ProjectPlace {
+  name: string;
+  /** The directory on the host, in the spelling of the labels. */
+  directory: string;
+  /** The same as it is mounted here. */
+  mountedAt: string;
+}
+
+/** Paths of the labels that tell how compose was started. */
+export interface LabelledPaths {
+  files: readonly string[];
+  envFiles: readonly string[];
+}
+
+/** What there is of a project, and the services that are to move. */
+export interface LabelledProject {
+  place: ProjectPlace;
+  containers: readonly Container[];
+  names: readonly string[];
+}
+
+/**
+ * The project as the labels of a container tell of it, all of its paths absolute, with the env file above it that names
+ * its files.
+ * @throws UpdateError compose-invalid where what they name is no file on this host
+ */
+export async function labelledProject(
+  telling: Pick<Container, 'labels'>,
+  of: LabelledProject,
+  paths: HostPaths,
+  log: Log,
+): Promise<ComposeProject> {
+  const { name, directory } = of.place;
+  const labelled = labelledPaths(telling, directory);
+  const found = await absolutePaths(telling, labelled, directory, paths);
+  if (found === null) throw notFound(telling, labelled.files, of);
+  const oldNames = oldNamesOf(of.containers);
+  const project = { name, directory, ...found, ...(oldNames.length > 0 && { oldNames }) };
+  const envFiles = await envFilesAbove(project, paths);
+  for (const path of envFiles)
+    log.info(`${path} belongs to the instance: COMPOSE_FILE in ${envFiles.at(-1)} names its files`);
+  return envFiles.length > 0 ? { ...project, envFiles } : project;
+}
+
+/** As they stand there. */
+export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
+  const list = (label: string) => splitPaths(labels[label] ?? '', directory);
+  return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
+}
+
+async function absolutePaths(
+  app: Pick<Container, 'labels'>,
+  labelled: LabelledPaths,
+  directory: string,
+  paths: HostPaths,
+): Promise<LabelledPaths | null> {
+  const { files } = labelled;
+  if (files.length === 0 || files.includes('-')) return null;
+  if (files.every((file) => isAbsolute(file))) return labelled;
+  return isOfComposeOne(app) ? findPaths(labelled, directory, paths) : null;
+}
+
+function notFound(
+  app: Pick<Container, 'labels'>,
+  files: readonly string[],
+  { place: { name, directory }, containers, names }: LabelledProject,
+): UpdateError {
+  const foreign = files.find((file) => !isAbsolute(file));
+  if (!isOfComposeOne(app)) {
+    return new UpdateError(
+      'compose-invalid',
+      `the instance was started from ${foreign ?? 'no file'}, which is no file on this host`,
+      { advice: 'Start it from a compose file with docker compose up -d, then run the update again.' },
+    );
+  }
+  const isTyped = files.length === 0 || files.includes('-');
+  const upOnly = names.filter((each) => containers.some((container) => serviceOf(container) === each));
+  const up = upCommand({
+    name,
+    directory,
+    files: (isTyped ? ['FILE'] : files).map((file) => join(directory, file)),
+    envFiles: [],
+    oldNames: oldNamesOf(containers),
+    upOnly,
+  });
+  const version = app.labels[composeLabels.version];
+  return new UpdateError(
+    'compose-invalid',
+    isTyped
+      ? `the instance was started by docker-compose ${version} from no file on this host`
+      : `the instance was started by docker-compose ${version} from ${files.join(' and ')}, told from the directory where that was typed, and from ${directory} there is no such file`,
+    {
+      advice: `Where ${isTyped ? 'its file is' : 'that was typed'}: ${up} (without its --no-deps the database would be made anew, too), then run the update again.`,
+    },
+  );
+}
+
+/**
+ * The paths of a label, which compose joins by commas and does not escape: one in the name of the project's directory
+ * separates nothing, nor does one that neither an absolute path nor an address (`oci://…`) follows. Relative paths, of docker-compose 1, stay apart.
+ */
+export function splitPaths(label: string, directory: string): string[] {
+  const [first = ''] = label;
+  if (first !== '/') return label.split(',').filter(Boolean);
+  const hidden = label.replaceAll(`${directory}/`, '/\0/');
+  return hidden
+    .split(/,(?=\/|[a-z]+:\/\/|-$)/)
+    .map((path) => path.replaceAll('/\0/', `${directory}/`))
+    .filter(Boolean);
+}
+
+const upward = /^(?:\.\.\/)+/;
+
+/**
+ * Where the paths of docker-compose 1 may lead: they are relative to the directory that it was called in, which no label
+ * names. The project's directory is nearly always that of the first file. The likeliest come first.
+ */
+export function possiblePaths({ files, envFiles }: LabelledPaths, directory: string): LabelledPaths[] {
+  const [first = ''] = files;
+  const [up = ''] = upward.exec(first) ?? [];
+  const below = dirname(first.slice(up.length));
+  const isBelow = below === '.' || directory.endsWith(`/${below}`);
+  const base = below === '.' ? directory : directory.slice(0, -below.length - 1) || '/';
+  // From the directory that is as many levels above the one it was called in as the first path begins with `../`.
+  const from = (start: string) => (path: string) =>
+    path.startsWith('/') ? path : join(start, path.startsWith(up) ? path.slice(up.length) : path);
+  // With `--project-directory` the first file may lie anywhere; that directory is the likeliest to have been called in.
+  const starts = [...new Set([...(isBelow ? [base] : []), directory])];
+  return starts.map((start) => ({ files: files.map(from(start)), envFiles: envFiles.map(from(start)) }));
+}
+
+/** The likeliest of them of which all are there; else one that is not wholly mounted; null where none can be. */
+async function findPaths(
+  labelled: LabelledPaths,
+  directory: string,
+  paths: HostPaths,
+): Promise<LabelledPaths | null> {
+  const possible = possiblePaths(labelled, directory);
+  const isUnmounted = (path: string) => paths.fromHost(path) === null;
+  for (const each of possible) {
+    const here = [...each.files, ...each.envFiles].map((path) => paths.fromHost(path));
+    const seen = await Promise.all(here.map(async (path) => path !== null && (await exists(path))));
+    if (seen.every(Boolean)) return each;
+  }
+  return possible.find(({ files, envFiles }) => [...files, ...envFiles].some(isUnmounted)) ?? null;
 }

@@ -6,8 +6,7 @@ import type { UpdateOptions } from '../process/options.ts';
 import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { findHidden, mountOfHidden } from './hidden-homes.ts';
 import { type HostLook, hasComposeHere } from './host-look.ts';
-import type { ProjectPlace } from './label-paths.ts';
-import type { KnownProject } from './labelled-project.ts';
+import type { KnownProject, ProjectPlace } from './labelled-project.ts';
 
 /**
  * The one project to update: by `--project`, or by the mounted directory that holds a compose file.

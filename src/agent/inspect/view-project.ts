@@ -1,10 +1,11 @@
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
-import { reachOf } from '../../compose/layers.ts';
+import { type LinkedFile, pathIn, placeOf, reachOf, resolvedText } from '../../compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
+import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { readTextFile, readTextFileIfThere, refuseOddFile, type TextFile } from '../../files/text-file.ts';
 import { addMounts } from '../../progress/advice.ts';
@@ -15,7 +16,7 @@ import { confidencesOfContainers, confidencesOfModel } from '../log/secrets.ts';
 import { startEarly } from '../process/start-early.ts';
 import { clusterFile, composeFile, isGenerated } from './installation.ts';
 import { learnFiles } from './learn-files.ts';
-import { checkEnvFiles, readMountedLinks } from './linked-files.ts';
+import { withLinkedFiles } from './read-files.ts';
 
 /** What compose and the files say of a project, with its secrets hidden from here on. */
 interface ProjectView {
@@ -96,7 +97,7 @@ export async function pathsOfProject(
 ): Promise<string[]> {
   const usual = ['.env', composeFile, clusterFile].map((name) => join(project.directory, name));
   const linked = await readFiles(project, product)
-    .then((own) => readMountedLinks(own, paths, async () => {}))
+    .then((own) => readMountedLinks(own, paths))
     .then((files) => allFiles(files).map(({ path }) => path))
     .catch(() => []);
   return [...project.files, ...project.envFiles, ...usual, ...linked];
@@ -134,4 +135,73 @@ async function unusedClusterFile(
   if (!isGenerated(main?.text ?? '', product) || composeFiles.some((file) => file.path === path)) return [];
   const file = await readTextFile(path).catch(() => null);
   return file !== null && isGenerated(file.text, product) ? [file] : [];
+}
+
+type NamedFile = Pick<LinkedFile, 'path' | 'as'>;
+
+/**
+ * The project with the files that `include` and `extends` lead to; `learn` is told of each before it is parsed.
+ * @throws UpdateError outside-mounts
+ */
+async function readMountedLinks(
+  files: ProjectFiles,
+  paths: HostPaths,
+  learn?: (files: ProjectFiles) => Promise<void>,
+): Promise<ProjectFiles> {
+  const outside: LinkedFile[] = [];
+  const read = async (link: LinkedFile) => {
+    if (paths.fromHost(link.path) === null) {
+      // Whether an optional file, such as the .env beside an included one, exists cannot be seen from here: it is taken as needed.
+      outside.push(link);
+      return null;
+    }
+    await paths.give(dirname(link.path));
+    return (await exists(link.path)) ? readTextFile(link.path) : null;
+  };
+  const linked = await withLinkedFiles(files, read, learn);
+  refuseOutside(outside);
+  return linked;
+}
+
+/**
+ * Env files of the services to update and of what they depend on: compose reads them even with --no-deps, and an
+ * optional one that is not mounted would vanish without a word. Compose's own model does not list them. Where there is
+ * no model, because compose rejects the project, it may be for the env file of any service.
+ * @throws UpdateError outside-mounts
+ */
+function checkEnvFiles(
+  files: ProjectFiles,
+  model: Model | null,
+  services: readonly string[],
+  paths: HostPaths,
+): void {
+  const closure = new Set(
+    model ? services : files.composeFiles.flatMap((file) => readComposeFile(file).services),
+  );
+  for (const name of closure) {
+    for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
+  }
+  const named: NamedFile[] = [];
+  for (const layer of reachOf(files).layers) {
+    // A service that is extended may bring env files of its own, so it counts as wanted.
+    const wanted = new Set(layer.follows ? closure : layer.file.services);
+    for (const name of wanted) {
+      const entry = layer.file.service(name);
+      const base = entry?.extends;
+      if (base?.file === null) wanted.add(resolvedText(layer, base.service, placeOf(layer, base.line)));
+      for (const link of entry?.envFiles ?? []) {
+        named.push({ path: pathIn(layer, link), as: `env_file of ${name}` });
+      }
+    }
+  }
+  refuseOutside(named.filter(({ path }) => paths.fromHost(path) === null));
+}
+
+function refuseOutside(outside: readonly NamedFile[]): void {
+  if (outside.length === 0) return;
+  throw new UpdateError(
+    'outside-mounts',
+    `outside the mounted directories: ${outside.map(({ path, as }) => `${path} (${as})`).join(', ')}`,
+    { advice: addMounts(...outside.map(({ path }) => dirname(path))) },
+  );
 }

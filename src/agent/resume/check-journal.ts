@@ -3,7 +3,7 @@ import { composeLabels } from '../../engine/labels.ts';
 import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { labelledPaths, possiblePaths } from '../inspect/label-paths.ts';
+import { labelledPaths, possiblePaths } from '../inspect/labelled-project.ts';
 import { type JournalData, journalName } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 

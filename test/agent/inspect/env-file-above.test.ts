@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { envFilesAbove, withEnvAbove, withShellsFiles } from '../../../src/agent/inspect/env-file-above.ts';
+import { envFilesAbove, explained } from '../../../src/agent/inspect/env-file-above.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';
 
@@ -18,7 +18,7 @@ const projectIn = (directory: string, ...files: string[]) => ({
   name: 'svc',
   directory,
   files: files.map((file) => join(directory, file)),
-  envFiles: [],
+  envFiles: [] as string[],
 });
 
 describe('the env file above a subdirectory', () => {
@@ -79,21 +79,23 @@ describe('the env file above a subdirectory', () => {
     );
   });
 
-  it('is asked for where it is not mounted and something is missing', () => {
+  it('is asked for where it is not mounted and something is missing', async () => {
     const project = projectIn('/opt/svc/deploy', 'c.yaml');
     const lacking = new UpdateError('compose-invalid', 'required variable X is missing a value', {
       advice: 'Set it.',
     });
-    const advice = (error: unknown, paths: HostPaths) =>
-      (withEnvAbove(error, project, paths) as UpdateError).advice;
+    const advice = async (error: unknown, paths: HostPaths, of = project) =>
+      ((await explained(error, of, paths)) as UpdateError).advice;
     const own = bind('/opt/svc/deploy');
-    expect(advice(lacking, own)).toBe(
+    expect(await advice(lacking, own)).toBe(
       'Set it. If COMPOSE_FILE in a .env of /opt/svc names the compose file, add -v /opt/svc:/opt/svc to the docker run command.',
     );
-    expect(advice(lacking, bind(dirname(project.directory)))).toBe('Set it.');
-    expect(withEnvAbove(lacking, { ...project, envFiles: ['/x'] }, own)).toBe(lacking);
-    const other = new UpdateError('compose-invalid', 'no such key');
-    expect(withEnvAbove(other, project, own)).toBe(other);
+    expect(await advice(lacking, bind(dirname(project.directory)))).toBe('Set it.');
+    expect(await advice(lacking, own, { ...project, envFiles: ['/x'] })).toBe('Set it.');
+    const other = new UpdateError('compose-invalid', 'no such key', { advice: 'Mend it.' });
+    expect(await advice(other, own)).toBe('Mend it.');
+    const crash = new Error('required variable X');
+    expect(await explained(crash, project, own)).toBe(crash);
   });
 
   it('is to name the files where it sets what is missing and the shell named them', async () => {
@@ -102,16 +104,19 @@ describe('the env file above a subdirectory', () => {
     await writeFile(join(top, '.env'), 'X=1\n');
     const project = projectIn(join(top, 'deploy'), 'c.yaml', 'd.yaml');
     const lacking = (name: string) =>
-      new UpdateError('compose-invalid', `required variable ${name} is missing a value`);
-    expect(await withShellsFiles(lacking('X'), project, bind(top))).toMatchObject({
+      new UpdateError('compose-invalid', `required variable ${name} is missing a value`, {
+        advice: 'Set it.',
+      });
+    expect(await explained(lacking('X'), project, bind(top))).toMatchObject({
       advice: `${top}/.env sets X. If the instance was started from ${top}, add the line COMPOSE_FILE=deploy/c.yaml:deploy/d.yaml there, then run the update again.`,
     });
     for (const [name, paths] of [
       ['Y', bind(top)],
       ['X', bind(project.directory)],
     ] as const) {
-      const error = lacking(name);
-      expect(await withShellsFiles(error, project, paths)).toBe(error);
+      expect(await explained(lacking(name), project, paths)).toMatchObject({
+        advice: expect.stringMatching(/^Set it\./),
+      });
     }
   });
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { possiblePaths, splitPaths } from '../../../src/agent/inspect/label-paths.ts';
+import { possiblePaths, splitPaths } from '../../../src/agent/inspect/labelled-project.ts';
 
 it.each<[string, string, string[]]>([
   ['', '/opt/svc', []],

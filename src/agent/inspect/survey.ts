@@ -1,15 +1,15 @@
-import type { ProjectFiles } from '../../../compose/project-files.ts';
-import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
-import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
-import { agreeing } from '../../../engine/foreign-containers.ts';
-import type { Product } from '../../../progress/product.ts';
-import { UpdateError } from '../../../progress/update-error.ts';
-import type { RunContext } from '../../process/run-context.ts';
-import type { FoundInstance } from '../find-instance.ts';
-import { labelledProject } from '../labelled-project.ts';
-import { givePaths, viewProject } from '../view-project.ts';
-import { type Choice, choiceLines, choicesOf, flagsOf, type RunningService } from './choices.ts';
-import { imagesOf } from './together.ts';
+import type { ProjectFiles } from '../../compose/project-files.ts';
+import { Compose, type ComposeProject, type Model } from '../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { agreeing } from '../../engine/foreign-containers.ts';
+import type { Product } from '../../progress/product.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { RunContext } from '../process/run-context.ts';
+import type { FoundInstance } from './find-instance.ts';
+import { labelledProject } from './labelled-project.ts';
+import { type Choice, choiceLines, choicesOf, flagsOf, type RunningService } from './services/choices.ts';
+import { imagesOf } from './services/together.ts';
+import { givePaths, viewProject } from './view-project.ts';
 
 /** A project of which nobody knows yet what is to be updated. */
 export interface Survey {
