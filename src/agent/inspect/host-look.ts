@@ -40,57 +40,49 @@ export async function hasComposeHere(directory: string): Promise<boolean> {
 }
 
 /** @param image of the updater's own container */
-export const hostLook = (engine: Engine, image: string): HostLook => ({
-  mounts: (path) => mountsWith(engine, path),
-  hasCompose: (path) => hasCompose(engine, image, path),
-  compare: (path, here) => compare(engine, image, path, here),
-});
-
-/** By a file of ours, seen through a container that binds the path and is never started. */
-async function compare(engine: Engine, image: string, path: string, here: string): Promise<Likeness> {
-  const names = await readdir(here);
-  // Of a run that was killed right here.
-  for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
-  const file = `${marker}${randomBytes(8).toString('hex')}`;
-  const likeness = await throughScratch(engine, image, path, async (has) => {
+export const hostLook = (engine: Engine, image: string): HostLook => {
+  /** Looks at what the machine has at a path, by a container that binds it and is never started; null where it has no such directory. */
+  const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
+    await removeScratches(engine, path);
+    const scratch = await makeScratch(engine, image, path);
+    if (scratch === null) return null;
     try {
-      await leaveFile(join(here, file));
-      if (await has(file)) return 'same' as const;
+      // Of what is larger than nothing a byte is enough to tell that it is there.
+      return await look(
+        async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
+      );
     } finally {
-      await rm(join(here, file), { force: true });
+      await removeScratch(engine.uncancellable(), scratch).catch(() => {});
     }
-    for (const name of names.filter(isComposeFile)) if (await has(name)) return 'another' as const;
-    return 'nothing' as const;
-  });
-  return likeness ?? 'nothing';
-}
+  };
+  return {
+    mounts: (path) => mountsWith(engine, path),
+    hasCompose: async (path) => (await through(path, (has) => someOf(defaultNames, has))) ?? false,
+    async compare(path, here) {
+      const names = await readdir(here);
+      // Of a run that was killed right here.
+      for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
+      const file = `${marker}${randomBytes(8).toString('hex')}`;
+      const likeness = await through(path, async (has): Promise<Likeness> => {
+        try {
+          await leaveFile(join(here, file));
+          if (await has(file)) return 'same';
+        } finally {
+          await rm(join(here, file), { force: true });
+        }
+        return (await someOf(names.filter(isComposeFile), has)) ? 'another' : 'nothing';
+      });
+      return likeness ?? 'nothing';
+    },
+  };
+};
 
-async function hasCompose(engine: Engine, image: string, path: string): Promise<boolean> {
-  const found = await throughScratch(engine, image, path, async (has) => {
-    for (const name of defaultNames) if (await has(name)) return true;
-    return false;
-  });
-  return found ?? false;
-}
+/** Whether a directory has something of this name. */
+type Has = (name: string) => Promise<boolean>;
 
-/** Looks at what the machine has at a path; null where it has no such directory. */
-async function throughScratch<T>(
-  engine: Engine,
-  image: string,
-  path: string,
-  look: (has: (name: string) => Promise<boolean>) => Promise<T>,
-): Promise<T | null> {
-  await removeScratches(engine, path);
-  const scratch = await makeScratch(engine, image, path);
-  if (scratch === null) return null;
-  try {
-    // Of what is larger than nothing a byte is enough to tell that it is there.
-    return await look(
-      async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
-    );
-  } finally {
-    await removeScratch(engine.uncancellable(), scratch).catch(() => {});
-  }
+async function someOf(names: readonly string[], has: Has): Promise<boolean> {
+  for (const name of names) if (await has(name)) return true;
+  return false;
 }
 
 /** Null where the machine has no such directory. */
@@ -109,12 +101,7 @@ async function leaveFile(path: string): Promise<void> {
     await writeFile(path, '', { flag: 'wx', mode: 0o600 });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new UpdateError(
-      'read-only',
-      `${path} cannot be written (${code}), by which the directory is told apart`,
-      {
-        cause,
-      },
-    );
+    const message = `${path} cannot be written (${code}), by which the directory is told apart`;
+    throw new UpdateError('read-only', message, { cause });
   }
 }

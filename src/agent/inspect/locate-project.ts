@@ -8,19 +8,30 @@ import { findHidden, mountOfHidden } from './hidden-homes.ts';
 import { type HostLook, hasComposeHere } from './host-look.ts';
 import type { KnownProject, ProjectPlace } from './labelled-project.ts';
 
+/** What a project is looked for by. */
+interface Search {
+  projects: readonly KnownProject[];
+  paths: HostPaths;
+  options: UpdateOptions;
+  look: HostLook;
+  /** Where a compose file is, or where `--dir` says. */
+  candidates: readonly string[];
+}
+
 /**
  * The one project to update: by `--project`, or by the mounted directory that holds a compose file.
  * Refusals: not-mounted, several-projects, not-compose.
  */
 export async function locateProject(
-  known: KnownProject[],
+  known: readonly KnownProject[],
   paths: HostPaths,
   options: UpdateOptions,
   look: HostLook,
 ): Promise<ProjectPlace> {
   const projects = withHalfReplaced(known, await pendingProjects(paths, options));
-  if (options.project) return byName(projects, options.project, { paths, options, look });
-  const place = await byDirectory(projects, paths, options);
+  const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
+  if (options.project) return byName(search, options.project);
+  const place = byDirectory(search);
   if (!(place instanceof UpdateError)) return place;
   // Nothing that is mounted here is where a project was started from, as far as paths tell.
   const unseen = projects.filter(
@@ -30,7 +41,7 @@ export async function locateProject(
   for (const { directory } of unseen) {
     if (await findHidden(directory, paths, look)) found.push(directory);
   }
-  const again = found.length > 0 ? await byDirectory(projects, paths, options, found) : place;
+  const again = found.length > 0 ? byDirectory(search, found) : place;
   if (!(again instanceof UpdateError)) return again;
   const [only, ...others] = unseen;
   const advice = only && others.length === 0 ? await mountOfHidden(only.directory, look) : null;
@@ -38,50 +49,31 @@ export async function locateProject(
 }
 
 /** By the mounted directory that holds a compose file, or is one of `found`; an error where none is a project's. */
-async function byDirectory(
-  projects: KnownProject[],
-  paths: HostPaths,
-  options: UpdateOptions,
+function byDirectory(
+  { projects, paths, options: { dir, app }, candidates }: Search,
   found: readonly string[] = [],
-): Promise<ProjectPlace | UpdateError> {
-  const hidden = found.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
-  const candidates = [...new Set([...(await candidatesOf(paths, options)), ...(options.dir ? [] : hidden)])];
-  const hostDirectories = candidates.map((here) => ({ here, host: paths.toHost(here) }));
-  const unmounted = hostDirectories.find(({ host }) => host === null);
-  if (options.dir && unmounted) {
-    return new UpdateError('not-mounted', `--dir ${options.dir} is not mounted from the host`);
-  }
-  const matches = projects.flatMap((project) =>
-    candidates
+): ProjectPlace | UpdateError {
+  const hosts = candidates.map((here) => paths.toHost(here)).filter((host) => host !== null);
+  if (dir && hosts.length === 0)
+    return new UpdateError('not-mounted', `--dir ${dir} is not mounted from the host`);
+  const hereOf = (directories: readonly string[]) =>
+    directories.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
+  const seen = new Set([...candidates, ...(dir ? [] : hereOf(found))]);
+  // Where no mount holds a compose file itself, a compose directory may lie below one.
+  const places = seen.size > 0 ? seen : new Set(hereOf(projects.map(({ directory }) => directory)));
+  const all = projects.flatMap((project) =>
+    [...places]
       .filter(
         (here) => paths.toHost(here) === project.directory || paths.fromHost(project.directory) === here,
       )
       .map((here) => ({ project, here })),
   );
-  // No mount holds a compose file itself; a compose directory may lie below one.
-  const below =
-    matches.length > 0 || options.dir
-      ? []
-      : projects.flatMap((project) => {
-          const here = paths.fromHost(project.directory);
-          return here && candidates.length === 0 ? [{ project, here }] : [];
-        });
-  const all = [...matches, ...below];
-  const withApp = all.filter(({ project }) => project.services.has(options.app));
+  const withApp = all.filter(({ project }) => project.services.has(app));
   const chosen = withApp.length > 0 ? withApp : all;
   const [only, ...others] = chosen;
-  if (only && others.length === 0)
-    return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
-  if (only) {
-    throw new UpdateError(
-      'several-projects',
-      `several projects match: ${chosen.map(({ project }) => describe(project)).join(', ')}`,
-    );
-  }
-  return noMatch(
-    hostDirectories.map(({ host }) => host).filter((host) => host !== null),
-    projects,
-  );
+  if (only === undefined) return noMatch(hosts, projects);
+  if (others.length > 0) throw several(chosen.map(({ project }) => project));
+  return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
 }
 
 /** Projects of which an update was interrupted: there may be no container of the app, or none at all, to tell of them. */
@@ -98,7 +90,10 @@ export const projectOfJournal = ({ project: { name, directory }, services }: Jou
   services: new Set(services),
 });
 
-function withHalfReplaced(projects: KnownProject[], pending: readonly KnownProject[]): KnownProject[] {
+function withHalfReplaced(
+  projects: readonly KnownProject[],
+  pending: readonly KnownProject[],
+): KnownProject[] {
   const isSame = (a: KnownProject) => (b: KnownProject) => a.name === b.name && a.directory === b.directory;
   for (const row of projects) {
     for (const service of pending.find(isSame(row))?.services ?? []) row.services.add(service);
@@ -106,25 +101,16 @@ function withHalfReplaced(projects: KnownProject[], pending: readonly KnownProje
   return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
 }
 
-async function directoriesWithComposeFile(paths: HostPaths): Promise<string[]> {
+async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
+  if (dir) return [normalize(dir).replace(/(.)\/$/, '$1')];
   const found: string[] = [];
-  for (const here of paths.destinations) {
-    if (await hasComposeHere(here)) found.push(here);
-  }
+  for (const here of paths.destinations) if (await hasComposeHere(here)) found.push(here);
   return found;
 }
 
-/** Where a compose file is, or where `--dir` says. */
-const candidatesOf = async (paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> =>
-  dir ? [normalize(dir).replace(/(.)\/$/, '$1')] : directoriesWithComposeFile(paths);
-
-async function byName(
-  projects: KnownProject[],
-  name: string,
-  { paths, options, look }: { paths: HostPaths; options: UpdateOptions; look: HostLook },
-): Promise<ProjectPlace> {
-  const candidates = await candidatesOf(paths, options);
-  const row = likeliest(name, projects, { paths, app: options.app, candidates });
+async function byName(search: Search, name: string): Promise<ProjectPlace> {
+  const { projects, paths, options, look, candidates } = search;
+  const row = likeliest(name, search);
   if (!row) {
     throw new UpdateError(
       'not-compose',
@@ -132,15 +118,10 @@ async function byName(
     );
   }
   const { directory } = row;
-  const given = options.dir === null ? null : (candidates[0] ?? null);
-  const isFound = (here: string | null): here is string =>
-    here !== null && (given === null || given === here);
+  if (paths.fromHost(directory) === null) await findHidden(directory, paths, look);
   const here = paths.fromHost(directory);
-  if (isFound(here)) return { name, directory, mountedAt: here };
-  if (here === null && (await findHidden(directory, paths, look))) {
-    const found = paths.fromHost(directory);
-    if (isFound(found)) return { name, directory, mountedAt: found };
-  }
+  if (here !== null && (options.dir === null || here === candidates[0]))
+    return { name, directory, mountedAt: here };
   const [mountedAt, ...others] = candidates;
   const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
   if (mountedAt === undefined || others.length > 0 || host === null) {
@@ -160,8 +141,7 @@ async function byName(
 /** Labels of anybody's may name another directory beside the project's: that which is mounted is the operator's word. */
 function likeliest(
   name: string,
-  projects: readonly KnownProject[],
-  { paths, app, candidates }: { paths: HostPaths; app: string; candidates: readonly string[] },
+  { projects, paths, options: { app }, candidates }: Search,
 ): KnownProject | undefined {
   const rank = ({ directory, services }: KnownProject) => {
     const here = paths.fromHost(directory);
@@ -171,7 +151,7 @@ function likeliest(
   const rows = projects.filter((each) => each.name === name).toSorted((a, b) => rank(b) - rank(a));
   const [first, next] = rows;
   if (first && next && rank(first) === rank(next)) {
-    throw new UpdateError('several-projects', `several projects match: ${rows.map(describe).join(', ')}`, {
+    throw several(rows, {
       advice: 'Mount the directory of the one that is meant at its own path, and name it with --dir.',
     });
   }
@@ -181,25 +161,26 @@ function likeliest(
 /** Whose directory it is that was mounted in place of the project's. */
 function notThat(
   { name, directory }: KnownProject,
-  { host, projects, likeness }: { host: string; projects: KnownProject[]; likeness: 'another' | 'nothing' },
+  {
+    host,
+    projects,
+    likeness,
+  }: { host: string; projects: readonly KnownProject[]; likeness: 'another' | 'nothing' },
 ): UpdateError {
   const owner = projects.find((project) => project.directory === host);
   const whose = owner
     ? `it is that of project ${owner.name}`
     : 'no project was started from it, so it may be an old copy';
   const message = `${host} is not the directory of project ${name}, which is ${directory}: ${whose}`;
-  return likeness === 'nothing'
-    ? new UpdateError(
-        'not-mounted',
-        `${message}; and ${directory} has no compose file on this machine any more`,
-        {
-          advice: `Put the directory of project ${name} back at ${directory}, or a link to it, and mount that.`,
-        },
-      )
-    : new UpdateError('not-mounted', message, { advice: addMounts(directory) });
+  if (likeness === 'another')
+    return new UpdateError('not-mounted', message, { advice: addMounts(directory) });
+  const gone = `${message}; and ${directory} has no compose file on this machine any more`;
+  return new UpdateError('not-mounted', gone, {
+    advice: `Put the directory of project ${name} back at ${directory}, or a link to it, and mount that.`,
+  });
 }
 
-function noMatch(directories: string[], projects: KnownProject[]): UpdateError {
+function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
   if (directories.length === 0) {
     return new UpdateError('not-mounted', `no mounted directory holds a compose file; ${list(projects)}`);
   }
@@ -212,9 +193,16 @@ function noMatch(directories: string[], projects: KnownProject[]): UpdateError {
   });
 }
 
+const several = (projects: readonly KnownProject[], options?: { advice: string }): UpdateError =>
+  new UpdateError(
+    'several-projects',
+    `several projects match: ${projects.map(describe).join(', ')}`,
+    options,
+  );
+
 const describe = ({ name, directory }: KnownProject): string => `${name} (${directory})`;
 
-const list = (projects: KnownProject[]): string =>
+const list = (projects: readonly KnownProject[]): string =>
   projects.length > 0
     ? `this engine has ${projects.map(describe).join(', ')}`
     : 'this engine has no compose project';

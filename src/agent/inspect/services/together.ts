@@ -31,12 +31,12 @@ export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage
 
 /** Most pins are never asked for: the images alone tell that a service is of others. */
 function imageOf(files: ProjectFiles, name: string, reference: Reference): ServiceImage {
-  let known: Pin | null | undefined;
+  let known: Pin | null = null;
   return {
     name,
     reference,
     get pin() {
-      known = known === undefined ? pinOrNull(files, name) : known;
+      known ??= pinOrNull(files, name);
       return known;
     },
   };
