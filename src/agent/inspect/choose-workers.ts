@@ -8,11 +8,11 @@ import { withSettings } from '../process/settings-file.ts';
 import type { ProjectPlace } from './labelled-project.ts';
 import { workerRole, workersOr } from './services/choose-services.ts';
 
-/** The options once more, with what a settings file says. */
+/** Reads the command line again, with what a settings file says. */
 export type ReadOptions = (file: FileValues) => UpdateOptions;
 
 /**
- * The same with what the settings file in the compose directory says, and with the workers of the project.
+ * The context with what the settings file in the compose directory says, and with the workers of the project.
  * @throws UpdateError settings-invalid, engine-away
  */
 export async function withProjectOptions(
@@ -25,8 +25,8 @@ export async function withProjectOptions(
 }
 
 /**
- * The same with the services that the project's containers call workers, where the operator names none
- * (docs/contract.md 2.22): what the files call so is read later, and mostly is the same.
+ * The context with the services that labels of the project's containers call workers, where the operator names none
+ * (docs/contract.md 2.22). The files, which are read later, mostly say the same.
  * @throws UpdateError engine-away
  */
 export async function withWorkers(context: RunContext, project: string): Promise<RunContext> {

@@ -29,10 +29,13 @@ export interface FoundInstance {
   told: ListedContainer | null;
 }
 
-/** Meets the engine, finds the own container, its mounts, and the project to update. Refusals: all of those. */
+/**
+ * Finds the updater's own container, its mounts, and the project to update.
+ * Refusals: those of the engine, own-container, read-only, no-app, and those of `locateProject`.
+ */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = startEarly(engineFacts(engine));
-  // Only what the engine says of itself tells in which version of its API the rest is asked.
+  // In which version of its API the rest is asked, the engine says of itself.
   const [own, composed, { version: engineVersion, platform }, programs] = await Promise.all([
     facts.then(() => findOwnContainer(engine)),
     facts.then(() => listComposed(engine)),
@@ -45,25 +48,19 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   });
   const paths = new HostPaths(own.mounts);
   const told = composed.find(({ id }) => id === options.container) ?? null;
-  const known =
-    options.container === null
-      ? knownProjects(composed)
-      : told === null
-        ? [await projectOf(own, paths, options)]
-        : knownProjects([told]);
+  const isGone = options.container !== null && told === null;
+  const known = isGone
+    ? [await projectOf(own, paths, options)]
+    : knownProjects(told === null ? composed : [told]);
   const place = await locateProject(known, paths, options, hostLook(engine, own.imageId));
+  const { cli, compose } = programs;
+  const { name: project, directory } = place;
   log.info(
-    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${programs.cli}, compose ${programs.compose}; project ${place.name} in ${place.directory}`,
-    {
-      engine: engineVersion,
-      cli: programs.cli,
-      compose: programs.compose,
-      project: place.name,
-      directory: place.directory,
-    },
+    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; project ${project} in ${directory}`,
+    { engine: engineVersion, cli, compose, project, directory },
   );
   if (!paths.isWritable(place.mountedAt)) {
-    throw new UpdateError('read-only', `the compose directory ${place.directory} is mounted read-only`);
+    throw new UpdateError('read-only', `the compose directory ${directory} is mounted read-only`);
   }
   return { own, paths, place, platform, composed, told };
 }

@@ -11,7 +11,8 @@ import { type HostLook, hasComposeHere } from './host-look.ts';
  * @param directory as the labels name it, which is not mounted here
  */
 export async function findHidden(directory: string, paths: HostPaths, look: HostLook): Promise<boolean> {
-  for (const { here, root } of await candidates(directory, paths, look)) {
+  for (const root of await candidates(directory, paths, look)) {
+    const here = join(root.here, relative(root.host, directory));
     if (!(await hasComposeHere(here)) || (await look.compare(directory, here)) === 'another') continue;
     paths.alias(root.host, root.here);
     return true;
@@ -19,14 +20,12 @@ export async function findHidden(directory: string, paths: HostPaths, look: Host
   return false;
 }
 
-/** The directory as it may be here, and what is given its path: all of what is mounted, as files above it may belong to it. */
-interface Candidate {
-  here: string;
-  root: { host: string; here: string };
-}
-
-async function candidates(directory: string, paths: HostPaths, look: HostLook): Promise<Candidate[]> {
-  const within = ({ destination }: { destination: string }) => isWithin(directory, destination);
+/** Mounts that may have the directory in them, whole, as files above it may belong to it: their paths on the host and here. */
+async function candidates(
+  directory: string,
+  paths: HostPaths,
+  look: HostLook,
+): Promise<{ host: string; here: string }[]> {
   const foreign = await look.mounts(directory);
   const byVolume = foreign.flatMap(({ volume, destination }) =>
     paths.volumes
@@ -39,12 +38,9 @@ async function candidates(directory: string, paths: HostPaths, look: HostLook): 
   });
   // The other program may be gone, and its volume still there.
   const bySamePath = paths.volumes
-    .filter(within)
-    .map(({ destination: path }) => ({ host: path, here: path }));
-  return [...byVolume, ...bySource, ...bySamePath].map((root) => ({
-    here: join(root.here, relative(root.host, directory)),
-    root,
-  }));
+    .map(({ destination }) => ({ host: destination, here: destination }))
+    .filter(({ host }) => isWithin(directory, host));
+  return [...byVolume, ...bySource, ...bySamePath];
 }
 
 /** What another container has mounted there, on the host. */
@@ -52,8 +48,8 @@ const sourceOf = ({ source, destination }: NamedMount, directory: string): strin
   join(source, relative(destination, directory));
 
 /**
- * What mounts such a directory, where one container has compose files there and the machine has none itself; null where it
- * is an ordinary directory of the host.
+ * The advice to mount a directory from where another program's container has it, if one alone has compose files there and
+ * the machine itself has none; null where it is an ordinary directory of the host.
  */
 export async function mountOfHidden(directory: string, look: HostLook): Promise<string | null> {
   const mounts = await look.mounts(directory);

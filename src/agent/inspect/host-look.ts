@@ -60,7 +60,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
     hasCompose: async (path) => (await through(path, (has) => someOf(defaultNames, has))) ?? false,
     async compare(path, here) {
       const names = await readdir(here);
-      // Of a run that was killed right here.
+      // A run that was killed right here has left its own.
       for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
       const file = `${marker}${randomBytes(8).toString('hex')}`;
       const likeness = await through(path, async (has): Promise<Likeness> => {

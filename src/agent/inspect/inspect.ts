@@ -81,7 +81,8 @@ async function inspectProject(
     ...(asksForNames && { asksForNames }),
     ...(isByOne && { upOnly: moved }),
   });
-  // Without its profiles the early answer is of another project, or a rejection; or it is of other services, or names.
+  // The early answer is of other services where the files name other workers, and of another project without its profiles
+  // and old names.
   const isToAskAnew = profiles.length > 0 || !isAsGuessed || asksForNames;
   const asking = isToAskAnew ? startEarly(dryRun(engine, compose.project, replaced)) : early;
 
@@ -100,7 +101,7 @@ async function inspectProject(
   const seen = { running: containers.map(serviceOf), followers: related.followers, migrations };
   for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seen }))
     log.info(sentence);
-  // From compose 5 on its models have no values of env files; what it would send has them.
+  // Models of compose 5 and later have no values of env files, which must be hidden; what it would send has them.
   const answer = await asking;
   log.learn(() => confidencesOfSent(answer.sent.values()));
   const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });

@@ -64,7 +64,7 @@ export const replacedServices = (installation: Installation): (ServiceFacts & { 
   ...installation.followers,
 ];
 
-/** The services that one waits for to run to their end before it starts. */
+/** The services that have to run to their end before this one starts. */
 export const awaitedEnds = (service: ModelService | undefined): string[] =>
   Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
     condition === 'service_completed_successfully' ? [name] : [],
@@ -72,11 +72,11 @@ export const awaitedEnds = (service: ModelService | undefined): string[] =>
 
 /** The compose files that a release may ship, and that then overwrite those of a generated install. */
 export const composeFile = 'compose.yaml';
-/** Laid over the other one in cluster mode. */
+/** Laid over `compose.yaml` in cluster mode. */
 export const clusterFile = 'compose.cluster.yaml';
 export const releaseFileNames = [composeFile, clusterFile] as const;
 
-/** Whether every update overwrites the compose file with this text. */
+/** Whether a compose file with this text is one that every update overwrites. */
 export const isGenerated = (text: string, { marker }: Product): boolean =>
   text
     .replace(/^\uFEFF/, '')

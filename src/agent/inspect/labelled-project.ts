@@ -85,7 +85,7 @@ export async function labelledProject(
 ): Promise<ComposeProject> {
   const { name, directory } = of.place;
   const labelled = labelledPaths(telling, directory);
-  const found = await absolutePaths(telling, labelled, directory, paths);
+  const found = await findPaths(telling, labelled, directory, paths);
   if (found === null) throw notFound(telling, labelled.files, of);
   const oldNames = oldNamesOf(of.containers);
   const project = { name, directory, ...found, ...(oldNames.length > 0 && { oldNames }) };
@@ -95,22 +95,10 @@ export async function labelledProject(
   return envFiles.length > 0 ? { ...project, envFiles } : project;
 }
 
-/** As they stand there. */
+/** As they stand in the labels. */
 export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
   const list = (label: string) => splitPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
-}
-
-async function absolutePaths(
-  app: Pick<Container, 'labels'>,
-  labelled: LabelledPaths,
-  directory: string,
-  paths: HostPaths,
-): Promise<LabelledPaths | null> {
-  const { files } = labelled;
-  if (files.length === 0 || files.includes('-')) return null;
-  if (files.every((file) => isAbsolute(file))) return labelled;
-  return isOfComposeOne(app) ? findPaths(labelled, directory, paths) : null;
 }
 
 function notFound(
@@ -118,11 +106,11 @@ function notFound(
   files: readonly string[],
   { place: { name, directory }, containers, names }: LabelledProject,
 ): UpdateError {
-  const foreign = files.find((file) => !isAbsolute(file));
   if (!isOfComposeOne(app)) {
+    const foreign = files.find((file) => !isAbsolute(file)) ?? 'no file';
     return new UpdateError(
       'compose-invalid',
-      `the instance was started from ${foreign ?? 'no file'}, which is no file on this host`,
+      `the instance was started from ${foreign}, which is no file on this host`,
       { advice: 'Start it from a compose file with docker compose up -d, then run the update again.' },
     );
   }
@@ -182,18 +170,25 @@ export function possiblePaths({ files, envFiles }: LabelledPaths, directory: str
   return starts.map((start) => ({ files: files.map(from(start)), envFiles: envFiles.map(from(start)) }));
 }
 
-/** The likeliest of them of which all are there; else one that is not wholly mounted; null where none can be. */
+/**
+ * The paths on this host; null where there can be none. Of relative ones the likeliest that are all there, else such that
+ * are not wholly mounted.
+ */
 async function findPaths(
+  telling: Pick<Container, 'labels'>,
   labelled: LabelledPaths,
   directory: string,
   paths: HostPaths,
 ): Promise<LabelledPaths | null> {
+  if (labelled.files.length === 0 || labelled.files.includes('-')) return null;
+  if (labelled.files.every((file) => isAbsolute(file))) return labelled;
+  if (!isOfComposeOne(telling)) return null;
   const possible = possiblePaths(labelled, directory);
-  const isUnmounted = (path: string) => paths.fromHost(path) === null;
   for (const each of possible) {
     const here = [...each.files, ...each.envFiles].map((path) => paths.fromHost(path));
     const seen = await Promise.all(here.map(async (path) => path !== null && (await exists(path))));
     if (seen.every(Boolean)) return each;
   }
+  const isUnmounted = (path: string) => paths.fromHost(path) === null;
   return possible.find(({ files, envFiles }) => [...files, ...envFiles].some(isUnmounted)) ?? null;
 }

@@ -18,31 +18,20 @@ import { clusterFile, composeFile, isGenerated } from './installation.ts';
 import { learnFiles } from './learn-files.ts';
 import { withLinkedFiles } from './read-files.ts';
 
-/** What compose and the files say of a project, with its secrets hidden from here on. */
-interface ProjectView {
-  files: ProjectFiles;
-  /** All services; without the values of env files where compose 5 or later cannot read one. */
-  model: Model;
-}
-
-/** What the engine has of the project, and the services that the run is about. */
-interface ProjectFacts {
-  containers: readonly Container[];
-  services: readonly string[];
-  product: Product;
-}
-
 /**
- * Reads a project the way compose does, and hides its secrets from the log. Its paths are given here already.
+ * Reads a project the way compose does, and hides its secrets from the log. Its paths are given here already. The model has
+ * all services, without the values of env files where compose 5 or later cannot read one.
+ * @param about the containers of the project, and the services that the run is about
  * Refusals: outside-mounts, compose-invalid.
  */
 export async function viewProject(
   compose: Compose,
   paths: HostPaths,
-  { containers, services, product }: ProjectFacts,
+  about: { containers: readonly Container[]; services: readonly string[]; product: Product },
   log: Log,
-): Promise<ProjectView> {
+): Promise<{ files: ProjectFiles; model: Model }> {
   const { project } = compose;
+  const { containers, services, product } = about;
   log.learn(() => confidencesOfContainers(containers));
   log.learn(() => ({ keep: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => learnFiles(log, files, (path) => paths.fromHost(path));
@@ -67,7 +56,8 @@ export async function viewProject(
 
 /** Compose must see the instance exactly as the host does. Refusals: outside-mounts, path-taken. */
 export async function givePaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
-  const outside = [...project.files, ...project.envFiles].filter((file) => paths.fromHost(file) === null);
+  const named = [...project.files, ...project.envFiles];
+  const outside = named.filter((file) => paths.fromHost(file) === null);
   if (outside.length > 0) {
     throw new UpdateError(
       'outside-mounts',
@@ -75,21 +65,18 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
       { advice: addMounts(...outside.map((file) => dirname(file))) },
     );
   }
-  for (const path of [
-    project.directory,
-    ...[...project.files, ...project.envFiles].map((file) => dirname(file)),
-  ]) {
+  const tell = (path: string, to: string) =>
+    log.info(`${path} is mounted at ${to}: compose gets it under its own path`);
+  for (const path of [project.directory, ...named.map((file) => dirname(file))]) {
     const given = await paths.give(path);
-    if (given) log.info(`${path} is mounted at ${given.to}: compose gets it under its own path`);
+    if (given) tell(path, given.to);
   }
-  for (const { link, to } of await paths.giveDirectories())
-    log.info(`${link} is mounted at ${to}: compose gets it under its own path`);
+  for (const { link, to } of await paths.giveDirectories()) tell(link, to);
   // Before compose is asked: it would wait for ever for somebody to write into a pipe.
-  const byDefault = join(project.directory, '.env');
-  for (const path of [...project.files, ...project.envFiles, byDefault]) await refuseOddFile(path);
+  for (const path of [...named, join(project.directory, '.env')]) await refuseOddFile(path);
 }
 
-/** All files of a project, by their own word alone; of those that cannot be read only those that compose is called with. */
+/** The paths of all files of a project, as they name each other; where they cannot be read, of those that compose is called with. */
 export async function pathsOfProject(
   project: ComposeProject,
   product: Product,
@@ -181,7 +168,7 @@ function checkEnvFiles(
   for (const name of closure) {
     for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
   }
-  const named: NamedFile[] = [];
+  const outside: NamedFile[] = [];
   for (const layer of reachOf(files).layers) {
     // A service that is extended may bring env files of its own, so it counts as wanted.
     const wanted = new Set(layer.follows ? closure : layer.file.services);
@@ -190,11 +177,12 @@ function checkEnvFiles(
       const base = entry?.extends;
       if (base?.file === null) wanted.add(resolvedText(layer, base.service, placeOf(layer, base.line)));
       for (const link of entry?.envFiles ?? []) {
-        named.push({ path: pathIn(layer, link), as: `env_file of ${name}` });
+        const path = pathIn(layer, link);
+        if (paths.fromHost(path) === null) outside.push({ path, as: `env_file of ${name}` });
       }
     }
   }
-  refuseOutside(named.filter(({ path }) => paths.fromHost(path) === null));
+  refuseOutside(outside);
 }
 
 function refuseOutside(outside: readonly NamedFile[]): void {

@@ -102,7 +102,7 @@ async function readSettings(path: string): Promise<TextFile | null> {
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Of a directory that may not be read, those who need it tell with a better sentence.
+    // A directory that may not be read is refused later, with a better sentence.
     if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
     if (code === 'ELOOP') throw invalid([`${settingsName} is a symbolic link: it has to be the file itself`]);
     throw invalid([`${settingsName} cannot be read (${code ?? (error as Error).message})`]);
