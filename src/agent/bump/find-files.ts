@@ -2,11 +2,11 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type LinkedFile, missing } from '../../compose/layers.ts';
 import { defaultNames, type ProjectFiles } from '../../compose/project-files.ts';
-import { variablesOf } from '../../compose/variables.ts';
 import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { filesNamedBy } from '../inspect/env-file-above.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
-import { withLinkedFiles } from '../inspect/read-files.ts';
+import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
 
@@ -26,10 +26,7 @@ export async function readBumpProject(options: BumpOptions, log: Log): Promise<P
   const [first] = options.files;
   const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const byDefault = join(asked, '.env');
-  const named =
-    options.envFiles.length > 0
-      ? await Promise.all((await given(options.envFiles, options.dir)).map(readTextFile))
-      : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
+  const named = await readEnvFiles(await given(options.envFiles, options.dir), asked);
   const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
   await learnFiles(log, nothing);
   const paths =
@@ -68,12 +65,8 @@ function given(files: readonly string[], dir: string | null): Promise<string[]> 
 }
 
 async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
-  const variable = variablesOf(envFiles);
-  const named = variable('COMPOSE_FILE')?.text ?? '';
-  if (named !== '') {
-    const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
-    return named.split(separator).map((path) => resolve(directory, path));
-  }
+  const named = filesNamedBy(envFiles, directory);
+  if (named.length > 0) return named;
   const found = await firstFile(directory, defaultNames);
   if (found !== null) {
     const override = await firstFile(directory, overrideNames);

@@ -3,7 +3,7 @@ import { variablesOf, writtenValues } from '../../compose/variables.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { missingVariable } from '../../engine/cli/rejection.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import { readTextFileIfThere } from '../../files/text-file.ts';
+import { readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import { mountFlags } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { withOwnCommands } from '../log/ending-facts.ts';
@@ -68,16 +68,21 @@ async function namesFiles(directory: string, files: readonly string[], paths: Ho
   const env = await readHere(join(directory, '.env'), paths);
   if (env === null) return false;
   try {
-    const variable = variablesOf([env]);
-    const named = variable('COMPOSE_FILE')?.text ?? '';
-    const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
-    const resolved = named.split(separator).map((path) => resolve(directory, path));
-    return named !== '' && resolved.join('\n') === files.join('\n');
+    const named = filesNamedBy([env], directory);
+    return named.length > 0 && named.join('\n') === files.join('\n');
   } catch (error) {
-    // Whatever cannot be read as an env file has named nothing to compose either.
+    // What cannot be read as an env file has named nothing to compose either.
     if (error instanceof UpdateError) return false;
     throw error;
   }
+}
+
+/** The compose files that `COMPOSE_FILE` names, from the directory on; none where nothing sets it. */
+export function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {
+  const variable = variablesOf(envFiles);
+  const named = variable('COMPOSE_FILE')?.text ?? '';
+  const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
+  return named === '' ? [] : named.split(separator).map((path) => resolve(directory, path));
 }
 
 /** A file by its path on the host; null where it is not there, not mounted, or no text. */

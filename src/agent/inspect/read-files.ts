@@ -1,6 +1,14 @@
+import { join } from 'node:path';
 import { type LinkedFile, reachOf } from '../../compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
-import type { TextFile } from '../../files/text-file.ts';
+import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
+
+/** The env files that are named, else the `.env` of the directory, where there is one. */
+export async function readEnvFiles(named: readonly string[], directory: string): Promise<TextFile[]> {
+  if (named.length > 0) return Promise.all(named.map(readTextFile));
+  const byDefault = await readTextFileIfThere(join(directory, '.env'));
+  return byDefault === null ? [] : [byDefault];
+}
 
 /**
  * The project with all the files that `include` and `extends` lead to, and those lead to in turn.

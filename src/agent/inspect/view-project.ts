@@ -7,7 +7,7 @@ import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts
 import type { Container } from '../../engine/container.ts';
 import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import { readTextFile, readTextFileIfThere, refuseOddFile, type TextFile } from '../../files/text-file.ts';
+import { readTextFile, refuseOddFile, type TextFile } from '../../files/text-file.ts';
 import { addMounts } from '../../progress/advice.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -16,7 +16,7 @@ import { confidencesOfContainers, confidencesOfModel } from '../log/secrets.ts';
 import { startEarly } from '../process/start-early.ts';
 import { clusterFile, composeFile, isGenerated } from './installation.ts';
 import { learnFiles } from './learn-files.ts';
-import { withLinkedFiles } from './read-files.ts';
+import { readEnvFiles, withLinkedFiles } from './read-files.ts';
 
 /**
  * Reads a project the way compose does, and hides its secrets from the log. Its paths are given here already. The model has
@@ -92,17 +92,11 @@ export async function pathsOfProject(
 
 async function readFiles(project: ComposeProject, product: Product): Promise<ProjectFiles> {
   const composeFiles = await Promise.all(project.files.map(readTextFile));
-  const byDefault = join(project.directory, '.env');
-  const envFiles =
-    project.envFiles.length > 0
-      ? await Promise.all(project.envFiles.map(readTextFile))
-      : [await readTextFileIfThere(byDefault)].filter((file): file is TextFile => file !== null);
-  const linkedFiles = await unusedClusterFile(project, composeFiles, product);
   return {
     composeFiles,
-    envFiles,
-    linkedFiles,
-    newEnvFile: project.envFiles.at(-1) ?? byDefault,
+    envFiles: await readEnvFiles(project.envFiles, project.directory),
+    linkedFiles: await unusedClusterFile(project, composeFiles, product),
+    newEnvFile: project.envFiles.at(-1) ?? join(project.directory, '.env'),
     directory: project.directory,
     given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
   };
