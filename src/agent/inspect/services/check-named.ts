@@ -2,7 +2,7 @@ import { sharesPin as sharesText } from '../../../compose/find-pin.ts';
 import type { ProjectFiles } from '../../../compose/project-files.ts';
 import { isDatabase } from '../../../compose/reference.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
-import { UpdateError } from '../../../progress/update-error.ts';
+import { type ErrorCode, UpdateError } from '../../../progress/update-error.ts';
 import { and } from '../../log/wording.ts';
 import type { UpdateOptions } from '../../process/options.ts';
 import { leaveAll } from './choices.ts';
@@ -34,24 +34,19 @@ export function checkNamed(
   const app = images.find(({ name }) => name === first);
   if (app === undefined) return [];
   const moved = [first, ...workers.filter((name) => name in model.services)];
-  const isSameText = ({ name }: ServiceImage) => app.pin !== null && sharesText(files, name, [app.pin]);
+  const named = images.filter(({ name }) => workers.includes(name));
   // Where nobody has named any, those that run by default are the product's own.
-  if (servicesNamed) {
-    refuseForeign(
-      app,
-      images.filter(({ name }) => workers.includes(name)),
-    );
-  }
+  if (servicesNamed) refuseForeign(app, named);
   // What a release brings in its own compose file, it names itself.
   if (kind === 'generated') return [];
-  const bound = images
-    .filter(({ name }) => ![...moved, ...migrations].includes(name) && running.includes(name))
-    // One that is recreated with the app, and written by its pin, moves.
-    .filter((each) => !(followers.includes(each.name) && isSameText(each)))
-    .flatMap((each) => {
-      const bond = bondOf(app, each);
-      return bond === null ? [] : [{ each, bond }];
-    });
+  const isSameText = (name: string) => app.pin !== null && sharesText(files, name, [app.pin]);
+  // A follower is recreated with the app, and so moves where the app's pin decides its image, too.
+  const moves = (name: string) =>
+    [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
+  const bound = images.flatMap((each) => {
+    const bond = running.includes(each.name) && !moves(each.name) ? bondOf(app, each) : null;
+    return bond === null ? [] : [{ each, bond }];
+  });
   const isLeft = (name: string) => leave.includes(name) || leave.includes(leaveAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
   if (forgotten.length > 0) throw leftBehind(app, moved, forgotten);
@@ -76,18 +71,15 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
       },
     );
   }
-  const found = named.flatMap((each) => {
-    const why = whyForeign(app, each);
-    return why === null ? [] : [{ name: each.name, why }];
-  });
-  const last = found.at(-1);
-  if (last === undefined) return;
-  const own = named.map(({ name }) => name).filter((name) => !found.some((each) => each.name === name));
-  throw new UpdateError('foreign-service', last.why, {
-    // The log has these lines before the message.
-    detail: found.slice(0, -1).map(({ why }) => why),
-    advice: `Run it with ${flags('service', [app.name, ...own])}; ${and(found.map(({ name }) => name))} ${found.length > 1 ? 'stay' : 'stays'} as ${found.length > 1 ? 'they are' : 'it is'}.`,
-  });
+  const judged = named.map((each) => ({ name: each.name, why: whyForeign(app, each) }));
+  const namesWhere = (isForeign: boolean) =>
+    judged.filter(({ why }) => (why !== null) === isForeign).map(({ name }) => name);
+  const foreign = namesWhere(true);
+  if (foreign.length === 0) return;
+  const sentences = judged.flatMap(({ why }) => why ?? []);
+  const stay = foreign.length > 1 ? 'stay as they are' : 'stays as it is';
+  const next = `Run it with ${flags('service', [app.name, ...namesWhere(false)])}; ${and(foreign)} ${stay}.`;
+  throw refusal('foreign-service', sentences, next);
 }
 
 function leftBehind(
@@ -99,8 +91,11 @@ function leftBehind(
     ({ each, bond }) => `${each.name} belongs with ${app.name} (${bond}), and was not named`,
   );
   const names = forgotten.map(({ each }) => each.name);
-  return new UpdateError('left-behind', sentences.at(-1) ?? '', {
-    detail: sentences.slice(0, -1),
-    advice: `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${names.length > 1 ? 'them' : 'it'} at the old version, with ${flags('leave', names)} besides.`,
-  });
+  const them = names.length > 1 ? 'them' : 'it';
+  const next = `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${them} at the old version, with ${flags('leave', names)} besides.`;
+  return refusal('left-behind', sentences, next);
 }
+
+/** The log has all sentences; the last one is the message. */
+const refusal = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
+  new UpdateError(code, sentences.at(-1) ?? '', { detail: sentences.slice(0, -1), advice });
