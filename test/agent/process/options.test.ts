@@ -72,6 +72,11 @@ describe('parseOptions', () => {
     });
   });
 
+  it('reads services from the environment, the app first', () => {
+    const named = { app: 'web', workers: ['jobs'], servicesNamed: true };
+    expect(parseOptions([], { SVC_UPDATER_SERVICES: 'web, jobs' })).toMatchObject(named);
+  });
+
   it.each([
     ['1', true],
     ['0', false],
