@@ -1,6 +1,6 @@
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { beforeVersion, isNumbered, type PinTag, parsePinTag } from '../release/pin-tag.ts';
+import { type PinTag, parsePinTag, versionRange } from '../release/pin-tag.ts';
 import { effectiveImage } from './effective-image.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
@@ -126,9 +126,8 @@ function tagPlace(context: Context, tag: PinTag, resolved: TracedText, start: nu
 /** The part of the tag that says the version: of several, a variable among written text. */
 function mainPart(context: Context, tag: PinTag, resolved: TracedText, start: number): Segment {
   const parts = segments(resolved, start, start + tag.text.length);
-  const from = start + (isNumbered(tag) ? beforeVersion(tag).length : 0);
-  const to = isNumbered(tag) ? from + tag.version.length : start + tag.text.length;
-  const carrying = segments(resolved, from, to);
+  const [from, to] = versionRange(tag);
+  const carrying = segments(resolved, start + from, start + to);
   const variables = carrying.filter(({ via }) => via !== 'text');
   const distinct = new Set(variables.map(({ source, start: at }) => `${source}\n${at}`));
   if (tag.kind === 'release' && distinct.size > 1) {

@@ -1,5 +1,5 @@
 import { UpdateError } from '../progress/update-error.ts';
-import { beforeVersion, isNumbered } from '../release/pin-tag.ts';
+import { isNumbered, versionRange } from '../release/pin-tag.ts';
 import { draftOf, withEdits } from './draft.ts';
 import type { Edit } from './edit.ts';
 import { assigns, setVariableEdit } from './env-file.ts';
@@ -97,8 +97,8 @@ function rangeEdit(
 
 function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => boolean {
   if (!isNumbered(tag)) return () => true;
-  const from = reference.tagStart + beforeVersion(tag).length;
-  const version = segments(resolved, from, from + tag.version.length);
+  const [from, to] = versionRange(tag);
+  const version = segments(resolved, reference.tagStart + from, reference.tagStart + to);
   return (part) =>
     version.some(({ source, start }) => part.source === source && part.start <= start && start < part.end);
 }

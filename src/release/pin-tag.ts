@@ -1,7 +1,7 @@
 import { parseTag, preRelease } from './tag.ts';
 
 /** A tag with a version in it, as its product writes it. */
-export interface Numbered {
+export interface NumberedTag {
   /** `part`: of one or two numbers, which as a rule leads to the newest release that begins so. */
   kind: 'release' | 'part';
   text: string;
@@ -16,7 +16,7 @@ export interface Numbered {
 
 /** What the tag that pins an image says about its version, whatever product it is of. */
 export type PinTag =
-  | Numbered
+  | NumberedTag
   | { kind: 'latest' | 'canary'; text: string }
   /** A word by which products call what they have released last: `stable`, `release-cuda`. */
   | { kind: 'word'; text: string; suffix: string }
@@ -52,7 +52,7 @@ export function parsePinTag(text: string): PinTag {
 /** What a tag has beside a word or a version. */
 export const suffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffix : '');
 
-export const isNumbered = (tag: PinTag): tag is Numbered => tag.kind === 'release' || tag.kind === 'part';
+export const isNumbered = (tag: PinTag): tag is NumberedTag => tag.kind === 'release' || tag.kind === 'part';
 
 /**
  * The version an image's label states, null where it states none. A label of one or two numbers is as a rule that of
@@ -63,7 +63,7 @@ export function versionOfLabel(label: string | undefined): string | null {
   return tag.kind === 'release' && !tag.lead ? tag.version : null;
 }
 
-function parseNumbered(text: string): Numbered | null {
+function parseNumbered(text: string): NumberedTag | null {
   const [, prefix, version = '', suffix = ''] = numbered.exec(text) ?? [];
   if (prefix === undefined || preRelease.test(suffix) || isBuild(suffix)) return null;
   const numbers = version.split('.');
@@ -76,7 +76,7 @@ function parseNumbered(text: string): Numbered | null {
  * A whole version behind a word (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers may be those of the system which the
  * image is made on (`alpine-3.20`), but where the word says what they are (`release-10.11`).
  */
-function parseLed(text: string): Numbered | null {
+function parseLed(text: string): NumberedTag | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];
   if (lead === '' || preRelease.test(`-${lead}`) || date.test(text)) return null;
   const tag = parseNumbered(rest);
@@ -85,7 +85,23 @@ function parseLed(text: string): Numbered | null {
 }
 
 /** Everything before the version: `postgresql-v`. */
-export const beforeVersion = ({ lead = '', prefix }: Numbered): string => `${lead}${prefix}`;
+export const beforeVersion = ({ lead = '', prefix }: NumberedTag): string => `${lead}${prefix}`;
+
+/** Offsets of the version in the tag; of the whole tag where it has none. */
+export function versionRange(tag: PinTag): [start: number, end: number] {
+  if (!isNumbered(tag)) return [0, tag.text.length];
+  const start = beforeVersion(tag).length;
+  return [start, start + tag.version.length];
+}
+
+const stated =
+  /^(?:(?:[A-Za-z][A-Za-z0-9]*-)+(?=v?\d+\.\d+\.\d))?v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
+
+/**
+ * What a tag states without its variant, to hold two images against each other, whether or not their order can be told:
+ * `1.144.1` of `v1.144.1-cuda`, `2.1.0` of `2.1.0-ls47`, `release` of `release-cuda`.
+ */
+export const statedVersion = (text: string): string => stated.exec(text)?.[1] ?? text.replace(/-.*$/, '');
 
 /** Without the commit that it was made of. */
 export const withoutCommit = (text: string): string => text.replace(committed, '');

@@ -1,5 +1,5 @@
 import { compareTold, countOf, cut } from './order.ts';
-import { beforeVersion, isNumbered, type Numbered, type PinTag, suffixOf } from './pin-tag.ts';
+import { beforeVersion, isNumbered, type NumberedTag, type PinTag, suffixOf } from './pin-tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
 /** What becomes of a tag when its product goes to a target. */
@@ -40,7 +40,7 @@ export function retag(tag: PinTag, target: PlannedTarget): NextTag {
 }
 
 /** A version as a pin writes it. */
-export const styled = (tag: Numbered, version: string): string =>
+export const styled = (tag: NumberedTag, version: string): string =>
   `${beforeVersion(tag)}${version}${tag.suffix}`;
 
 /**

@@ -17,7 +17,6 @@ export type Tag =
 const number = '(?:0|[1-9]\\d*)';
 const stable = `${number}\\.${number}\\.${number}`;
 const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
-const labelForm = new RegExp(`^v?(${stable}(?:-canary\\.${number})?)$`);
 
 // Somebody's own pre-release is no variant of a release: moved "in its own style" it would name a tag nobody publishes.
 export const preRelease =
@@ -28,15 +27,6 @@ export function parseTag(text: string): Tag {
   const [, prefix = '', version = '', suffix = ''] = release.exec(text) ?? [];
   if (!isVersion(version) || preRelease.test(suffix)) return { kind: 'other', text };
   return { kind: 'release', text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
-}
-
-/**
- * The version an image's label states, `1.2.3` or `1.2.3-canary.4`; null for one of another shape. Publishers write the
- * label with a `v` about as often as without: it is the same version, and the check against a downgrade needs it.
- */
-export function versionFromLabel(label: string | undefined): string | null {
-  const version = labelForm.exec(label ?? '')?.[1] ?? '';
-  return isVersion(version) ? version : null;
 }
 
 /** The forms are matched above; semver rejects numbers that cannot be compared exactly. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parsePinTag, versionOfLabel } from '../../src/release/pin-tag.ts';
+import { parsePinTag, statedVersion, versionOfLabel, versionRange } from '../../src/release/pin-tag.ts';
 import { parseTag } from '../../src/release/tag.ts';
 
 describe('parsePinTag', () => {
@@ -161,3 +161,32 @@ describe('versionOfLabel', () => {
     expect(versionOfLabel(label)).toBe(version);
   });
 });
+
+it.each([
+  ['v1.144.1-cuda', '1.144.1'],
+  ['1.6.0-canary.10', '1.6.0-canary.10'],
+  ['v1.2.3-rc.1-alpine', '1.2.3-rc.1'],
+  ['1.2.3-beta2', '1.2.3-beta2'],
+  ['2.1.0-ls47', '2.1.0'],
+  ['2025.10', '2025.10'],
+  ['12-alpine', '12'],
+  ['2025-10-15', '2025'],
+  ['postgresql-v2.16.0', '2.16.0'],
+  ['version-6.1.21-ls12', '6.1.21'],
+  // Of two numbers behind a word nobody knows what they are of.
+  ['alpine-3.20', 'alpine'],
+  ['release-10.11', 'release'],
+  ['release-cuda', 'release'],
+  ['latest', 'latest'],
+  ['', ''],
+])('%j states %j', (tag, version) => expect(statedVersion(tag)).toBe(version));
+
+it.each([
+  ['postgresql-v2.15.1-alpine', '2.15.1'],
+  ['v1.6.0-canary.4', '1.6.0-canary.4'],
+  ['v2', '2'],
+  ['release-cuda', 'release-cuda'],
+  ['2.1.0-ls47', '2.1.0-ls47'],
+])('the version of %s is at %s', (tag, version) =>
+  expect(tag.slice(...versionRange(parsePinTag(tag)))).toBe(version),
+);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTag, versionFromLabel } from '../../src/release/tag.ts';
+import { parseTag } from '../../src/release/tag.ts';
 
 describe('parseTag', () => {
   it.each([
@@ -59,29 +59,4 @@ describe('parseTag', () => {
   ])('"%s" is another tag', (text) => {
     expect(parseTag(text)).toEqual({ kind: 'other', text });
   });
-});
-
-describe('versionFromLabel', () => {
-  it.each(['1.2.3', '0.10.0', '1.6.0-canary.10'])('%s, with a v or without', (version) => {
-    expect(versionFromLabel(version)).toBe(version);
-    expect(versionFromLabel(`v${version}`)).toBe(version);
-  });
-  it.each([
-    undefined,
-    '',
-    'v',
-    'vv1.2.3',
-    'V1.2.3',
-    'v 1.2.3',
-    '1.2',
-    'v1.2',
-    '1.2.3-alpine',
-    'v1.2.3-alpine',
-    '1.2.3-rc.1',
-    '01.2.3',
-    '1.2.3 ',
-    'v1.2.3\n',
-    'v99999999999999999999.0.0',
-    'latest',
-  ])('%j is unknown', (label) => expect(versionFromLabel(label)).toBeNull());
 });

@@ -10,7 +10,7 @@ import { Compose, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, compareVersions, countOf, cut } from '../../release/order.ts';
-import { isNumbered, type Numbered } from '../../release/pin-tag.ts';
+import { isNumbered, type NumberedTag } from '../../release/pin-tag.ts';
 import { retag, styled } from '../../release/retag.ts';
 import type { ReleaseTarget, Target } from '../../release/target.ts';
 import type { Log } from '../log/log.ts';
@@ -145,7 +145,7 @@ function bumpedTag(pin: Pin, target: Target): string | null {
 }
 
 /** Only a registry could tell whether a part of a version leads to one release, so the part itself has to be named. */
-function bumpedPart(pin: Pin, tag: Numbered, target: ReleaseTarget): string | null {
+function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;
   const count = countOf(tag.version);
   if ((suffix !== '' && suffix !== tag.suffix) || (lead !== undefined && lead !== tag.lead))

@@ -1,6 +1,6 @@
 import { access, constants, open, stat } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
-import { versionFromLabel } from '../../release/tag.ts';
+import { parseTag } from '../../release/tag.ts';
 import { UsageError } from '../command.ts';
 import { names } from '../names.ts';
 import { refused } from './failure.ts';
@@ -93,8 +93,8 @@ export async function versionOf(
 /** `svc-worker v1.5.0 (2026-11-20)` says `v1.5.0`; null where no version is in it. */
 export function versionIn(output: string): string | null {
   for (const word of output.split(/[\s(),;:/"]+/)) {
-    const version = versionFromLabel(word);
-    if (version !== null) return `v${version}`;
+    const tag = parseTag(word);
+    if (tag.kind === 'release' && tag.suffix === '') return `v${tag.version}`;
   }
   return null;
 }

@@ -29,6 +29,9 @@ describe('versionIn', () => {
     ['svc-worker/v1.5.0 linux', 'v1.5.0'],
     ['svc-worker version 1.5', null],
     ['v1.5.0-rc.1', null],
+    ['v1.5.0-alpine', null],
+    ['01.5.0', null],
+    ['v99999999999999999999.0.0', null],
     ['xv1.5.0', null],
     ['', null],
   ])('%j', (output, version) => {

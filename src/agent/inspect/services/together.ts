@@ -12,6 +12,7 @@ import {
 } from '../../../compose/reference.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
+import { statedVersion } from '../../../release/pin-tag.ts';
 
 /** A service with the image that compose gives it, and where that is written. */
 export interface ServiceImage {
@@ -79,15 +80,10 @@ export function whyForeign(app: ServiceImage, other: ServiceImage): string | nul
 const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
   a.pin !== null && b.pin !== null && isOnePin(a.pin, b.pin);
 
+const versionOf = ({ tag }: Reference): string => statedVersion(tag ?? 'latest');
+
 const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean =>
   versionOf(a.reference) === versionOf(b.reference);
-
-const numbers =
-  /^(?:(?:[A-Za-z][A-Za-z0-9]*-)+(?=v?\d+\.\d+\.\d))?v?(\d+(?:\.\d+)*(?:-(?:canary|alpha|beta|rc)[.\d]*)?)/;
-
-/** What the tag says of the version, without the variant: `1.144.1` of `v1.144.1-cuda`, `release` of `release-cuda`. */
-const versionOf = ({ tag }: Reference): string =>
-  numbers.exec(tag ?? 'latest')?.[1] ?? (tag ?? 'latest').replace(/-.*$/, '');
 
 /** As the product writes it: `v1.144.1`. */
 const writtenVersion = (reference: Reference): string =>
