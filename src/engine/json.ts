@@ -2,7 +2,7 @@
 export type Json = Record<string, unknown>;
 
 export const object = (value: unknown): Json => (value ?? {}) as Json;
-export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+export const list = <T = unknown>(value: unknown): T[] => (Array.isArray(value) ? value : []);
 export const strings = (value: unknown): string[] => list(value).map(String);
 
 /** What amounts to nothing in a body, which the engine then fills in. */
@@ -13,3 +13,13 @@ export const isEmpty = (value: unknown): boolean =>
   value === 0 ||
   value === false ||
   (typeof value === 'object' && Object.keys(value).length === 0);
+
+/** Null where the text is no JSON, or of another kind. */
+export function parseObject(text: string): Json | null {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,4 +1,4 @@
-import { parseObject } from '../files/parse-object.ts';
+import { parseObject } from './json.ts';
 
 interface ImageLayer {
   /** Bytes. */

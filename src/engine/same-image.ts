@@ -1,3 +1,4 @@
+import { isAtLeast } from './http/api-version.ts';
 import { composeLabels } from './labels.ts';
 
 /** What a container is made of, as the engine tells it or a journal has it. */
@@ -50,10 +51,4 @@ export const keepsContainer = (
   runsImage(container, image) &&
   (container.imageId === image?.id ||
     (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
-    notesManifests(container.labels[composeLabels.version] ?? ''));
-
-/** @param version of compose, `5.4.0`, maybe with a distribution's suffix */
-function notesManifests(version: string): boolean {
-  const [, major = 0, minor = 0] = (/^v?(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
-  return major > 5 || (major === 5 && minor >= 3);
-}
+    isAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

@@ -9,7 +9,7 @@ import { finalName } from '../../engine/api/project-containers.ts';
 import { engineInfo, inspectImages, inspectWhole, listVolumes } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { requestedMounts } from '../../engine/container.ts';
-import { isAtLeast } from '../../engine/http/api-version.ts';
+import { takesAllNetworks } from '../../engine/http/api-version.ts';
 import { type Json, list, object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { DefinedContainer, Surroundings } from '../../engine/rights.ts';
@@ -56,7 +56,7 @@ export async function askEngine(
   // With an API before 1.44, compose joins a container to all networks but the first once it is made.
   const own = Object.keys(model.services[name]?.networks ?? {});
   const moreNetworks =
-    planned === undefined || isAtLeast(planned.apiVersion, '1.44')
+    planned === undefined || takesAllNetworks(planned.apiVersion)
       ? []
       : own.map((key) => model.networks?.[key]?.name ?? key);
   const replaced = inspected.map((each) => {

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { manifestOf, publishedPorts } from '../container.ts';
-import { isAtLeast, isVersion } from '../http/api-version.ts';
+import { isAtLeast } from '../http/api-version.ts';
 import { refusal } from '../http/fault.ts';
 import { type Json, list, object, strings } from '../json.ts';
 import { readApi } from './api.ts';
@@ -56,9 +56,7 @@ export async function takeBlueprints(
     }
     const raw = JSON.parse(answer.body.toString());
     const blueprint = blueprintOf(raw, answer.apiVersion);
-    const mounted = new Set(
-      (list(raw.Mounts) as Json[]).map(({ Destination }) => clean(String(Destination))),
-    );
+    const mounted = new Set(list<Json>(raw.Mounts).map(({ Destination }) => clean(String(Destination))));
     const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(clean(path)));
     blueprints.push({ ...blueprint, ...(await readCopied(engine, blueprint.id, paths)) });
   }
@@ -86,7 +84,8 @@ export function blueprintOf(raw: unknown, apiVersion = ''): Blueprint {
     networks: networksOf(object(object(NetworkSettings).Networks), {
       id,
       mode,
-      mac: tellsChosenMac(apiVersion) ? String(config.MacAddress ?? '') : null,
+      // Since 1.52 the API no longer tells the MAC address that was chosen for the container's first network.
+      mac: isAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
     published: publishedPorts(object(object(NetworkSettings).Ports)),
     copied: [],
@@ -121,7 +120,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
   );
   // A bind without a colon asks for an anonymous volume; those are named below.
   const binds = strings(host.Binds).filter((bind) => bind.includes(':'));
-  const mounts = (list(host.Mounts) as Json[]).map((mount) => {
+  const mounts = list<Json>(host.Mounts).map((mount) => {
     const volume = volumes.get(clean(String(mount.Target)));
     return mount.Type === 'volume' && !mount.Source && volume ? { ...mount, Source: volume.Name } : mount;
   });
@@ -174,10 +173,6 @@ function networksOf(
     }),
   );
 }
-
-/** Since 1.52 the API no longer tells the MAC address that was chosen for the container's first network. */
-const tellsChosenMac = (apiVersion: string): boolean =>
-  !isVersion(apiVersion) || !isAtLeast(apiVersion, '1.52');
 
 /**
  * Of a further network the engine never tells whether the MAC address was chosen. It is taken as chosen unless it was

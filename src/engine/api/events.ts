@@ -1,6 +1,6 @@
-import { parseObject } from '../../files/parse-object.ts';
 import type { Engine } from '../cli/engine.ts';
 import { linesOf } from '../http/lines.ts';
+import { parseObject } from '../json.ts';
 import { logTiming } from '../timing.ts';
 import { streamApi } from './api.ts';
 

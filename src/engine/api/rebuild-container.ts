@@ -1,7 +1,7 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { readContainer, readImage } from '../container.ts';
-import { isAtLeast, isVersion } from '../http/api-version.ts';
+import { takesAllNetworks } from '../http/api-version.ts';
 import { refusal } from '../http/fault.ts';
 import type { EngineAnswer } from '../http/request.ts';
 import type { Json } from '../json.ts';
@@ -149,9 +149,6 @@ function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): s
   const names = Object.keys(networks);
   return names.find((name) => name === NetworkMode) ?? names[0];
 }
-
-const takesAllNetworks = (apiVersion: string): boolean =>
-  isVersion(apiVersion) && isAtLeast(apiVersion, '1.44');
 
 /** Points at the new containers in place of the old ones. */
 export function withSuccessors(host: Json, successors: ReadonlyMap<string, string>): Json {

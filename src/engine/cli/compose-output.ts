@@ -1,4 +1,4 @@
-import { parseObject } from '../../files/parse-object.ts';
+import { parseObject } from '../json.ts';
 
 /** A call that was under way when another one failed, or, in compose 5, one that lacks what that one was to make. */
 const cancelled =

@@ -14,13 +14,13 @@ const newest = '1.51';
  */
 export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
   if (!isVersion(ApiVersion)) return null;
-  if (minor(ApiVersion) < minor(oldest)) {
+  if (!isAtLeast(ApiVersion, oldest)) {
     const message = `the engine speaks API ${ApiVersion}, which is too old: at least ${oldest} is needed`;
     throw new EngineFault('refused', message);
   }
   // An engine that no longer speaks what is known here is spoken to in the version that is nearest to it.
-  const wanted = isVersion(MinAPIVersion) && minor(MinAPIVersion) > minor(newest) ? MinAPIVersion : newest;
-  return minor(wanted) < minor(ApiVersion) ? wanted : ApiVersion;
+  const wanted = isVersion(MinAPIVersion) && !isAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
+  return isAtLeast(wanted, ApiVersion) ? ApiVersion : wanted;
 }
 
 /**
@@ -34,9 +34,19 @@ export const isVersionRefusal = ({ status, said }: { status: number | null; said
 export const inVersion = (version: string | null, path: string): string =>
   version === null ? path : `/v${version}${path}`;
 
-/** Both as the engine says them: `1.45`. */
-export const isAtLeast = (version: string, needed: string): boolean => minor(version) >= minor(needed);
+/** By the first two numbers of versions as programs say them: `1.45` of the API, `v5.3.0-4` of compose. */
+export function isAtLeast(version: string, needed: string): boolean {
+  const [[major, minor], [neededMajor, neededMinor]] = [numbersOf(version), numbersOf(needed)];
+  return major > neededMajor || (major === neededMajor && minor >= neededMinor);
+}
+
+/** Before that, a container is made with its first network, and joined to the others afterwards. */
+export const takesAllNetworks = (apiVersion: string): boolean => isAtLeast(apiVersion, '1.44');
 
 export const isVersion = (text: unknown): text is string =>
   typeof text === 'string' && /^1\.\d{1,4}$/.test(text);
-const minor = (version: string): number => Number(version.slice('1.'.length));
+
+function numbersOf(version: string): [major: number, minor: number] {
+  const [, major = 0, minor = 0] = (/^v?(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
+  return [major, minor];
+}
