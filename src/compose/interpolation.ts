@@ -57,7 +57,8 @@ export function interpolate(
   function substitute(found: Substitution, end: number, mark: Mark | null, depth: number): void {
     const { name: variable, sign, rest, close } = found;
     if (!found.isValid) {
-      const shown = source.slice(found.start, close < 0 ? end : close + 1);
+      const last = closingBrace(source, found.start + 1, end);
+      const shown = source.slice(found.start, last < 0 ? end : last + 1);
       const quoted = shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
       throw invalid(`${mayQuote ? quoted : 'what stands behind a $'} is no valid substitution`);
     }
@@ -110,6 +111,7 @@ interface Substitution {
   rest: number;
   close: number;
   end: number;
+  /** False for what compose rejects: `${V!}` ends behind the name, and `${V:-` with its line. */
   isValid: boolean;
 }
 
@@ -125,12 +127,17 @@ function substitutionAt(source: string, start: number, end: number): Substitutio
     return { name: plain, sign: '', start, rest: behind, close: behind, end: behind, isValid: true };
   }
   if (source[start + 1] !== '{' || start + 1 >= end) return null;
-  const close = closingBrace(source, start + 1, end);
   const variable = matchAt(name, source, start + 2, end);
   const afterName = start + 2 + variable.length;
   const sign = matchAt(operator, source, afterName, end);
-  const isValid = close >= 0 && variable !== '' && (sign !== '' || afterName === close);
-  return { name: variable, sign, start, rest: afterName + sign.length, close, end: close + 1, isValid };
+  const rest = afterName + sign.length;
+  const found = { name: variable, sign, start, rest };
+  if (variable === '' || (sign === '' && source[rest] !== '}'))
+    return { ...found, close: rest, end: rest, isValid: false };
+  const close = closingBrace(source, start + 1, end);
+  if (close >= 0) return { ...found, close, end: close + 1, isValid: true };
+  const line = source.slice(rest, end).search(/\n|$/);
+  return { ...found, close: rest, end: rest + line, isValid: false };
 }
 
 /** Whether a variable of this value has one for its sign: with a colon, an empty one is none. */
@@ -163,7 +170,7 @@ function closingBrace(source: string, open: number, end: number): number {
   return last;
 }
 
-/** Shows all variables of a text; what is behind a sign only where `visit` says so. Ends where compose rejects the text. */
+/** Shows all variables of a text; what is behind a sign only where `visit` says so. Goes on behind what compose rejects. */
 function visitVariables(source: string, visit: (found: Substitution) => boolean): void {
   within(0, source.length, 0);
 
@@ -171,8 +178,7 @@ function visitVariables(source: string, visit: (found: Substitution) => boolean)
     let i = start;
     while (i < end && depth <= deepest) {
       const found = substitutionAt(source, i, end);
-      if (found?.name && visit(found) && found.isValid) within(found.rest, found.close, depth + 1);
-      if (found?.isValid === false) return;
+      if (found?.name && visit(found)) within(found.rest, found.close, depth + 1);
       i = found?.end ?? i + (isEscape(source, i, end) ? 2 : 1);
     }
   }

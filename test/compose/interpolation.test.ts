@@ -175,9 +175,10 @@ describe('what a text needs', () => {
     ['${X:?is needed} ${Y?}', ['X', 'Y']],
     ['${X}${X}', ['X']],
     ['no name: $1 $ {X}', []],
-    // Compose rejects the rest.
-    ['${X ${Y}', ['X']],
-    ['${A:-x', []],
+    // What compose rejects.
+    ['${X ${Y}', ['X', 'Y']],
+    ['${1} ${X:-$Y\n$Z', ['X', 'Z']],
+    ['${X:?of\n several lines} ${Y}', ['X', 'Y']],
   ])('%s: %j', (text, expected) => expect(unsetIn([text], setTo)).toEqual(expected));
 
   it('of several texts is told once', () =>
@@ -188,6 +189,7 @@ describe('what a text needs', () => {
     ['${A:?} ${EMPTY?}', []],
     ['${X?} ${Y:?why} ${EMPTY:?}', ['X', 'Y', 'EMPTY']],
     ['$${X:?} $$${Y:?}', ['Y']],
+    ['# ${ \n${X:?of\n several lines}', ['X']],
     // Compose before 5.0.2 looks at what it does not take.
     ['${A:-${X:?}} ${NONE:+${Y?}}', ['X', 'Y']],
   ])('before compose takes it: %s: %j', (text, expected) =>

@@ -1,3 +1,4 @@
+import { requiredIn } from '../../compose/interpolation.ts';
 import { type Layer, pathIn, reachOf } from '../../compose/layers.ts';
 import { allFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import { exists } from '../../files/file-system.ts';
@@ -10,7 +11,8 @@ import type { StandIns } from '../proof/proposed-model.ts';
  */
 export async function standIns(files: ProjectFiles): Promise<StandIns> {
   const { layers } = reachOf(files);
-  const variables = requiredVariables(files).filter((name) => !layers.some((layer) => isSet(layer, name)));
+  const required = new Set(allFiles(files).flatMap(({ text }) => requiredIn(text, () => null)));
+  const variables = [...required].filter((name) => !layers.some((layer) => isSet(layer, name)));
   const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
   const hasAll = (await Promise.all(there)).every(Boolean);
   return {
@@ -18,13 +20,6 @@ export async function standIns(files: ProjectFiles): Promise<StandIns> {
     envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
     composeFiles: hasAll ? [] : [withoutEnvFiles(layers)],
   };
-}
-
-function requiredVariables(files: ProjectFiles): string[] {
-  const names = allFiles(files).flatMap(({ text }) =>
-    [...text.matchAll(/\$\{([A-Za-z_]\w*):?\?/g)].map(([, name = '']) => name),
-  );
-  return [...new Set(names)];
 }
 
 const isSet = ({ variables }: Layer, name: string): boolean => (variables(name)?.text ?? '') !== '';
