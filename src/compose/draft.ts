@@ -1,6 +1,6 @@
 import type { TextFile } from '../files/text-file.ts';
 import { applyEdits, type Edit } from './edit.ts';
-import { assigns, setVariableEdit } from './env-file.ts';
+import { setVariableEdit } from './env-file.ts';
 import { type FileList, fileOf, nameOf, type ProjectFiles, withFile } from './project-files.ts';
 
 /** One file as it was and as it will be. */
@@ -49,10 +49,7 @@ export function withText(draft: Draft, file: TextFile, description: string, list
 
 /** The draft with the variable set where it is set today, else in the last env file that compose reads. */
 export function withVariable(draft: Draft, variable: string, value: string): Draft {
-  const { envFiles, newEnvFile } = draft.files;
-  const holder = envFiles.findLast((file) => assigns(file, variable)) ??
-    envFiles.at(-1) ?? { path: newEnvFile, text: '' };
-  const edit = setVariableEdit(holder, variable, value);
+  const edit = setVariableEdit(draft.files, variable, value);
   return edit.before === edit.after ? draft : withEdits(draft, [edit]);
 }
 

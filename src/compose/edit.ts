@@ -1,5 +1,7 @@
 import { basename } from 'node:path';
+import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
+import { lineAt } from './project-files.ts';
 
 /** One replacement in one file, by position. */
 export interface Edit {
@@ -12,7 +14,18 @@ export interface Edit {
   before: string;
   after: string;
   /** The variable whose value changes, where one does. */
-  variable?: string;
+  variable?: string | undefined;
+}
+
+/** The edit of what stands between two offsets of a file. */
+export function editOf(
+  file: TextFile,
+  { start, end }: Pick<Edit, 'start' | 'end'>,
+  after: string,
+  variable?: string,
+): Edit {
+  const before = file.text.slice(start, end);
+  return { file: file.path, line: lineAt(file, start), start, end, before, after, variable };
 }
 
 /**

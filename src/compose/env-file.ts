@@ -1,8 +1,7 @@
 import { basename } from 'node:path';
-import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import type { Edit } from './edit.ts';
-import { lineAt } from './project-files.ts';
+import { type Edit, editOf } from './edit.ts';
+import type { ProjectFiles } from './project-files.ts';
 
 /** One `KEY=value` of an env file. */
 export interface Assignment {
@@ -100,31 +99,26 @@ export function findAssignments(text: string, name = '.env'): Assignment[] {
   }
 }
 
-/** Whether the file gives the variable a value, be it an empty one. */
-export function assigns(file: TextFile, key: string): boolean {
-  return findAssignments(file.text, basename(file.path)).some((assignment) => assignment.key === key);
-}
-
-/** The edit that gives a variable its value: in the last place that assigns it, else in a new last line. */
-export function setVariableEdit(file: TextFile, key: string, value: string): Edit {
+/**
+ * The edit that gives a variable its value: in the last place that assigns it, be it nothing; else in a new last line of
+ * the last env file.
+ */
+export function setVariableEdit(
+  { envFiles, newEnvFile }: Pick<ProjectFiles, 'envFiles' | 'newEnvFile'>,
+  key: string,
+  value: string,
+): Edit {
   // Any other character would need quotes, and which kind depends on what stands around.
   if (!/^[A-Za-z0-9._/:@+-]*$/.test(value)) throw new RangeError(`${key}: a value that needs quotes`);
-  const { path, text } = file;
-  const last = findAssignments(text, basename(path)).findLast((assignment) => assignment.key === key);
-  if (last) {
-    const { line, start, end } = last;
-    return { file: path, line, start, end, before: text.slice(start, end), after: value, variable: key };
+  for (const file of envFiles.toReversed()) {
+    const last = findAssignments(file.text, basename(file.path)).findLast((each) => each.key === key);
+    if (last) return editOf(file, last, value, key);
   }
-  const at = text.length;
+  const file = envFiles.at(-1) ?? { path: newEnvFile, text: '' };
+  const { text } = file;
   const lineEnd = text[text.lastIndexOf('\n') - 1] === '\r' ? '\r\n' : '\n';
   const isLineStart = text === '' || text === '\ufeff' || text.endsWith('\n');
-  return {
-    file: path,
-    line: lineAt(file, at) + (isLineStart ? 0 : 1),
-    start: at,
-    end: at,
-    before: '',
-    after: `${isLineStart ? '' : lineEnd}${key}=${value}${lineEnd}`,
-    variable: key,
-  };
+  const added = `${isLineStart ? '' : lineEnd}${key}=${value}${lineEnd}`;
+  const edit = editOf(file, { start: text.length, end: text.length }, added, key);
+  return { ...edit, line: edit.line + (isLineStart ? 0 : 1) };
 }

@@ -1,11 +1,10 @@
-import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type PinTag, parsePinTag, versionRange } from '../release/pin-tag.ts';
 import { effectiveImage } from './effective-image.ts';
 import { interpolate, type Lookup } from './interpolation.ts';
 import type { Pin, PinPlace } from './pin.ts';
 import { fileOf, lineAt, nameOf, type ProjectFiles } from './project-files.ts';
-import { parseReference, type Reference } from './reference.ts';
+import { parseReference } from './reference.ts';
 import { type Segment, segments, type TracedText, trace } from './traced.ts';
 
 /**
@@ -35,13 +34,16 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     throw new UpdateError('pin-digest', `${where} is pinned by a digest alone, which names no release`);
   }
   const tag = parsePinTag(reference.tag ?? 'latest');
+  const { tagStart } = reference;
   if (tag.kind === 'release') {
-    const names = variablesOfTag(template, layer.variables, reference, where);
-    if (names.length > 1) throw severalVariables(where, tag.text, names);
+    const names = variablesIn(template, layer.variables, [tagStart, tagStart + tag.text.length], where);
+    if (names.length > 1) throw severalVariables(where, tag, names);
   }
-  const context = { files, service, where, file, line: image.line };
-  const place =
-    reference.tag === null ? absentPlace(context) : tagPlace(context, tag, resolved, reference.tagStart);
+  const inImage: PinPlace = { kind: 'literal', file: file.path, line: image.line, description: where };
+  const place: PinPlace =
+    reference.tag === null
+      ? { ...inImage, kind: 'absent', description: `${where}, which has no tag` }
+      : tagPlace(files, service, inImage, mainPart(tag, resolved, tagStart, where));
   return { service, reference, referenceText: resolved.text, tag, place, resolved };
 }
 
@@ -70,75 +72,67 @@ function writtenAt({ reference, resolved }: Pin): string | null {
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
-/** The variables that the tag is written with, whatever these are made of in their turn. */
-function variablesOfTag(template: TracedText, lookup: Lookup, reference: Reference, where: string): string[] {
+/** The variables that a range is written with, whatever these are made of in their turn. */
+function variablesIn(
+  template: TracedText,
+  lookup: Lookup,
+  range: readonly [start: number, end: number],
+  where: string,
+): string[] {
   const opaque: Lookup = (variable) => {
     const value = lookup(variable);
     return value && trace(value.text, '', -1, { via: 'variable', variable });
   };
-  const parts = segments(interpolate(template, opaque, where), reference.tagStart, reference.tagEnd);
+  const parts = segments(interpolate(template, opaque, where), ...range);
   return [...new Set(parts.flatMap(({ variable }) => variable ?? []))];
 }
 
-const severalVariables = (where: string, tag: string, names: readonly (string | undefined)[]): UpdateError =>
-  new UpdateError('pin-unsupported', `${where} makes one tag, ${tag}, of ${names.join(' and ')}`, {
+const severalVariables = (
+  where: string,
+  { text }: PinTag,
+  names: readonly (string | undefined)[],
+): UpdateError =>
+  new UpdateError('pin-unsupported', `${where} makes one tag, ${text}, of ${names.join(' and ')}`, {
     advice: 'Write the tag with one variable, or change the version there by hand.',
   });
 
-interface Context {
-  files: ProjectFiles;
-  service: string;
-  /** `image of app in compose.yaml line 3` */
-  where: string;
-  file: TextFile;
-  line: number;
-}
-
-const absentPlace = ({ file, line, where }: Context): PinPlace => ({
-  kind: 'absent',
-  file: file.path,
-  line,
-  description: `${where}, which has no tag`,
-});
-
-function tagPlace(context: Context, tag: PinTag, resolved: TracedText, start: number): PinPlace {
-  const main = mainPart(context, tag, resolved, start);
-  if (tag.kind === 'release' && main.start < 0) {
-    throw new UpdateError(
-      'pin-unsupported',
-      `${context.where} is written with escapes or from elsewhere: its tag has no place of its own`,
-    );
-  }
-  const { source, via, variable } = main;
-  if (main.start < 0)
-    return { kind: 'literal', file: context.file.path, line: context.line, description: context.where };
-  const file = fileOf(context.files, source);
-  const line = file ? lineAt(file, main.start) : context.line;
-  const here = `${nameOf(context.files, source)} line ${line}`;
-  if (variable === undefined) {
-    return { kind: 'literal', file: source, line, description: `image of ${context.service} in ${here}` };
-  }
+/** Where the part of a tag is written that decides it; the image where it is written with escapes or elsewhere. */
+function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: Segment): PinPlace {
+  const { source, start, via, variable } = main;
+  const file = fileOf(files, source);
+  if (start < 0 || !file) return image;
+  const line = lineAt(file, start);
+  const here = `${nameOf(files, source)} line ${line}`;
+  const place = { file: source, line };
+  if (variable === undefined)
+    return { ...place, kind: 'literal', description: `image of ${service} in ${here}` };
   return via === 'default'
-    ? { kind: 'default', file: source, line, variable, description: `the default of ${variable} in ${here}` }
-    : { kind: 'variable', file: source, line, variable, description: `${variable} in ${here}` };
+    ? { ...place, kind: 'default', variable, description: `the default of ${variable} in ${here}` }
+    : { ...place, kind: 'variable', variable, description: `${variable} in ${here}` };
 }
 
 /** The part of the tag that says the version: of several, a variable among written text. */
-function mainPart(context: Context, tag: PinTag, resolved: TracedText, start: number): Segment {
-  const parts = segments(resolved, start, start + tag.text.length);
+function mainPart(tag: PinTag, resolved: TracedText, start: number, where: string): Segment {
   const [from, to] = versionRange(tag);
   const carrying = segments(resolved, start + from, start + to);
   const variables = carrying.filter(({ via }) => via !== 'text');
   const distinct = new Set(variables.map(({ source, start: at }) => `${source}\n${at}`));
   if (tag.kind === 'release' && distinct.size > 1) {
-    throw severalVariables(context.where, tag.text, [...new Set(variables.map(({ variable }) => variable))]);
+    throw severalVariables(where, tag, [...new Set(variables.map(({ variable }) => variable))]);
   }
-  const main = variables[0] ?? carrying[0];
-  if (!main) throw new RangeError('a tag without text');
-  return (
-    parts.find((part) => part.source === main.source && part.start <= main.start && main.end <= part.end) ??
-    main
+  const part = variables[0] ?? carrying[0];
+  if (!part) throw new RangeError('a tag without text');
+  const whole = segments(resolved, start, start + tag.text.length).find(
+    (each) => each.source === part.source && each.start <= part.start && part.end <= each.end,
   );
+  const main = whole ?? part;
+  if (tag.kind === 'release' && main.start < 0) {
+    throw new UpdateError(
+      'pin-unsupported',
+      `${where} is written with escapes or from elsewhere: its tag has no place of its own`,
+    );
+  }
+  return main;
 }
 
 /** Refusal: pin-unsupported, where compose reads the files in another way than the updater does. */

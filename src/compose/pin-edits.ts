@@ -1,11 +1,11 @@
 import { UpdateError } from '../progress/update-error.ts';
 import { isNumbered, versionRange } from '../release/pin-tag.ts';
 import { draftOf, withEdits } from './draft.ts';
-import type { Edit } from './edit.ts';
-import { assigns, setVariableEdit } from './env-file.ts';
+import { type Edit, editOf } from './edit.ts';
+import { setVariableEdit } from './env-file.ts';
 import { findPin } from './find-pin.ts';
 import type { Pin } from './pin.ts';
-import { fileOf, lineAt, listOf, type ProjectFiles } from './project-files.ts';
+import { fileOf, listOf, type ProjectFiles } from './project-files.ts';
 import { formatReference } from './reference.ts';
 import { type Segment, segments } from './traced.ts';
 
@@ -42,31 +42,23 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
   const { reference } = pin;
   if (reference.tag === null) return tag === 'latest' ? [] : [tagInsertion(files, pin, tag)];
   const edits: Edit[] = [];
-  if (tag !== reference.tag) edits.push(rangeEdit(files, pin, [reference.tagStart, reference.tagEnd], tag));
+  if (tag !== reference.tag) edits.push(rangeEdit(files, pin, reference.tag, reference.tagStart, tag));
   if (reference.digest === null || (tag === reference.tag && digest === undefined)) return edits;
   if (digest === undefined) {
     throw new UpdateError(
       'pin-digest',
       `${pin.place.description} also pins the digest, and the new one is not known`,
-      {
-        advice: 'Give the digest of the new release with --digest sha256:….',
-      },
+      { advice: 'Give the digest of the new release with --digest sha256:….' },
     );
   }
-  if (digest !== reference.digest) {
-    edits.push(rangeEdit(files, pin, [reference.digestStart, reference.digestEnd], digest));
-  }
+  if (digest !== reference.digest)
+    edits.push(rangeEdit(files, pin, reference.digest, reference.digestStart, digest));
   return edits;
 }
 
-/** Changes a range of the resolved reference where it is written. */
-function rangeEdit(
-  files: ProjectFiles,
-  pin: Pin,
-  [start, end]: readonly [number, number],
-  text: string,
-): Edit {
-  const parts = segments(pin.resolved, start, end);
+/** Changes a part of the resolved reference where it is written. */
+function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
+  const parts = segments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
   // The tag may be made of several variables (a `v` or a variant in one, the digits in another): the one with the digits
   // is edited.
@@ -77,17 +69,9 @@ function rangeEdit(
     throw unsupported(pin, `is made of ${names}`);
   }
   // A variable beside written text carries the version as a rule; where the new text does not fit, it is the variant.
-  const candidates = [...variables, ...parts.filter(({ via }) => via === 'text')];
-  for (const part of candidates) {
-    const index = parts.indexOf(part);
-    const before = parts
-      .slice(0, index)
-      .map((other) => other.text)
-      .join('');
-    const after = parts
-      .slice(index + 1)
-      .map((other) => other.text)
-      .join('');
+  for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
+    const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
+    const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
     const fits =
       text.length > before.length + after.length && text.startsWith(before) && text.endsWith(after);
     if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
@@ -106,50 +90,23 @@ function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => b
 function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): Edit {
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
   const list = listOf(files, part.source);
-  if (
-    part.via === 'default' &&
-    part.variable !== undefined &&
-    floats &&
-    part.text === pin.tag.text &&
-    (list === 'composeFiles' || list === 'linkedFiles')
-  ) {
-    // A floating default is for everybody who takes the file, so it stays; what this install runs goes to its env file.
-    return variableEdit(files, part.variable, text);
-  }
-  const file = fileOf(files, part.source);
-  if (!file || part.start < 0) throw unsupported(pin, 'is written with escapes or from elsewhere');
-  return {
-    file: file.path,
-    line: lineAt(file, part.start),
-    start: part.start,
-    end: part.end,
-    before: file.text.slice(part.start, part.end),
-    after: text,
-    ...(part.via === 'variable' && part.variable !== undefined ? { variable: part.variable } : {}),
-  };
-}
-
-/** Where the variable is set today (be it to nothing), else where a new one belongs. */
-function variableEdit(files: ProjectFiles, variable: string, value: string): Edit {
-  const holder = files.envFiles.findLast((file) => assigns(file, variable)) ??
-    files.envFiles.find(({ path }) => path === files.newEnvFile) ?? { path: files.newEnvFile, text: '' };
-  return setVariableEdit(holder, variable, value);
+  const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
+  // A floating default is for everybody who takes the file, so it stays; what this install runs goes to its env file.
+  if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
+    return setVariableEdit(files, part.variable, text);
+  return editAt(files, pin, part, text);
 }
 
 function tagInsertion(files: ProjectFiles, pin: Pin, tag: string): Edit {
-  const last = pin.resolved.origins[pin.reference.tagStart - 1];
-  const file = last && fileOf(files, last.source);
-  if (!last || !file || last.offset < 0) throw unsupported(pin, 'is written with escapes or from elsewhere');
-  const at = last.offset + last.length;
-  return {
-    file: file.path,
-    line: lineAt(file, at),
-    start: at,
-    end: at,
-    before: '',
-    after: `:${tag}`,
-    ...(last.via === 'variable' && last.variable !== undefined ? { variable: last.variable } : {}),
-  };
+  const { tagStart } = pin.reference;
+  const [last] = segments(pin.resolved, tagStart - 1, tagStart);
+  return editAt(files, pin, last && { ...last, start: last.end }, `:${tag}`);
+}
+
+function editAt(files: ProjectFiles, pin: Pin, place: Segment | undefined, text: string): Edit {
+  const file = place && fileOf(files, place.source);
+  if (!file || place.start < 0) throw unsupported(pin, 'is written with escapes or from elsewhere');
+  return editOf(file, place, text, place.via === 'variable' ? place.variable : undefined);
 }
 
 /** Of several lines appended to a file, only the first has to end the one before. */

@@ -1,15 +1,13 @@
-/** An image reference, and where its parts are in its text. */
+/** An image reference, and where its parts begin in its text. */
 export interface Reference {
   /** With the registry and its port, without tag and digest. */
   repository: string;
   tag: string | null;
   /** `sha256:…`, without the `@`. */
   digest: string | null;
+  /** Where there is no tag, it is where `:tag` would be put in. */
   tagStart: number;
-  /** Where there is no tag, start and end are both where `:tag` would be put in. */
-  tagEnd: number;
   digestStart: number;
-  digestEnd: number;
 }
 
 // The grammar is distribution's: https://github.com/distribution/reference/blob/main/reference.go
@@ -28,18 +26,8 @@ export function parseReference(text: string): Reference | null {
   const [, repository = '', tag = null, digest = null] = form.exec(text) ?? [];
   if (repository === '' || repository.length > longestRepository || /^[a-f0-9]{64}$/.test(repository))
     return null;
-  const tagStart = tag === null ? repository.length : repository.length + 1;
-  const tagEnd = tag === null ? tagStart : tagStart + tag.length;
-  const digestStart = digest === null ? tagEnd : tagEnd + 1;
-  return {
-    repository,
-    tag,
-    digest,
-    tagStart,
-    tagEnd,
-    digestStart,
-    digestEnd: digest === null ? digestStart : digestStart + digest.length,
-  };
+  const tagStart = repository.length + (tag === null ? 0 : 1);
+  return { repository, tag, digest, tagStart, digestStart: text.length - (digest?.length ?? 0) };
 }
 
 export function formatReference({

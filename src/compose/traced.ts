@@ -8,7 +8,7 @@ export interface Origin {
   length: number;
   /** Written in the image itself, as the default of a variable, or as the value of a variable. */
   via: 'text' | 'default' | 'variable';
-  variable?: string;
+  variable?: string | undefined;
 }
 
 /** A text of which every character (UTF-16 unit) knows its origin. */
@@ -57,14 +57,8 @@ export function segments({ text, origins }: TracedText, start: number, end: numb
       last.text += text.charAt(i);
       if (offset >= 0) last.end += length;
     } else {
-      const mark = variable === undefined ? { via } : { via, variable };
-      found.push({
-        source,
-        ...mark,
-        text: text.charAt(i),
-        start: offset,
-        end: offset < 0 ? offset : offset + length,
-      });
+      const end = offset < 0 ? offset : offset + length;
+      found.push({ source, via, variable, text: text.charAt(i), start: offset, end });
     }
   }
   return found;

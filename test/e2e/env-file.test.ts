@@ -5,7 +5,7 @@ import { execa } from 'execa';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { applyEdits } from '../../src/compose/edit.ts';
-import { assigns, findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
+import { findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
 import { interpolate } from '../../src/compose/interpolation.ts';
 import { trace } from '../../src/compose/traced.ts';
 import { variablesOf } from '../../src/compose/variables.ts';
@@ -191,9 +191,10 @@ test('an edited variable is worth exactly the new value to compose, and no other
     .filter((envFiles) => ours(values(...envFiles)) !== null && !holdsUntaken(values(...envFiles)))
     .flatMap((envFiles) => {
       const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
-      const holder = files.findLast((file) => assigns(file, 'V')) ?? files.at(-1);
+      const edit = setVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, 'V', wanted);
+      const holder = files.find(({ path }) => path === edit.file);
       if (!holder) throw new Error('no file');
-      const text = applyEdits(holder.text, [setVariableEdit(holder, 'V', wanted)]);
+      const text = applyEdits(holder.text, [edit]);
       const after = files.map((file) => (file === holder ? text : file.text));
       // Compose forgives spaces in a name that ends the file, and not once a line follows; then we refuse too.
       return endsInName(holder.text) && !ours(values(...after)) ? [] : [{ before: envFiles, after }];
