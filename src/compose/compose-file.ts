@@ -163,7 +163,7 @@ function includesOf(yaml: YamlDocument, file: TextFile): Include[] {
 }
 
 /** One path or a list; each a text or a mapping with `path`, which may be a list in its turn. */
-function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): Link[] {
+export function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): Link[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.follow(item);
     const path = isMap(entry) ? yaml.get(entry, 'path') : entry;

@@ -27,10 +27,9 @@ export function effectiveImage(files: ProjectFiles, service: string): EffectiveI
   if (found.image) return found.image;
   if (found.away) throw found.away;
   if (found.hasBuild) {
-    const sources = files.composeFiles.map(({ path }) => nameOf(files, path)).join(', ');
     throw new UpdateError(
       'built-from-source',
-      `${service} is built from source in ${sources} and names no image`,
+      `${service} is built from source in ${list(files)} and names no image`,
     );
   }
   if (found.isThere) {

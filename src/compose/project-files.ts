@@ -1,4 +1,5 @@
 import { basename, dirname, relative } from 'node:path';
+import { LineCounter } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
 
 /** The files that compose finds by itself, in its own order of preference (compose-go, cli/options.go). */
@@ -59,24 +60,17 @@ export function withFile(files: ProjectFiles, file: TextFile, list: FileList = '
   return { ...files, [holder]: files[holder]?.map((old) => (old.path === file.path ? file : old)) };
 }
 
-const lineStarts = new WeakMap<TextFile, number[]>();
+const counters = new WeakMap<TextFile, LineCounter>();
 
 /** The line, counted from 1, of an offset; a large file is asked many times, and counted once. */
 export function lineAt(file: TextFile, offset: number): number {
-  let starts = lineStarts.get(file);
-  if (!starts) {
-    starts = [0];
-    for (let at = file.text.indexOf('\n'); at >= 0; at = file.text.indexOf('\n', at + 1)) starts.push(at + 1);
-    lineStarts.set(file, starts);
+  let counter = counters.get(file);
+  if (!counter) {
+    counter = new LineCounter();
+    for (let at = 0; at >= 0; at = file.text.indexOf('\n', at) + 1 || -1) counter.addNewLine(at);
+    counters.set(file, counter);
   }
-  let low = 0;
-  let high = starts.length;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if ((starts[middle] ?? 0) <= offset) low = middle;
-    else high = middle;
-  }
-  return low + 1;
+  return counter.linePos(offset).line;
 }
 
 /** Where something is, for people: `compose.yaml line 3`. */

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
-import { type ComposeFile, readComposeFile } from './compose-file.ts';
+import { type ComposeFile, type Link, linksOf, readComposeFile } from './compose-file.ts';
 import { type Layer, pathIn, reachOf, resolvedText } from './layers.ts';
 import { allEnvFiles, directoryOf, type ProjectFiles } from './project-files.ts';
 import { commentedOut, keyedSecrets, type Secret, secretsOfContent, secretsOfLines } from './secret-lines.ts';
@@ -30,40 +30,23 @@ function valuesOf(files: readonly TextFile[]): Secret[] | null {
 export function secretFilesOf(
   files: ProjectFiles,
 ): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
-  const envFiles = new Set<string>();
-  const secretFiles = new Set<string>();
-  const configFiles = new Set<string>();
-  const sections = [['secrets', secretFiles] as const, ['configs', configFiles] as const];
+  const [envFiles, secretFiles, configFiles] = [new Set<string>(), new Set<string>(), new Set<string>()];
   for (const layer of layersOf(files)) {
-    for (const name of layer.file.services) {
-      for (const link of tolerantly(() => layer.file.service(name)?.envFiles) ?? []) {
-        tolerantly(() => envFiles.add(pathIn(layer, link)));
-      }
-    }
-    for (const path of tolerantly(() => labelFilesOf(layer.file)) ?? []) {
-      tolerantly(() => configFiles.add(pathIn(layer, { path, line: 1 })));
-    }
-    for (const [section, paths] of sections) {
-      for (const path of tolerantly(() => filesOf(layer.file, section)) ?? []) {
-        tolerantly(() => paths.add(pathIn(layer, { path, line: 1 })));
-      }
-    }
+    const { file } = layer;
+    const add = (paths: Set<string>, links: () => readonly Link[]) => {
+      for (const link of tolerantly(links) ?? []) tolerantly(() => paths.add(pathIn(layer, link)));
+    };
+    for (const name of file.services) add(envFiles, () => file.service(name)?.envFiles ?? []);
+    add(secretFiles, () => linksIn(file, 'secrets', 'file'));
+    add(configFiles, () => linksIn(file, 'configs', 'file'));
+    add(configFiles, () => linksIn(file, 'services', 'label_file'));
   }
   for (const { path } of allEnvFiles(files)) envFiles.delete(path);
   return { envFiles: [...envFiles], secretFiles: [...secretFiles], configFiles: [...configFiles] };
 }
 
-const filesOf = (file: ComposeFile, section: string): string[] =>
-  entriesOf(file, section)
-    .map(({ yaml, entry }) => textOf(yaml.get(entry, 'file')))
-    .filter((path) => path !== null);
-
-const labelFilesOf = (file: ComposeFile): string[] =>
-  entriesOf(file, 'services').flatMap(({ yaml, entry }) => {
-    const node = yaml.get(entry, 'label_file');
-    const paths = isSeq(node) ? node.items.map((item) => textOf(yaml.follow(item))) : [textOf(node)];
-    return paths.filter((path) => path !== null);
-  });
+const linksIn = (file: ComposeFile, section: string, key: string): Link[] =>
+  entriesOf(file, section).flatMap(({ yaml, entry }) => linksOf(yaml, yaml.get(entry, key), file.file));
 
 /** Names of services, and images as they are written and as they resolve: what must stay readable. */
 export const namesOf = (files: ProjectFiles): { services: string[]; images: string[] } => {

@@ -2,9 +2,10 @@ import { basename } from 'node:path';
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Assignment, findAssignments } from './env-file.ts';
-import { interpolate, type Lookup } from './interpolation.ts';
+import { interpolate, type Lookup, requiredIn } from './interpolation.ts';
 import { placeAt } from './project-files.ts';
 import { type Origin, type TracedText, trace } from './traced.ts';
+import { scalarsOf } from './yaml-document.ts';
 
 // The limit is far beyond what people write; each step takes room on the stack.
 const deepest = 200;
@@ -158,4 +159,30 @@ function unescaped(whole: string, octal: string | undefined, letter: string | un
     return code <= 0xff ? String.fromCharCode(code) : `\\${octal}`;
   }
   return letter === undefined ? whole : (escapes[letter] ?? whole);
+}
+
+/** Variables of a compose file that nothing sets. */
+export interface UnsetVariables {
+  /** Compose rejects the file without them: `${V:?}`. */
+  required: string[];
+  /** They stand for nothing: `${V}` without a default. */
+  empty: string[];
+}
+
+/** What a file's values need and nothing sets, each once, in the order of the file. Comments and keys do not count. */
+export function unsetVariables(file: TextFile, variables: Lookup): UnsetVariables {
+  const required = new Set<string>();
+  const empty = new Set<string>();
+  const standIn = trace('1', '', -1, { via: 'variable' });
+  for (const text of scalarsOf(file)) {
+    for (const name of requiredIn(text, (each) => variables(each)?.text ?? null)) required.add(name);
+    const known: Lookup = (name) => variables(name) ?? (required.has(name) ? standIn : null);
+    try {
+      const { unset } = interpolate(trace(text, '', -1, { via: 'text' }), known, '');
+      for (const name of unset) empty.add(name);
+    } catch {
+      // A text that compose rejects for another reason needs nothing that anybody could set.
+    }
+  }
+  return { required: [...required], empty: [...empty] };
 }

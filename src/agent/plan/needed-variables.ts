@@ -1,7 +1,6 @@
 import { reachOf } from '../../compose/layers.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
-import { unsetVariables } from '../../compose/variable-uses.ts';
-import { variablesOf } from '../../compose/variables.ts';
+import { unsetVariables, variablesOf } from '../../compose/variables.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
@@ -68,9 +67,9 @@ export function emptyVariables(
 function unsetIn(files: ProjectFiles, release: readonly ReleaseText[], kind: 'required' | 'empty'): string[] {
   const paths = new Set(release.map(({ path }) => path));
   const layers = reachOf(files).layers.filter(({ file }) => paths.has(file.file.path));
-  return [...new Set(layers.flatMap((layer) => unsetVariables(layer)[kind]))].filter(
-    (name) => name !== 'PATH',
-  );
+  return [
+    ...new Set(layers.flatMap(({ file, variables }) => unsetVariables(file.file, variables)[kind])),
+  ].filter((name) => name !== 'PATH');
 }
 
 const linesToAdd = ({ files }: Installation, names: readonly string[]): string =>
