@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { apiVersion } from '../../src/engine/http/api-version.ts';
+import { apiVersion, isAtLeast, takesAllNetworks } from '../../src/engine/http/api-version.ts';
 import { EngineSocket } from '../../src/engine/socket.ts';
 import { listen, startEngine } from './api/http-engine.ts';
 import { frame } from './raw-engine.ts';
@@ -335,3 +335,22 @@ describe('the version of the API', () => {
     ]);
   });
 });
+
+it.each([
+  ['', false],
+  ['1.9', false],
+  ['1.43', false],
+  ['1.44', true],
+  ['1.100', true],
+  ['2.0', true],
+])('the API %j takes all networks at once: %s', (version, expected) => {
+  expect(takesAllNetworks(version)).toBe(expected);
+});
+
+it.each([
+  ['2.40.3-3', false],
+  ['5.2.9', false],
+  ['v5.3.0', true],
+  ['5.10.0+ds1-0ubuntu1', true],
+  ['unknown', false],
+])('compose %s is at least 5.3: %s', (version, expected) => expect(isAtLeast(version, '5.3')).toBe(expected));
