@@ -8,75 +8,9 @@ import {
   serviceOf,
 } from '../../engine/container.ts';
 import { runSameImage, runsImage } from '../../engine/same-image.ts';
+import type { Changeover, ContainerRecord, MovedService } from './journal-shape.ts';
 
-/** A container as it was before the run, in plain data. */
-export interface ContainerRecord {
-  id: string;
-  name: string;
-  service: string;
-  number: number;
-  /** The local image's id. */
-  imageId: string;
-  /** The digest of its manifest, where the engine tells. Journals from before this was kept have none. */
-  imageManifest?: string;
-  /** The reference it was made from. */
-  reference: string;
-  /** Tells whether somebody has started it since. */
-  startedAt: string;
-  /** It runs again in the end: it ran, was paused or between two restarts, or an earlier run had stopped it. */
-  runs: boolean;
-  /** It was stopped when this was noted. */
-  down: boolean;
-  /** It ran, was not unhealthy, and not between two crashes: so it must be when it is brought back. */
-  well: boolean;
-}
-
-/** A service whose containers the run replaces. */
-export interface MovedService {
-  name: string;
-  isApp: boolean;
-  /** It only lives in a namespace of one that moves. */
-  follows: boolean;
-  /** What it runs afterwards; null for a follower that keeps its image. */
-  image: { reference: string; id: string; manifests?: readonly string[] } | null;
-  /** Services that must be healthy before it starts. */
-  awaits: readonly string[];
-  /** `up` runs commands of the new image before the first container starts. Unknown to journals of earlier versions. */
-  hasStartHook?: boolean;
-  /** Run to its end before those that come after it in the list. Unknown to journals of earlier versions. */
-  runsOnce?: boolean;
-}
-
-/**
- * All that `recreate`, `verify` and the way back need to know, in plain data: a run that goes on after a kill has it
- * from the journal, and so takes the very same way.
- */
-export interface Changeover {
-  /** The app first but for what runs once before it, followers last. */
-  moved: readonly MovedService[];
-  /** Every container of the project before, compose's leftovers left out. */
-  containers: readonly ContainerRecord[];
-  /** What the log says about it. */
-  words: {
-    /** `v1.4.2` */
-    from: string;
-    /** `v1.5.0`: the name of the target, under the key that journals on people's disks have. */
-    goal: string;
-    /** The same, and beside a floating tag the version of its image. */
-    reached: string;
-    /** `app and worker run v1.5.0` */
-    runs: string;
-    warnings: readonly string[];
-    alsoMoved: readonly string[];
-    newServices: readonly string[];
-    /** Journals from before this was kept have none. */
-    changedServices?: readonly string[];
-    /** Left alone, although their `depends_on` says `restart: true`. Journals from before this was kept have none. */
-    restartedByHand?: readonly string[];
-    /** Not run, although others wait for them to complete. Journals from before this was kept have none. */
-    runByHand?: readonly string[];
-  };
-}
+export type { Changeover, ContainerRecord, MovedService } from './journal-shape.ts';
 
 /** Whether a container that is stopped today was not meant to be. */
 export type WasInterrupted = (container: Container) => boolean;

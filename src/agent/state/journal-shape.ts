@@ -1,58 +1,68 @@
 import { isAbsolute } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
+import type { Blueprint } from '../../engine/api/blueprint.ts';
+import type { ComposeProject } from '../../engine/cli/compose.ts';
+import type { FileRecord } from '../../files/replace-files.ts';
 import { outcomes } from '../../progress/outcome.ts';
+import type { Ending } from '../log/ending.ts';
+import type { LeftAlone } from '../log/ending-facts.ts';
 import { runForm } from './kept-runs.ts';
 
-type Check = (value: unknown) => boolean;
+// A journal's fields: what they are, and what of them is taken for one. The types come from the checks; of what another
+// room has the type of, every field has to be checked for this to compile.
 
-const text: Check = (value) => typeof value === 'string';
-const flag: Check = (value) => typeof value === 'boolean';
-const number: Check = (value) => typeof value === 'number';
-const like =
-  (form: RegExp): Check =>
-  (value) =>
-    typeof value === 'string' && form.test(value);
-const oneOf =
-  (...values: readonly unknown[]): Check =>
-  (value) =>
-    values.includes(value);
-const either =
-  (...checks: readonly Check[]): Check =>
-  (value) =>
-    checks.some((check) => check(value));
-const orNull = (check: Check): Check => either(oneOf(null), check);
-/** Not there, as in journals from before it was kept. */
-const later = (check: Check): Check => either(oneOf(undefined), check);
-const list =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-const object: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
-const shape =
-  (fields: Readonly<Record<string, Check>>): Check =>
-  (value) =>
-    object(value) &&
-    Object.entries(fields).every(([key, check]) => check((value as Record<string, unknown>)[key]));
+type Check<T = unknown> = (value: unknown) => value is T;
+/** Of a field that need not be there: journals of earlier versions have fewer. */
+type Optional<T> = Check<T | undefined> & { readonly isOptional: true };
+type TypeOf<C> = C extends Optional<infer T> ? T : C extends Check<infer T> ? T : never;
+type Fields = Readonly<Record<string, Check>>;
+type Shape<F extends Fields> = {
+  [K in keyof F as F[K] extends Optional<unknown> ? never : K]: TypeOf<F[K]>;
+} & {
+  [K in keyof F as F[K] extends Optional<unknown> ? K : never]?: TypeOf<F[K]>;
+};
+
+const check = <T>(accepts: (value: unknown) => boolean): Check<T> => accepts as Check<T>;
+const text = check<string>((value) => typeof value === 'string');
+const flag = check<boolean>((value) => typeof value === 'boolean');
+const number = check<number>((value) => typeof value === 'number');
+const textWhere = (fits: (value: string) => boolean) =>
+  check<string>((value) => typeof value === 'string' && fits(value));
+const like = (form: RegExp) => textWhere((value) => form.test(value));
+const oneOf = <const T>(...values: readonly T[]) => check<T>((value) => values.includes(value as T));
+const orNull = <T>(inner: Check<T>) => check<T | null>((value) => value === null || inner(value));
+const optional = <T>(inner: Check<T>) =>
+  check<T | undefined>((value) => value === undefined || inner(value)) as Optional<T>;
+const list = <T>(inner: Check<T>) =>
+  check<readonly T[]>((value) => Array.isArray(value) && value.every(inner));
+const object = check<Record<string, unknown>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+);
+const has = (value: unknown, fields: Fields): boolean =>
+  object(value) && Object.entries(fields).every(([key, inner]) => inner(value[key]));
+const shape = <F extends Fields>(fields: F) => check<Shape<F>>((value) => has(value, fields));
+const shapeOf = <T>(fields: { [K in keyof Required<T>]: Check }) =>
+  check<T>((value) => has(value, fields as Fields));
 
 /** Of a project, a service, a container: an argument of a command, and so none of its options. */
 const name = like(/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/);
 const id = like(/^[0-9a-f]*$/);
 const imageId = like(/^(?:sha256:)?[0-9a-f]+$/);
-const reference = either(imageId, (value) => typeof value === 'string' && parseReference(value) !== null);
-const path: Check = (value) => typeof value === 'string' && isAbsolute(value) && !value.includes('\0');
+const reference = textWhere((value) => imageId(value) || parseReference(value) !== null);
+const path = textWhere((value) => isAbsolute(value) && !value.includes('\0'));
 
-const project = shape({
+const project = shapeOf<ComposeProject>({
   name,
   directory: path,
   files: list(path),
   envFiles: list(path),
-  profiles: later(list(like(/^[^-]/))),
-  oldNames: later(list(name)),
-  asksForNames: later(flag),
-  upOnly: later(list(name)),
+  profiles: optional(list(like(/^[^-]/))),
+  oldNames: optional(list(name)),
+  asksForNames: optional(flag),
+  upOnly: optional(list(name)),
 });
 
-const file = shape({
+const file = shapeOf<FileRecord>({
   path,
   real: path,
   before: orNull(id),
@@ -67,77 +77,124 @@ const container = shape({
   name,
   service: name,
   number,
+  /** The local image's id. */
   imageId,
-  imageManifest: later(imageId),
+  /** The digest of its manifest, where the engine tells. */
+  imageManifest: optional(imageId),
+  /** The reference it was made from. */
   reference,
+  /** Tells whether somebody has started it since. */
   startedAt: text,
+  /** It runs again in the end: it ran, was paused or between two restarts, or an earlier run had stopped it. */
   runs: flag,
+  /** It was stopped when this was noted. */
   down: flag,
+  /** It ran, was not unhealthy, and not between two crashes: so it must be when it is brought back. */
   well: flag,
 });
 
+const movedService = shape({
+  name,
+  isApp: flag,
+  /** It only lives in a namespace of one that moves. */
+  follows: flag,
+  /** What it runs afterwards; null for a follower that keeps its image. */
+  image: orNull(shape({ reference, id: imageId, manifests: optional(list(imageId)) })),
+  /** Services that must be healthy before it starts. */
+  awaits: list(name),
+  /** `up` runs commands of the new image before the first container starts. */
+  hasStartHook: optional(flag),
+  /** Run to its end before those that come after it in the list. */
+  runsOnce: optional(flag),
+});
+
 const changeover = shape({
-  moved: list(
-    shape({
-      name,
-      isApp: flag,
-      follows: flag,
-      image: orNull(shape({ reference, id: imageId, manifests: later(list(imageId)) })),
-      awaits: list(name),
-      hasStartHook: later(flag),
-      runsOnce: later(flag),
-    }),
-  ),
+  /** The app first but for what runs once before it, followers last. */
+  moved: list(movedService),
+  /** Every container of the project before, compose's leftovers left out. */
   containers: list(container),
+  /** What the log says about it. */
   words: shape({
+    /** `v1.4.2` */
     from: text,
+    /** `v1.5.0`: the name of the target, under the key that journals on people's disks have. */
     goal: text,
+    /** The same, and beside a floating tag the version of its image. */
     reached: text,
+    /** `app and worker run v1.5.0` */
     runs: text,
     warnings: list(text),
     alsoMoved: list(name),
     newServices: list(name),
-    changedServices: later(list(name)),
-    restartedByHand: later(list(name)),
-    runByHand: later(list(name)),
+    changedServices: optional(list(name)),
+    /** Left alone, although their `depends_on` says `restart: true`. */
+    restartedByHand: optional(list(name)),
+    /** Not run, although others wait for them to complete. */
+    runByHand: optional(list(name)),
   }),
 });
 
-const blueprint = shape({
+const blueprint = shapeOf<Blueprint>({
   id,
   name,
   imageId,
-  imageManifest: later(orNull(imageId)),
+  imageManifest: optional(orNull(imageId)),
   imageReference: reference,
   platform: orNull(text),
   config: object,
   hostConfig: object,
-  networks: (value) => object(value) && Object.values(value as object).every(object),
-  published: later(list(text)),
+  networks: check((value) => object(value) && Object.values(value).every(object)),
+  published: optional(list(text)),
   copied: list(shape({ path, content: text })),
   lost: list(text),
 });
 
-const ending = shape({ outcome: oneOf(...outcomes), exitCode: number, message: text });
+const ending = shapeOf<Ending>({ outcome: oneOf(...outcomes), exitCode: number, message: text });
 
 /** Whether a value is a journal of format 1 (docs/design.md), and nothing in it can be taken for an option or a path out. */
-export const isJournal: Check = shape({
+export const isJournal = shape({
   format: oneOf(1),
+  /** `20261121T104207Z`; also the name of its backups. */
   run: like(runForm),
+  /** The updater's container, and how often it has started for this run. */
   containerId: id,
   attempt: number,
   project,
+  /** As asked for: `v1.5.0`, `canary`, or null. */
   target: orNull(text),
   services: list(name),
+  /** `v1.4.2` */
   from: text,
   phase: oneOf('pull', 'write', 'recreate', 'verify', 'done'),
+  /** The image id behind each reference before the pull. */
   tags: list(shape({ reference, imageId })),
   files: list(file),
+  /** Every container of the project before. */
   containers: list(container),
+  /** From `recreate` on. */
   changeover: orNull(changeover),
+  /** What it takes to make the moved containers again; holds the values of their environment. */
   blueprints: list(blueprint),
+  /** A container of the new version has started: there is no way back. */
   started: flag,
+  /** Everything is being put back, and how the run ends then; null where an update begins anew after it. */
   goingBack: orNull(shape({ ending: orNull(ending) })),
-  leftAlone: later(shape({ paths: list(text), next: orNull(list(text)) })),
+  /** Files that were not put back, as somebody has saved them meanwhile. */
+  leftAlone: optional(shapeOf<LeftAlone>({ paths: list(text), next: orNull(list(text)) })),
   outcome: orNull(ending),
 });
+
+/** What the instance must be put back to, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
+export type JournalData = TypeOf<typeof isJournal>;
+
+/** A container as it was before the run, in plain data. */
+export type ContainerRecord = TypeOf<typeof container>;
+
+/** A service whose containers the run replaces. */
+export type MovedService = TypeOf<typeof movedService>;
+
+/**
+ * All that `recreate`, `verify` and the way back need to know, in plain data: a run that goes on after a kill has it
+ * from the journal, and so takes the very same way.
+ */
+export type Changeover = TypeOf<typeof changeover>;

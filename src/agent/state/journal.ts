@@ -1,52 +1,17 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Blueprint } from '../../engine/api/blueprint.ts';
-import type { ComposeProject } from '../../engine/cli/compose.ts';
 import { disk, type FileSystem, writeAside, writeWhole } from '../../files/file-system.ts';
-import type { FileRecord } from '../../files/replace-files.ts';
 import type { Outcome } from '../../progress/outcome.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
-import type { EndingFacts, LeftAlone } from '../log/ending-facts.ts';
+import type { EndingFacts } from '../log/ending-facts.ts';
 import { and } from '../log/wording.ts';
-import type { Changeover, ContainerRecord } from './changeover.ts';
-import { isJournal } from './journal-shape.ts';
+import { isJournal, type JournalData } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
 import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
 
-/** What the instance must be put back to, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
-export interface JournalData {
-  format: 1;
-  /** `20261121T104207Z`; also the name of its backups. */
-  run: string;
-  /** The updater's container, and how often it has started for this run. */
-  containerId: string;
-  attempt: number;
-  project: ComposeProject;
-  /** As asked for: `v1.5.0`, `canary`, or null. */
-  target: string | null;
-  services: readonly string[];
-  /** `v1.4.2` */
-  from: string;
-  phase: 'pull' | 'write' | 'recreate' | 'verify' | 'done';
-  /** The image id behind each reference before the pull. */
-  tags: readonly { reference: string; imageId: string }[];
-  files: readonly FileRecord[];
-  /** Every container of the project before. */
-  containers: readonly ContainerRecord[];
-  /** From `recreate` on. */
-  changeover: Changeover | null;
-  /** What it takes to make the moved containers again; holds the values of their environment. */
-  blueprints: readonly Blueprint[];
-  /** A container of the new version has started: there is no way back. */
-  started: boolean;
-  /** Everything is being put back, and how the run ends then; null where an update begins anew after it. */
-  goingBack: { ending: Ending | null } | null;
-  /** Files that were not put back, as somebody has saved them meanwhile. */
-  leftAlone?: LeftAlone;
-  outcome: Ending | null;
-}
+export type { JournalData } from './journal-shape.ts';
 
 export const emptyJournal = {
   format: 1,
@@ -180,8 +145,8 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   });
   if (text === null) return null;
   try {
-    const data = JSON.parse(text);
-    return isJournal(data) ? (data as JournalData) : { unreadable: text };
+    const data: unknown = JSON.parse(text);
+    return isJournal(data) ? data : { unreadable: text };
   } catch {
     return { unreadable: text };
   }
