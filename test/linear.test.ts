@@ -47,7 +47,7 @@ const mask = createMask({
     { key: 'B', value: `${'-'.repeat(300)}x` },
     { key: 'C', value: `${'\\'.repeat(100)}"` },
   ],
-  keep: ['a.a', '/opt/acme'],
+  shown: ['a.a', '/opt/acme'],
 });
 
 describe('what other people write is read in a time that grows as it does', () => {

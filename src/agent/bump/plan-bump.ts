@@ -14,7 +14,7 @@ import { isNumbered, type NumberedTag } from '../../release/pin-tag.ts';
 import { retag, styled } from '../../release/retag.ts';
 import type { ReleaseTarget, Target } from '../../release/target.ts';
 import type { Log } from '../log/log.ts';
-import { confidencesOfModel } from '../log/secrets.ts';
+import { maskRulesOfModel } from '../log/mask-rules.ts';
 import type { BumpOptions } from '../process/options.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
@@ -31,7 +31,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   const lacking = await standIns(project);
   const model = async (files: ProjectFiles, changed: readonly string[]) => {
     const found = await modelWith(compose, files, changed, lacking);
-    log.learn(() => confidencesOfModel(found));
+    log.addMaskRules(() => maskRulesOfModel(found));
     return found;
   };
   const before = model(project, []).catch((error) => {
@@ -73,8 +73,8 @@ async function proposeEdits(
   log: Log,
 ) {
   const pins = options.services.map((service) => findPin(files, service));
-  log.learn(() => ({
-    keep: pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]),
+  log.addMaskRules(() => ({
+    shown: pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]),
   }));
   const moves = bumpMoves(pins, options, log);
   const edits = pinEdits(files, moves);

@@ -30,7 +30,7 @@ export async function warnOthers(
   engine: Engine,
   installation: Installation,
   changes: readonly Change[],
-  log: Pick<Log, 'learn'>,
+  log: Pick<Log, 'addMaskRules'>,
 ): Promise<string[]> {
   if (changes.length === 0) return [];
   const { paths } = installation;
@@ -45,7 +45,7 @@ export async function warnOthers(
     const shared: string[] = [];
     for (const path of own) if (texts.has(await real(path))) shared.push(path);
     if (shared.length === 0) continue;
-    log.learn(() => ({ keep: [project.name, project.directory] }));
+    log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
     if (files !== null) await learnFiles(log, files, (path) => paths.fromHost(path));
     const after = async (path: string) => ({ path, text: texts.get(await real(path)) ?? '' });
     const news = await Promise.all(shared.map(after));

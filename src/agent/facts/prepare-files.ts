@@ -7,7 +7,7 @@ import { releaseGains } from '../drift/index.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import type { Log } from '../log/log.ts';
-import { confidencesOfModel } from '../log/secrets.ts';
+import { maskRulesOfModel } from '../log/mask-rules.ts';
 import { checkLag } from '../plan/check-lag.ts';
 import { draftFiles, type FileDraft, needsImages } from '../plan/draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
@@ -50,7 +50,7 @@ export async function prepareFiles(
     beforePull?: boolean;
     backup: string;
     early?: EarlyDraft | null;
-    log: Pick<Log, 'learn'>;
+    log: Pick<Log, 'addMaskRules'>;
   },
 ): Promise<FilePlan> {
   const { images, backup, early = null, log } = pulled;
@@ -69,7 +69,7 @@ export async function prepareFiles(
     await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
   }
   const model = await (early?.model ?? modelOf(installation, draft, taken.texts));
-  log.learn(() => confidencesOfModel(model));
+  log.addMaskRules(() => maskRulesOfModel(model));
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);

@@ -18,7 +18,7 @@ export function describeInstallation(installation: Installation, log: Log): void
   const pinnedBy = and([...new Set(moved.map(({ pin }) => pin.place.description))]);
   const from = fromWord(installation);
   // A variable may hold the version without its variant: it is no secret, however long it is.
-  log.learn(() => ({ keep: [from] }));
+  log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   log.info(`${names} ${runs} ${from}; ${file} is ${kind}, pinned by ${pinnedBy}`, { from, kind });
   if (!runningVersion)

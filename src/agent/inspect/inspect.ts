@@ -8,7 +8,7 @@ import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { dryRun } from '../drift/index.ts';
-import { confidencesOfSent } from '../log/secrets.ts';
+import { maskRulesOfSent } from '../log/mask-rules.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
@@ -103,7 +103,7 @@ async function inspectProject(
     log.info(sentence);
   // Models of compose 5 and later have no values of env files, which must be hidden; what it would send has them.
   const answer = await asking;
-  log.learn(() => confidencesOfSent(answer.sent.values()));
+  log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
   const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
   const pinnedApp = pinned(app);
   return {

@@ -5,7 +5,7 @@ import { keyedSecrets, secretsOfContent, secretsOfRawEnvFile } from '../../compo
 import { namesOf, secretFilesOf, secretsOfEnvFiles, secretsOfProject } from '../../compose/secret-texts.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import type { Log } from '../log/log.ts';
-import { imageNames } from '../log/secrets.ts';
+import { imageNames } from '../log/mask-rules.ts';
 
 const maxBytes = 5 * 1024 * 1024;
 
@@ -14,24 +14,24 @@ const maxBytes = 5 * 1024 * 1024;
  * where a host path is here, null where it is not mounted. Never throws: compose says what is wrong with a file.
  */
 export async function learnFiles(
-  log: Pick<Log, 'learn'>,
+  log: Pick<Log, 'addMaskRules'>,
   files: ProjectFiles,
   find: (path: string) => string | null = (path) => path,
 ): Promise<void> {
   const { envFiles, secretFiles, configFiles } = secretFilesOf(files);
   const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles, ...configFiles];
-  log.learn(() => {
+  log.addMaskRules(() => {
     const { services, images } = namesOf(files);
     const places = [directoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
     return {
       secrets: secretsOfProject(files),
-      keep: [...places, ...services, ...images.flatMap(imageNames)],
+      shown: [...places, ...services, ...images.flatMap(imageNames)],
     };
   });
   const [env = [], secret = [], config = []] = await Promise.all(
     [envFiles, secretFiles, configFiles].map((each) => readAll(each, find)),
   );
-  log.learn(() => ({
+  log.addMaskRules(() => ({
     secrets: [
       // Compose resolves their variables by the project's own, and one after the other.
       ...secretsOfEnvFiles([...files.envFiles, ...env]),

@@ -12,7 +12,7 @@ import { addMounts } from '../../progress/advice.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { confidencesOfContainers, confidencesOfModel } from '../log/secrets.ts';
+import { maskRulesOfContainers, maskRulesOfModel } from '../log/mask-rules.ts';
 import { startEarly } from '../process/start-early.ts';
 import { clusterFile, composeFile, isGenerated } from './installation.ts';
 import { learnFiles } from './learn-files.ts';
@@ -32,8 +32,8 @@ export async function viewProject(
 ): Promise<{ files: ProjectFiles; model: Model }> {
   const { project } = compose;
   const { containers, services, product } = about;
-  log.learn(() => confidencesOfContainers(containers));
-  log.learn(() => ({ keep: [project.name, project.directory] }));
+  log.addMaskRules(() => maskRulesOfContainers(containers));
+  log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => learnFiles(log, files, (path) => paths.fromHost(path));
   // A mistake in the files is told before compose's answer, which only follows from it.
   const asked = startEarly(compose.config());
@@ -49,7 +49,7 @@ export async function viewProject(
     checkEnv(null);
     throw reachOf(files).remote[0] ?? error;
   });
-  log.learn(() => confidencesOfModel(model));
+  log.addMaskRules(() => maskRulesOfModel(model));
   checkEnv(model);
   return { files, model };
 }

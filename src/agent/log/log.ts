@@ -5,19 +5,15 @@ import { giveToOwnerOfDirectory } from '../../files/file-system.ts';
 import type { Level, Phase, ProgressEvent } from '../../progress/event.ts';
 import { formatLine } from '../../progress/line.ts';
 import { mapTexts, writtenOut } from '../../progress/plain-text.ts';
-import { createMask } from './mask.ts';
-import { type Confidences, Secrets } from './secrets.ts';
+import { Mask, type MaskRules } from './mask.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 export type Sink = (event: ProgressEvent, fields: Fields) => void;
-type Mask = (text: string) => string;
 
 /** The story of a run, one event a line. Everything that leaves goes through the mask. */
 export class Log {
   #phase: Phase = 'inspect';
-  readonly #secrets = new Secrets();
-  /** Logins in addresses are hidden from the first line on. */
-  #mask: Mask = createMask(this.#secrets);
+  readonly #mask = new Mask();
   readonly #sinks: Sink[];
   /** Lines so far, for a copy that begins in mid-run. */
   readonly #lines: string[] = [];
@@ -28,9 +24,9 @@ export class Log {
     this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
   }
 
-  /** From here on these values never leave, whatever is learnt later. `tell` is asked at the next line: many runs print little. */
-  learn(tell: () => Confidences): void {
-    this.#secrets.learn(tell);
+  /** From here on what the source says is secret never leaves, whatever is known later. It is asked at the next line. */
+  addMaskRules(source: () => MaskRules): void {
+    this.#mask.add(source);
   }
 
   /** The lines from here on are of this phase. Only the log knows it: it prints the phase, and nothing is decided by it. */
@@ -61,8 +57,7 @@ export class Log {
 
   /** What stands in the log for it. */
   masked(text: string): string {
-    if (this.#secrets.hasGrown()) this.#mask = createMask(this.#secrets);
-    return this.#mask(text);
+    return this.#mask.apply(text);
   }
 
   /**

@@ -3,19 +3,20 @@ import { phases } from '../../progress/event.ts';
 import { outcomes } from '../../progress/outcome.ts';
 import { errorCodes } from '../../progress/update-error.ts';
 import { parseTag } from '../../release/tag.ts';
-import { type Reading, readingsOf } from './reading.ts';
-import { type TextFinder, textFinder } from './text-finder.ts';
+import { type Decoding, decodingsOf } from './decode.ts';
+import { createMatcher, type Matcher } from './matcher.ts';
 
-export interface MaskOptions {
-  /** Everything that may hold a secret: env files, environments of services. */
-  secrets: Iterable<Secret>;
+/** What a source says of what must not be printed, and of what must be, whatever else it is. */
+export interface MaskRules {
+  /** Whatever may hold a secret: env files, environments of services. Words, and what is too short, are shown. */
+  secrets?: Iterable<Secret>;
   /** Image references, names of the project and of services, paths: a value that lies wholly inside one is shown there. */
-  keep: Iterable<string>;
-  /** Masked whatever they are, such as the passwords of registries. */
-  extra?: Iterable<string>;
+  shown?: Iterable<string>;
+  /** Hidden whatever they are, such as the passwords of registries. */
+  hidden?: Iterable<string>;
 }
 
-const hidden = '***';
+const stars = '***';
 // The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
 // A name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
 const urlCredentials =
@@ -23,10 +24,10 @@ const urlCredentials =
 
 /**
  * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` however they are written down (see `readingsOf`); so does `user:password` in any URL.
+ * the key looks secret, become `***` however they are written down (see `decodingsOf`); so does `user:password` in any URL.
  */
-export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: string) => string {
-  const kept = new Set([...keep].filter((text) => text !== ''));
+export function createMask({ secrets = [], shown = [], hidden = [] }: MaskRules): (text: string) => string {
+  const kept = new Set([...shown].filter((text) => text !== ''));
   const values = new Set<string>();
   for (const { key, value } of secrets) {
     const shortest = looksSecret(key) ? 4 : 8;
@@ -34,11 +35,50 @@ export function createMask({ secrets, keep, extra = [] }: MaskOptions): (text: s
       if (text.length >= shortest && !kept.has(text) && !isWord(text)) values.add(text);
     }
   }
-  for (const value of extra) if (value !== '') values.add(value);
-  const secretTexts = textFinder([...values].flatMap(spellings));
-  const keptTexts = textFinder([...kept, ...ownTexts]);
+  for (const value of hidden) if (value !== '') values.add(value);
+  const secretTexts = createMatcher([...values].flatMap(spellings));
+  const keptTexts = createMatcher([...kept, ...ownTexts]);
 
-  return (text) => hide(text, secretTexts, keptTexts).replace(urlCredentials, `$1${hidden}@`);
+  return (text) => hide(text, secretTexts, keptTexts).replace(urlCredentials, `$1${stars}@`);
+}
+
+/** The mask of a run. No rule is forgotten: an old password may still open something. */
+export class Mask {
+  readonly #secrets = new Map<string, Secret>();
+  readonly #shown = new Set<string>();
+  readonly #hidden = new Set<string>();
+  #sources: (() => MaskRules)[] = [];
+  /** Logins in addresses are hidden from the first line on. */
+  #mask = createMask({});
+
+  /** The source is asked at the next text: many runs print little. */
+  add(source: () => MaskRules): void {
+    this.#sources.push(source);
+  }
+
+  apply(text: string): string {
+    if (this.#sources.length > 0) {
+      const before = this.#size;
+      for (const source of this.#sources.splice(0)) {
+        const { secrets = [], shown = [], hidden = [] } = source();
+        for (const secret of secrets) this.#secrets.set(`${secret.key}\n${secret.value}`, secret);
+        for (const one of shown) this.#shown.add(one);
+        for (const one of hidden) this.#hidden.add(one);
+      }
+      if (this.#size > before) {
+        this.#mask = createMask({
+          secrets: this.#secrets.values(),
+          shown: this.#shown,
+          hidden: this.#hidden,
+        });
+      }
+    }
+    return this.#mask(text);
+  }
+
+  get #size(): number {
+    return this.#secrets.size + this.#shown.size + this.#hidden.size;
+  }
 }
 
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
@@ -74,7 +114,7 @@ const ownTexts = [
   'svc-updater',
 ];
 
-/** What `readingsOf` cannot read: a form's `+` may be one, and base64 is cut elsewhere than characters are. */
+/** What `decodingsOf` cannot read: a form's `+` may be one, and base64 is cut elsewhere than characters are. */
 const spellings = (value: string): string[] => [value, value.replaceAll(' ', '+'), ...base64Forms(value)];
 
 /** Fewer characters of base64 are found in too many texts. */
@@ -94,14 +134,14 @@ function base64Forms(value: string): string[] {
     .flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
 }
 
-/** Hides what is a secret in any reading, but for one that lies wholly in a text that is kept. */
-function hide(text: string, secrets: TextFinder, kept: TextFinder): string {
+/** Hides what is a secret in any decoding, but for one that lies wholly in a text that is kept. */
+function hide(text: string, secrets: Matcher, kept: Matcher): string {
   const isHidden = new Uint8Array(text.length);
-  /** Up to where what begins at a place, or before it, is kept: as it stands there, or in this reading. */
+  /** Up to where what begins at a place, or before it, is kept: as it stands there, or in this decoding. */
   let keptPlain: Int32Array | null = null;
-  for (const reading of readingsOf(text)) {
-    const found = secrets.search(reading);
-    const keptUntil = keptEnds(text, reading, kept);
+  for (const decoding of decodingsOf(text)) {
+    const found = secrets.search(decoding);
+    const keptUntil = keptEnds(text, decoding, kept);
     keptPlain ??= keptUntil;
     if (found.every((one) => one === 0)) continue;
     /** How many characters from a place on belong to a secret. */
@@ -109,10 +149,10 @@ function hide(text: string, secrets: TextFinder, kept: TextFinder): string {
     for (let at = 0; at < text.length; at += 1) {
       const [longest = 0] = secrets.lengthsAt(found[at] as number);
       const until = Math.max(keptUntil[at] as number, keptPlain[at] as number);
-      const isKept = until > at && endOf(reading, at, longest, until) <= until;
+      const isKept = until > at && endOf(decoding, at, longest, until) <= until;
       const count = Math.max(left[at] as number, isKept ? 0 : longest);
       if (count === 0) continue;
-      const end = reading.ends[at] as number;
+      const end = decoding.ends[at] as number;
       isHidden.fill(1, at, end);
       left[end] = Math.max(left[end] as number, count - 1);
     }
@@ -120,7 +160,7 @@ function hide(text: string, secrets: TextFinder, kept: TextFinder): string {
   let result = '';
   let shown = 0;
   for (let at = isHidden.indexOf(1); at >= 0; at = isHidden.indexOf(1, shown)) {
-    result += text.slice(shown, at) + hidden;
+    result += text.slice(shown, at) + stars;
     const end = isHidden.indexOf(0, at);
     shown = end < 0 ? text.length : end;
   }
@@ -128,11 +168,11 @@ function hide(text: string, secrets: TextFinder, kept: TextFinder): string {
 }
 
 /** For each place, the end of the kept text that reaches farthest of those that begin at it or before. */
-function keptEnds(text: string, reading: Reading, kept: TextFinder): Int32Array {
+function keptEnds(text: string, decoding: Decoding, kept: Matcher): Int32Array {
   let until = 0;
-  return kept.search(reading).map((found, start) => {
+  return kept.search(decoding).map((found, start) => {
     for (const length of kept.lengthsAt(found)) {
-      const end = endOf(reading, start, length);
+      const end = endOf(decoding, start, length);
       if (end <= until) break;
       if (isWhole(text, start, end)) until = end;
     }
@@ -141,7 +181,7 @@ function keptEnds(text: string, reading: Reading, kept: TextFinder): Int32Array 
 }
 
 /** Where so many characters end; somewhere behind the limit where they end there. */
-function endOf({ ends }: Reading, start: number, length: number, limit = Number.POSITIVE_INFINITY): number {
+function endOf({ ends }: Decoding, start: number, length: number, limit = Number.POSITIVE_INFINITY): number {
   let end = start;
   for (let left = length; left > 0 && end <= limit; left -= 1) end = ends[end] as number;
   return end;

@@ -29,7 +29,7 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
       ? `${what.join(', ')}, ${run}recreate ${and(moved)}`
       : `pull again, ${run}recreate ${and(moved)} where the image is another`;
   const from = fromWord(installation);
-  log.learn(() => ({ keep: [plan.targetName] }));
+  log.addMaskRules(() => ({ shown: [plan.targetName] }));
   const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
   log.info(`${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} stay${stay.length > 1 ? '' : 's'}` : ''}`, {
     from: fromWord(installation),

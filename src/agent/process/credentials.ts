@@ -22,7 +22,7 @@ export async function prepareConfig(
   });
   const given = text === null ? {} : parsed(text, source, log);
   // Before a sentence about it may be said.
-  log.learn(() => ({ extra: passwordsOf(given) }));
+  log.addMaskRules(() => ({ hidden: passwordsOf(given) }));
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const config = JSON.stringify(await usable(given, log));
   await writeFile(join(directory, 'config.json'), config, { mode: 0o600 });

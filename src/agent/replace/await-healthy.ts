@@ -5,7 +5,7 @@ import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
-import { confidencesOfContainers } from '../log/secrets.ts';
+import { maskRulesOfContainers } from '../log/mask-rules.ts';
 import { eachOnce } from '../log/wording.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 
@@ -60,7 +60,7 @@ export async function awaitWell(
     for (let services = first; ; services = await look()) {
       const now = performance.now();
       // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
-      log.learn(() => confidencesOfContainers(services.flatMap(({ containers }) => containers)));
+      log.addMaskRules(() => maskRulesOfContainers(services.flatMap(({ containers }) => containers)));
       const verdict = watch.look(services.map(shown), now);
       if (verdict.kind === 'well') return { reports: verdict.reports, services };
       if (verdict.kind === 'unwell') {

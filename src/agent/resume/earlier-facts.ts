@@ -6,7 +6,7 @@ import { type FileRecord, stateOf, temporaryOf } from '../../files/file-record.t
 import { UpdateError } from '../../progress/update-error.ts';
 import { type FoundInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
 import { givePaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
-import { confidencesOfSent } from '../log/secrets.ts';
+import { maskRulesOfSent } from '../log/mask-rules.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { localImages } from '../pull/tags.ts';
@@ -40,7 +40,7 @@ export async function gatherEarlierFacts(
     data,
   );
   // What the containers had that are gone: an old password may still open something.
-  log.learn(() => confidencesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
+  log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await givePaths(project, paths, log);
   const about = { containers, services, product: options.product };
   const viewed = viewProject(new Compose(engine, project), paths, about, log);

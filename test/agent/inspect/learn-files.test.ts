@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { learnFiles } from '../../../src/agent/inspect/learn-files.ts';
 import { withLinkedFiles } from '../../../src/agent/inspect/read-files.ts';
 import { Log } from '../../../src/agent/log/log.ts';
-import { confidencesOfContainers, confidencesOfModel } from '../../../src/agent/log/secrets.ts';
+import { maskRulesOfContainers, maskRulesOfModel } from '../../../src/agent/log/mask-rules.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import { variablesOf } from '../../../src/compose/variables.ts';
 import { readTextFile } from '../../../src/files/text-file.ts';
@@ -182,8 +182,8 @@ describe('what the files of a project hold never leaves', () => {
       'host = mail.example.org, /run/secrets/token, --quiet, entrypoint:, listed-as-a-service',
     ];
     const log = logOf();
-    log.log.learn(() => confidencesOfContainers([container('app-1')]));
-    log.log.learn(() => ({ secrets: [{ key: 'MODE_KEY', value: 'recreate' }] }));
+    log.log.addMaskRules(() => maskRulesOfContainers([container('app-1')]));
+    log.log.addMaskRules(() => ({ secrets: [{ key: 'MODE_KEY', value: 'recreate' }] }));
     const lines = await logged(await files(), said, log);
     expect(lines.filter((_, index) => index % 2 === 0)).toEqual(said.map((text) => `it said: ${text}`));
   });
@@ -200,16 +200,16 @@ describe('what the files of a project hold never leaves', () => {
   it('nor what a shell set, what compose makes of it, and what came later', async () => {
     const { log, lines } = logOf();
     const env = new Map([['NOTE', 'set-by-a-shell']]);
-    log.learn(() => confidencesOfContainers([container('app-1', { env })]));
-    log.learn(() =>
-      confidencesOfModel({
+    log.addMaskRules(() => maskRulesOfContainers([container('app-1', { env })]));
+    log.addMaskRules(() =>
+      maskRulesOfModel({
         name: 'svc',
         services: { app: { environment: { NEW: 'pa$$word-ahead', NONE: null } } },
         configs: { c: { content: 'key: of-the-model' } },
       }),
     );
     log.info('set-by-a-shell, pa$word-ahead, pa$$word-ahead, of-the-model');
-    log.learn(() => ({ secrets: [{ key: '', value: 'put-there-later' }] }));
+    log.addMaskRules(() => ({ secrets: [{ key: '', value: 'put-there-later' }] }));
     log.info('set-by-a-shell, put-there-later');
     expect(lines.filter((line) => line !== '{}')).toEqual(['***, ***, ***, ***', '***, ***']);
   });

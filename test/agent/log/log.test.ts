@@ -43,7 +43,7 @@ describe('Log', () => {
   it('hides what it is told to from then on, in sentences and in fields however deep', () => {
     const { log, lines, fields } = rememberingLog();
     log.info('hunter2', { a: 'hunter2' });
-    log.learn(() => ({ extra: ['hunter2'] }));
+    log.addMaskRules(() => ({ hidden: ['hunter2'] }));
     log.warn('is hunter2', {
       a: 'xhunter2',
       b: ['hunter2', 7],
@@ -61,7 +61,7 @@ describe('Log', () => {
 
   it('hides a secret of several lines before it is cut into lines', () => {
     const { log, lines } = rememberingLog();
-    log.learn(() => ({ extra: ['ab\ncd'] }));
+    log.addMaskRules(() => ({ hidden: ['ab\ncd'] }));
     log.info('key ab\ncd.');
     expect(lines).toEqual(['info: key ***.']);
   });
@@ -100,7 +100,7 @@ describe('copyTo', () => {
 
   it('has the log from its first line on, masked, for the owner alone', async () => {
     const { log } = rememberingLog();
-    log.learn(() => ({ extra: ['hunter2'] }));
+    log.addMaskRules(() => ({ hidden: ['hunter2'] }));
     log.info('before hunter2');
     log.copyTo(path);
     log.progress(10, 'after\nhunter2');

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMask, type MaskOptions } from '../../../src/agent/log/mask.ts';
+import { createMask, type MaskRules } from '../../../src/agent/log/mask.ts';
 
-const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskOptions> = {}) =>
-  createMask({ secrets: Object.entries(secrets).map(([key, value]) => ({ key, value })), keep: [], ...more })(
-    text,
-  );
+const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskRules> = {}) =>
+  createMask({ secrets: Object.entries(secrets).map(([key, value]) => ({ key, value })), ...more })(text);
 
 const bytes = (text: string) => [...Buffer.from(text)];
 const hex = (code: number, digits: number) => code.toString(16).padStart(digits, '0');
@@ -216,21 +214,21 @@ describe('createMask', () => {
     ['an empty value', { SECRET: '' }, 'nothing', ['']],
     ['a password that is the name of its user', { A: 'pg://postgres:postgres@db/x' }, 'in postgres', []],
     ['a short password of a URL', { A: 'pg://svc:hunt@db/x' }, 'go on a hunt', []],
-  ])('shows %s', (_, secrets, text, keep) => {
-    expect(mask(secrets, text, { keep })).toBe(text);
+  ])('shows %s', (_, secrets, text, shown) => {
+    expect(mask(secrets, text, { shown })).toBe(text);
   });
 
   it('hides a part of a kept text anywhere else, and in a longer word', () => {
-    const keep = ['/opt/acme-4711/svc', 'acme'];
-    expect(mask({ SECRET: 'acme-4711' }, 'acme-4711 in /opt/acme-4711/svc', { keep })).toBe(
+    const shown = ['/opt/acme-4711/svc', 'acme'];
+    expect(mask({ SECRET: 'acme-4711' }, 'acme-4711 in /opt/acme-4711/svc', { shown })).toBe(
       '*** in /opt/acme-4711/svc',
     );
-    expect(mask({ SECRET: 'acme-4711' }, '/opt/acme-4711/svcs', { keep })).toBe('/opt/***/svcs');
+    expect(mask({ SECRET: 'acme-4711' }, '/opt/acme-4711/svcs', { shown })).toBe('/opt/***/svcs');
   });
 
   it('hides what it is told to, whatever it is', () => {
-    expect(mask({}, 'pw abc, v1.2.3', { extra: ['abc', 'v1.2.3', ''] })).toBe('pw ***, ***');
-    expect(mask({}, 'x', { extra: ['abc'] })).toBe('x');
+    expect(mask({}, 'pw abc, v1.2.3', { hidden: ['abc', 'v1.2.3', ''] })).toBe('pw ***, ***');
+    expect(mask({}, 'x', { hidden: ['abc'] })).toBe('x');
   });
 
   it('lets no secret through, outside kept texts', () => {
@@ -245,12 +243,12 @@ describe('createMask', () => {
         fc.array(entry, { minLength: 1, maxLength: 4 }),
         fc.array(word, { maxLength: 2 }),
         fc.array(word),
-        (secrets, keep, between) => {
-          const text = [...between, ...secrets.map(({ value }) => value), ...keep].join('-');
-          const hidden = createMask({ secrets, keep })(text);
+        (secrets, shown, between) => {
+          const text = [...between, ...secrets.map(({ value }) => value), ...shown].join('-');
+          const hidden = createMask({ secrets, shown })(text);
           for (const { key, value } of secrets.map((secret) => ({ ...secret, value: secret.value.trim() }))) {
             const isSecret =
-              value.length >= (key === 'SECRET' ? 4 : 8) && !keep.some((kept) => kept.includes(value));
+              value.length >= (key === 'SECRET' ? 4 : 8) && !shown.some((kept) => kept.includes(value));
             if (isSecret) expect(hidden).not.toContain(value);
           }
         },
@@ -302,7 +300,7 @@ describe('createMask', () => {
 
   it('takes thousands of values and long lines in its stride', () => {
     const secrets = Array.from({ length: 5000 }, (_, i) => ({ key: 'A', value: `value number ${i}` }));
-    const hide = createMask({ secrets, keep: Array.from({ length: 1000 }, (_, i) => `/opt/path/${i}`) });
+    const hide = createMask({ secrets, shown: Array.from({ length: 1000 }, (_, i) => `/opt/path/${i}`) });
     const lines = [
       'a'.repeat(200_000),
       'value numbe '.repeat(20_000),

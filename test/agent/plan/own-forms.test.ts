@@ -93,7 +93,7 @@ describe('a product in its own form', () => {
     const from = product('4.0.15.2941-alpine', '4.0.15.2941');
     const { log, lines } = rememberingLog();
     const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
-    log.learn(() => ({ secrets }));
+    log.addMaskRules(() => ({ secrets }));
     describeInstallation(from, log);
     describePlan(from, plan(from, '4.0.16.2944'), log);
     expect(lines.map((text) => text.replace(/[;:] (?:compose|move).*/, ''))).toEqual([

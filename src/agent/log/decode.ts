@@ -2,7 +2,7 @@
 // there and the place behind it, so that what is found stands in the line itself, and from whichever place one begins.
 
 /** A line as it is, or with the escapes of one kind read, or with those within them. */
-export interface Reading {
+export interface Decoding {
   /** For each place of the line, the character (code point) that begins there. */
   chars: Int32Array;
   /** For each place, the one behind that character. */
@@ -62,40 +62,40 @@ const escapes: readonly Escape[] = [
 ];
 
 /** The line as it is, and all that its escapes may stand for, those of each kind by themselves and one within another. */
-export function* readingsOf(line: string): Generator<Reading> {
-  const plain: Reading = { chars: new Int32Array(line.length), ends: new Int32Array(line.length) };
+export function* decodingsOf(line: string): Generator<Decoding> {
+  const plain: Decoding = { chars: new Int32Array(line.length), ends: new Int32Array(line.length) };
   for (let at = 0; at < line.length; at += 1) {
     const char = line.codePointAt(at) ?? 0;
     plain.chars[at] = char;
     plain.ends[at] = at + (char > 0xffff ? 2 : 1);
   }
   yield plain;
-  yield* readingsWithin(plain, null, depthOf(line));
+  yield* decodingsWithin(plain, null, depthOf(line));
 }
 
-/** @param outer whose escapes the reading has read, and the one from before */
-function* readingsWithin(
-  reading: Reading,
-  outer: { kind: number; reading: Reading } | null,
+/** @param outer whose escapes the decoding has read, and the one from before */
+function* decodingsWithin(
+  decoding: Decoding,
+  outer: { kind: number; decoding: Decoding } | null,
   depth: number,
-): Generator<Reading> {
+): Generator<Decoding> {
   if (depth === 0) return;
   for (const [kind, form] of escapes.entries()) {
-    const inner = decoded(reading, form, kind === outer?.kind ? outer.reading : null);
+    const inner = decoded(decoding, form, kind === outer?.kind ? outer.decoding : null);
     if (inner === null) continue;
     yield inner;
-    yield* readingsWithin(inner, { kind, reading }, depth - 1);
+    yield* decodingsWithin(inner, { kind, decoding }, depth - 1);
   }
 }
 
-/** The reading with the escapes of a kind read; null where it has none, or none that the one before did not have as well. */
-function decoded(reading: Reading, { mark, form, read }: Escape, before: Reading | null): Reading | null {
-  const { chars, ends } = reading;
+/** The decoding with the escapes of a kind read; null where it has none, or none that the one before did not have as well. */
+function decoded(decoding: Decoding, { mark, form, read }: Escape, before: Decoding | null): Decoding | null {
+  const { chars, ends } = decoding;
   const markCode = mark.charCodeAt(0);
-  let result: Reading | null = null;
+  let result: Decoding | null = null;
   let isNew = before === null;
   for (let at = chars.indexOf(markCode); at >= 0; at = chars.indexOf(markCode, at + 1)) {
-    const piece = ahead(reading, at);
+    const piece = ahead(decoding, at);
     const match = form.exec(piece.text);
     if (!match) continue;
     result ??= { chars: chars.slice(), ends: ends.slice() };
@@ -110,7 +110,7 @@ function decoded(reading: Reading, { mark, form, read }: Escape, before: Reading
 }
 
 /** The text from a place on as it is read, as far as an escape goes, and the end of each of its UTF-16 units. */
-function ahead({ chars, ends }: Reading, from: number): { text: string; ends: number[] } {
+function ahead({ chars, ends }: Decoding, from: number): { text: string; ends: number[] } {
   let text = '';
   const endOf: number[] = [];
   for (let at = from; at < chars.length && text.length < longest; at = ends[at] ?? chars.length) {
@@ -122,7 +122,7 @@ function ahead({ chars, ends }: Reading, from: number): { text: string; ends: nu
 }
 
 /** Bytes that are UTF-8 together, and two halves of a pair, are one character; any other byte is that of Latin-1. */
-function joinHalves({ chars, ends }: Reading): void {
+function joinHalves({ chars, ends }: Decoding): void {
   for (let at = 0; at < chars.length; at += 1) {
     const first = chars[at] ?? 0;
     const isHigh = first >= 0xd800 && first < 0xdc00;

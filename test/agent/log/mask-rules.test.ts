@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { confidencesOfContainers, confidencesOfModel } from '../../../src/agent/log/secrets.ts';
+import { maskRulesOfContainers, maskRulesOfModel } from '../../../src/agent/log/mask-rules.ts';
 import { container } from '../../build.ts';
 
-it('confidencesOfModel takes the environment of every service and hook, and a key without a value as empty', () => {
+it('maskRulesOfModel takes the environment of every service and hook, and a key without a value as empty', () => {
   const services = {
     app: { environment: { A: 'one', B: null } },
     db: { environment: { A: 'two' } },
@@ -14,7 +14,7 @@ it('confidencesOfModel takes the environment of every service and hook, and a ke
       pre_stop: [{}],
     },
   };
-  expect(confidencesOfModel({ name: 'svc', services }).secrets).toEqual([
+  expect(maskRulesOfModel({ name: 'svc', services }).secrets).toEqual([
     { key: 'A', value: 'one' },
     { key: 'B', value: '' },
     { key: 'A', value: 'two' },
@@ -23,7 +23,7 @@ it('confidencesOfModel takes the environment of every service and hook, and a ke
   ]);
 });
 
-it('confidencesOfContainers takes what a shell may have set, and not what images set', () => {
+it('maskRulesOfContainers takes what a shell may have set, and not what images set', () => {
   const env = new Map([
     ['PATH', '/usr/bin'],
     ['HOME', '/root'],
@@ -31,7 +31,7 @@ it('confidencesOfContainers takes what a shell may have set, and not what images
     ['MY_PATH', '/x'],
   ]);
   const containers = [container('app-1', { env }), container('db-1', { env: new Map([['B', '2']]) })];
-  expect(confidencesOfContainers(containers).secrets).toEqual([
+  expect(maskRulesOfContainers(containers).secrets).toEqual([
     { key: 'TOKEN', value: 'abc' },
     { key: 'MY_PATH', value: '/x' },
     { key: 'B', value: '2' },

@@ -1,9 +1,9 @@
-import type { Reading } from './reading.ts';
+import type { Decoding } from './decode.ts';
 
-/** Finds the texts that begin at each place of a reading. */
-export interface TextFinder {
+/** Finds the texts that begin at each place of a decoding. */
+export interface Matcher {
   /** For each place, what is found there, to be asked for with `lengthsAt`; 0 where nothing is. */
-  search(reading: Reading): Int32Array;
+  search(decoding: Decoding): Int32Array;
   /** How many characters the texts found have, the longest first. */
   lengthsAt(found: number): number[];
 }
@@ -11,9 +11,9 @@ export interface TextFinder {
 /**
  * Looks for thousands of texts at once, in a time that does not depend on how many, how long or how alike they are: the
  * automaton of Aho and Corasick. It goes from the end to the start, over the texts turned around: there each place of a
- * reading has one character behind it, while several may lead to it.
+ * decoding has one character behind it, while several may lead to it.
  */
-export function textFinder(texts: Iterable<string>): TextFinder {
+export function createMatcher(texts: Iterable<string>): Matcher {
   const all = new Set(texts);
   let size = 1;
   for (const { length } of all) size += length;
