@@ -13,8 +13,8 @@ export interface KnownInstance {
   app: string;
   /** What compose was started with, as `claimOf` gives it, where something else than the labels in question tells. */
   claims: ReadonlySet<string>;
-  /** The id of one of its containers, in which the server runs, and whose labels are among the claims; null by hand. */
-  told: string | null;
+  /** The container that the server runs in, whose labels are among the claims; null for an update by hand. */
+  serverId: string | null;
   /** Half of the containers may be of another image, as a run was interrupted. */
   isHalfReplaced: boolean;
 }
@@ -90,9 +90,9 @@ function oddOf(service: string, all: readonly Claimant[], known: KnownInstance):
   const isOwn = (container: Claimant) => known.claims.has(claimOf(container));
   const isHere = (container: Claimant) => container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
-  const isTold = known.told !== null && (isApp || all.some(({ id }) => id === known.told));
+  const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
   // What cannot be told apart otherwise goes by the directory, which the operator has mounted or the server is of.
-  const own = isTold || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
+  const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
   const [first] = own.map(claimOf);
@@ -114,8 +114,8 @@ function differenceOf(odd: readonly Claimant[], claim: string): string {
 function strangeImages(all: readonly Claimant[], known: KnownInstance): Odd | null {
   const images = new Set(all.map(repositoryOf).filter((repository) => repository !== null));
   if (images.size < 2 || known.isHalfReplaced) return null;
-  const told = all.find(({ id }) => id === known.told);
-  const own = told === undefined ? null : repositoryOf(told);
+  const server = all.find(({ id }) => id === known.serverId);
+  const own = server === undefined ? null : repositoryOf(server);
   const odd = own === null ? all : all.filter((each) => ![own, null].includes(repositoryOf(each)));
   return { containers: odd, by: 'image', isCertain: own !== null };
 }
@@ -140,17 +140,17 @@ function disagreeing(
   all: readonly Claimant[],
   { known, containers }: { known: KnownInstance; containers: readonly Claimant[] },
 ): ForeignContainers {
-  const tell = by === 'image' ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
+  const keyOf = by === 'image' ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
   const differ =
     by === 'image'
       ? 'run images of several repositories'
       : `were started from ${by.replace('another directory', 'other directories')} each`;
   // Only for the command: anybody may start more containers than there are others.
-  const votes = Map.groupBy(containers, tell);
+  const votes = Map.groupBy(containers, keyOf);
   const likely = all
-    .map(tell)
+    .map(keyOf)
     .toSorted((a, b) => (votes.get(b)?.length ?? 0) - (votes.get(a)?.length ?? 0))[0];
-  const others = all.filter((each) => tell(each) !== likely);
+  const others = all.filter((each) => keyOf(each) !== likely);
   return {
     message: `containers ${namesOf(all)} all claim by labels to be of service ${service} of project ${known.project}, and ${differ}: not all of them are this instance's`,
     advice: `See whose they are: ${removal(others)} removes what is somebody else's. ${remake(service)}`,

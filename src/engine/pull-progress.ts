@@ -36,7 +36,7 @@ export class PullMeter {
   readonly #layers = new Map<string, ImageLayer>();
   #percent = 0;
   /** Whether the engine has said that the pull is over. */
-  #end: 'unknown' | 'awaited' | 'told' = 'unknown';
+  #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
 
   /**
    * Gives the state after a line of `docker compose --progress json pull`, or null where the line says nothing of
@@ -54,18 +54,19 @@ export class PullMeter {
   }
 
   /**
-   * Whether the pull is over, by all that was heard. An answer can end early and look whole, as behind a proxy that
-   * loses the engine.
+   * Whether the pull is over, by what the engine has said. An answer can end early and look whole, as behind a proxy
+   * that loses the engine.
    */
   get hasEnded(): boolean {
-    return this.#end === 'told';
+    return this.#end === 'reached';
   }
 
-  /** What the engine itself says of the pull, or of a layer. */
-  hear(status: string): void {
-    // Docker's begins with the first and ends with the second; another, such as Podman's, has no word for either.
+  /** @param status what the engine itself says of the pull, or of a layer */
+  readStatus(status: string): void {
+    // Docker's pull begins with the first line and ends with the second; another engine's, such as Podman's, has neither.
     if (status.startsWith('Pulling from ')) this.#end = 'awaited';
-    else if (status.startsWith('Status: ') || (status !== '' && this.#end === 'unknown')) this.#end = 'told';
+    else if (status.startsWith('Status: ') || (status !== '' && this.#end === 'unknown'))
+      this.#end = 'reached';
   }
 
   /** Gives the state after that, or null where it says nothing of bytes. */

@@ -120,7 +120,7 @@ export class EngineSocket {
     for await (const event of objectsOf(chunks)) {
       const error = event.error ?? Object(event.errorDetail).message;
       if (typeof error === 'string') throw new EngineFault('refused', error, { status: 500 });
-      meter.hear(String(event.status ?? ''));
+      meter.readStatus(String(event.status ?? ''));
       if (typeof event.id !== 'string') continue;
       const { current, total } = Object(event.progressDetail);
       const progress = meter.add({

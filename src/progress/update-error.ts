@@ -163,7 +163,7 @@ export class UpdateError extends Error {
   /** How the instance stands, where no code tells; else null. */
   readonly state: string | null;
   /** The log has its message already: what was done about it came after. */
-  readonly told: boolean;
+  readonly isLogged: boolean;
 
   constructor(
     code: ErrorCode,
@@ -173,7 +173,7 @@ export class UpdateError extends Error {
       detail?: readonly string[];
       step?: string;
       state?: string;
-      told?: boolean;
+      isLogged?: boolean;
       cause?: unknown;
     } = {},
   ) {
@@ -184,6 +184,6 @@ export class UpdateError extends Error {
     this.detail = options.detail ?? [];
     this.step = options.step ?? null;
     this.state = options.state ?? null;
-    this.told = options.told ?? false;
+    this.isLogged = options.isLogged ?? false;
   }
 }

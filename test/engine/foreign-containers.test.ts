@@ -38,14 +38,14 @@ const byHand: KnownInstance = {
   directory: '/opt/svc',
   app: 'app',
   claims: new Set(),
-  told: null,
+  serverId: null,
   isHalfReplaced: false,
 };
-const told = { ...byHand, claims: new Set([claimOf(app)]), told: app.id };
+const told = { ...byHand, claims: new Set([claimOf(app)]), serverId: app.id };
 /** In the midst of an update that gives its containers an env file. */
 const journal = claimFor({ directory: '/opt/svc', files: ['/opt/svc/a.yaml'], envFiles: ['/opt/.env'] });
 const killed = { ...byHand, claims: new Set([claimOf(app), journal]), isHalfReplaced: true };
-const serverGone = { ...killed, claims: new Set([journal]), told: 'f'.repeat(64) };
+const serverGone = { ...killed, claims: new Set([journal]), serverId: 'f'.repeat(64) };
 
 describe('containers that nothing tells against', () => {
   it.each<[string, Claimant[], KnownInstance]>([
@@ -98,7 +98,7 @@ describe('containers that are somebody else’s', () => {
     [
       'of the app, where the server is a worker',
       [one('app-9', evil)],
-      { ...told, told: 'w' },
+      { ...told, serverId: 'w' },
       ['app-9'],
       'other compose files',
     ],

@@ -115,6 +115,6 @@ it.each<[string, boolean, string[]]>([
   ["another engine's", true, ['Trying to pull', 'Download complete']],
 ])('knows whether a pull is over, from %s: %s', (_, isOver, words) => {
   const meter = new PullMeter();
-  for (const word of words) meter.hear(word);
+  for (const word of words) meter.readStatus(word);
   expect(meter.hasEnded).toBe(isOver);
 });

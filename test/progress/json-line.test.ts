@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseJsonLine } from '../../src/progress/json-line.ts';
+import { parseJsonLine } from '../../src/progress/line.ts';
 
 const time = '2026-11-22T19:06:16.947Z';
 const line = (fields: object) =>

@@ -89,7 +89,7 @@ export function refuseForeignContainers(
       ...(run === null ? [] : [claimFor(run.project)]),
       ...containers.filter(({ id }) => before.has(id)).map(claimOf),
     ]),
-    told: container,
+    serverId: container,
     isHalfReplaced: run !== null && run.changeover !== null,
   });
   if (foreign === null) return;

@@ -73,7 +73,7 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
     exitCode: exitCodes[outcome],
     message: formatEnd({ outcome, code, state, advice }),
     level: 'error',
-    lines: [...error.detail, ...(error.told ? [] : [error.message + sentenceOfCause(error)])],
+    lines: [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])],
     code,
     advice,
     step,

@@ -1,14 +1,16 @@
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isUp } from '../../engine/container.ts';
-import { giveToOwnerOfDirectory } from '../../files/file-system.ts';
+import { giveToOwnerOfDirectory, systemCode } from '../../files/file-system.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { type Link, placeLock, readWhole } from './place-lock.ts';
 import { keepsModes, openStateDirectory, stateDirectory } from './state-directory.ts';
+
+export type Link = typeof link;
 
 /** The doors that locking needs. */
 interface Doors {
@@ -83,6 +85,50 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
     await rm(mine, { force: true });
   }
   throw new UpdateError('update-running', 'another update is just starting here');
+}
+
+/** FAT, exFAT and some shares have no hard links. */
+const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
+
+/**
+ * Puts a lock in its place, whole and exclusively; false where one is there. `mine` is a file with the same text beside
+ * it, which is linked, so that nobody ever reads a lock without its owner in it. Where there are no hard links the lock
+ * is created and then written, and `readWhole` waits for that.
+ */
+export async function placeLock(
+  lock: string,
+  mine: string,
+  text: string,
+  makeLink: Link = link,
+): Promise<boolean> {
+  try {
+    await makeLink(mine, lock);
+    return true;
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
+    if (!noLinks.includes(systemCode(error) ?? '')) throw error;
+  }
+  try {
+    await writeFile(lock, text, { mode: 0o600, flag: 'wx' });
+    await giveToOwnerOfDirectory(lock);
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
+    // A full disk leaves an empty lock, which would keep others waiting.
+    const begun = await readFile(lock, 'utf8').catch(() => null);
+    if (begun !== null && text.startsWith(begun)) await rm(lock, { force: true });
+    throw error;
+  }
+  // Whoever was held up for a second between creating and writing has been taken for dead, and another has the lock.
+  return (await readFile(lock, 'utf8').catch(() => null)) === text;
+}
+
+/** A lock's text, once it is whole or a second has passed; null where there is none. */
+async function readWhole(lock: string): Promise<string | null> {
+  for (let tries = 0; ; tries++) {
+    const text = await readFile(lock, 'utf8').catch(() => null);
+    if (text === null || text.endsWith('\n') || tries === 10) return text;
+    await sleep(100);
+  }
 }
 
 /** What others left who were killed while they took the lock; `lock.<id>` of one that runs is its own affair. */

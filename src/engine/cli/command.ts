@@ -92,7 +92,7 @@ export async function runCommand(
   clearTimeout(escalation);
   options.signal?.removeEventListener('abort', onAbort);
   const exitCode = result.exitCode ?? null;
-  const heard = options.onStderrLine ? tail.join('\n') : (result.stderr ?? '');
-  const stderr = exitCode === null && !heard ? (result.originalMessage ?? '') : heard;
+  const kept = options.onStderrLine ? tail.join('\n') : (result.stderr ?? '');
+  const stderr = exitCode === null && !kept ? (result.originalMessage ?? '') : kept;
   return { exitCode, stdout: result.stdout, stderr, timedOut, aborted };
 }

@@ -11,7 +11,7 @@ const causeOfCancelled = /error during connect: .*?: (?=error (?:response from d
  * JSON progress ends with `{"error":true,"message":…}`; warnings of its logger come as `time="…" level=warning msg="…"`.
  */
 export function composeMessages(stderr: string): string[] {
-  const told = new Map<string, { text: string; abouts: string[] }>();
+  const byText = new Map<string, { text: string; abouts: string[] }>();
   const warned = new Set<string>();
   for (const line of stderr.split(/\r?\n/)) {
     const { text, about, isWarning } = readLine(line.trim());
@@ -19,11 +19,11 @@ export function composeMessages(stderr: string): string[] {
     if (!text) continue;
     // Services that fail of the same are told at once; what compose says in the end is about none of them.
     const key = `${about === '' ? '' : 'of'} ${text}`;
-    const known = told.get(key) ?? { text, abouts: [] };
-    told.set(key, known);
+    const known = byText.get(key) ?? { text, abouts: [] };
+    byText.set(key, known);
     if (!known.abouts.includes(about)) known.abouts.push(about);
   }
-  const said = [...told.values()].map(({ text, abouts }) => `${abouts.join(', ')} ${text}`.trim());
+  const said = [...byText.values()].map(({ text, abouts }) => `${abouts.join(', ')} ${text}`.trim());
   // Where one call fails, compose cancels the others that are under way.
   const isCause = (text: string) => !cancelled.test(text);
   const messages = said.some((text) => isCause(text) && !warned.has(text)) ? said.filter(isCause) : said;

@@ -45,9 +45,9 @@ export function refusalFault(call: string, answer: { status: number; body: Buffe
     .replaceAll(/<[^<>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
-  const told = words.includes(String(status)) ? words : `${status} ${words}`.trim();
+  const shown = words.includes(String(status)) ? words : `${status} ${words}`.trim();
   const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
-  const message = `what stands before the engine refuses ${place} (${told})`;
+  const message = `what stands before the engine refuses ${place} (${shown})`;
   return new EngineFault('refused', message, { status, isForeign });
 }
 

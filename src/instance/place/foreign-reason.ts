@@ -26,7 +26,7 @@ export async function foreignReason(
     directory,
     app: app ?? service,
     claims: new Set([claim]),
-    told: containerId,
+    serverId: containerId,
     isHalfReplaced: false,
   });
   return foreign && { code: 'foreign-container', message: `${foreign.message}. ${foreign.advice}` };

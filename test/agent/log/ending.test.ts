@@ -134,7 +134,7 @@ it('says commands that work for an instance of other files', () => {
 });
 
 it('does not repeat what the log has already', () => {
-  expect(ending(new UpdateError('recreate-failed', 'x', { told: true }), touched).lines).toHaveLength(1);
+  expect(ending(new UpdateError('recreate-failed', 'x', { isLogged: true }), touched).lines).toHaveLength(1);
 });
 
 it('names the commands of a broken instance', () => {

@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseJsonLine } from '../../../src/progress/json-line.ts';
-import { parseLine } from '../../../src/progress/line.ts';
+import { parseJsonLine, parseLine } from '../../../src/progress/line.ts';
 import { rememberingLog } from '../../build-plan.ts';
 
 describe('Log', () => {

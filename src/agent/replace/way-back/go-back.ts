@@ -113,7 +113,7 @@ async function backOrBroken(
   if (!(failure instanceof UpdateError)) throw failure;
   throw new UpdateError(failure.code, failure.message, {
     advice: failure.advice,
-    told: true,
+    isLogged: true,
     cause: failure,
   });
 }
