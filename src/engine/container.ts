@@ -9,13 +9,6 @@ export interface Mount {
   writable: boolean;
 }
 
-export interface PortBinding {
-  /** `8080/tcp` */
-  target: string;
-  hostIp: string;
-  hostPort: string;
-}
-
 export interface Container {
   /** 64 hex digits. */
   id: string;
@@ -44,8 +37,7 @@ export interface Container {
   mounts: readonly Mount[];
   /** What its creator asked for, without anonymous volumes. */
   requestedMounts: readonly Mount[];
-  ports: readonly PortBinding[];
-  /** Of those the ones that it has on the host now, `8080/tcp`. */
+  /** Its ports that are open on the host now, `8080/tcp`. */
   published: readonly string[];
   networks: readonly string[];
   networkMode: string;
@@ -165,14 +157,6 @@ export function readContainer(raw: Raw): Container {
       writable: Boolean(mount.RW),
     })),
     requestedMounts: requestedMounts(host),
-    ports: Object.entries((host.PortBindings ?? {}) as Record<string, Raw[] | null>).flatMap(
-      ([target, bindings]) =>
-        (bindings ?? []).map((binding) => ({
-          target,
-          hostIp: String(binding.HostIp ?? ''),
-          hostPort: String(binding.HostPort ?? ''),
-        })),
-    ),
     published: publishedPorts(network.Ports ?? {}),
     networks: Object.keys(network.Networks ?? {}),
     networkMode: String(host.NetworkMode ?? ''),

@@ -9,8 +9,6 @@ export type Again = 'never' | 'once' | 'patiently' | 'often';
 export interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
   again: Again;
-  /** It may pass: worth another try. */
-  transient: boolean;
   /** What it comes to, after "repository:tag: ". */
   sentence: string;
   /** What to do next, where the code's own advice is not it. */
@@ -117,9 +115,9 @@ export function classifyPullFailure(
   for (const [pattern, code, again, sentence, advice] of rows) {
     if (!pattern.test(status === 401 || status === 403 ? `Error response from daemon: ${said}` : said))
       continue;
-    return { code, again, transient: again !== 'never', sentence, ...(advice && { advice }) };
+    return { code, again, sentence, ...(advice && { advice }) };
   }
-  return { code: 'pull-failed', again: 'never', transient: false, sentence: 'the pull failed' };
+  return { code: 'pull-failed', again: 'never', sentence: 'the pull failed' };
 }
 
 /**

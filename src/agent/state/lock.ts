@@ -95,12 +95,7 @@ const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
  * it, which is linked, so that nobody ever reads a lock without its owner in it. Where there are no hard links the lock
  * is created and then written, and `readWhole` waits for that.
  */
-export async function placeLock(
-  lock: string,
-  mine: string,
-  text: string,
-  makeLink: Link = link,
-): Promise<boolean> {
+async function placeLock(lock: string, mine: string, text: string, makeLink: Link = link): Promise<boolean> {
   try {
     await makeLink(mine, lock);
     return true;

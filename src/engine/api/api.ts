@@ -88,6 +88,10 @@ export async function readApi(
   }
 }
 
+/** That the engine has not done what it was asked for, with its own words. @param what `stop svc-app-1` */
+export const notDone = (what: string, answer: EngineAnswer, more: { advice?: string } = {}): UpdateError =>
+  new UpdateError('engine-away', `the engine does not ${what}: ${refusal(answer)}`, more);
+
 /** Whether the engine answers what a docker command asks before all else; a proxy may not let it through. */
 export async function pingApi(engine: Engine): Promise<boolean> {
   const { status, apiVersion } = await askApi(engine, { method: 'HEAD', path: '/_ping' });

@@ -1,11 +1,9 @@
 import { posix } from 'node:path';
-import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { manifestOf, publishedPorts } from '../container.ts';
 import { isAtLeast } from '../http/api-version.ts';
-import { refusal } from '../http/fault.ts';
 import { type Json, list, object, strings } from '../json.ts';
-import { readApi } from './api.ts';
+import { notDone, readApi } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
 /**
@@ -51,9 +49,7 @@ export async function takeBlueprints(
   for (const id of ids) {
     const answer = await readApi(engine, `/containers/${encodeURIComponent(id)}/json`);
     if (answer.status === 404) continue;
-    if (answer.status !== 200) {
-      throw new UpdateError('engine-away', `the engine does not describe ${id}: ${refusal(answer)}`);
-    }
+    if (answer.status !== 200) throw notDone(`describe ${id}`, answer);
     const raw = JSON.parse(answer.body.toString());
     const blueprint = blueprintOf(raw, answer.apiVersion);
     const mounted = new Set(list<Json>(raw.Mounts).map(({ Destination }) => clean(String(Destination))));

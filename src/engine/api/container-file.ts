@@ -1,7 +1,5 @@
-import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { refusal } from '../http/fault.ts';
-import { readApi } from './api.ts';
+import { notDone, readApi } from './api.ts';
 
 /** What to do where the engine fails at its archive calls, as 29.5.1 and 29.7.0 do. */
 export const mendArchives = 'Update the engine: it fails at docker cp. Then run the update again.';
@@ -32,10 +30,7 @@ export async function readContainerFile(
     cut: true,
   });
   if (answer.status === 404) return 'missing';
-  if (answer.status !== 200) {
-    const message = `the engine does not give ${path} of ${id}: ${refusal(answer)}`;
-    throw new UpdateError('engine-away', message, { advice: mendArchives });
-  }
+  if (answer.status !== 200) throw notDone(`give ${path} of ${id}`, answer, { advice: mendArchives });
   return firstFile(answer.body, maxBytes);
 }
 

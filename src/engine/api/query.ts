@@ -4,12 +4,12 @@ import type { Engine } from '../cli/engine.ts';
 import { type Container, type Image, readContainer, readImage } from '../container.ts';
 import { type ListedContainer, listOf, readListed } from '../container-details.ts';
 import { isVersion } from '../http/api-version.ts';
-import { refusal, refusalFault } from '../http/fault.ts';
+import { refusalFault } from '../http/fault.ts';
 import type { Json } from '../json.ts';
 import { composeLabels } from '../labels.ts';
 import { findOwnContainer, type OwnTraces } from '../own-container.ts';
 import { letThrough } from '../proxy-refusal.ts';
-import { agreeOnVersion, askApi, readApi } from './api.ts';
+import { agreeOnVersion, askApi, notDone, readApi } from './api.ts';
 
 /** What the engine says of itself. */
 export interface EngineFacts {
@@ -162,7 +162,7 @@ async function get(engine: Engine, path: string, none: readonly number[] = [404]
   const call = `GET ${path.replace(/\?.*/, '')}`;
   const { isForeign, message } = refusalFault(call, answer);
   if (isForeign && answer.status < 500) throw new UpdateError('engine-away', message, { advice: letThrough });
-  throw new UpdateError('engine-away', `the engine does not answer (${call}): ${refusal(answer)}`);
+  throw notDone(`answer (${call})`, answer);
 }
 
 /**
@@ -172,17 +172,9 @@ async function get(engine: Engine, path: string, none: readonly number[] = [404]
 export async function stopContainers(engine: Engine, ids: readonly string[]): Promise<void> {
   await Promise.all(
     ids.map(async (id) => {
-      const answer = await askApi(engine, {
-        method: 'POST',
-        path: `/containers/${id}/stop`,
-        deadlineMs: Number.POSITIVE_INFINITY,
-      });
-      if (answer.status >= 400 && answer.status !== 404) {
-        throw new UpdateError(
-          'engine-away',
-          `the engine does not stop ${id.slice(0, 12)}: ${refusal(answer)}`,
-        );
-      }
+      const deadlineMs = Number.POSITIVE_INFINITY;
+      const answer = await askApi(engine, { method: 'POST', path: `/containers/${id}/stop`, deadlineMs });
+      if (answer.status >= 400 && answer.status !== 404) throw notDone(`stop ${id.slice(0, 12)}`, answer);
     }),
   );
 }

@@ -2,7 +2,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import type { EngineAnswer } from '../http/request.ts';
-import { askApi } from './api.ts';
+import { askApi, notDone } from './api.ts';
 import type { Blueprint } from './blueprint.ts';
 import { mendArchives } from './container-file.ts';
 import { type CopiedFile, copiedArchive } from './copied-files.ts';
@@ -47,9 +47,7 @@ export async function createScratch(
 /** With its anonymous volumes; one that is gone is removed. @throws UpdateError engine-away */
 export async function removeScratch(engine: Engine, id: string): Promise<void> {
   const answer = await askApi(engine, { method: 'DELETE', path: `/containers/${id}?force=1&v=1` });
-  if (answer.status >= 400 && answer.status !== 404) {
-    throw new UpdateError('engine-away', `the engine does not remove ${id}: ${refusal(answer)}`);
-  }
+  if (answer.status >= 400 && answer.status !== 404) throw notDone(`remove ${id}`, answer);
 }
 
 /** Removes what killed runs have left of those that were made for that project, or to see that path. */
@@ -85,11 +83,7 @@ export async function proveCopies(
     const answer = await putCopies(engine, scratch, copied);
     if (answer.status === 200) return;
     const paths = copied.map(({ path }) => path).join(', ');
-    throw new UpdateError(
-      'engine-away',
-      `the engine does not copy ${paths} into a container like ${name}: ${refusal(answer)}`,
-      { advice: mendArchives },
-    );
+    throw notDone(`copy ${paths} into a container like ${name}`, answer, { advice: mendArchives });
   } finally {
     await removeScratch(engine.uncancellable(), scratch).catch(() => {});
   }

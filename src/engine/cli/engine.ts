@@ -66,7 +66,7 @@ interface EngineOptions {
 }
 
 /** What all views of one engine share. */
-interface Acquaintance {
+interface SharedState {
   answeredOnce: boolean;
   apiVersion?: string | null;
   /** From when on it has not answered whoever waits for it; told once, however many calls wait. */
@@ -79,43 +79,43 @@ export class Engine {
   readonly address: EngineAddress;
   readonly signal: AbortSignal | undefined;
   readonly #options: EngineOptions;
-  readonly #known: Acquaintance;
+  readonly #shared: SharedState;
 
   constructor(
     address: EngineAddress,
     options: EngineOptions,
-    known: Acquaintance = { answeredOnce: false, awaySince: null, shutdown: new AbortController() },
+    shared: SharedState = { answeredOnce: false, awaySince: null, shutdown: new AbortController() },
   ) {
     this.address = address;
     this.signal = options.signal;
     this.#options = options;
-    this.#known = known;
+    this.#shared = shared;
   }
 
   /** The same engine, without the signal: for work that must not be left half done. Only its shutdown ends calls. */
   uncancellable(): Engine {
-    return new Engine(this.address, { ...this.#options, signal: undefined }, this.#known);
+    return new Engine(this.address, { ...this.#options, signal: undefined }, this.#shared);
   }
 
   /** The same engine, for after the last line of the log: nobody is told when it goes away. */
   quiet(): Engine {
-    return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#known);
+    return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#shared);
   }
 
   /** The same engine by another address, such as a socket that stands before it. */
   at(address: EngineAddress): Engine {
-    return new Engine(address, this.#options, this.#known);
+    return new Engine(address, this.#options, this.#shared);
   }
 
   /** What requests over the socket name; null where that is not known: the engine takes its newest then. */
   get apiVersion(): string | null {
-    return this.#known.apiVersion ?? null;
+    return this.#shared.apiVersion ?? null;
   }
 
   /** From now on requests over the socket name this version of the API. */
   speak(apiVersion: string | null): void {
-    this.#known.answeredOnce = true;
-    this.#known.apiVersion = apiVersion;
+    this.#shared.answeredOnce = true;
+    this.#shared.apiVersion = apiVersion;
   }
 
   /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */
@@ -128,7 +128,7 @@ export class Engine {
         const message = `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`;
         throw new UpdateError('engine-away', message);
       }
-      if (result.exitCode === 0 || !this.#known.answeredOnce || !isConnectionLost(result.stderr))
+      if (result.exitCode === 0 || !this.#shared.answeredOnce || !isConnectionLost(result.stderr))
         return result;
       await this.#awaitReturn();
       if (options.repeatable === false || attempt >= maxAttempts) return result;
@@ -154,7 +154,7 @@ export class Engine {
     if (result.exitCode !== 0) throw unreachable(this.address.host, result.stderr);
     const { Client, Server } = JSON.parse(result.stdout);
     if (!Server) throw unreachable(this.address.host, result.stderr);
-    this.#known.answeredOnce = true;
+    this.#shared.answeredOnce = true;
     return String(Client?.Version);
   }
 
@@ -170,17 +170,17 @@ export class Engine {
    */
   async watchShutdown(): Promise<void> {
     while (await this.answers()) await sleep(probePauseMs, undefined, { ref: false });
-    this.#known.shutdown.abort();
+    this.#shared.shutdown.abort();
   }
 
   /** Ends what is under way. */
   get aborted(): AbortSignal {
-    return AbortSignal.any([this.#known.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
+    return AbortSignal.any([this.#shared.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
   }
 
   /** Why it was ended. */
   get abortion(): Cancelled | Interrupted {
-    return this.#known.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
+    return this.#shared.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
   }
 
   async #run(
@@ -210,7 +210,7 @@ export class Engine {
 
   /** Waits until an engine that answered before answers again: it is restarted or upgraded now and then. */
   async #awaitReturn(): Promise<void> {
-    const known = this.#known;
+    const known = this.#shared;
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const result = await this.#run(probe, { deadlineMs: probeMs });
       if (result.aborted) throw this.abortion;

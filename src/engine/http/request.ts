@@ -32,7 +32,6 @@ export interface EngineAnswer {
 
 export interface EngineStream {
   status: number;
-  contentType: string;
   /** Ends with the answer. @throws EngineFault where it breaks off or stalls; the reason of the signal */
   chunks: AsyncIterable<Buffer>;
   close(): void;
@@ -88,8 +87,7 @@ export async function openStream(
   const { answer, close } = send(target, asked);
   try {
     const head = await inTime(answer, asked.deadlineMs, asked);
-    const { 'content-type': contentType = '' } = head.headers;
-    return { status: head.statusCode ?? 0, contentType, chunks: chunksOf(head, idleMs, asked, close), close };
+    return { status: head.statusCode ?? 0, chunks: chunksOf(head, idleMs, asked, close), close };
   } catch (error) {
     close();
     throw error;

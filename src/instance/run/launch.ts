@@ -111,11 +111,11 @@ async function obtainImage(record: RunRecord, { engine, settings, signal }: Laun
   } catch (error) {
     signal.throwIfAborted();
     const fault = error instanceof EngineFault ? error : null;
-    // What a proxy before the engine refuses is no answer of the registry.
+    // A refusal of a proxy before the engine is none of the registry's.
     if (fault?.isForeign) throw error;
     const message = fault?.message ?? `the pull took more than ${pullLimitMs / 60_000} minutes`;
     const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
-    const isHere = failure.transient || failure.code === 'pull-unreachable';
+    const isHere = failure.again !== 'never' || failure.code === 'pull-unreachable';
     if (isHere && (await engine.image(updaterImage).catch(() => null)) !== null) {
       record.warn(`${updaterImage} cannot be pulled (${failure.sentence}): the one that is here is used`);
       return;
