@@ -165,18 +165,7 @@ export class UpdateError extends Error {
   /** The log has its message already: what was done about it came after. */
   readonly isLogged: boolean;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: {
-      advice?: string;
-      detail?: readonly string[];
-      step?: string;
-      state?: string;
-      isLogged?: boolean;
-      cause?: unknown;
-    } = {},
-  ) {
+  constructor(code: ErrorCode, message: string, options: UpdateErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.outcome = table[code][0];
@@ -186,4 +175,13 @@ export class UpdateError extends Error {
     this.state = options.state ?? null;
     this.isLogged = options.isLogged ?? false;
   }
+}
+
+interface UpdateErrorOptions {
+  advice?: string;
+  detail?: readonly string[];
+  step?: string;
+  state?: string;
+  isLogged?: boolean;
+  cause?: unknown;
 }

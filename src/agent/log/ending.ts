@@ -1,5 +1,5 @@
 import { composeCommand } from '../../progress/compose-command.ts';
-import { formatEnd, parseEnd, stateBeforeStep } from '../../progress/end-line.ts';
+import { formatEnd, parseEnd, type RunEnd, stateBeforeStep } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { svc } from '../../progress/product.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
@@ -18,12 +18,11 @@ export interface Ending {
 
 /** How a run ended that did not do what was asked, and what to say of it. */
 export interface Failure extends Ending {
-  level: 'warn' | 'error';
   /** What explains it, for the log before the last line. */
   lines: readonly string[];
   code: string | null;
   /** The release to go to first, where one has to come first. */
-  step?: string | null;
+  step: string | null;
   advice: string;
 }
 
@@ -33,31 +32,17 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   const own = (text: string) => ofProduct(project === null ? text : withOwnCommands(text, project), product);
   if (error instanceof Cancelled || error instanceof Interrupted) {
     const advice = 'Run the update again when it suits.';
-    return {
-      outcome: 'cancelled',
-      exitCode: 128 + cancelledBy,
-      message: formatEnd({ outcome: 'cancelled', code: null, state: nothingChanged(facts), advice }),
-      level: 'warn',
-      lines: [],
-      code: null,
-      advice,
-    };
+    const end = { outcome: 'cancelled', code: null, state: nothingChanged(facts), advice } as const;
+    return failure(end, 128 + cancelledBy);
   }
   if (!(error instanceof UpdateError)) {
     const stands = touched
       ? own('containers may be half replaced: see docker compose ps')
       : 'no container was touched and the files are as they were';
-    const advice = 'Please report the lines above.';
     const state = `a bug in the updater; ${stands}`;
-    return {
-      outcome: 'crashed',
-      exitCode: exitCodes.crashed,
-      message: formatEnd({ outcome: 'crashed', code: null, state, advice }),
-      level: 'error',
-      lines: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
-      code: null,
-      advice,
-    };
+    const end = { outcome: 'crashed', code: null, state, advice: 'Please report the lines above.' } as const;
+    const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
+    return failure(end, exitCodes.crashed, lines);
   }
   const advice = [
     ...adviceOnPort(error),
@@ -68,28 +53,20 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   const { outcome, code, step } = error;
   const stands = stateAfter(error, facts);
   const state = step === null ? stands : stateBeforeStep(stands, step);
-  return {
-    outcome,
-    exitCode: exitCodes[outcome],
-    message: formatEnd({ outcome, code, state, advice }),
-    level: 'error',
-    lines: [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])],
-    code,
-    advice,
-    step,
-  };
+  const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
+  return failure({ outcome, code, state, advice, ...(step !== null && { step }) }, exitCodes[outcome], lines);
+}
+
+function failure(end: RunEnd & { advice: string }, exitCode: number, lines: readonly string[] = []): Failure {
+  const { outcome, code, advice, step = null } = end;
+  return { outcome, exitCode, message: formatEnd(end), lines, code, advice, step };
 }
 
 /** The end of a run that did not do what was asked, as it stands in the log. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
-  const { outcome, exitCode, message, level, lines, code, advice, step } = endingOf(
-    error,
-    facts,
-    cancelledBy,
-  );
+  const { outcome, exitCode, message, lines, ...said } = endingOf(error, facts, cancelledBy);
   for (const line of lines) log.error(line);
-  log.enter('done');
-  log[level](message, { outcome, ...(code === null ? {} : { code }), advice, ...(step ? { step } : {}) });
+  logEnd(log, { outcome, message }, said);
   return { outcome, exitCode, message: log.masked(message) };
 }
 
@@ -102,17 +79,26 @@ export function endWell(log: Log, outcome: 'updated' | 'unchanged', message: str
 
 /** The last line once more: of a run that this very container has ended, or had begun to end. Gives the ending. */
 export function repeatEnding(ending: Ending, log: Log): Ending {
-  const { outcome, message } = ending;
-  log.enter('done');
-  const isGood = outcome === 'updated' || outcome === 'unchanged';
-  const { code = null, advice = null, step } = (isGood ? null : parseEnd(message)) ?? {};
-  log[outcome === 'cancelled' ? 'warn' : isGood ? 'info' : 'error'](message, {
-    outcome,
-    ...(code === null ? {} : { code }),
-    ...(advice === null ? {} : { advice }),
-    ...(step === undefined ? {} : { step }),
-  });
+  logEnd(log, ending, (isGood(ending) ? null : parseEnd(ending.message)) ?? {});
   return ending;
+}
+
+const isGood = ({ outcome }: Pick<Ending, 'outcome'>): boolean =>
+  outcome === 'updated' || outcome === 'unchanged';
+
+function logEnd(
+  log: Log,
+  { outcome, message }: Pick<Ending, 'outcome' | 'message'>,
+  { code, advice, step }: { code?: string | null; advice?: string | null; step?: string | null },
+): void {
+  log.enter('done');
+  const level = outcome === 'cancelled' ? 'warn' : isGood({ outcome }) ? 'info' : 'error';
+  log[level](message, {
+    outcome,
+    ...(code != null && { code }),
+    ...(advice != null && { advice }),
+    ...(step != null && { step }),
+  });
 }
 
 const sentenceOfCause = (error: UpdateError): string => {
