@@ -9,8 +9,7 @@ import type { HostPaths } from './host-paths.ts';
 
 /**
  * Whether files can be replaced by renaming: regular files, reached from mounted directories, no mounts themselves.
- * A path that does not exist yet needs its directory to be there. Gives
- * warnings about rights that nobody can tell of.
+ * A path that does not exist yet needs its directory to be there. Gives warnings about rights that nothing here can read.
  * @throws UpdateError not-a-file, read-only, outside-mounts, rights-lost
  */
 export async function checkTargets(files: readonly string[], paths: HostPaths): Promise<readonly string[]> {

@@ -17,7 +17,7 @@ import { type Attributes, giveAttributes, readAttributes } from './attributes.ts
 export interface Owner {
   uid: number;
   gid: number;
-  /** The permission bits, those for set-user-id and its like among them. Where there is an access-control list, the group's are its mask. */
+  /** The permission bits, with set-user-id and its like. Beside an access-control list, the group's bits are its mask. */
   mode: number;
   /** Its access-control list among them; null where no program here can tell, left out where nobody has looked. */
   attributes?: Attributes | null;
@@ -34,7 +34,11 @@ export interface FileSystem {
   rights(path: string): Promise<Owner>;
   /** With those above it; fine where it is there. New ones belong to the owner of the directory that they are in. */
   makeDirectory(path: string, mode: number): Promise<void>;
-  /** Creates it; it must not be there. Nobody but the owner can read it before it has its final rights. Without an owner it belongs to that of its directory. It is on the disk only after `sync`; a failed call may leave a part. Gives the names of those of the owner's attributes that it could not be given. */
+  /**
+   * Creates a file, which must not be there. Nobody but the owner can read it before it has its final rights; without an
+   * owner it belongs to that of its directory. It is on the disk only after `sync`, and a failed call may leave a part of
+   * it. Gives the names of the owner's attributes that it could not be given.
+   */
   write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<readonly string[]>;
   /** A file's bytes, or a directory's names. */
   sync(path: string): Promise<void>;

@@ -1,7 +1,7 @@
 // What a line says to who decodes it. Nothing is decoded for good: each place of the line keeps the character that begins
 // there and the place behind it, so that what is found stands in the line itself, and from whichever place one begins.
 
-/** A line as it is, or with the escapes of one kind read, or with those within them. */
+/** A line as it stands, or as it reads once the escapes of one kind are decoded, or those within them. */
 export interface Decoding {
   /** For each place of the line, the character (code point) that begins there. */
   chars: Int32Array;
@@ -15,7 +15,7 @@ interface Escape {
   read: (match: RegExpExecArray) => number;
 }
 
-/** JSON in JSON in a URL. Of a long line, where that takes its time, only what is written down once is read. */
+/** Three are JSON in JSON in a URL. In a long line, where that takes its time, escapes within escapes are not decoded. */
 const depthOf = (line: string): number => (line.length > 0x10000 ? 1 : 3);
 /** Of the longest escape, as \U0001f600. */
 const longest = 10;
@@ -73,7 +73,7 @@ export function* decodingsOf(line: string): Generator<Decoding> {
   yield* decodingsWithin(plain, null, depthOf(line));
 }
 
-/** @param outer whose escapes the decoding has read, and the one from before */
+/** @param outer the kind of escape that this decoding has decoded, and the decoding before it */
 function* decodingsWithin(
   decoding: Decoding,
   outer: { kind: number; decoding: Decoding } | null,
@@ -88,7 +88,7 @@ function* decodingsWithin(
   }
 }
 
-/** The decoding with the escapes of a kind read; null where it has none, or none that the one before did not have as well. */
+/** Decodes the escapes of a kind; null where there are none, or only such as the decoding `before` had as well. */
 function decoded(decoding: Decoding, { mark, form, read }: Escape, before: Decoding | null): Decoding | null {
   const { chars, ends } = decoding;
   const markCode = mark.charCodeAt(0);

@@ -40,7 +40,7 @@ export function savedMeanwhile({ paths, next }: LeftAlone): string {
   return `${wereSaved(paths)} and left alone: ${then}`;
 }
 
-/** Of a run that ends before it knows anything, and of commands that look at no instance. */
+/** The facts of a run that ends before it knows anything, and of commands that look at no instance. */
 export const nothingKnown: EndingFacts = {
   version: null,
   project: null,

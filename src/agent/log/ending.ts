@@ -121,7 +121,7 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   if (outcome === 'broken') {
     return `the new version has started and is not well; nothing was put back, as its migrations may have run${saved(facts)}`;
   }
-  // What runs now, somebody else has decided.
+  // Somebody else has decided what runs now.
   if (code === 'containers-changed')
     return 'nothing was changed by this run, and what was done meanwhile stands';
   if (facts.touched) {

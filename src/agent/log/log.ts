@@ -50,12 +50,12 @@ export class Log {
     this.#emit('info', message, fields, percent);
   }
 
-  /** For how long nothing has been said. */
+  /** Milliseconds since the last line. */
   quietMs(): number {
     return performance.now() - this.#lastAt;
   }
 
-  /** What stands in the log for it. */
+  /** A text as it stands in the log. */
   masked(text: string): string {
     return this.#mask.apply(text);
   }
@@ -76,7 +76,7 @@ export class Log {
       }
     };
     const whole = (flag: 'w' | 'a') => {
-      // One that has another name, as in somebody's backup, keeps its text there. What is no file is left alone.
+      // A copy with a second name (a hard link, as in somebody's backup) keeps its text there. What is no file is left alone.
       if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
       giveToOwnerOfDirectory(path).catch(() => {});

@@ -27,19 +27,19 @@ const urlCredentials =
  * the key looks secret, become `***` however they are written down (see `decodingsOf`); so does `user:password` in any URL.
  */
 export function createMask({ secrets = [], shown = [], hidden = [] }: MaskRules): (text: string) => string {
-  const kept = new Set([...shown].filter((text) => text !== ''));
+  const shownWhole = new Set([...shown].filter((text) => text !== ''));
   const values = new Set<string>();
   for (const { key, value } of secrets) {
     const shortest = looksSecret(key) ? 4 : 8;
     for (const text of [value, ...value.split('\n'), ...passwordsIn(value)].map((line) => line.trim())) {
-      if (text.length >= shortest && !kept.has(text) && !isWord(text)) values.add(text);
+      if (text.length >= shortest && !shownWhole.has(text) && !isWord(text)) values.add(text);
     }
   }
   for (const value of hidden) if (value !== '') values.add(value);
   const secretTexts = createMatcher([...values].flatMap(spellings));
-  const keptTexts = createMatcher([...kept, ...ownTexts]);
+  const shownTexts = createMatcher([...shownWhole, ...ownTexts]);
 
-  return (text) => hide(text, secretTexts, keptTexts).replace(urlCredentials, `$1${stars}@`);
+  return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${stars}@`);
 }
 
 /** The mask of a run. No rule is forgotten: an old password may still open something. */
@@ -114,7 +114,7 @@ const ownTexts = [
   'svc-updater',
 ];
 
-/** What `decodingsOf` cannot read: a form's `+` may be one, and base64 is cut elsewhere than characters are. */
+/** Spellings that no decoding gives: a form writes a space as `+`, and base64 cuts elsewhere than between characters. */
 const spellings = (value: string): string[] => [value, value.replaceAll(' ', '+'), ...base64Forms(value)];
 
 /** Fewer characters of base64 are found in too many texts. */
@@ -134,23 +134,23 @@ function base64Forms(value: string): string[] {
     .flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
 }
 
-/** Hides what is a secret in any decoding, but for one that lies wholly in a text that is kept. */
-function hide(text: string, secrets: Matcher, kept: Matcher): string {
+/** Hides every secret that stands in any decoding, unless it lies wholly in a text that is shown. */
+function hide(text: string, secrets: Matcher, shown: Matcher): string {
   const isHidden = new Uint8Array(text.length);
-  /** Up to where what begins at a place, or before it, is kept: as it stands there, or in this decoding. */
-  let keptPlain: Int32Array | null = null;
+  /** The ends of shown texts in the line as it stands. */
+  let shownPlain: Int32Array | null = null;
   for (const decoding of decodingsOf(text)) {
     const found = secrets.search(decoding);
-    const keptUntil = keptEnds(text, decoding, kept);
-    keptPlain ??= keptUntil;
+    const shownUntil = shownEnds(text, decoding, shown);
+    shownPlain ??= shownUntil;
     if (found.every((one) => one === 0)) continue;
     /** How many characters from a place on belong to a secret. */
     const left = new Int32Array(text.length + 1);
     for (let at = 0; at < text.length; at += 1) {
       const [longest = 0] = secrets.lengthsAt(found[at] as number);
-      const until = Math.max(keptUntil[at] as number, keptPlain[at] as number);
-      const isKept = until > at && endOf(decoding, at, longest, until) <= until;
-      const count = Math.max(left[at] as number, isKept ? 0 : longest);
+      const until = Math.max(shownUntil[at] as number, shownPlain[at] as number);
+      const isShown = until > at && endOf(decoding, at, longest, until) <= until;
+      const count = Math.max(left[at] as number, isShown ? 0 : longest);
       if (count === 0) continue;
       const end = decoding.ends[at] as number;
       isHidden.fill(1, at, end);
@@ -158,20 +158,20 @@ function hide(text: string, secrets: Matcher, kept: Matcher): string {
     }
   }
   let result = '';
-  let shown = 0;
-  for (let at = isHidden.indexOf(1); at >= 0; at = isHidden.indexOf(1, shown)) {
-    result += text.slice(shown, at) + stars;
+  let done = 0;
+  for (let at = isHidden.indexOf(1); at >= 0; at = isHidden.indexOf(1, done)) {
+    result += text.slice(done, at) + stars;
     const end = isHidden.indexOf(0, at);
-    shown = end < 0 ? text.length : end;
+    done = end < 0 ? text.length : end;
   }
-  return result + text.slice(shown);
+  return result + text.slice(done);
 }
 
-/** For each place, the end of the kept text that reaches farthest of those that begin at it or before. */
-function keptEnds(text: string, decoding: Decoding, kept: Matcher): Int32Array {
+/** For each place, the end of the shown text that reaches farthest of those that begin at it or before. */
+function shownEnds(text: string, decoding: Decoding, shown: Matcher): Int32Array {
   let until = 0;
-  return kept.search(decoding).map((found, start) => {
-    for (const length of kept.lengthsAt(found)) {
+  return shown.search(decoding).map((found, start) => {
+    for (const length of shown.lengthsAt(found)) {
       const end = endOf(decoding, start, length);
       if (end <= until) break;
       if (isWhole(text, start, end)) until = end;
