@@ -1,7 +1,6 @@
 import { SvcUpdateChannel } from './elements/channel.ts';
-import { SvcUpdateDialog } from './elements/dialog.ts';
+import { openUpdateDialog, SvcUpdateDialog } from './elements/dialog.ts';
 import { SvcUpdateNotice } from './elements/notice.ts';
-import { openUpdateDialog } from './elements/open-dialog.ts';
 
 export { setTexts, type TextOverrides, type Texts } from './texts.ts';
 export { openUpdateDialog, SvcUpdateChannel, SvcUpdateDialog, SvcUpdateNotice };

@@ -1,11 +1,9 @@
 import type { Channel } from '../../release/channel.ts';
 import { texts } from '../texts.ts';
 import { channelName, sentence } from '../views/format.ts';
-import { h, patch, sheet } from './dom.ts';
-import { channelCss } from './style-notice.ts';
+import { h, patch } from './dom.ts';
+import { channelSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
-
-const css = sheet(channelCss);
 
 /** `<svc-update-channel>`: the choice of the releases that are offered, for a page of settings. */
 export class SvcUpdateChannel extends UpdateElement {
@@ -16,7 +14,7 @@ export class SvcUpdateChannel extends UpdateElement {
   #said: { text: string; look: 'ok' | 'bad' } | null = null;
 
   constructor() {
-    super(css);
+    super(channelSheet);
     this.#form.addEventListener('submit', (event) => {
       event.preventDefault();
       void this.#save();
@@ -38,12 +36,7 @@ export class SvcUpdateChannel extends UpdateElement {
           h(
             'label',
             { key: name },
-            h('input', {
-              type: 'radio',
-              name: 'channel',
-              value: name,
-              onchange: () => this.#choose(name),
-            }),
+            h('input', { type: 'radio', name: 'channel', value: name, onchange: () => this.#choose(name) }),
             h('b', t.channels[name].name),
             h('span', t.channels[name].about),
           ),

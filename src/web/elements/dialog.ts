@@ -1,3 +1,4 @@
+import type { Run } from '../../wire/status.ts';
 import { serverTime } from '../model/ages.ts';
 import { type DialogView, dialogView } from '../model/dialog-view.ts';
 import { reportText } from '../model/report.ts';
@@ -8,23 +9,12 @@ import { contentOf, dialogNodes } from '../views/content.ts';
 import { pastNode } from '../views/past.ts';
 import { Announcer } from './announcer.ts';
 import { copyText } from './copy.ts';
-import { patch, sheet } from './dom.ts';
-import { dialogCss } from './style-dialog.ts';
-import { UpdateElement } from './update-element.ts';
+import { patch } from './dom.ts';
+import { dialogSheet } from './styles.ts';
+import { addressOf, UpdateElement } from './update-element.ts';
 
 /** Milliseconds for which a person may read that a new version runs before the page is loaded anew. */
 const reading = 2_000;
-
-const initialLocal: LocalState = {
-  isConfirming: false,
-  isUnfolded: false,
-  isCancelSent: false,
-  copied: null,
-  stays: false,
-  report: null,
-};
-
-const css = sheet(dialogCss);
 
 /**
  * `<svc-update-dialog>`: starts an update and shows how it goes. Opened by `open()`, as the notice does; it may be put
@@ -35,19 +25,17 @@ export class SvcUpdateDialog extends UpdateElement {
   readonly #announcer = new Announcer();
   readonly #content = document.createElement('div');
   #opener: HTMLElement | null = null;
-  #local = initialLocal;
+  #local: LocalState = {};
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
-  /** The runs for whose end the page was to be loaded anew already. */
-  readonly #reloadedFor = new Set<string>();
-  /** The runs whose last lines were asked for. */
-  readonly #linesAsked = new Set<string>();
+  /** What was done once for a run already. */
+  readonly #done = new Set<string>();
   #isShown = false;
   readonly #sizes = new ResizeObserver(() => this.#letScroll());
 
   constructor() {
-    super(css);
+    super(dialogSheet);
     this.#content.className = 'content';
     this.#dialog.setAttribute('aria-labelledby', 'title');
     this.#dialog.append(this.#announcer.polite, this.#announcer.urgent, this.#content);
@@ -75,7 +63,7 @@ export class SvcUpdateDialog extends UpdateElement {
     if (this.#isShown || !this.isConnected) return;
     this.#isShown = true;
     this.#opener = opener;
-    this.#local = initialLocal;
+    this.#local = {};
     this.#key = '';
     this.store.showDialog(true);
     this.draw();
@@ -102,25 +90,25 @@ export class SvcUpdateDialog extends UpdateElement {
     const { state } = store;
     const view = dialogView(state, performance.now(), store.dismissed.all());
     this.#prepare(view);
-    const context = this.#context(view);
+    const context = this.#context();
     const content = contentOf(view, context);
-    this.#show(content, context);
+    this.#show(content, content.key ?? view.kind, context);
     clearTimeout(this.#timer);
     if ((content.ticks || state.absence !== null) && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.draw(), 1000);
   }
 
-  #show(content: Content, context: DialogContext): void {
+  #show(content: Content, key: string, context: DialogContext): void {
     const focused = this.shadow.activeElement;
     const isFirst = this.#key === '';
-    if (this.#key !== content.key && !isFirst)
-      this.#local = { ...this.#local, isConfirming: false, report: null, copied: null };
+    if (this.#key !== key && !isFirst)
+      this.#local = { ...this.#local, isConfirming: false, report: undefined, copied: undefined };
     const { state } = this.store;
     patch(this.#content, [
-      dialogNodes(content, state.isUpdating, () => this.close()),
+      dialogNodes(content, key, state.isUpdating, () => this.close()),
       pastNode(state, context),
     ]);
-    this.#key = content.key;
+    this.#key = key;
     const body = this.#content.querySelector('.body');
     this.#sizes.disconnect();
     if (body) this.#sizes.observe(body);
@@ -142,37 +130,38 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#content.querySelector('h2');
   }
 
-  /** What a view wants to have done, once. */
+  /** Asks for the last lines of a bad run, and has the page loaded anew after a good one. */
   #prepare(view: DialogView): void {
     const { store } = this;
-    if ((view.kind === 'failed' || view.kind === 'broken') && !this.#linesAsked.has(view.run.id)) {
-      this.#linesAsked.add(view.run.id);
-      void store.linesOf(view.run);
-    }
+    if ((view.kind === 'failed' || view.kind === 'broken') && this.#isFirst(`lines ${view.run.id}`))
+      void store.lines.of(view.run.id);
     const run = reloadFor(store.state);
-    if (run === null || this.#reloadedFor.has(run)) return;
-    this.#reloadedFor.add(run);
-    this.#reloadTimer = setTimeout(() => this.#reload(run), reading);
+    if (run !== null && this.#isFirst(`reload ${run}`))
+      this.#reloadTimer = setTimeout(() => this.#reload(run), reading);
+  }
+
+  #isFirst(what: string): boolean {
+    const isFirst = !this.#done.has(what);
+    this.#done.add(what);
+    return isFirst;
   }
 
   /** The page is loaded anew, unless it has another idea of what to do then. */
   #reload(run: string): void {
     const { state } = this.store;
     const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
-    if (!isWanted) {
-      this.#set({ stays: true });
-      return;
-    }
-    leaveHandover(() => sessionStorage, { run, queued: state.queued });
-    location.reload();
+    if (isWanted) {
+      leaveHandover(() => sessionStorage, { run, queued: state.queued });
+      location.reload();
+    } else this.#set({ stays: true });
   }
 
-  #set(change: Partial<LocalState>): void {
+  #set(change: LocalState): void {
     this.#local = { ...this.#local, ...change };
     this.draw();
   }
 
-  #context(view: DialogView): DialogContext {
+  #context(): DialogContext {
     const { store } = this;
     const { state } = store;
     return {
@@ -183,9 +172,9 @@ export class SvcUpdateDialog extends UpdateElement {
       dumpUrl: this.getAttribute('dump-url'),
       settingsUrl: this.getAttribute('settings-url'),
       set: (change) => this.#set(change),
-      start: (target, how) => {
-        this.#local = initialLocal;
-        void store.start({ target, ...how });
+      start: (order) => {
+        this.#local = {};
+        void store.start(order);
       },
       cancel: () => {
         this.#set({ isCancelSent: true });
@@ -193,9 +182,9 @@ export class SvcUpdateDialog extends UpdateElement {
         void store.cancel().then(() => this.#set({ isCancelSent: false }));
       },
       check: () => void store.check(),
-      close: (end) => {
+      dismiss: (run) => {
         this.close();
-        if (end !== undefined) store.dismiss(end);
+        store.dismiss(run);
       },
       tryAgain: (run, target) => {
         if (target !== null) void store.start({ target }, run);
@@ -210,25 +199,40 @@ export class SvcUpdateDialog extends UpdateElement {
         else location.reload();
       },
       copy: (event, id) => void this.#copy(event, id),
-      copyReport: () => {
-        if ('run' in view) void this.#copyReport(view);
-      },
+      copyReport: (run) => void this.#copyReport(run),
     };
   }
 
   async #copy(event: Event, id: string): Promise<void> {
-    const code = (event.currentTarget as Element | null)?.parentElement?.querySelector('code') ?? null;
-    if (!code) return;
-    this.#set({ copied: { id, isCopied: await copyText(code.textContent ?? '', () => code) } });
+    const code = (event.currentTarget as Element).previousElementSibling;
+    this.#set({ copied: { id, isCopied: await copyText(code?.textContent ?? '', () => code) } });
   }
 
-  async #copyReport({ run }: Extract<DialogView, { run: unknown }>): Promise<void> {
+  async #copyReport(run: Run): Promise<void> {
     const { store } = this;
-    const text = reportText(run, store.state.version, await store.linesOf(run));
+    const text = reportText(run, store.state.version, await store.lines.of(run.id));
     const isCopied = await copyText(text, () => {
       this.#set({ report: text });
       return this.#content.querySelector('textarea');
     });
     this.#set({ copied: { id: 'report', isCopied } });
   }
+}
+
+/** Opens the dialog of an address: the one that the page has, else one that is made. */
+export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
+  const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
+    (dialog) => dialog.address === addressOf(base),
+  );
+  const dialog = found ?? (document.createElement('svc-update-dialog') as SvcUpdateDialog);
+  if (!found) {
+    for (const name of ['base', 'settings-url', 'dump-url', 'keep-title']) {
+      const value = opener?.getAttribute(name);
+      if (value !== null && value !== undefined) dialog.setAttribute(name, value);
+    }
+    if (base !== null) dialog.setAttribute('base', base);
+    document.body.append(dialog);
+  }
+  dialog.open(opener);
+  return dialog;
 }

@@ -87,10 +87,3 @@ function dress(element: Element, wanted: VNode): void {
   }
   patch(element, wanted.children);
 }
-
-/** A style sheet that no policy of the page forbids. */
-export function sheet(css: string): CSSStyleSheet {
-  const made = new CSSStyleSheet();
-  made.replaceSync(css);
-  return made;
-}

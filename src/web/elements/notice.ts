@@ -1,13 +1,11 @@
 import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
 import { type Handover, takeHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
-import { h, patch, sheet, type VNode } from './dom.ts';
-import { openUpdateDialog } from './open-dialog.ts';
-import { noticeCss } from './style-notice.ts';
+import { openUpdateDialog } from './dialog.ts';
+import { h, patch, type VNode } from './dom.ts';
+import { noticeSheet } from './styles.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
-
-const css = sheet(noticeCss);
 
 /** What the page before has left for this one; the first notice that can tell it does. */
 let handover: Handover | null | undefined;
@@ -21,7 +19,7 @@ export class SvcUpdateNotice extends UpdateElement {
   #told: Handover | null = null;
 
   constructor() {
-    super(css);
+    super(noticeSheet);
     this.#bar.setAttribute('part', 'bar');
     this.shadow.append(this.#bar, this.#toast.element);
   }

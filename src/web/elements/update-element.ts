@@ -1,11 +1,9 @@
 import { Store } from '../store/store.ts';
 import { onTexts } from '../texts.ts';
-import { sheet } from './dom.ts';
 import { HostPage } from './host-page.ts';
-import { baseCss } from './style-base.ts';
+import { baseSheet } from './styles.ts';
 
 const usualBase = '/api/v1/instance/update';
-const base = sheet(baseCss);
 
 export const addressOf = (base: string | null): string => (base || usualBase).replace(/\/+$/, '');
 
@@ -32,10 +30,10 @@ export abstract class UpdateElement extends HTMLElement {
   #hostPage: HostPage | null = null;
   #stops: (() => void)[] = [];
 
-  constructor(css: CSSStyleSheet) {
+  constructor(sheet: CSSStyleSheet) {
     super();
     this.shadow = this.attachShadow({ mode: 'open' });
-    this.shadow.adoptedStyleSheets = [base, css];
+    this.shadow.adoptedStyleSheets = [baseSheet, sheet];
   }
 
   protected abstract draw(): void;

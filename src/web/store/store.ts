@@ -2,7 +2,7 @@ import { type Order, Reader } from '../../wire/reader.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
-import type { Run, Status } from '../../wire/status.ts';
+import type { Status } from '../../wire/status.ts';
 import { type Action, initialState, type PageState, reduce } from '../model/page-state.ts';
 import { closePause, schedule } from '../model/schedule.ts';
 import { openRun } from '../model/selectors.ts';
@@ -14,7 +14,6 @@ const unknownAfter = 5_000;
 
 /** What every element of a page shares that asks the same address. */
 export class Store {
-  readonly base: string;
   readonly dismissed = new DismissedRuns(() => localStorage);
   readonly #reader: Reader;
   readonly #listeners = new Set<() => void>();
@@ -27,13 +26,12 @@ export class Store {
   /** Is being followed: its id, and what ends that. */
   #following: { id: string; end: AbortController } | null = null;
   #missingSince: number | null = null;
-  readonly #lines: LogLines;
+  readonly lines: LogLines;
   #isChecking = false;
 
-  constructor(base: string) {
-    this.base = base;
-    this.#reader = new Reader({ address: base });
-    this.#lines = new LogLines(this.#reader);
+  constructor(address: string) {
+    this.#reader = new Reader({ address });
+    this.lines = new LogLines(this.#reader);
     addEventListener('online', () => this.askNow());
     // Out of the browser's memory of pages: whatever it shows is as old as that.
     addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
@@ -135,11 +133,6 @@ export class Store {
     this.#changed();
   }
 
-  /** The last lines of a run's log, as far as svc has them. */
-  linesOf({ id }: Run): Promise<readonly string[]> {
-    return this.#lines.of(id);
-  }
-
   /** The answer of a start was lost: whether it did start is asked for, never started twice. */
   async #readLostStart(): Promise<void> {
     const before = this.#state.watched?.id;
@@ -232,7 +225,7 @@ export class Store {
     })) {
       if (end.signal.aborted) return;
       if (news.kind === 'run') this.#dispatch(news);
-      else if (news.kind === 'line') this.#lines.add(id, news.line);
+      else if (news.kind === 'line') this.lines.add(id, news.line);
       else if (news.kind === 'heard') this.#dispatch(news);
       else if (news.kind === 'unheard') this.#dispatch({ kind: 'refused', refused: news.refused });
       else this.#dispatch({ kind: 'run-unknown' });

@@ -1,15 +1,16 @@
 import type { Order } from '../../wire/reader.ts';
+import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import { texts } from '../texts.ts';
 
 /** What the dialog shows of one state. */
 export interface Content {
-  /** Of the dialog. */
-  title: string;
-  /** Content of another key is made of other nodes. */
-  key: string;
+  /** Of the dialog; by default the one of a dialog that starts an update. */
+  title?: string;
+  /** Content of another key is made of other nodes; by default the kind of the view. */
+  key?: string;
   body: Child[];
-  actions: Child[];
+  actions?: Child[];
   /** What is said to somebody who does not see it. */
   announcement: string;
   /** The announcement interrupts whatever is being said. */
@@ -18,22 +19,19 @@ export interface Content {
   ticks?: boolean;
 }
 
-/** What a view makes; the rest is as for most views. */
-export type Rendered = Pick<Content, 'body' | 'announcement'> & Partial<Content>;
-
 /** What a view has besides what the page knows: what a person can do, and what the dialog keeps of it. */
 export interface DialogContext {
-  start(target: string, how?: Pick<Order, 'when' | 'force'>): void;
-  cancel(): void;
-  check(): void;
+  readonly start: (order: Order) => void;
+  readonly cancel: () => void;
+  readonly check: () => void;
   /** Closes the dialog, and the end of a run for good. */
-  close(end?: string): void;
-  tryAgain(run: string, target: string | null): void;
-  reload(): void;
-  copyReport(): void;
+  readonly dismiss: (run: string) => void;
+  readonly tryAgain: (run: string, target: string | null) => void;
+  readonly reload: () => void;
+  readonly copyReport: (run: Run) => void;
   /** Copies the text of the element beside the pressed button. */
-  copy(event: Event, id: string): void;
-  set(change: Partial<LocalState>): void;
+  readonly copy: (event: Event, id: string) => void;
+  readonly set: (change: LocalState) => void;
   readonly local: LocalState;
   /** The server's time. */
   readonly now: number | null;
@@ -47,54 +45,36 @@ export interface DialogContext {
 /** What a dialog knows by itself, until it is closed. */
 export interface LocalState {
   /** The person is asked once more whether jobs are to be cut short. */
-  isConfirming: boolean;
+  isConfirming?: boolean;
   /** All of the notes are shown. */
-  isUnfolded: boolean;
+  isUnfolded?: boolean;
   /** The request to cancel is on its way, or its answer is. */
-  isCancelSent: boolean;
+  isCancelSent?: boolean;
   /** The last copy button that was pressed, and what came of it. */
-  copied: { id: string; isCopied: boolean } | null;
+  copied?: { id: string; isCopied: boolean } | undefined;
   /** The page does not want to be loaded anew. */
-  stays: boolean;
+  stays?: boolean;
   /** The text of a report that could not be copied. */
-  report: string | null;
+  report?: string | undefined;
 }
 
-export interface ButtonLook {
-  look?: 'primary' | 'quiet' | 'danger';
-  /** At the end of the line. */
-  isLast?: boolean;
-  isBusy?: boolean;
+type Look = '' | 'primary' | 'quiet end' | 'quiet danger end';
+
+/**
+ * A button keeps its node as long as it means the same: nobody presses Enter on what has just become another one.
+ * @param press null while what was pressed is under way
+ */
+export function button(key: string, label: string, press: (() => void) | null, look: Look = ''): VNode {
+  const attributes = { key, type: 'button', class: look ? `b ${look}` : 'b' };
+  return h('button', { ...attributes, 'aria-disabled': press ? null : 'true', onclick: press }, label);
 }
 
-/** A button keeps its node as long as it means the same: nobody presses Enter on what has just become another one. */
-export function button(
-  key: string,
-  label: string,
-  press: () => void,
-  { look, isLast, isBusy }: ButtonLook = {},
-): VNode {
-  const looks = { primary: 'b primary', quiet: 'b quiet', danger: 'b quiet danger' };
-  return h(
-    'button',
-    {
-      key,
-      type: 'button',
-      class: `${look ? looks[look] : 'b'}${isLast ? ' end' : ''}`,
-      'aria-disabled': isBusy ? 'true' : null,
-      onclick: () => {
-        if (!isBusy) press();
-      },
-    },
-    label,
-  );
+export function checkAgain(context: DialogContext, look: Look = ''): VNode {
+  const { checking, checkAgain } = texts();
+  return context.isChecking
+    ? button('check', checking, null, look)
+    : button('check', checkAgain, context.check, look);
 }
-
-export const checkAgain = (context: DialogContext, look: ButtonLook = {}): VNode =>
-  button('check', context.isChecking ? texts().checking : texts().checkAgain, () => context.check(), {
-    ...look,
-    isBusy: context.isChecking,
-  });
 
 export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | null = null): VNode =>
   h(

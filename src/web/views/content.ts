@@ -1,7 +1,7 @@
 import { type Child, h } from '../elements/dom.ts';
 import type { DialogView } from '../model/dialog-view.ts';
 import { texts } from '../texts.ts';
-import { button, type Content, type DialogContext, lead, muted, type Rendered } from './components.ts';
+import { button, type Content, type DialogContext, lead, muted } from './components.ts';
 import { renderEnd, renderRunUnknown } from './end.ts';
 import { renderJobs, renderNothing, renderNotPossible, renderOffer, renderReason } from './offer.ts';
 import {
@@ -13,15 +13,7 @@ import {
   renderWaiting,
 } from './run.ts';
 
-/** What the dialog shows of a view. */
-export const contentOf = (view: DialogView, context: DialogContext): Content => ({
-  title: texts().heading(texts().product),
-  key: view.kind,
-  actions: [],
-  ...render(view, context),
-});
-
-function render(view: DialogView, context: DialogContext): Rendered {
+export function contentOf(view: DialogView, context: DialogContext): Content {
   const t = texts();
   switch (view.kind) {
     case 'asking':
@@ -66,25 +58,22 @@ function render(view: DialogView, context: DialogContext): Rendered {
   }
 }
 
-const renderPlain = (heading: string, about: string): Rendered => ({
+const renderPlain = (heading: string, about: string): Content => ({
   announcement: heading,
   body: [lead(heading), muted(about)],
 });
 
-const renderReload = (heading: string, about: string, context: DialogContext): Rendered => ({
+const renderReload = (heading: string, about: string, context: DialogContext): Content => ({
   announcement: `${heading}. ${about}`,
   isUrgent: true,
   body: [lead(heading), muted(about)],
-  actions: [button('reload', texts().reload, () => context.reload(), { look: 'primary' })],
+  actions: [button('reload', texts().reload, context.reload, 'primary')],
 });
 
 /** The nodes of a dialog: its content with what every state has around it. */
-export function dialogNodes(
-  { title, key, body, actions }: Content,
-  isOn: boolean,
-  close: () => void,
-): Child[] {
+export function dialogNodes(content: Content, key: string, isOn: boolean, close: () => void): Child[] {
   const t = texts();
+  const { title = t.heading(t.product), body, actions = [] } = content;
   return [
     h(
       'header',

@@ -4,9 +4,9 @@ import type { EndView, ViewOf } from '../model/dialog-view.ts';
 import { isGoodEnd } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import {
-  type ButtonLook,
   box,
   button,
+  type Content,
   command,
   commandList,
   copyLabel,
@@ -14,14 +14,13 @@ import {
   externalLink,
   lead,
   muted,
-  type Rendered,
   warningBox,
 } from './components.ts';
 import { joined, seconds, sentence, timeOfDay } from './format.ts';
 import { phaseList } from './run.ts';
 
 /** How a run has ended. */
-export function renderEnd(view: EndView, context: DialogContext): Rendered {
+export function renderEnd(view: EndView, context: DialogContext): Content {
   const { kind, run } = view;
   const heading = headingOf(view);
   const look = kind === 'updated' ? 'ok' : kind === 'broken' ? 'bad' : null;
@@ -96,7 +95,7 @@ function badBody({ kind, run, rows, version }: EndView, context: DialogContext):
     advice !== null && h('p', h('b', t.next), ' ', advice),
     log !== null && command(log, context),
     kind === 'broken' && version !== null && muted(t.runsNow(version)),
-    report !== null &&
+    report !== undefined &&
       h('textarea', { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 }, report),
   ];
 }
@@ -112,30 +111,31 @@ export function behindNodes(behind: EndView['behind'], context: DialogContext): 
 
 function actionsOf({ kind, run, again }: EndView, context: DialogContext): Child[] {
   const t = texts();
-  const close = (look: ButtonLook) => button('close', t.close, () => context.close(run.id), look);
+  const close = (look: 'primary' | 'quiet end') =>
+    button('close', t.close, () => context.dismiss(run.id), look);
   if (kind === 'updated')
     return [
-      button('reload', t.reloadNow, () => context.reload(), { look: 'primary' }),
+      button('reload', t.reloadNow, context.reload, 'primary'),
       externalLink(context.newsUrl, t.whatIsNew, 'end'),
     ];
-  if (isGoodEnd(run)) return [close({ look: 'primary' })];
-  const report = button('report', copyLabel('report', t.copyReport, context), () => context.copyReport());
-  if (kind === 'other-end') return [close({ look: 'primary' }), report];
+  if (isGoodEnd(run)) return [close('primary')];
+  const report = button('report', copyLabel('report', t.copyReport, context), () => context.copyReport(run));
+  if (kind === 'other-end') return [close('primary'), report];
   const label = kind === 'failed' ? t.tryAgain : t.checkItAgain;
   return [
-    button('again', label, () => context.tryAgain(run.id, again), { look: 'primary' }),
+    button('again', label, () => context.tryAgain(run.id, again), 'primary'),
     report,
-    close({ look: 'quiet', isLast: true }),
+    close('quiet end'),
   ];
 }
 
-export function renderRunUnknown({ run, version }: ViewOf<'run-unknown'>, context: DialogContext): Rendered {
+export function renderRunUnknown({ run, version }: ViewOf<'run-unknown'>, context: DialogContext): Content {
   const t = texts();
   const heading = t.runUnknown(version ?? t.product, timeOfDay(run.startedAt));
   return {
     announcement: heading,
     isUrgent: true,
     body: [lead(heading, t.runUnknownAbout), run.log !== null && command(run.log, context)],
-    actions: [button('close', t.close, () => context.close(run.id), { look: 'primary' })],
+    actions: [button('close', t.close, () => context.dismiss(run.id), 'primary')],
   };
 }

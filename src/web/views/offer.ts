@@ -5,6 +5,7 @@ import {
   box,
   bulletList,
   button,
+  type Content,
   checkAgain,
   commandList,
   type DialogContext,
@@ -12,12 +13,11 @@ import {
   highlighted,
   lead,
   muted,
-  type Rendered,
 } from './components.ts';
 import { age, channelName, fromTo, joined, seconds, sentence } from './format.ts';
 import { notesNodes } from './notes.ts';
 
-export function renderOffer(view: OfferView, context: DialogContext): Rendered {
+export function renderOffer(view: OfferView, context: DialogContext): Content {
   const t = texts();
   const { status, to, before, major } = view;
   const heading = t.available(before ?? to);
@@ -40,7 +40,7 @@ export function renderOffer(view: OfferView, context: DialogContext): Rendered {
       muted(sentences(!major && preparation, away, t.jobsWait)),
     ],
     actions: [
-      button('start', label, () => context.start(to), { look: 'primary' }),
+      button('start', label, () => context.start({ target: to }), 'primary'),
       externalLink(view.url, t.releaseNotes, 'end'),
     ],
   };
@@ -52,7 +52,7 @@ function dumpNode(preparation: string | null, { dumpUrl }: DialogContext): VNode
   return h('span', t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
 }
 
-export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, context: DialogContext): Rendered {
+export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, context: DialogContext): Content {
   const t = texts();
   const top = [lead(t.inTheWay(jobs.length), fromTo(status.version, to)), jobList(jobs)];
   if (context.local.isConfirming) {
@@ -64,25 +64,19 @@ export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, contex
       body: [...top, box('bad', t.willCut, bulletList(cut))],
       actions: [
         button('back', t.back, () => context.set({ isConfirming: false })),
-        button('force', t.cutShort, () => context.start(to, { force: true }), {
-          look: 'danger',
-          isLast: true,
-        }),
+        button('force', t.cutShort, () => context.start({ target: to, force: true }), 'quiet danger end'),
       ],
     };
   }
-  const whenIdle = () => context.start(to, { when: 'idle' });
+  const whenIdle = () => context.start({ target: to, when: 'idle' });
   return {
     announcement: t.inTheWay(jobs.length),
     ticks: true,
     body: [...top, muted(isStuck ? t.isStuck : t.canWait(t.product))],
     actions: [
-      !isStuck && button('idle', t.updateWhenIdle, whenIdle, { look: 'primary' }),
-      checkAgain(context, isStuck ? { look: 'primary' } : {}),
-      button('anyway', t.updateAnyway, () => context.set({ isConfirming: true }), {
-        look: 'danger',
-        isLast: true,
-      }),
+      !isStuck && button('idle', t.updateWhenIdle, whenIdle, 'primary'),
+      checkAgain(context, isStuck ? 'primary' : ''),
+      button('anyway', t.updateAnyway, () => context.set({ isConfirming: true }), 'quiet danger end'),
     ],
   };
 }
@@ -116,7 +110,7 @@ function jobTime({ state, stuck, age: since }: JobAge): string | null {
 export function renderNothing(
   { status, checked, nextCheck }: ViewOf<'nothing'>,
   context: DialogContext,
-): Rendered {
+): Content {
   const t = texts();
   const { upToDate, feedError, version, channel } = status;
   const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
@@ -128,14 +122,14 @@ export function renderNothing(
       h('p', sentences(sentence(why), checked !== null && t.checkedAgo(age(checked)))),
       feedError && box('warn', t.lastCheckFailed, h('span', sentences(sentence(feedError.message), next))),
     ],
-    actions: [checkAgain(context, { look: 'primary' })],
+    actions: [checkAgain(context, 'primary')],
   };
 }
 
 export function renderNotPossible(
   { status, reason }: ViewOf<'not-possible'>,
   context: DialogContext,
-): Rendered {
+): Content {
   const t = texts();
   const why = sentence(codeText(t.reasons, reason.code, reason.message));
   return {
@@ -149,10 +143,7 @@ export function renderNotPossible(
 }
 
 /** A reason that is another's update, or a newer server's own. */
-export function renderReason(
-  view: ViewOf<'other-update' | 'other-reason'>,
-  context: DialogContext,
-): Rendered {
+export function renderReason(view: ViewOf<'other-update' | 'other-reason'>, context: DialogContext): Content {
   const t = texts();
   const why = sentence(codeText(t.reasons, view.reason.code, view.reason.message));
   const heading = view.kind === 'other-update' ? t.otherUpdate : t.notPossible;
@@ -161,7 +152,7 @@ export function renderReason(
     announcement: `${heading}. ${why}`,
     ticks: since !== null,
     body: [lead(heading, since), h('p', why)],
-    actions: [checkAgain(context, { look: 'primary' })],
+    actions: [checkAgain(context, 'primary')],
   };
 }
 

@@ -7,17 +7,17 @@ import { codeText, texts } from '../texts.ts';
 import {
   box,
   button,
+  type Content,
   checkAgain,
   command,
   type DialogContext,
   lead,
   muted,
-  type Rendered,
 } from './components.ts';
 import { duration, fromTo, joined, sentence, timeOfDay } from './format.ts';
 import { jobList } from './offer.ts';
 
-export function renderWaiting(view: RunView, context: DialogContext): Rendered {
+export function renderWaiting(view: RunView, context: DialogContext): Content {
   const t = texts();
   const { run, rows, jobs, elapsed } = view;
   const heading = jobs.length > 0 ? t.waitsFor(jobs.length) : fromTo(run.from, run.to);
@@ -36,7 +36,7 @@ export function renderWaiting(view: RunView, context: DialogContext): Rendered {
   };
 }
 
-export function renderRun(view: RunView, context: DialogContext): Rendered {
+export function renderRun(view: RunView, context: DialogContext): Content {
   const t = texts();
   const { kind, run, rows } = view;
   const now = currentRow(rows);
@@ -74,7 +74,7 @@ function runActions({ kind, run }: RunView, context: DialogContext): Child[] {
   if (kind === 'late') return [h('span.muted', t.cannotCancel)];
   if (kind === 'cancelling' || kind === 'other-state') return [];
   return [
-    button('cancel', t.cancel, () => context.cancel(), { isBusy: context.local.isCancelSent }),
+    button('cancel', t.cancel, context.local.isCancelSent ? null : context.cancel),
     run.state !== 'write' && h('span.muted.end', t.nothingChanged),
   ];
 }
@@ -129,7 +129,7 @@ function dot(mark: RowOfRun['mark']): VNode {
 export function renderRestarting(
   { run, absent, log }: ViewOf<'restarting'>,
   context: DialogContext,
-): Rendered {
+): Content {
   const t = texts();
   const heading = t.restarting(t.product);
   return {
@@ -149,7 +149,7 @@ export function renderRestarting(
   };
 }
 
-export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Rendered {
+export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Content {
   const t = texts();
   const heading = t.noAnswer(t.product);
   return {
@@ -165,13 +165,13 @@ export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Rendered 
 const awayNode = (absent: number, heading: string, ...about: Child[]): VNode =>
   h('div.away', h('span', { class: 'clock', role: 'timer' }, clockText(absent)), h('h3', heading), ...about);
 
-export function renderStarting({ to }: ViewOf<'starting'>): Rendered {
+export function renderStarting({ to }: ViewOf<'starting'>): Content {
   const t = texts();
   const heading = t.starting(t.product);
   return { announcement: heading, body: [lead(heading, to)] };
 }
 
-export function renderNotStarted({ problem }: ViewOf<'not-started'>, context: DialogContext): Rendered {
+export function renderNotStarted({ problem }: ViewOf<'not-started'>, context: DialogContext): Content {
   const t = texts();
   const why = problem === null ? t.notStartedLost : sentence(problem.detail);
   return {
@@ -181,6 +181,6 @@ export function renderNotStarted({ problem }: ViewOf<'not-started'>, context: Di
       lead(t.notStarted),
       box('bad', why, problem && h('span.mono', joined(problem.title, t.status(problem.status)))),
     ],
-    actions: [checkAgain(context, { look: 'primary' })],
+    actions: [checkAgain(context, 'primary')],
   };
 }
