@@ -2,13 +2,13 @@ import type { Channel } from '../release/channel.ts';
 import type { CancelCode, EndState, JobKind, ReasonCode, UpToDateCode } from '../wire/codes.ts';
 import type { Unit } from './model/ages.ts';
 
-/** The text of a code, or what makes it of the server's own sentence. */
+/** The text of a code, or a function that makes it of the server's own sentence. */
 export type CodeText = string | ((message: string) => string);
 
 /** A number of things. */
 const several = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** Everything that a person reads, in English: single texts, then those that are chosen by a code of the server's. */
+/** All that a person reads, in English: single texts, then texts by the codes of the server. */
 export const english = {
   /** What the platform is called. */
   product: 'svc',

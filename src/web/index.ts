@@ -11,7 +11,7 @@ const elements = {
   'svc-update-channel': SvcUpdateChannel,
 };
 
-// A page may have loaded it twice.
+// A page may load this module twice.
 for (const [name, element] of Object.entries(elements)) {
   if (!customElements.get(name)) customElements.define(name, element);
 }

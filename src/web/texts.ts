@@ -30,7 +30,7 @@ export function setTexts({ product, ...overrides }: TextOverrides): void {
   for (const listener of listeners) listener();
 }
 
-/** Tells when texts were replaced, until what it gives is called. */
+/** Calls a listener when texts were replaced, until what it gives is called. */
 export function onTexts(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);

@@ -2,8 +2,8 @@
 const gathered = 2_000;
 
 /**
- * Says to those who do not see a dialog what it says: in live regions within it, as everything outside is inert. What
- * comes within two seconds of each other is said once, the last of it; what is urgent is said at once.
+ * Says to those who do not see a dialog what it shows (docs/contract.md 10.8). Its live regions are within the dialog, as
+ * everything outside is inert. Of several announcements within two seconds the last one is said; an urgent one at once.
  */
 export class Announcer {
   readonly polite = region('status', 'polite');
@@ -24,7 +24,7 @@ export class Announcer {
     }
   }
 
-  /** Of a dialog that opens, its first words are read with its heading. */
+  /** A screen reader reads the first words of a dialog that opens with its heading: they are not said again. */
   begin(text: string): void {
     clearTimeout(this.#timer);
     this.#said = text;
@@ -33,11 +33,7 @@ export class Announcer {
   }
 }
 
-function region(role: string, live: string): HTMLElement {
-  const element = document.createElement('div');
-  element.className = 'hidden';
-  element.setAttribute('role', role);
-  element.setAttribute('aria-live', live);
-  element.setAttribute('aria-atomic', 'true');
-  return element;
+function region(role: string, ariaLive: string): HTMLElement {
+  const hidden = { className: 'hidden', role, ariaLive, ariaAtomic: 'true' };
+  return Object.assign(document.createElement('div'), hidden);
 }

@@ -11,7 +11,7 @@ export class SvcUpdateChannel extends UpdateElement {
   /** What the person has chosen and not saved yet. */
   #chosen: string | null = null;
   #isSaving = false;
-  #said: { text: string; look: 'ok' | 'bad' } | null = null;
+  #result: { text: string; look: 'ok' | 'bad' } | null = null;
 
   constructor() {
     super(channelSheet);
@@ -30,7 +30,7 @@ export class SvcUpdateChannel extends UpdateElement {
     patch(this.#form, [
       h(
         'fieldset',
-        // Told, not shown: the page has its own heading above it.
+        // For screen readers alone, as the page has its own heading above the element.
         { 'aria-label': t.channel },
         ...(Object.keys(t.channels) as Channel[]).map((name) =>
           h(
@@ -49,7 +49,7 @@ export class SvcUpdateChannel extends UpdateElement {
           { type: 'submit', class: 'b primary', 'aria-disabled': isBusy ? 'true' : null },
           this.#isSaving ? t.saving : t.save,
         ),
-        h('span', { role: 'status', class: this.#said?.look ?? '' }, this.#said?.text ?? ''),
+        h('span', { role: 'status', class: this.#result?.look ?? '' }, this.#result?.text ?? ''),
       ),
     ]);
     for (const input of this.#form.querySelectorAll('input')) input.checked = input.value === chosen;
@@ -57,7 +57,7 @@ export class SvcUpdateChannel extends UpdateElement {
 
   #choose(name: Channel): void {
     this.#chosen = name;
-    this.#said = null;
+    this.#result = null;
     this.draw();
   }
 
@@ -67,14 +67,14 @@ export class SvcUpdateChannel extends UpdateElement {
     const chosen = this.#chosen ?? status?.channel;
     if (this.#isSaving || !status || chosen === undefined) return;
     this.#isSaving = true;
-    this.#said = null;
+    this.#result = null;
     this.draw();
     const answer = await store.setChannel(chosen);
     this.#isSaving = false;
     const t = texts();
     if (answer.kind === 'ok') {
       this.#chosen = null;
-      this.#said = { look: 'ok', text: t.saved(channelName(store.state.status?.channel ?? chosen)) };
+      this.#result = { look: 'ok', text: t.saved(channelName(store.state.status?.channel ?? chosen)) };
     } else {
       const why =
         answer.kind === 'problem'
@@ -82,7 +82,7 @@ export class SvcUpdateChannel extends UpdateElement {
           : answer.kind === 'logged-out'
             ? `${t.loggedOut}.`
             : t.noAnswerShort(t.product);
-      this.#said = { look: 'bad', text: `${t.notSaved(why)} ${t.stands(channelName(status.channel))}` };
+      this.#result = { look: 'bad', text: `${t.notSaved(why)} ${t.stands(channelName(status.channel))}` };
     }
     this.draw();
   }

@@ -1,6 +1,6 @@
 /**
- * Puts a text on the clipboard. Gives false where the browser has none for pages (on plain HTTP, or where that is
- * forbidden): then the text that stands in the page is selected.
+ * Puts a text on the clipboard. Where the browser has none for this page (on plain HTTP, or where it is forbidden), selects
+ * the text where the page shows it, and gives false.
  */
 export async function copyText(text: string, shown: () => Element | null): Promise<boolean> {
   try {

@@ -29,7 +29,7 @@ export class SvcUpdateDialog extends UpdateElement {
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
-  /** What was done once for a run already. */
+  /** What is done once for each run, and was done. */
   readonly #done = new Set<string>();
   #isShown = false;
   readonly #sizes = new ResizeObserver(() => this.#letScroll());
@@ -44,7 +44,7 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   override connectedCallback(): void {
-    // Within a sidebar that is folded away, it would not be seen.
+    // A sidebar that is folded away would hide it.
     if (this.parentElement !== document.body) document.body.append(this);
     else super.connectedCallback();
   }
@@ -114,11 +114,11 @@ export class SvcUpdateDialog extends UpdateElement {
     if (body) this.#sizes.observe(body);
     if (isFirst) this.#announcer.begin(content.announcement);
     else this.#announcer.say(content.announcement, content.isUrgent ?? false);
-    // What had the focus is gone: the heading is what nobody presses by mistake.
+    // Where the element that had the focus is gone, the heading gets it, which nobody presses by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
 
-  /** What can be scrolled has to be reached by keyboard. */
+  /** A body that can be scrolled has to be reached by keyboard. */
   #letScroll(): void {
     const body = this.#content.querySelector('.body');
     if (!body) return;
@@ -146,7 +146,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return isFirst;
   }
 
-  /** The page is loaded anew, unless it has another idea of what to do then. */
+  /** Loads the page anew, unless its script prevents that. */
   #reload(run: string): void {
     const { state } = this.store;
     const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
@@ -178,7 +178,7 @@ export class SvcUpdateDialog extends UpdateElement {
       },
       cancel: () => {
         this.#set({ isCancelSent: true });
-        // What came of it is in the state by then. Where it was refused, or its answer got lost, it may be pressed again.
+        // The state has the answer by then. Where it is a refusal or got lost, the button may be pressed again.
         void store.cancel().then(() => this.#set({ isCancelSent: false }));
       },
       check: () => void store.check(),
@@ -219,7 +219,7 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 }
 
-/** Opens the dialog of an address: the one that the page has, else one that is made. */
+/** Opens the dialog of an address: the page's own, else a new one with the attributes of its opener. */
 export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
   const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
     (dialog) => dialog.address === addressOf(base),

@@ -35,7 +35,7 @@ const flat = (children: readonly Child[]): (VNode | string)[] =>
     return Array.isArray(child) ? flat(child) : [child as VNode | string];
   });
 
-/** What each node was made to be. */
+/** What each node was made of the last time. */
 const made = new WeakMap<Node, VNode>();
 
 /**

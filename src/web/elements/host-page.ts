@@ -76,7 +76,7 @@ export class HostPage {
   }
 
   #setTitle(text: string | null): void {
-    // The page may have set another one meanwhile: that is its own then.
+    // A title that the page has set meanwhile is its own.
     const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
     if (text === null) {
       if (this.#title) document.title = own;

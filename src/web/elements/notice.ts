@@ -7,16 +7,16 @@ import { noticeSheet } from './styles.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 
-/** What the page before has left for this one; the first notice that can tell it does. */
+/** What the page before this one has left; the first notice of an admin tells it. */
 let handover: Handover | null | undefined;
 
 /** `<svc-update-notice>`: the version that runs, and for admins what there is to do about it. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
   readonly #toast = new Toast(() => this.#closeToast());
-  /** Of a page that does not say which version it was made by: that of the first answer. */
+  /** The version of the first answer: the page's own, where that does not say by which it was made. */
   #firstVersion: string | null = null;
-  #told: Handover | null = null;
+  #handover: Handover | null = null;
 
   constructor() {
     super(noticeSheet);
@@ -24,12 +24,11 @@ export class SvcUpdateNotice extends UpdateElement {
     this.shadow.append(this.#bar, this.#toast.element);
   }
 
-  /** Opens the page's dialog; without `admin` there is nothing in it for whoever looks. */
   openDialog(): void {
     openUpdateDialog(this.getAttribute('base'), this);
   }
 
-  /** What gives the focus back to a notice means its first button. */
+  /** A dialog that closes gives the focus back to the notice, that is to its first button. */
   override focus(): void {
     this.#bar.querySelector('button')?.focus();
   }
@@ -46,7 +45,7 @@ export class SvcUpdateNotice extends UpdateElement {
       isDialogOpen: store.isDialogOpen,
     });
     patch(this.#bar, [versionNode(view, () => this.openDialog()), view.pill && this.#pill(view.pill)]);
-    if (isAdmin) this.#tellHandover();
+    if (isAdmin) this.#showHandover();
   }
 
   #pill(pill: Pill): VNode {
@@ -68,21 +67,21 @@ export class SvcUpdateNotice extends UpdateElement {
     }
   }
 
-  #tellHandover(): void {
+  #showHandover(): void {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // Those that came during the update are known only now; later ones have not waited for it.
+      // Jobs that came during the update are known only now; later ones have not waited for it.
       const now = status.reason?.jobs?.length ?? 0;
-      this.#told = { ...handover, queued: Math.max(handover.queued, now) };
+      this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;
       this.hostPage.arrived = status.version;
     }
-    if (this.#told && status) this.#toast.show(status, this.#told.queued);
+    if (this.#handover && status) this.#toast.show(status, this.#handover.queued);
   }
 
   #closeToast(): void {
-    this.#told = null;
+    this.#handover = null;
     this.hostPage.arrived = null;
     this.hostPage.update();
     this.focus();

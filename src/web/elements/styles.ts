@@ -7,7 +7,7 @@ function sheet(css: string): CSSStyleSheet {
 
 /**
  * What all elements share. Colours, space, radius and fonts are custom properties of the page, with defaults for a plain
- * one. Light or dark is as the page's `color-scheme` has it. Sizes are in em: text may be twice as large.
+ * one. Light or dark is as the page's `color-scheme` has it. Sizes are in em, as text may be twice as large.
  */
 export const baseSheet = sheet(`
 :host {
@@ -76,8 +76,6 @@ header h2 { font-size: 1.07em; font-weight: 600 }
 .lead h3 { font-size: 1.57em; line-height: 1.25; font-weight: 600; letter-spacing: -.01em }
 .lead h3 span { color: var(--muted); font-weight: 400 }
 .lead p { margin-top: 4px; font-size: .93em; color: var(--muted) }
-.lead.bad h3 { color: var(--bad) }
-.lead.ok h3 { color: var(--ok) }
 .actions { flex: none; display: flex; gap: 8px; flex-wrap: wrap; align-items: center; padding: 12px var(--space); border-top: 1px solid var(--line) }
 .actions .end { margin-inline-start: auto }
 .notes { background: var(--sunken); border-radius: var(--radius); padding: 12px 14px; font-size: .96em; display: grid; gap: 6px }
@@ -101,9 +99,9 @@ header h2 { font-size: 1.07em; font-weight: 600 }
 .phases .t, .phases .ahead { color: var(--muted) }
 .dot { align-self: center; width: 18px; height: 18px; color: var(--line) }
 .dot svg { display: block; width: 18px; height: 18px; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round }
-.done .dot { color: var(--ok) }
 .now .dot { color: var(--accent) }
-.failed .dot { color: var(--bad) }
+.lead.ok h3, .done .dot, .past .ok { color: var(--ok) }
+.lead.bad h3, .failed .dot, .past .bad { color: var(--bad) }
 progress { appearance: none; display: block; width: 100%; height: 6px; margin-top: 4px; border: 0; border-radius: 3px; overflow: hidden; background: var(--sunken); grid-column: 2 / 4 }
 progress::-webkit-progress-bar { background: var(--sunken) }
 progress::-webkit-progress-value { background: var(--accent); border-radius: 3px }
@@ -119,8 +117,6 @@ textarea { width: 100%; min-height: 10em; padding: 10px 12px; color: inherit; ba
 .past table { width: 100%; border-collapse: collapse }
 .past td { padding: 4px 0; padding-inline-end: 10px; vertical-align: baseline }
 .past td:last-child { padding-inline-end: 0 }
-.past .ok { color: var(--ok) }
-.past .bad { color: var(--bad) }
 @media (max-width: 30em) {
   dialog { width: calc(100% - 16px); max-height: calc(100dvh - 16px) }
   .jobs li { grid-template-columns: 1fr auto }

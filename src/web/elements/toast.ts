@@ -6,17 +6,14 @@ import { externalLink, warningBox } from '../views/components.ts';
 import { joined, seconds } from '../views/format.ts';
 import { h, patch } from './dom.ts';
 
-/** What is told once after the page has loaded itself anew: above everything, wherever the notice is. */
+/** What the page says once after it has loaded itself anew: above everything, wherever the notice is. */
 export class Toast {
   readonly element = document.createElement('div');
   readonly #close: () => void;
 
   constructor(close: () => void) {
     this.#close = close;
-    this.element.className = 'toast';
-    this.element.setAttribute('popover', 'manual');
-    this.element.setAttribute('role', 'status');
-    this.element.hidden = true;
+    Object.assign(this.element, { className: 'toast', popover: 'manual', role: 'status', hidden: true });
   }
 
   show(status: Status, queued: number): void {

@@ -9,23 +9,16 @@ export const addressOf = (base: string | null): string => (base || usualBase).re
 
 const hostPages = new Map<string, HostPage>();
 
-/** What the elements of this page share that ask the same address: what its page sees of them, and their store. */
+/** Elements of this page that ask the same address share a store. */
 function hostPageFor(address: string): HostPage {
   const hostPage = hostPages.get(address) ?? new HostPage(new Store(address));
   hostPages.set(address, hostPage);
   return hostPage;
 }
 
-/** What the elements have in common: an address, a shadow, and that they are drawn anew when something has changed. */
+/** An element with the address of a store and a shadow, which is drawn anew after each change. */
 export abstract class UpdateElement extends HTMLElement {
-  static readonly observedAttributes: readonly string[] = [
-    'base',
-    'admin',
-    'version',
-    'keep-title',
-    'settings-url',
-    'dump-url',
-  ];
+  static readonly observedAttributes = ['base', 'admin', 'version', 'keep-title', 'settings-url', 'dump-url'];
   readonly shadow: ShadowRoot;
   #hostPage: HostPage | null = null;
   #stops: (() => void)[] = [];

@@ -1,25 +1,25 @@
 /**
- * The server's clock as a page has it: what the server said, and when by the page's own counter of milliseconds, which
- * nobody sets. The wall clock of a browser may be days off, so it is never asked.
+ * A moment of the server's clock, and the same moment of the page's counter (docs/contract.md 10.6). The wall clock of a
+ * browser may be days off, so it is never asked.
  */
 export interface ServerClock {
-  /** Milliseconds since 1970, as the server said. */
+  /** Milliseconds since 1970. */
   server: number;
-  /** Of `performance.now()`, when it said so. */
+  /** Milliseconds of `performance.now()`. */
   counter: number;
 }
 
-/** What an answer says of the time; what was known before where it says nothing that can be read. */
+/** The clock that an answer tells; the known one where `now` is no time. */
 export function readClock(now: string, counter: number, known: ServerClock | null): ServerClock | null {
   const server = Date.parse(now);
   return Number.isFinite(server) ? { server, counter } : known;
 }
 
-/** The server's time at a moment of the page's counter; null where no answer has told it. */
+/** The server's time in milliseconds at a moment of the page's counter; null before the first answer. */
 export const serverTime = (clock: ServerClock | null, counter: number): number | null =>
   clock === null ? null : clock.server + (counter - clock.counter);
 
-/** Milliseconds since a moment that the server has named; null where that cannot be told, never below 0. */
+/** Milliseconds from a time that the server has named to `now`, never below 0; null where one of them is not known. */
 export function ageOf(time: string | null | undefined, now: number | null): number | null {
   const age = now === null ? Number.NaN : now - Date.parse(time ?? '');
   return Number.isFinite(age) ? Math.max(0, age) : null;
@@ -34,13 +34,9 @@ export function inUnits(milliseconds: number): [unit: Unit, count: number][] {
   const hours = Math.floor(minutes / 60);
   if (minutes < 1) return [['second', seconds]];
   const rest = seconds % 60;
-  if (minutes < 10 && rest > 0) {
-    return [
-      ['minute', minutes],
-      ['second', rest],
-    ];
-  }
-  if (hours < 1) return [['minute', minutes]];
+  const inMinutes: [Unit, number] = ['minute', minutes];
+  if (minutes < 10 && rest > 0) return [inMinutes, ['second', rest]];
+  if (hours < 1) return [inMinutes];
   return hours < 48 ? [['hour', hours]] : [['day', Math.floor(hours / 24)]];
 }
 

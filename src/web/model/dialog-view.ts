@@ -11,11 +11,11 @@ export type DialogView =
   | { kind: 'asking' }
   | { kind: 'users-only'; version: string }
   | { kind: 'logged-out'; isOn: boolean }
-  /** A page has answered for a while that is none of svc's. */
+  /** For a while another page than svc has answered. */
   | { kind: 'other-page'; isOn: boolean }
-  /** svc is replaced, as it should be. `log`: once it takes long. */
+  /** svc is away because it is being replaced. `log` is the command that shows why, once that takes long. */
   | { kind: 'restarting'; run: Run; absent: number; log: string | null }
-  /** There is no reason for it to be away. */
+  /** svc is away without a reason that the page knows. */
   | { kind: 'no-answer'; absent: number; isOn: boolean }
   | { kind: 'starting'; to: string | null }
   | { kind: 'not-started'; problem: Problem | null }
@@ -30,16 +30,15 @@ export type DialogView =
   | { kind: 'other-reason'; reason: Reason }
   | OfferView;
 
-export type ViewOf<K extends DialogView['kind']> = Extract<DialogView, { kind: K }>;
+export type ViewOf<K extends DialogView['kind']> = DialogView & { kind: K };
 
-/** An open run. `waiting` to `updating` can be cancelled, `late` cannot any more, nor can what a newer server calls otherwise. */
+/** An open run. It can be cancelled while it is `waiting`, `preparing` or `updating`. */
 export interface RunView {
   kind: 'waiting' | 'preparing' | 'updating' | 'cancelling' | 'late' | 'other-state';
   run: Run;
   rows: RowOfRun[];
-  /** Since its begin. */
+  /** Milliseconds since its begin. */
   elapsed: number | null;
-  /** What `waiting` waits for. */
   jobs: JobAge[];
   cancelProblem: Problem | null;
 }
@@ -48,11 +47,11 @@ export interface EndView {
   kind: EndKind;
   run: Run;
   rows: RowOfRun[];
-  /** What answers now. */
+  /** The version that answers now. */
   version: string | null;
-  /** `updated`: what runs is another version than was gone to, and no later run is the cause. */
+  /** After `updated`: another version runs than the run's `to`, and no later run is the cause. */
   lags: boolean;
-  /** It may be tried again: the version to go to. */
+  /** The version to try again; null where it is no longer offered. */
   again: string | null;
   behind: Status['buildServers'];
 }
@@ -61,10 +60,10 @@ export interface OfferView {
   kind: 'available';
   status: Status;
   to: string;
-  /** The release that it comes before, where it is a stepping release. */
+  /** The release that needs `to` first; null where `to` is the latest one. */
   before: string | null;
   major: boolean;
-  /** Its own page. */
+  /** Of the page about `to`. */
   url: string | null;
   published: number | null;
   releases: readonly PublishedRelease[];
@@ -107,7 +106,7 @@ export function dialogView(state: PageState, now: number, dismissed: ReadonlySet
   return idleView(status, state, server);
 }
 
-/** The end that the person has not closed yet. A good one only where this page has seen the run. */
+/** The run whose end the person has not closed yet. After `updated` only where this page has seen the run open. */
 function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined {
   return [watched, status?.run].find(
     (run): run is Run =>

@@ -12,7 +12,7 @@ export type Block =
 
 /** Nesting of emphasis beyond which marks are text. */
 const deepest = 4;
-/** Characters that emphasis goes over at most: a line of nothing but marks takes no time. */
+/** Characters that emphasis goes over at most, so that a line of nothing but marks takes no time. */
 const farthest = 1000;
 
 /**
@@ -39,11 +39,11 @@ export function readNotes(markdown: string): Block[] {
   return blocks;
 }
 
-/** Adds one line; gives whether the next one stands apart from it. */
+/** Adds a line to the blocks. Gives whether the next line begins a block of its own. */
 function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
-  // Without a group that repeats: a long line of marks would be too much for it.
+  // No group of this pattern repeats, as that would take long for a long line of marks.
   if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {
@@ -68,7 +68,7 @@ function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
   return false;
 }
 
-// Each way in begins at a mark and looks at a bounded piece, so that no text takes long.
+// Each alternative begins at a mark and looks at a bounded piece, so that no text takes long.
 const marks =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
@@ -138,16 +138,16 @@ function closing(line: string, mark: string, from: number, begin: number): numbe
   return -1;
 }
 
-/** None with a user in front of its host: `https://github.com@evil.example` leads elsewhere than it looks. */
+/** The address of a link; null where it is not https, or has a user: `https://github.com@evil.example` misleads. */
 function httpsUrl(text: string): string | null {
   const url = /^https:\/\//i.test(text) ? URL.parse(text) : null;
   return url === null || url.username + url.password !== '' ? null : url.href;
 }
 
-/** Characters of a line of notes, about. */
+/** About how many characters of notes fit on a line. */
 const lineLength = 56;
 
-/** The blocks of the first lines as they are shown; null where all of them fit. */
+/** The blocks, or pieces of them, that fit on so many lines; null where all of them fit. */
 export function folded(blocks: readonly Block[], lines: number): Block[] | null {
   const kept: Block[] = [];
   let left = lines;

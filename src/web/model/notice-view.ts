@@ -1,7 +1,6 @@
 import type { PageState } from './page-state.ts';
 import { endKind, isSame, openRun } from './selectors.ts';
 
-/** What a notice shows. */
 export interface NoticeView {
   /** What runs; null before anything is known. */
   version: string | null;
@@ -25,20 +24,26 @@ export interface NoticeSurroundings {
   isDialogOpen: boolean;
 }
 
-export function noticeView(
+export function noticeView(state: PageState, surroundings: NoticeSurroundings): NoticeView {
+  const { status, version } = state;
+  // Whoever gets a user's answer is no admin, whatever the page says (docs/contract.md 10.9).
+  const isButton = surroundings.isAdmin && (status !== null || version === null);
+  return {
+    version: version ?? surroundings.pageVersion,
+    isButton,
+    pill: pillOf(state, surroundings, isButton),
+  };
+}
+
+function pillOf(
   state: PageState,
-  { isAdmin, pageVersion, dismissed, isDialogOpen }: NoticeSurroundings,
-): NoticeView {
+  { pageVersion, dismissed, isDialogOpen }: NoticeSurroundings,
+  isAdmin: boolean,
+): Pill | null {
   const { status, version, versionBefore } = state;
-  // Whoever is told what users are told is none, whatever the page says.
-  const asAdmin = isAdmin && (status !== null || version === null);
   const run = openRun(state);
-  const common = { version: version ?? pageVersion, isButton: asAdmin };
   if (run !== null || state.isUpdating)
-    return {
-      ...common,
-      pill: { kind: 'updating', percent: asAdmin ? (run?.percent ?? null) : null, isButton: asAdmin },
-    };
+    return { kind: 'updating', percent: isAdmin ? (run?.percent ?? null) : null, isButton: isAdmin };
   const isOld =
     pageVersion !== null &&
     version !== null &&
@@ -46,11 +51,11 @@ export function noticeView(
     isSame(version, versionBefore) &&
     !isSame(version, pageVersion);
   // Not under a dialog: somebody may be typing here.
-  if (isOld && !isDialogOpen) return { ...common, pill: { kind: 'reload', version } };
-  if (!asAdmin || status === null) return { ...common, pill: null };
-  const { run: last } = status;
+  if (isOld && !isDialogOpen) return { kind: 'reload', version };
+  if (!isAdmin || status === null) return null;
+  const { run: last, next } = status;
   // An outcome of a newer server's own is shown in the dialog alone, in its words.
   if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id))
-    return { ...common, pill: { kind: 'failed' } };
-  return { ...common, pill: status.next ? { kind: 'available', to: status.next.version } : null };
+    return { kind: 'failed' };
+  return next && { kind: 'available', to: next.version };
 }

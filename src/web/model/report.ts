@@ -1,6 +1,6 @@
 import type { Run } from '../../wire/status.ts';
 
-/** Lines of the log that a report has. */
+/** Lines of the log that a report ends with. */
 export const reportedLines = 20;
 
 /** A line of the updater's log as the stream has it; null where it is none. */
@@ -12,7 +12,7 @@ export function lineText(line: unknown): string | null {
     .join(' ');
 }
 
-/** What a person may put into an issue: facts, in Markdown, in English whatever the language of the page. */
+/** Facts for an issue, in Markdown, and in English whatever the language of the page. */
 export function reportText(run: Run, version: string | null, lines: readonly string[]): string {
   const facts: [string, string | null][] = [
     ['Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
@@ -28,12 +28,12 @@ export function reportText(run: Run, version: string | null, lines: readonly str
     ['Away', run.away === null ? null : `${run.away} s`],
     ['Run', run.id],
   ];
-  const told = facts.filter(([, fact]) => fact !== null && fact !== '');
+  const known = facts.filter(([, fact]) => fact !== null && fact !== '');
   const warnings = run.warnings.map((warning) => `- Warning: ${warning}`);
   const last = lines.slice(-reportedLines);
-  // A fence that nothing in the lines can close.
+  // Longer than any in the lines, so that none of them closes it.
   const longest = Math.max(2, ...last.flatMap((line) => line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);
   const log = last.length === 0 ? [] : ['', `${fence}text`, ...last, fence];
-  return [...told.map(([name, fact]) => `- ${name}: ${fact}`), ...warnings, ...log, ''].join('\n');
+  return [...known.map(([name, fact]) => `- ${name}: ${fact}`), ...warnings, ...log, ''].join('\n');
 }

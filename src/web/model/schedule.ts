@@ -1,9 +1,8 @@
-/** Milliseconds between two looks where nobody waits for anything. */
-export const calmPause = 60_000;
-/** During a run, while a dialog is open, and until svc has answered for the first time. */
+/** Milliseconds between two requests for the status where nobody waits for anything. */
+const calmPause = 60_000;
+/** The same during a run, while a dialog is open, and until svc has answered for the first time. */
 export const closePause = 5_000;
 
-/** What decides when the server is asked. */
 export interface Situation {
   /** The tab is shown, and an element is in it. */
   isLookedAt: boolean;
@@ -14,9 +13,9 @@ export interface Situation {
   openRun: string | null;
   /** A request for the status is under way. */
   isAsking: boolean;
-  /** When the last one was begun, in milliseconds of the page's counter; null where none was. */
+  /** When the last request was begun, in milliseconds of the page's counter; null where none was. */
   askedAt: number | null;
-  /** Something has happened that makes the last answer worth nothing: the tab is shown again, a run has ended. */
+  /** The last answer is out of date: the tab is shown again, a run has ended. */
   isDue: boolean;
 }
 
@@ -28,8 +27,8 @@ export interface Schedule {
 }
 
 /**
- * What is asked of the server, and when. A browser has six connections to a plain-HTTP host, which all of its tabs
- * share: so a stream is held by a tab that is looked at and shows a dialog. Who has a stream asks for nothing else.
+ * What is asked of the server, and when (docs/contract.md 10.5). A browser has six connections to a plain-HTTP host, which
+ * all of its tabs share: so only a tab that is looked at and shows a dialog holds a stream, and then asks for nothing else.
  */
 export function schedule(situation: Situation): Schedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;

@@ -12,7 +12,7 @@ export function openRun({ watched, status, isWatchedUnknown }: PageState): Run |
 /** The run for whose end the page is loaded anew (docs/contract.md 10.4); null where it is not, or not yet. */
 export function reloadFor({ watched, watchedEndedAt, answeredAt, status }: PageState): string | null {
   if (watched?.outcome !== 'updated' || watchedEndedAt === null) return null;
-  // Only a server that knows that end has the page of the new version.
+  // A server that does not know the end yet may be the old one, with the old page.
   const isAnswered = answeredAt !== null && answeredAt > watchedEndedAt;
   const isKnown = status !== null && (status.run?.id !== watched.id || status.run.outcome !== null);
   return isAnswered && isKnown ? watched.id : null;
@@ -30,7 +30,7 @@ const endKinds: Record<EndState, EndKind> = {
   crashed: 'broken',
 };
 
-/** How a run has ended, as far as views differ. */
+/** How a run has ended, as the views tell ends apart. */
 export const endKind = ({ outcome }: Run): EndKind => known(endKinds, outcome ?? '') ?? 'other-end';
 export const isGoodEnd = (run: Run): boolean => ['updated', 'unchanged', 'cancelled'].includes(endKind(run));
 
@@ -45,6 +45,6 @@ export const newsUrl = (status: Status | null, version: string | null): string |
 export const isSame = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
 
-/** What a table has for a code. A newer server may have another one, and it may be called `constructor`. */
+/** What a table has for a code of the server's. A newer server may have others, one called `constructor`, too. */
 export const known = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined;

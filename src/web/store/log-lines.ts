@@ -2,8 +2,8 @@ import type { Reader } from '../../wire/reader.ts';
 import { readEvents } from '../../wire/reader-events.ts';
 import { lineText, reportedLines } from '../model/report.ts';
 
-/** Milliseconds that are spent on lines: a person waits for them who has pressed a button. */
-const patience = 3_000;
+/** Milliseconds, as a person may be waiting who has pressed a button. */
+const deadline = 3_000;
 
 /** The last lines of the log of one run: those that were streamed, else what svc still has. */
 export class LogLines {
@@ -33,7 +33,7 @@ export class LogLines {
 
 /** The last lines of a run's log: its stream from the first line on, as far as svc still has them; else none. */
 async function readLines(reader: Reader, run: string): Promise<string[]> {
-  const late = AbortSignal.timeout(patience);
+  const late = AbortSignal.timeout(deadline);
   const opened = await reader.events(`${run}:0`, late);
   if (opened.kind !== 'ok' || opened.value === null) return [];
   let lines: string[] = [];
@@ -45,7 +45,7 @@ async function readLines(reader: Reader, run: string): Promise<string[]> {
       if (text !== null) lines = [...lines, text].slice(-reportedLines);
     }
   } catch {
-    // What came so far is better than nothing.
+    // The lines that came before the stream broke are better than none.
   }
   return lines;
 }

@@ -9,11 +9,12 @@ import { openRun } from '../model/selectors.ts';
 import { DismissedRuns } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
-/** Milliseconds after which a run that svc does not tell of is not known to it: a new server may still look for it. */
+/** Milliseconds for which a new server may still look for the run that it was started by. */
 const unknownAfter = 5_000;
 
-/** What every element of a page shares that asks the same address. */
+/** The state of all elements of a page that ask the same address, and when what is asked for it. */
 export class Store {
+  readonly lines: LogLines;
   readonly dismissed = new DismissedRuns(() => localStorage);
   readonly #reader: Reader;
   readonly #listeners = new Set<() => void>();
@@ -23,20 +24,20 @@ export class Store {
   #isAsking = false;
   #isDue = false;
   #askedAt: number | null = null;
-  /** Is being followed: its id, and what ends that. */
+  /** The run whose event stream is read, and what ends that. */
   #following: { id: string; end: AbortController } | null = null;
+  /** Since when svc answers without the run that was seen open. */
   #missingSince: number | null = null;
-  readonly lines: LogLines;
   #isChecking = false;
 
   constructor(address: string) {
     this.#reader = new Reader({ address });
     this.lines = new LogLines(this.#reader);
     addEventListener('online', () => this.askNow());
-    // Out of the browser's memory of pages: whatever it shows is as old as that.
+    // A page that comes out of the browser's memory shows what was true when it went there.
     addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
     document.addEventListener('visibilitychange', () => this.askNow());
-    // What is closed in one tab is closed in all of them.
+    // An end that is closed in one tab is closed in all of them.
     addEventListener('storage', () => this.#changed());
   }
 
@@ -48,12 +49,12 @@ export class Store {
     return this.#openDialogs > 0;
   }
 
-  /** The releases are read again because somebody has asked for it. */
+  /** The server reads the releases again, as the person has asked for. */
   get isChecking(): boolean {
     return this.#isChecking;
   }
 
-  /** Asks as long as somebody listens. Gives what ends that. */
+  /** Calls a listener after each change, until what it gives is called. The server is asked as long as there is one. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     this.#schedule();
@@ -73,7 +74,6 @@ export class Store {
     this.#changed();
   }
 
-  /** The next look is now: whatever was known may be long past. */
   askNow(): void {
     this.#isDue = true;
     this.#schedule();
@@ -89,8 +89,8 @@ export class Store {
   }
 
   /**
-   * Asks once, however often it is called, until that is answered.
-   * @param end the id of the run whose end it is asked from: closed once svc has answered, as it may not be there
+   * Asks for a start, once however often it is called until that is answered (docs/contract.md 10.3).
+   * @param end the id of the run from whose end the person tries again; that is closed once svc has answered
    */
   async start(order: Order, end: string | null = null): Promise<void> {
     if (this.#state.start?.kind === 'pressed') return;
@@ -107,7 +107,7 @@ export class Store {
       this.#dispatch({ kind: 'refused', refused: answer });
     } else if (refusal) {
       this.#dispatch({ kind: 'in-the-way', reason: refusal });
-      // Whose run it is, the status tells.
+      // The status tells whose run it is.
       if (refusal.code === 'update-running') this.askNow();
     } else if (answer.kind === 'problem') this.#dispatch({ kind: 'not-started', problem: answer.problem });
     else await this.#readLostStart();
@@ -118,7 +118,7 @@ export class Store {
     if (answer.kind === 'ok') this.#dispatch({ kind: 'run', run: answer.value });
     else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
-    // Its answer got lost. A stream may go on beside it, so whether svc is away the next look tells.
+    // The answer got lost. As the stream may go on beside it, the next status tells whether svc is away.
     else this.askNow();
   }
 
@@ -133,7 +133,7 @@ export class Store {
     this.#changed();
   }
 
-  /** The answer of a start was lost: whether it did start is asked for, never started twice. */
+  /** After the answer of a start got lost, the status tells whether there was one. */
   async #readLostStart(): Promise<void> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);
@@ -153,7 +153,6 @@ export class Store {
     this.#schedule();
   }
 
-  /** Does what the schedule says, now or later. */
   #schedule(): void {
     clearTimeout(this.#timer);
     const run = openRun(this.#state);
@@ -182,7 +181,7 @@ export class Store {
     this.#isDue = false;
     this.#askedAt = performance.now();
     const { status } = this.#state;
-    // Notes are long: they are asked for once for each release that is offered, or may be found, and shown by a dialog alone.
+    // Notes are long, and only a dialog shows them: they are asked for once for each release that is offered or may be found.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
     const answer = await this.#reader.status({ refresh, notes });
@@ -194,11 +193,11 @@ export class Store {
     return answer;
   }
 
-  /** The run that was seen open may no longer be the last one: then the history has its end, or svc does not know it. */
+  /** Where the run that was seen open is no longer the last one, the history has its end, or svc does not know it. */
   async #findWatched(): Promise<void> {
     const { watched, status } = this.#state;
     const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
-    // Who follows it learns of it by the stream.
+    // The stream tells of a run that is followed.
     if (!isMissing || status === null || this.#following !== null) {
       this.#missingSince = null;
       return;
@@ -218,21 +217,17 @@ export class Store {
   async #follow(id: string): Promise<void> {
     const end = new AbortController();
     this.#following = { id, end };
-    for await (const news of followRun(this.#reader, {
-      run: id,
-      signal: end.signal,
-      timing: { poll: closePause },
-    })) {
-      if (end.signal.aborted) return;
-      if (news.kind === 'run') this.#dispatch(news);
+    const { signal } = end;
+    for await (const news of followRun(this.#reader, { run: id, signal, timing: { poll: closePause } })) {
+      if (signal.aborted) return;
+      if (news.kind === 'run' || news.kind === 'heard') this.#dispatch(news);
       else if (news.kind === 'line') this.lines.add(id, news.line);
-      else if (news.kind === 'heard') this.#dispatch(news);
       else if (news.kind === 'unheard') this.#dispatch({ kind: 'refused', refused: news.refused });
       else this.#dispatch({ kind: 'run-unknown' });
     }
-    if (end.signal.aborted) return;
+    if (signal.aborted) return;
     this.#following = null;
-    // What runs now, and how often svc was away, the server that knows the end tells.
+    // The server that knows the end tells what runs now, and how long svc was away.
     this.askNow();
     if (openRun(this.#state) === null) void this.#readHistory();
   }

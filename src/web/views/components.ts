@@ -19,12 +19,12 @@ export interface Content {
   ticks?: boolean;
 }
 
-/** What a view has besides what the page knows: what a person can do, and what the dialog keeps of it. */
+/** What a view has of the dialog around it: what a person can do, and what the dialog knows by itself. */
 export interface DialogContext {
   readonly start: (order: Order) => void;
   readonly cancel: () => void;
   readonly check: () => void;
-  /** Closes the dialog, and the end of a run for good. */
+  /** Closes the dialog, and never shows the end of the run again. */
   readonly dismiss: (run: string) => void;
   readonly tryAgain: (run: string, target: string | null) => void;
   readonly reload: () => void;
@@ -48,11 +48,11 @@ export interface LocalState {
   isConfirming?: boolean;
   /** All of the notes are shown. */
   isUnfolded?: boolean;
-  /** The request to cancel is on its way, or its answer is. */
+  /** A request to cancel is not answered yet. */
   isCancelSent?: boolean;
   /** The last copy button that was pressed, and what came of it. */
   copied?: { id: string; isCopied: boolean } | undefined;
-  /** The page does not want to be loaded anew. */
+  /** The script of the page has prevented that it is loaded anew. */
   stays?: boolean;
   /** The text of a report that could not be copied. */
   report?: string | undefined;
@@ -61,8 +61,8 @@ export interface LocalState {
 type Look = '' | 'primary' | 'quiet end' | 'quiet danger end';
 
 /**
- * A button keeps its node as long as it means the same: nobody presses Enter on what has just become another one.
- * @param press null while what was pressed is under way
+ * A button of another key gets another node, so that nobody presses Enter on what has just become another button.
+ * @param press null while the last press is being answered
  */
 export function button(key: string, label: string, press: (() => void) | null, look: Look = ''): VNode {
   const attributes = { key, type: 'button', class: look ? `b ${look}` : 'b' };
@@ -84,7 +84,7 @@ export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | n
     about && h('p', about),
   );
 
-/** A text with one piece of it told apart, wherever a translation puts it. */
+/** A text that sets off one piece of it, wherever a translation puts that. */
 export function highlighted(text: string, piece: string): Child {
   const at = text.indexOf(piece);
   if (at < 0) return text;

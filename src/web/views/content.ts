@@ -1,5 +1,5 @@
 import { type Child, h } from '../elements/dom.ts';
-import type { DialogView } from '../model/dialog-view.ts';
+import type { DialogView, ViewOf } from '../model/dialog-view.ts';
 import { texts } from '../texts.ts';
 import { button, type Content, type DialogContext, lead, muted } from './components.ts';
 import { renderEnd, renderRunUnknown } from './end.ts';
@@ -13,49 +13,45 @@ import {
   renderWaiting,
 } from './run.ts';
 
+const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogContext) => Content } = {
+  asking: () => renderPlain(texts().asking(texts().product), texts().askingAbout),
+  'users-only': ({ version }) => renderPlain(texts().usersOnly, texts().youRun(version)),
+  'logged-out': ({ isOn }, context) => {
+    const { loggedOut, loggedOutOn, loggedOutElse } = texts();
+    return renderReload(loggedOut, isOn ? loggedOutOn : loggedOutElse, context);
+  },
+  'other-page': ({ isOn }, context) => {
+    const { otherPage, otherPageOn, otherPageElse } = texts();
+    return renderReload(otherPage, isOn ? otherPageOn : otherPageElse, context);
+  },
+  restarting: renderRestarting,
+  'no-answer': renderNoAnswer,
+  starting: renderStarting,
+  'not-started': renderNotStarted,
+  'run-unknown': renderRunUnknown,
+  nothing: renderNothing,
+  'not-possible': renderNotPossible,
+  'other-update': renderReason,
+  'other-reason': renderReason,
+  jobs: renderJobs,
+  available: renderOffer,
+  waiting: renderWaiting,
+  preparing: renderRun,
+  updating: renderRun,
+  cancelling: renderRun,
+  late: renderRun,
+  'other-state': renderRun,
+  updated: renderEnd,
+  unchanged: renderEnd,
+  failed: renderEnd,
+  cancelled: renderEnd,
+  broken: renderEnd,
+  'other-end': renderEnd,
+};
+
 export function contentOf(view: DialogView, context: DialogContext): Content {
-  const t = texts();
-  switch (view.kind) {
-    case 'asking':
-      return renderPlain(t.asking(t.product), t.askingAbout);
-    case 'users-only':
-      return renderPlain(t.usersOnly, t.youRun(view.version));
-    case 'logged-out':
-      return renderReload(t.loggedOut, view.isOn ? t.loggedOutOn : t.loggedOutElse, context);
-    case 'other-page':
-      return renderReload(t.otherPage, view.isOn ? t.otherPageOn : t.otherPageElse, context);
-    case 'restarting':
-      return renderRestarting(view, context);
-    case 'no-answer':
-      return renderNoAnswer(view);
-    case 'starting':
-      return renderStarting(view);
-    case 'not-started':
-      return renderNotStarted(view, context);
-    case 'run-unknown':
-      return renderRunUnknown(view, context);
-    case 'nothing':
-      return renderNothing(view, context);
-    case 'not-possible':
-      return renderNotPossible(view, context);
-    case 'other-update':
-    case 'other-reason':
-      return renderReason(view, context);
-    case 'jobs':
-      return renderJobs(view, context);
-    case 'available':
-      return renderOffer(view, context);
-    case 'waiting':
-      return renderWaiting(view, context);
-    case 'preparing':
-    case 'updating':
-    case 'cancelling':
-    case 'late':
-    case 'other-state':
-      return renderRun(view, context);
-    default:
-      return renderEnd(view, context);
-  }
+  const render = renderers[view.kind] as (view: DialogView, context: DialogContext) => Content;
+  return render(view, context);
 }
 
 const renderPlain = (heading: string, about: string): Content => ({
@@ -64,13 +60,13 @@ const renderPlain = (heading: string, about: string): Content => ({
 });
 
 const renderReload = (heading: string, about: string, context: DialogContext): Content => ({
+  ...renderPlain(heading, about),
   announcement: `${heading}. ${about}`,
   isUrgent: true,
-  body: [lead(heading), muted(about)],
   actions: [button('reload', texts().reload, context.reload, 'primary')],
 });
 
-/** The nodes of a dialog: its content with what every state has around it. */
+/** The content of a state between the heading and the buttons of the dialog. */
 export function dialogNodes(content: Content, key: string, isOn: boolean, close: () => void): Child[] {
   const t = texts();
   const { title = t.heading(t.product), body, actions = [] } = content;

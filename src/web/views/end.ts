@@ -19,7 +19,6 @@ import {
 import { joined, seconds, sentence, timeOfDay } from './format.ts';
 import { phaseList } from './run.ts';
 
-/** How a run has ended. */
 export function renderEnd(view: EndView, context: DialogContext): Content {
   const { kind, run } = view;
   const heading = headingOf(view);

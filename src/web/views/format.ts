@@ -8,16 +8,16 @@ export const duration = (milliseconds: number, { units }: Texts = texts()): stri
     .map(([unit, count]) => units[unit](count))
     .join(' ');
 
-/** How long ago something was, in the largest unit alone: nobody reads seconds of it. */
+/** How long ago something was, in the largest unit alone. */
 export const age = (milliseconds: number): string => {
   const [first] = inUnits(milliseconds);
   return first ? texts().units[first[0]](first[1]) : '';
 };
 
-/** A number of seconds that a server has told. */
+/** The duration of a number of seconds, as the server counts. */
 export const seconds = (count: number): string => duration(Math.round(count) * 1000);
 
-/** `10:42`, where the reader is. */
+/** `10:42`, in the reader's time zone. */
 export const timeOfDay = (time: string | null): string =>
   formatted(time, { hour: '2-digit', minute: '2-digit' });
 
@@ -42,14 +42,14 @@ function formatted(time: string | null, form: Intl.DateTimeFormatOptions): strin
 /** What a server says, as a sentence: updaters begin in lower case, and end without a full stop. */
 export function sentence(said: string): string {
   const text = said.trim();
-  // A version, a path and the like are written as they are, and so is a name.
+  // A first word that is a version, a path or the product's name stays as it is.
   const word = /^[a-z]+(?=[\s,;:']|$)/.exec(text)?.[0];
   const first =
     word !== undefined && word !== texts().product ? text.charAt(0).toUpperCase() + text.slice(1) : text;
   return first === '' || /[.!?…:]$/.test(first) ? first : `${first}.`;
 }
 
-/** The way of a run; one that was started by hand does not always tell it. */
+/** The versions of a run, as far as they are known: one that was started by hand may not tell them. */
 export const fromTo = (from: string | null, to: string | null): string => {
   if (to === null) return texts().anUpdate;
   return from === null ? texts().updateTo(to) : `${from} → ${to}`;

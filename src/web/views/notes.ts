@@ -7,7 +7,7 @@ import type { DialogContext } from './components.ts';
 /** Lines of the notes that are shown before somebody asks for more. */
 const shownLines = 12;
 
-// Reading notes takes a while, and they are drawn again and again.
+// Notes are drawn after each change, and read once.
 const read = new WeakMap<PublishedRelease, Block[]>();
 
 /** The notes of the releases that an update brings, newest first, each below its version. */

@@ -56,7 +56,7 @@ export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, contex
   const t = texts();
   const top = [lead(t.inTheWay(jobs.length), fromTo(status.version, to)), jobList(jobs)];
   if (context.local.isConfirming) {
-    // What is queued is not cut short: it runs afterwards. A state that this page does not know counts as running.
+    // A queued job is not cut short but runs afterwards. One in a state that this page does not know counts as running.
     const cut = jobs.filter(({ state }) => state !== 'queued').map(jobName);
     return {
       announcement: `${t.willCut} ${cut.join(', ')}`,
@@ -142,7 +142,7 @@ export function renderNotPossible(
   };
 }
 
-/** A reason that is another's update, or a newer server's own. */
+/** Another update is on, or a newer server has a reason that this page does not know. */
 export function renderReason(view: ViewOf<'other-update' | 'other-reason'>, context: DialogContext): Content {
   const t = texts();
   const why = sentence(codeText(t.reasons, view.reason.code, view.reason.message));

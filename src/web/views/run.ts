@@ -107,7 +107,7 @@ function phaseItem(row: RowOfRun): VNode {
   );
 }
 
-/** Without the word that updaters begin their sentences with, as the row has it already. */
+/** Updaters begin their sentences with the word that the row has already. */
 const messageOf = ({ message }: RowOfRun): string =>
   message.replace(/^(?:preparing|checking|pulling|pulled|replacing|verifying)\b[\s,:]*/i, '');
 

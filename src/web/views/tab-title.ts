@@ -5,7 +5,7 @@ import { texts } from '../texts.ts';
 import { duration } from './format.ts';
 
 /**
- * What the title of the tab says of an update; null where it is what the page itself wants.
+ * The title of the tab while there is something to tell of an update; null where the page's own stays.
  * @param now of the page's counter. @param dismissed ids of runs whose end was closed in this browser
  */
 export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<string>): string | null {
