@@ -118,15 +118,11 @@ class Check {
   async #read(url: URL, what: 'list' | 'release'): Promise<KnownPage> {
     const known = this.#facts.known?.pages.get(url.href);
     const page = await readPage(url, this.#feed, known?.validators ?? null, this.#facts.signal);
-    if (page) {
-      const { content, validators, next } = page;
-      const releases = releasesOf([what === 'list' ? content : [content]], {
-        withAssets: this.#facts.withAssets ?? false,
-      });
-      return { releases: newestFirst(releases), validators, next };
-    }
-    if (known) return known;
-    throw new FeedError('it says that nothing has changed, and was not asked');
+    if (page === null && known) return known;
+    if (page === null) throw new FeedError('it says that nothing has changed, and was not asked');
+    const { content, validators, next } = page;
+    const releases = releasesOf(what === 'list' ? content : [content], this.#facts);
+    return { releases: newestFirst(releases), validators, next };
   }
 
   /**

@@ -77,15 +77,18 @@ const asset = z.union([
 const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
- * The releases that a feed's pages (parsed JSON, in order) offer, each tag once. What does not parse is left out, and so
+ * The releases that a page of a feed (parsed JSON) offers, each tag once. What does not parse is left out, and so
  * are drafts, upcoming releases, tags of another shape, and stable tags that their publisher calls a pre-release.
  * What is attached to them is read where it is asked for.
- * @throws FeedError where these are no lists of releases
+ * @throws FeedError where it is no list of releases
  */
-export function releasesOf(pages: readonly unknown[], { withAssets = false } = {}): Release[] {
-  const entries = pages.flatMap(entriesOf);
+export function releasesOf(page: unknown, { withAssets = false } = {}): Release[] {
+  const forge = list.safeParse(page).data;
+  const entries = forge ?? staticPage.safeParse(page).data?.releases;
+  if (!entries) throw noList();
   if (entries.length > mostEntries) throw tooMany();
-  const read = entries.flatMap(({ entry, schema }) => schema.safeParse(entry).data ?? []);
+  const schema = forge ? forgeRelease : staticRelease;
+  const read = entries.flatMap((entry) => schema.safeParse(entry).data ?? []);
   if (entries.length > 0 && read.length === 0) throw noList();
 
   const releases = new Map<string, Release>();
@@ -103,14 +106,6 @@ export function releasesOf(pages: readonly unknown[], { withAssets = false } = {
     });
   }
   return [...releases.values()];
-}
-
-function entriesOf(page: unknown) {
-  const forge = list.safeParse(page).data;
-  const entries = forge ?? staticPage.safeParse(page).data?.releases;
-  if (!entries) throw noList();
-  if (entries.length > mostEntries) throw tooMany();
-  return entries.map((entry) => ({ entry, schema: forge ? forgeRelease : staticRelease }));
 }
 
 export const tooMany = () => new FeedError(`it lists more than ${mostEntries} releases`);
