@@ -72,7 +72,7 @@ export interface Context {
   signal: AbortSignal;
   /** The client's own version, `v1.0.0`. */
   version: string;
-  /** Milliseconds of a clock that no change of the machine's time moves. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
   fetch: typeof fetch;
 }

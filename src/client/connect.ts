@@ -31,25 +31,25 @@ export function connect(context: Context): Session {
 }
 
 /** An answer that has to be a proper one. @throws Failure with exit code 2 where it is none */
-export async function proper<T>(asked: Promise<Answer<T>>, session: Session): Promise<T> {
+export async function expectAnswer<T>(asked: Promise<Answer<T>>, session: Session): Promise<T> {
   const answer = await asked;
   if (answer.kind === 'ok') return answer.value;
-  throw improper(answer, session);
+  throw failureOf(answer, session);
 }
 
-/** @throws Failure for whoever is no admin, too */
+/** @throws Failure, also where the user is no admin */
 export async function statusForAdmins(
   asked: Promise<Answer<Status | UserStatus>>,
   session: Session,
 ): Promise<Status> {
-  const status = await proper(asked, session);
+  const status = await expectAnswer(asked, session);
   if (isForAdmins(status)) return status;
   const { url, tokenSetting } = session.config;
   throw new Failure(2, `${url} allows this to admins only. See ${tokenSetting}.`);
 }
 
 /** What ends a command that cannot do without the answer. */
-export const improper = (
+export const failureOf = (
   refused: Refused,
   { config, signal }: Pick<Session, 'config' | 'signal'>,
   problem: Problem | null = null,

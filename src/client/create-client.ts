@@ -6,7 +6,7 @@ import { allCommands } from './commands.ts';
 import { helpOf, helpOfAll } from './help.ts';
 import { names, setProduct } from './names.ts';
 import { findCommand, parseTyped } from './parse.ts';
-import { jsonLine, shown } from './shown.ts';
+import { cleanText, jsonLine } from './text.ts';
 
 export type { Product, ProductOptions } from '../progress/product.ts';
 
@@ -114,7 +114,7 @@ class Process {
       if (error instanceof UsageError) {
         const name = findCommand(words, commands)?.name ?? (words[0] === 'instance' ? words[0] : '');
         // What was typed stands in it, and may be anything.
-        const mistakes = error.message.split('\n').map(shown).join('\n');
+        const mistakes = error.message.split('\n').map(cleanText).join('\n');
         say(`${program}: ${mistakes}\nMore: ${[program, name, '--help'].filter(Boolean).join(' ')}`);
         return 2;
       }

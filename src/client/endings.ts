@@ -3,7 +3,7 @@ import type { EndState } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
 import { names } from './names.ts';
-import { count, table } from './shown.ts';
+import { count, table } from './text.ts';
 import { between, duration, seconds } from './times.ts';
 
 /** How a bad end begins; what follows is in the server's words. */
@@ -69,7 +69,7 @@ function goodLine(run: Run, status: Status | null): string {
   return `✓ ${name} ${runs} runs. ${times}`.trimEnd();
 }
 
-/** `38 s`, `away for 4 s`: how long it took and how long nobody answered, as far as that is known. */
+/** `38 s`, `away for 4 s`: how long it took and how long svc was away, as far as that is known. */
 export function timesOf({ startedAt, endedAt, away }: Run): string[] {
   const took = between(startedAt, endedAt);
   return [
@@ -96,7 +96,7 @@ export const paintMark = (line: string): string =>
 export const wayOf = ({ from, to }: Pick<Run, 'from' | 'to'>): string =>
   [from, to].filter((version) => version !== null).join(' → ');
 
-/** What a bad end says in one line, where nobody has asked for it; null after a good one. */
+/** A bad end in one line, as a part of the status; null after a good one. */
 export function badEnd(run: Run): string | null {
   const { outcome } = run;
   if (outcome === null || outcome === 'updated' || outcome === 'unchanged' || outcome === 'cancelled')

@@ -1,7 +1,7 @@
 import type { NoAnswer, Refused } from '../wire/reader-answer.ts';
 import type { Config } from './config.ts';
 import { names } from './names.ts';
-import { sentence, shown } from './shown.ts';
+import { cleanText, sentence } from './text.ts';
 
 /** What a proxy says for a server that it does not reach. */
 const proxyErrors = new Set([502, 503, 504]);
@@ -15,8 +15,8 @@ export function explain(refused: Refused, config: Config): string {
   if (refused.kind === 'problem') {
     const { status, detail } = refused.problem;
     if (status === 403)
-      return `${url} does not allow this (403): ${sentence(shown(detail))} See ${tokenSetting}.`;
-    return `${url} answered ${status}: ${sentence(shown(detail))}${status === 404 ? ` See ${urlSetting}.` : ''}`;
+      return `${url} does not allow this (403): ${sentence(cleanText(detail))} See ${tokenSetting}.`;
+    return `${url} answered ${status}: ${sentence(cleanText(detail))}${status === 404 ? ` See ${urlSetting}.` : ''}`;
   }
   // A request has one `Authorization`, which has the token.
   if (refused.inFront !== null)
@@ -31,13 +31,14 @@ function explainRedirect(location: string | null, { url, urlSetting }: Config): 
   const target = location === null ? null : URL.parse(location, url);
   const at = target?.pathname.indexOf(endpoints) ?? -1;
   if (target === null || at < 0) {
-    const where = target === null ? ', perhaps to' : ` to ${shown(target.origin + target.pathname)}, perhaps`;
+    const where =
+      target === null ? ', perhaps to' : ` to ${cleanText(target.origin + target.pathname)}, perhaps`;
     return `${url} redirects${where} a log-in. That is not followed; see ${urlSetting}.`;
   }
   const other = target.origin + target.pathname.slice(0, at);
   return other === url
     ? `${url} redirects to itself: something in front of ${names().name} changes addresses. See ${urlSetting}.`
-    : `${url} redirects. ${urlSetting} should be ${shown(other)}`;
+    : `${url} redirects. ${urlSetting} should be ${cleanText(other)}`;
 }
 
 function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
@@ -48,7 +49,7 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   if (why.what === 'large')
     return `What answers at ${url} sends more than 8 MiB, as ${name} never does. ${see}`;
   if (why.what === 'other') {
-    const what = `${why.status}${why.type === '' ? '' : `, ${shown(why.type)}`}`;
+    const what = `${why.status}${why.type === '' ? '' : `, ${cleanText(why.type)}`}`;
     return `Something else than ${name} answers at ${url} (${what}). ${proxyErrors.has(why.status) ? isUp : see}`;
   }
   const code = codeOf(why.cause);
@@ -72,7 +73,7 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
     [/^HPE_|HTTP\/1\.1 protocol/, `Something that speaks no HTTP answers at ${url}. ${see}`],
   ];
   const [, text] = known.find(([form]) => form.test(code)) ?? [];
-  return text ?? `The connection to ${url} failed (${shown(code)}). ${isUp}`;
+  return text ?? `The connection to ${url} failed (${cleanText(code)}). ${isUp}`;
 }
 
 /** What Node calls it; `fetch` hides it in the cause, several addresses of one host in a list. */

@@ -1,6 +1,6 @@
 import type { Command } from './command.ts';
 import { names } from './names.ts';
-import { table } from './shown.ts';
+import { table } from './text.ts';
 
 function settings(): string[] {
   const { name, url, token } = names();

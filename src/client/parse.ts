@@ -118,7 +118,7 @@ function wordMistakes(given: readonly string[], { arguments: wanted = [] }: Comm
   return [...mistakes, ...given.slice(wanted.length).map((word) => `"${word}" is one word too many.`)];
 }
 
-/** The word that somebody has mistyped, as far as there is one so near; null where there is none. */
+/** The known word that is nearest to a mistyped one; null where none is near. */
 function nearest(typed: string, words: readonly string[]): string | null {
   const [best] = words
     .map((word) => ({ word, far: distance(typed.toLowerCase(), word) }))

@@ -1,6 +1,6 @@
 import type { JobInTheWay, Reason, Status } from '../wire/status.ts';
 import { names } from './names.ts';
-import { count, cut, sentence, table, widthOf } from './shown.ts';
+import { count, cut, sentence, table, widthOf } from './text.ts';
 import { ageOf, between, duration } from './times.ts';
 
 // What comes from the server has been made fit to be shown.

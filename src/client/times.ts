@@ -38,7 +38,7 @@ export function ageOf(moment: string | null | undefined, now: string): string {
   return passed === null ? '' : age(passed);
 }
 
-/** A moment of the server's clock on the clock of whoever reads: `11:40`. */
+/** A moment of the server's clock as the reader's own clock shows it: `11:40`. */
 export function clockTime(moment: string, now: string): string {
   const ahead = between(now, moment);
   const date = new Date(ahead === null ? Date.parse(moment) : Date.now() + ahead);

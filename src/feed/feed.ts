@@ -43,13 +43,13 @@ export interface LogEntry {
   cause?: unknown;
 }
 
-/** What a feed asks of whoever has it. */
+/** What a feed asks of its owner. */
 export interface FeedHost {
   /** Called after each check that succeeded. */
   onCheck?: () => void;
   /** The channel that releases are offered from. Default `stable`. */
   channel?: () => Channel;
-  /** Milliseconds by a clock that nobody sets: all waiting goes by it. */
+  /** Milliseconds of a monotonic clock, by which all waiting goes. */
   clock?: () => number;
 }
 

@@ -35,7 +35,7 @@ for (const [network, bits] of [
 
 /**
  * Whether a host is on this machine or in a network around it, by its address, or by any of those that its name has. A name
- * that nobody can resolve is on neither: whoever connects is told.
+ * that cannot be resolved is in neither: connecting to it will fail, and say why.
  */
 export async function isInner(
   { hostname }: URL,

@@ -4,16 +4,16 @@ import { JsonEvents, PlainLines } from '../../src/client/follow/lines.ts';
 import { LiveList } from '../../src/client/follow/live-list.ts';
 import { notesAt, type View } from '../../src/client/follow/view.ts';
 import {
+  clean,
+  cleanText,
   cut,
   inColumns,
   jsonLine,
   sentence,
-  shown,
-  shownAll,
   table,
   widthOf,
   wrap,
-} from '../../src/client/shown.ts';
+} from '../../src/client/text.ts';
 import { age, between, clockTime, duration, seconds } from '../../src/client/times.ts';
 import type { Refused } from '../../src/wire/reader-answer.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
@@ -235,8 +235,8 @@ it('a time that was measured is rounded, one that goes on is not', () => {
 });
 
 it('texts are made fit for a terminal, and measured as it does', () => {
-  expect(shown('a\tb\u2066\ud800')).toBe('a\\u0009b\\u2066\ufffd');
-  expect(shownAll({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
+  expect(cleanText('a\tb\u2066\ud800')).toBe('a\\u0009b\\u2066\ufffd');
+  expect(clean({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
   expect(JSON.parse(jsonLine({ a: '\x1b\u202e"' }))).toEqual({ a: '\x1b\u202e"' });
   expect([widthOf('日本'), widthOf('e\u0301'), widthOf('🚀a')]).toEqual([4, 1, 3]);
   expect([cut('日本語', 5), inColumns('ab', 4), cut('abc', 0)]).toEqual(['日本…', 'ab  ', '']);

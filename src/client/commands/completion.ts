@@ -22,7 +22,7 @@ export const completion: Command = {
   },
 };
 
-/** What a shell's script asks the client by, with the words before the one that is being typed. */
+/** The word by which a shell's script asks the client; behind it are the words before the one that is being typed. */
 export const askForOffers = '__complete';
 /** The answer where a file comes next, which the shell knows best. */
 const files = ':files';

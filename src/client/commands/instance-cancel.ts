@@ -1,10 +1,10 @@
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { type Command, type Context, Failure } from '../command.ts';
-import { connect, improper, interrupted, type Session } from '../connect.ts';
+import { connect, failureOf, interrupted, type Session } from '../connect.ts';
 import { type Ending, endingOf } from '../endings.ts';
 import { explain } from '../explain.ts';
 import { followUpdate, usualTimeout } from '../follow/follow-update.ts';
-import { sentence, shown } from '../shown.ts';
+import { cleanText, sentence } from '../text.ts';
 
 export const instanceCancel: Command = {
   name: 'instance cancel',
@@ -34,7 +34,7 @@ async function isOn(session: Session): Promise<boolean> {
   const answer = await session.reader.progress({ signal: session.signal });
   if (answer.kind === 'ok') return answer.value.outcome === null;
   if (answer.kind === 'problem' && answer.problem.status === 404) return false;
-  throw improper(answer, session);
+  throw failureOf(answer, session);
 }
 
 /** The run that was asked to stop, or why it was not. To ask twice does no harm, so a lost answer is asked for again. */
@@ -44,11 +44,11 @@ async function stop(session: Session): Promise<ToldRun | string> {
     const answer = await reader.cancel({ signal });
     if (answer.kind === 'ok') return answer.value;
     if (signal.aborted) throw interrupted();
-    if (answer.kind === 'logged-out') throw improper(answer, session);
+    if (answer.kind === 'logged-out') throw failureOf(answer, session);
     if (answer.kind === 'problem') {
       const { status, detail } = answer.problem;
-      if (status === 409) return sentence(shown(detail));
-      if (status < 500) throw improper(answer, session);
+      if (status === 409) return sentence(cleanText(detail));
+      if (status < 500) throw failureOf(answer, session);
     }
     if (attempt === tries)
       throw new Failure(

@@ -2,8 +2,8 @@ import { channels } from '../../release/channel.ts';
 import type { Command, Context } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { names } from '../names.ts';
-import { linesOf, shownAll } from '../shown.ts';
 import { offerLines } from '../status-lines.ts';
+import { clean, linesOf } from '../text.ts';
 
 export const instanceChannel: Command = {
   name: 'instance channel',
@@ -22,7 +22,7 @@ async function run(context: Context): Promise<number> {
   const session = connect(context);
   const { args, reader, signal, stdout } = session;
   const [channel = ''] = args.words;
-  const status = shownAll(await statusForAdmins(reader.setChannel(channel, { signal }), session));
+  const status = clean(await statusForAdmins(reader.setChannel(channel, { signal }), session));
   const line = `The channel is ${status.channel}. ${names().name} ${status.version} runs.`;
   stdout.write(linesOf([line, ...offerLines(status)]));
   return 0;

@@ -1,8 +1,8 @@
 import type { Command, Context } from '../command.ts';
-import { connect, improper } from '../connect.ts';
+import { connect, failureOf } from '../connect.ts';
 import { followUpdate, tellPast, timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
-import { jsonLine } from '../shown.ts';
+import { jsonLine } from '../text.ts';
 
 export const instanceFollow: Command = {
   name: 'instance follow',
@@ -33,8 +33,8 @@ async function run(context: Context): Promise<number> {
     (json ? stderr : stdout).write('There has been no update yet.\n');
     return 0;
   }
-  const failure = improper(answer, session);
-  // Who has left with Ctrl-C comes back with this at a moment when there is nobody.
+  const failure = failureOf(answer, session);
+  // Following may be taken up again in the moment in which svc is being replaced.
   if (answer.kind === 'none' && !signal.aborted)
     failure.message += `\nWhile an update replaces ${names().name} it is away: try again in a moment.`;
   throw failure;

@@ -1,8 +1,8 @@
 import type { Run } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
-import { connect, proper } from '../connect.ts';
+import { connect, expectAnswer } from '../connect.ts';
 import { timesOf, wayOf } from '../endings.ts';
-import { jsonLine, linesOf, shownAll, table } from '../shown.ts';
+import { clean, jsonLine, linesOf, table } from '../text.ts';
 import { dateTime } from '../times.ts';
 
 export const instanceHistory: Command = {
@@ -20,8 +20,8 @@ export const instanceHistory: Command = {
 async function run(context: Context): Promise<number> {
   const session = connect(context);
   const { args, reader, signal, stdout } = session;
-  const runs = await proper(reader.history({ signal }), session);
-  const rows = shownAll(runs).map(cellsOf);
+  const runs = await expectAnswer(reader.history({ signal }), session);
+  const rows = clean(runs).map(cellsOf);
   const lines = rows.length === 0 ? ['There has been no update yet.'] : table(rows, '');
   stdout.write(args.options.json ? jsonLine(runs) : linesOf(lines));
   return 0;

@@ -1,11 +1,11 @@
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
-import { connect, proper } from '../connect.ts';
+import { connect, expectAnswer } from '../connect.ts';
 import { badEnd } from '../endings.ts';
 import { names } from '../names.ts';
-import { jsonLine, linesOf, shownAll } from '../shown.ts';
 import { offerLines, refusalLines } from '../status-lines.ts';
+import { clean, jsonLine, linesOf } from '../text.ts';
 import { ageOf } from '../times.ts';
 
 export const instanceStatus: Command = {
@@ -23,8 +23,8 @@ export const instanceStatus: Command = {
 async function run(context: Context): Promise<number> {
   const session = connect(context);
   const { args, reader, signal, stdout } = session;
-  const told = await proper(reader.status({ signal }), session);
-  const status = shownAll(told);
+  const told = await expectAnswer(reader.status({ signal }), session);
+  const status = clean(told);
   const lines = isForAdmins(status)
     ? statusLines(status)
     : [`${names().name} ${status.version}`, ...(status.updating ? ['An update is on.'] : [])];

@@ -3,10 +3,10 @@ import { type Command, type Context, UsageError } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { followUpdate, timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
-import { jsonLine, linesOf, shownAll } from '../shown.ts';
 import { agree } from '../start/agree.ts';
 import { decide, type Stay, type Wish } from '../start/decide.ts';
 import { startUpdate } from '../start/start-update.ts';
+import { clean, jsonLine, linesOf } from '../text.ts';
 
 export const instanceUpdate: Command = {
   name: 'instance update',
@@ -43,12 +43,12 @@ async function run(context: Context): Promise<number> {
   const ask = (refresh: boolean) => statusForAdmins(reader.status({ refresh, signal }), session);
 
   let status = await ask(false);
-  // What was published a minute ago is what somebody means who types this.
+  // The status may be minutes old, and a release that was published just now is meant, too.
   if (wish.target === null && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = decide(status, wish);
   if (typeof target !== 'string') return stay(target);
-  if (!(await agree(context, shownAll(status), { ...wish, target }))) {
+  if (!(await agree(context, clean(status), { ...wish, target }))) {
     tell('Nothing was started.');
     return 3;
   }
@@ -56,7 +56,7 @@ async function run(context: Context): Promise<number> {
   if ('lines' in run) return stay(run);
   if (!args.options['no-follow']) return followUpdate(session, { run, timeout, json });
   if (json) stdout.write(jsonLine({ event: 'run', data: run }));
-  const to = shownAll(run).to ?? 'the newest release';
+  const to = clean(run).to ?? 'the newest release';
   tell(`The update to ${to} has started. Follow it: ${names().name} instance follow`);
   return 0;
 }

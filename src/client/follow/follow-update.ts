@@ -7,7 +7,7 @@ import type { Session } from '../connect.ts';
 import { type Ending, endingOf, paintMark } from '../endings.ts';
 import { explain } from '../explain.ts';
 import { names } from '../names.ts';
-import { count, jsonLine, linesOf, shownAll } from '../shown.ts';
+import { clean, count, jsonLine, linesOf } from '../text.ts';
 import { clockTime, duration } from '../times.ts';
 import { JsonEvents, PlainLines } from './lines.ts';
 import { LiveList } from './live-list.ts';
@@ -38,16 +38,16 @@ export function timeoutOf({ options: { timeout = String(usualTimeout) } }: Args)
   throw new UsageError(`--timeout needs a number of seconds, not "${timeout}" (1 to 9999999).`);
 }
 
-/** After so long a 401 somebody has to log in again. */
+/** Milliseconds; a 401 that lasts so long is no restart of a server, and takes a new log-in. */
 const loggedOutFor = 30_000;
 const second = 1000;
-/** Milliseconds without a look, of one a second: the process, or the machine, was asleep and has asked nobody. */
+/** Milliseconds between two looks, of one a second: after more than that, process or machine were asleep and asked nothing. */
 const nap = 30_000;
 
 /** Follows a run until a server that knows its end answers, and says how it ended. Resolves with the exit code. */
 export async function followUpdate(session: Session, options: FollowOptions): Promise<number> {
   const now = session.now();
-  const view: View = { run: shownAll(options.run), toldAt: now, heardAt: now, refused: null };
+  const view: View = { run: clean(options.run), toldAt: now, heardAt: now, refused: null };
   const why = await watch(session, options, view);
   const { lines, exitCode } =
     why === 'ended'
@@ -63,15 +63,15 @@ export async function followUpdate(session: Session, options: FollowOptions): Pr
 /** Tells how a run has ended that is not followed any more. Resolves with the exit code. */
 export async function tellPast(session: Session, run: ToldRun, json: boolean): Promise<number> {
   if (json) session.stdout.write(jsonLine({ event: 'run', data: run }));
-  const { lines, exitCode } = endingOf(shownAll(run), json ? null : await statusOf(session));
+  const { lines, exitCode } = endingOf(clean(run), json ? null : await statusOf(session));
   tell(session, lines, json);
   return exitCode;
 }
 
-/** Null for whoever is no admin, too. */
+/** Null where there is no proper answer, or the user is no admin. */
 async function statusOf({ reader }: Session): Promise<Status | null> {
   const answer = await reader.status();
-  return answer.kind === 'ok' && isForAdmins(answer.value) ? shownAll(answer.value) : null;
+  return answer.kind === 'ok' && isForAdmins(answer.value) ? clean(answer.value) : null;
 }
 
 function tell({ stdout, stderr, isTerminal }: Session, lines: readonly string[], json: boolean): void {
@@ -136,7 +136,7 @@ function note(view: View, news: News, now: number): void {
   view.refused = news.kind === 'unheard' ? news.refused : null;
   if (news.kind !== 'unheard') view.heardAt = now;
   if (news.kind !== 'run') return;
-  view.run = shownAll(news.run);
+  view.run = clean(news.run);
   view.toldAt = now;
 }
 
@@ -159,7 +159,7 @@ async function partingLines(
       return [farewell(run)];
     case 'unknown': {
       const answer = await reader.status();
-      const version = answer.kind === 'ok' ? `${name} ${shownAll(answer.value).version}` : name;
+      const version = answer.kind === 'ok' ? `${name} ${clean(answer.value).version}` : name;
       const begun = clockTime(run.startedAt, run.now);
       return [
         `${version} answers and knows nothing of the update begun at ${begun}. On the machine: ${logOf(run)}`,
@@ -180,7 +180,7 @@ async function partingLines(
   }
 }
 
-/** What goes on when nobody looks any more. */
+/** What goes on without a follower, and how it is followed or stopped. */
 function farewell(run: Run): string {
   const { name } = names();
   const following = `The update goes on. Follow it: ${name} instance follow.`;

@@ -1,7 +1,7 @@
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { Output } from '../command.ts';
-import { jsonLine } from '../shown.ts';
+import { jsonLine } from '../text.ts';
 import { notesAt, type Printer, rowsAt, type ShownRow, titleOf, type View } from './view.ts';
 
 /** For programs: each event of svc's as one line, `{ "event": "run" | "line", "data": … }`; sentences go elsewhere. */

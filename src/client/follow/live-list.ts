@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Context } from '../command.ts';
-import { cut, inColumns, widthOf, wrap } from '../shown.ts';
 import { jobLines } from '../status-lines.ts';
+import { cut, inColumns, widthOf, wrap } from '../text.ts';
 import { notesAt, type Printer, rowsAt, type ShownRow, titleOf, type View } from './view.ts';
 
 const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;

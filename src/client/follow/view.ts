@@ -4,7 +4,7 @@ import type { News } from '../../wire/reader-follow.ts';
 import type { ToldRun } from '../../wire/status.ts';
 import { wayOf } from '../endings.ts';
 import { names } from '../names.ts';
-import { count } from '../shown.ts';
+import { count } from '../text.ts';
 import { clockTime, duration } from '../times.ts';
 
 /** What is known of a run that is followed; moments are of the own clock, in milliseconds. */
@@ -13,7 +13,7 @@ export interface View {
   run: ToldRun;
   /** When it was told. */
   toldAt: number;
-  /** When svc was last heard; after a sleep, in which nobody listened, when that was over. */
+  /** When svc was last heard, or the process woke up later: asleep, it cannot have heard anything. */
   heardAt: number;
   /** What the last try came to, where it came to nothing. */
   refused: Refused | null;
@@ -40,7 +40,7 @@ export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
   time: string;
 }
 
-/** The phases as they stand at a moment; the one that lasts says what it is held up by. */
+/** The phases as they stand at a moment; the current one says what holds it up. */
 export function rowsAt(view: View, now: number): ShownRow[] {
   const { run, toldAt, heardAt } = view;
   return rowsOf(run, Date.parse(run.now) + now - toldAt).map(({ mark, word, message, percent, took }) => {

@@ -6,7 +6,7 @@ import { refused, unchangedBy } from './failure.ts';
 
 /** Ends what `takeLock` began. */
 export interface Lock {
-  /** Whether anybody else is kept out: not where the system does not tell of its processes. */
+  /** Whether other updates are kept out; not where the system does not tell of its processes. */
   isHeld: boolean;
   release(): Promise<void>;
 }
@@ -84,8 +84,8 @@ async function isRunning(marks: string): Promise<boolean> {
 }
 
 /**
- * A process, when it began, and the start of the machine: its number alone is another's one day. Null where it has ended,
- * also where nobody has asked how.
+ * A process by its number, its start and the start of the machine, as a number alone is given again. Null where the
+ * process has ended, be it as a zombie, and where there is no /proc.
  */
 async function marksOf(pid: number): Promise<string | null> {
   try {

@@ -103,7 +103,7 @@ export function versionIn(output: string): string | null {
  * Why a file cannot be a program of this machine, as half a sentence; null where it may be one. Looked at before it is run: the
  * system would have a shell read what it does not know.
  */
-export async function strangeness(path: string): Promise<string | null> {
+export async function machineMismatch(path: string): Promise<string | null> {
   const file = await open(path, 'r');
   const head = Buffer.alloc(20);
   await file.read(head, 0, head.length, 0).finally(() => file.close());

@@ -16,8 +16,8 @@ const mostOutput = 64 * 1024;
 /**
  * Runs a command, a list of arguments and never a shell string, and waits until it has ended. Never rejects.
  * One that is shown has a minute, and may ask; of any other the output is kept, for 10 s.
- * Where nobody sits at a terminal it gets a process group of its own, so that what it has started ends with it; at a
- * terminal it stays in ours: it may have to ask for a password.
+ * It gets a process group of its own, so that what it has started ends with it; but where it is shown on a terminal it
+ * stays in ours, as it may have to ask for a password.
  */
 export async function runToEnd(
   [program = '', ...args]: readonly string[],

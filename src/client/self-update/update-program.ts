@@ -8,7 +8,7 @@ import { broken, cancelled, failed, refused, unchanged } from './failure.ts';
 import { fetchProgram } from './fetch-program.ts';
 import { takeLock } from './lock.ts';
 import { cleanUp, dropOld, findPlace, keepOld, type Place, putBack, putInPlace } from './place.ts';
-import { type Program, strangeness, versionOf } from './program.ts';
+import { machineMismatch, type Program, versionOf } from './program.ts';
 import { assetOf, feedOf, newestRelease, sumOf } from './published.ts';
 import { runToEnd } from './run-to-end.ts';
 import { TransferLine } from './transfer-line.ts';
@@ -104,7 +104,7 @@ class Update {
   /** The new file has to run here, and to be what it is published as, before it takes the old one's place. */
   async #tryOut({ version }: Release): Promise<void> {
     const { temporary } = this.#place;
-    const strange = this.#program.runtime === null ? await strangeness(temporary) : null;
+    const strange = this.#program.runtime === null ? await machineMismatch(temporary) : null;
     const said = strange
       ? { trouble: strange }
       : await versionOf(this.#program, temporary, this.#context.signal);
@@ -138,7 +138,7 @@ class Update {
     this.#say(`With ${version}, the command ${trouble}. Putting the old file back.`);
     await putBack(this.#place);
     this.#say(`Running: ${shown}`);
-    // Whoever has stopped the first one wants the old state back, and that needs this one.
+    // It runs also where the update was stopped: the old state is back only when the command was well with it.
     const again = await runToEnd(command, { show: true });
     const taken = `${version} was taken back: its command ${trouble}.`;
     if (again.trouble !== null)

@@ -3,11 +3,11 @@ import { isMajorChange } from '../../release/order.ts';
 import type { Status } from '../../wire/status.ts';
 import { type Context, UsageError } from '../command.ts';
 import { interrupted } from '../connect.ts';
-import { linesOf, sentence } from '../shown.ts';
 import { jobLines, jobsAre } from '../status-lines.ts';
+import { linesOf, sentence } from '../text.ts';
 
 /**
- * Whether whoever sits there wants what cannot be undone: a major version, jobs that are cut short.
+ * Asks for consent to what cannot be undone: a major version, jobs that are cut short.
  * @throws UsageError where nobody can answer, and `--yes` was not given
  */
 export async function agree(

@@ -2,8 +2,8 @@ import { isAhead } from '../../release/channel.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
 import { names } from '../names.ts';
-import { shownAll } from '../shown.ts';
 import { offerLines, refusalLines } from '../status-lines.ts';
+import { clean } from '../text.ts';
 
 /** What somebody wants; the target is null where none was named. */
 export interface Wish {
@@ -31,16 +31,16 @@ export function decide(status: Status, { target, whenIdle, force }: Wish): strin
   if (reason !== null && !isPassed && code !== 'up-to-date') return stayFor(reason, status);
   // After such an end the same release is accepted again: the updater looks whether it runs and is well.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // Not where somebody has mended it with a newer one by hand: there is no downgrade.
+  // Not where a newer version runs by now, as after a repair by hand: there is no downgrade.
   const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
   const goal = target ?? next?.version ?? (isAgain ? run.to : null);
   if (goal !== null && (goal !== status.version || isInTrouble)) return goal;
-  const lines = goal === null ? offerLines(shownAll(status)) : [`${names().name} ${goal} runs already.`];
+  const lines = goal === null ? offerLines(clean(status)) : [`${names().name} ${goal} runs already.`];
   return { lines, problem: reason && problemOf(reason), exitCode: 0 };
 }
 
 export const stayFor = (reason: Reason, status: Status, problem = problemOf(reason)): Stay => ({
-  lines: refusalLines(shownAll(reason), shownAll(status)),
+  lines: refusalLines(clean(reason), clean(status)),
   problem,
   exitCode: 3,
 });

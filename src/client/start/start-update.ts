@@ -2,10 +2,10 @@ import type { Refused } from '../../wire/reader-answer.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status, ToldRun } from '../../wire/status.ts';
 import { Failure, stoppedCode } from '../command.ts';
-import { improper, type Session } from '../connect.ts';
+import { failureOf, type Session } from '../connect.ts';
 import { explain } from '../explain.ts';
 import { names } from '../names.ts';
-import { sentence, shown } from '../shown.ts';
+import { cleanText, sentence } from '../text.ts';
 import { type Stay, stayFor, type Wish } from './decide.ts';
 
 /** For so many milliseconds a request whose answer was lost may still be at work. */
@@ -32,10 +32,10 @@ export async function startUpdate(
   if (signal.aborted) throw unknown(stoppedCode);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
     // What another request may get later; all else is a mistake in this one.
-    if (![409, 429, 503].includes(answer.problem.status)) throw improper(answer, session, answer.problem);
+    if (![409, 429, 503].includes(answer.problem.status)) throw failureOf(answer, session, answer.problem);
     return refusal(session, answer.problem, status);
   }
-  if (answer.kind === 'logged-out') throw improper(answer, session);
+  if (answer.kind === 'logged-out') throw failureOf(answer, session);
   stderr.write(`${explain(answer, config)} Looking whether the update was started…\n`);
   return findStarted(session, status.run?.id ?? null);
 }
@@ -49,8 +49,8 @@ const unknown = (exitCode: number, why = ''): Failure =>
 async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<Stay> {
   const { reason, detail } = problem;
   const stay = (line: string): Stay => ({ lines: [line], problem, exitCode: 3 });
-  if (reason === undefined) return stay(`It cannot be updated now: ${sentence(shown(detail))}`);
-  if (reason.code === 'up-to-date') return stay(sentence(shown(reason.message)));
+  if (reason === undefined) return stay(`It cannot be updated now: ${sentence(cleanText(detail))}`);
+  if (reason.code === 'up-to-date') return stay(sentence(cleanText(reason.message)));
   if (reason.code !== 'update-running') return stayFor(reason, status, problem);
   // Somebody was faster: whose it is, and that it can be followed, only a new status tells.
   const answer = await reader.status({ signal });

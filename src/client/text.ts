@@ -1,10 +1,10 @@
 import { mapTexts, writtenOut } from '../progress/plain-text.ts';
 
 /** Somebody else's text as it can stand on a terminal: what is no plain character is written out. */
-export const shown = (text: string): string => writtenOut(text.toWellFormed());
+export const cleanText = (text: string): string => writtenOut(text.toWellFormed());
 
 /** The same for every text in an answer of the server's. */
-export const shownAll = <T>(value: T): T => mapTexts(value, shown);
+export const clean = <T>(value: T): T => mapTexts(value, cleanText);
 
 /** One line of JSON that says the same and can stand on a terminal, too. */
 export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify(value))}\n`;
