@@ -86,7 +86,8 @@ export const byNumber = (a: Container, b: Container): number => numberOf(a) - nu
 // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, read with care below
 type Raw = any;
 
-const environment = (list: readonly string[] | null | undefined): Map<string, string> =>
+/** Variables with a value; a key alone takes one of the image away. */
+export const environment = (list: readonly string[] | null | undefined): Map<string, string> =>
   new Map(
     (list ?? []).flatMap((entry) => {
       const at = entry.indexOf('=');

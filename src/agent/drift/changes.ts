@@ -28,7 +28,7 @@ export type Change = { service: string } & (
   | { kind: 'image'; image: OtherImage }
   /** A config or a secret that is made of a variable that no file sets: compose would start the service without it. */
   | { kind: 'unset'; of: 'configs' | 'secrets'; source: string; variable: string }
-  | { kind: 'copy'; copy: EditedCopy }
+  | ({ kind: 'copy' } & EditedCopy)
 );
 
 /** A reference that a container was made from, where the files name another image. */
@@ -57,10 +57,8 @@ export function placeOf(change: Change): Place | null {
       return { section: 'image', item: '' };
     case 'unset':
       return null;
-    case 'copy': {
-      const { of, source, isNew } = change.copy;
-      return of === 'secrets' || isNew ? null : { section: inlineConfig, item: source };
-    }
+    case 'copy':
+      return change.of === 'secrets' || change.isNew ? null : { section: inlineConfig, item: change.source };
   }
 }
 
@@ -93,7 +91,7 @@ export function changesOf(
           : [];
       }),
     ),
-    ...copies.map((copy) => ({ service, kind: 'copy', copy }) as const),
+    ...copies.map((copy) => ({ service, kind: 'copy', ...copy }) as const),
   ];
   return [...new Map(changes.map((each) => [JSON.stringify(each), each])).values()];
 }

@@ -32,7 +32,7 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
   );
   // Volumes that the image asks for: the definition does not have them, and compose takes them along as mounts.
   const ofImage = (list(raw.Mounts) as Json[])
-    .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(String(Destination))))
+    .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
     .map(({ Name, Destination, RW }) => ({
       Type: 'volume',
       Source: Name,
@@ -64,7 +64,7 @@ const id64 = '0'.repeat(64);
 /** Besides those of the file, compose gives names and links that end in the number of the container. */
 export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
-const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');
+export const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
 /** What a container gets besides what compose sends for it. */
 export interface GivenBesides {
@@ -177,6 +177,20 @@ function isWishedFor(endpoint: Json | undefined): boolean {
   return isOfOlder ? address !== '' && bytes.slice(2).join('.') !== address : (first & 2) === 0;
 }
 
+/** Keys of `HostConfig` that give rights, with the word of the model whose value they have. */
+const givingRights = {
+  ...{
+    Privileged: 'privileged',
+    NetworkMode: 'network_mode',
+    PidMode: 'pid',
+    IpcMode: 'ipc',
+    UTSMode: 'uts',
+  },
+  ...{ UsernsMode: 'userns_mode', CgroupnsMode: 'cgroup', CapAdd: 'cap_add', CapDrop: 'cap_drop' },
+  ...{ DeviceCgroupRules: 'device_cgroup_rules', SecurityOpt: 'security_opt', GroupAdd: 'group_add' },
+  VolumesFrom: 'volumes_from',
+};
+
 /** What compose's model says of a service, in the engine's words, as far as it gives rights. @param user of the image */
 export function definedByModel(model: Model, name: string, user: string): DefinedContainer {
   const service = model.services[name] ?? {};
@@ -197,29 +211,17 @@ export function definedByModel(model: Model, name: string, user: string): Define
   }));
   const socket = '/var/run/docker.sock';
   const hostConfig = {
-    Privileged: raw.privileged,
-    NetworkMode: raw.network_mode,
-    PidMode: raw.pid,
-    IpcMode: raw.ipc,
-    UTSMode: raw.uts,
-    UsernsMode: raw.userns_mode,
-    CgroupnsMode: raw.cgroup,
-    CapAdd: raw.cap_add,
-    CapDrop: raw.cap_drop,
+    ...Object.fromEntries(Object.entries(givingRights).map(([key, word]) => [key, raw[word]])),
     Devices: (list(raw.devices) as Json[]).map(({ source, permissions }) => ({
       PathOnHost: source,
       CgroupPermissions: permissions,
     })),
-    DeviceCgroupRules: raw.device_cgroup_rules,
     DeviceRequests: ([...list(raw.gpus), ...list(reservations.devices)] as Json[]).map((request) => ({
       Driver: request.driver,
       Count: request.count,
       DeviceIDs: request.device_ids,
       Capabilities: request.capabilities,
     })),
-    SecurityOpt: raw.security_opt,
-    VolumesFrom: raw.volumes_from,
-    GroupAdd: raw.group_add,
     Mounts: [
       ...mounts,
       ...files,

@@ -60,31 +60,21 @@ export function judgeChanges(
 }
 
 function judge(change: Change, facts: WrittenFacts, setTo: SetValue): Finding | null {
-  const { service, kind } = change;
+  const { service } = change;
   const { unset, texts } = facts;
-  switch (kind) {
-    case 'difference':
-      return judgeDifference(service, change.difference, facts);
-    case 'image':
-      return judgeImage(service, { ...change.image, texts }, setTo);
-    case 'unset':
-      return lossWithout(
-        [change.variable],
-        `${service}: ${change.of.slice(0, -1)} ${change.source} would be lost`,
-      );
-    case 'gain': {
-      // Refused like a loss: whoever wrote it may not be who runs the update.
-      const sentence = `${service}: ${change.right.name} would be given to it`;
-      if (unset.length > 0) return lossWithout(unset, sentence, texts);
-      return { sentence, isLoss: true, remedy: { kind: 'rights' } };
-    }
-    case 'copy': {
-      const { of, source, isNew } = change.copy;
-      const sentence = `${service}: ${of.slice(0, -1)} ${source} would ${isNew ? 'be added' : 'change'}`;
-      if (unset.length > 0) return lossWithout(unset, sentence, texts);
-      return { sentence, isLoss: false, remedy: { kind: 'apply' } };
-    }
+  if (change.kind === 'difference') return judgeDifference(service, change.difference, facts);
+  if (change.kind === 'image') return judgeImage(service, { ...change.image, texts }, setTo);
+  if (change.kind === 'unset') {
+    const { of, source, variable } = change;
+    return lossWithout([variable], `${service}: ${of.slice(0, -1)} ${source} would be lost`);
   }
+  const isGain = change.kind === 'gain';
+  const sentence = isGain
+    ? `${service}: ${change.right.name} would be given to it`
+    : `${service}: ${change.of.slice(0, -1)} ${change.source} would ${change.isNew ? 'be added' : 'change'}`;
+  if (unset.length > 0) return lossWithout(unset, sentence, texts);
+  // What is gained is refused like a loss: whoever wrote it may not be who runs the update.
+  return { sentence, isLoss: isGain, remedy: { kind: isGain ? 'rights' : 'apply' } };
 }
 
 /** What would be taken because only a shell had these variables. @param texts what the files say of it */

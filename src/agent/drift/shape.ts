@@ -1,6 +1,7 @@
+import { environment } from '../../engine/container.ts';
 import { type Json, list, object, strings } from '../../engine/json.ts';
 import { toolLabels } from '../../engine/labels.ts';
-import { type Definition, withoutNumber } from './definition.ts';
+import { type Definition, withoutNumber, withoutSlash } from './definition.ts';
 
 /**
  * What a container is given, in the words of a compose file: by section, then by item (`''` where the section is one
@@ -83,7 +84,8 @@ const host =
 const sections: Sections = {
   container_name: ({ name }) => one(name),
   // An empty value is one, too: a label without a value, a variable that is set to nothing.
-  environment: ({ config }) => byKey(environment(config.Env), ([key, value]) => [key, JSON.stringify(value)]),
+  environment: ({ config }) =>
+    byKey([...environment(strings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
   labels: ({ config }) => {
     const labels = Object.entries(object(config.Labels));
     const given = labels.filter(([key]) => !toolLabels.some((beginning) => key.startsWith(beginning)));
@@ -175,13 +177,6 @@ const sections: Sections = {
   }),
 };
 
-/** Variables with a value; a key alone takes one of the image away. */
-const environment = (env: unknown): [string, string][] =>
-  strings(env).flatMap((entry): [string, string][] => {
-    const at = entry.indexOf('=');
-    return at < 0 ? [] : [[entry.slice(0, at), entry.slice(at + 1)]];
-  });
-
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
 
 /** `host:ip`, in older and newer spelling; a host may have several addresses. */
@@ -229,7 +224,7 @@ export function mounts(host: Json): { target: string; mount: ShapedMount; option
     const [source, target] = second === undefined ? ['', first] : [first, second];
     const words = mode.split(',');
     const mount = shaped(source.startsWith('/') ? 'bind' : 'volume', source, words.includes('ro'));
-    return { target: clean(target), mount, options: words.filter((word) => !plain.has(word)) };
+    return { target: withoutSlash(target), mount, options: words.filter((word) => !plain.has(word)) };
   });
   const others = (list(host.Mounts) as Json[]).map((each) => {
     const { Type, Source, Target, ReadOnly, BindOptions, VolumeOptions, TmpfsOptions } = each;
@@ -247,16 +242,14 @@ export function mounts(host: Json): { target: string; mount: ShapedMount; option
       ...(Mode ? [`mode ${Mode}`] : []),
     ];
     const mount = shaped(String(Type), String(Source ?? ''), Boolean(ReadOnly));
-    return { target: clean(String(Target)), mount, options };
+    return { target: withoutSlash(Target), mount, options };
   });
   return [...binds, ...others];
 }
 
-const clean = (path: string): string => path.replace(/(?<=.)\/+$/, '');
-
 const shaped = (type: string, source: string, readOnly: boolean): ShapedMount => ({
   type,
-  source: type === 'volume' && anonymous.test(source) ? '' : clean(source),
+  source: type === 'volume' && anonymous.test(source) ? '' : withoutSlash(source),
   readOnly,
 });
 

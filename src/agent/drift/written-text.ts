@@ -2,6 +2,7 @@ import { interpolate } from '../../compose/interpolation.ts';
 import { trace } from '../../compose/traced.ts';
 import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { type Json, list, object } from '../../engine/json.ts';
+import { withoutSlash } from './definition.ts';
 
 /** Where something of a service is said: a section of its shape, and an item of that, `''` where the section is one value. */
 export interface Place {
@@ -58,8 +59,6 @@ function volumeTexts(whole: Json, own: Json, target: string): string[] {
   const isTold = sources.length > 0 && !sources.some((source) => source.includes('$'));
   return isTold ? sources.flatMap((source) => textsIn(volumes[source])) : textsIn(volumes);
 }
-
-const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
 /** What a config or a secret that is mounted there is read from. */
 const mountedFiles = (whole: Json, own: Json, target: string): string[] =>

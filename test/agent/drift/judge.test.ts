@@ -1,0 +1,79 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { expect, it } from 'vitest';
+import type { Change } from '../../../src/agent/drift/changes.ts';
+import { judgeChanges } from '../../../src/agent/drift/judge.ts';
+
+const service = 'app';
+const place = { section: 'volumes', item: '/data' };
+const bind = (source: string) => JSON.stringify({ type: 'bind', source });
+const right: Change = { service, kind: 'gain', right: { ...place, name: "the host's /etc at /data" } };
+const moved: Change = {
+  service,
+  kind: 'difference',
+  difference: { ...place, running: bind('/data'), planned: bind('/etc') },
+};
+const added: Change = { service, kind: 'difference', difference: { ...moved.difference, running: null } };
+const copy: Change = { service, kind: 'copy', of: 'configs', source: 'site', isNew: false };
+const gives = "app: the host's /etc at /data would be given to it";
+const moves = 'app: the mount at /data would move from /data to /etc';
+
+it.each<[what: string, changes: [Change, string[]][], losses: string[], warnings: string[]]>([
+  ['a right is refused', [[right, []]], [gives], []],
+  ['a right that only a shell can have given', [[right, ['$DIR']]], [`${gives} (no file sets DIR)`], []],
+  [
+    'what is lost says what comes there',
+    [
+      [moved, []],
+      [right, []],
+    ],
+    [moves],
+    [],
+  ],
+  [
+    'a mere change is told as the right that it gives',
+    [
+      [added, []],
+      [right, []],
+    ],
+    [gives],
+    [],
+  ],
+  [
+    'also where only a shell can have',
+    [
+      [added, ['$DIR']],
+      [right, ['$DIR']],
+    ],
+    ['app: a mount at /data would be added (no file sets DIR)'],
+    [],
+  ],
+  ['a mere change alone', [[added, []]], [], ['app: a mount at /data would be added']],
+  [
+    "another service's right",
+    [
+      [{ ...added, service: 'worker' }, []],
+      [right, []],
+    ],
+    [gives],
+    ['worker: a mount at /data would be added'],
+  ],
+  ['an edited config', [[copy, ['a $SET']]], [], ['app: config site would change']],
+  [
+    'a config that a shell had a part in',
+    [[copy, ['a ${DIR:-b}']]],
+    ['app: config site would change (no file sets DIR)'],
+    [],
+  ],
+  ['a new secret', [[{ ...copy, of: 'secrets', isNew: true }, []]], [], ['app: secret site would be added']],
+  [
+    'an image that the files name otherwise by an edit',
+    [[{ service, kind: 'image', image: { running: 'svc:v1', inFiles: 'svc:v2' } }, ['svc:v2']]],
+    [],
+    [],
+  ],
+])('%s', (_, changes, losses, warnings) => {
+  const found = judgeChanges(changes, { setTo: (name) => (name === 'SET' ? 'x' : null), home: '/root' });
+  const told = (isLoss: boolean) =>
+    found.filter((each) => each.isLoss === isLoss).map((each) => each.sentence);
+  expect([told(true), told(false)]).toEqual([losses, warnings]);
+});
