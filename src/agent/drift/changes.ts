@@ -5,7 +5,7 @@ import type { InstanceFacts } from './dry-run.ts';
 import { type Difference, findDifferences, shapeOf } from './shape.ts';
 import { inlineConfig, type Place, type SetValue } from './written-text.ts';
 
-/** A container as it is, and as it would be made again: as far as it gives rights alone where the files alone tell. */
+/** A container as it is, and as it would be made again; where its image is gone, only what of that gives rights. */
 interface Replaced {
   now: Definition;
   next: Definition | DefinedContainer;

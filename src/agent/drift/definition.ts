@@ -33,22 +33,20 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
   // Volumes that the image asks for: the definition does not have them, and compose takes them along as mounts.
   const ofImage = (list(raw.Mounts) as Json[])
     .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
-    .map(({ Name, Destination, RW }) => ({
-      Type: 'volume',
-      Source: Name,
-      Target: Destination,
+    .map(({ Type, Name: Source, Destination: Target, RW }) => ({
+      Type,
+      Source,
+      Target,
       ReadOnly: RW === false,
     }));
+  const networks = Object.entries(object(object(raw.NetworkSettings).Networks));
   const shortId = String(raw.Id).slice(0, 12);
   return {
     name: withoutNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
     config: object(raw.Config),
     hostConfig: { ...hostConfig, Mounts: [...list(hostConfig.Mounts), ...ofImage] },
     networks: Object.fromEntries(
-      Object.entries(object(object(raw.NetworkSettings).Networks)).map(([name, endpoint]) => [
-        name,
-        withoutSwarmsAddress(object(endpoint)),
-      ]),
+      networks.map(([name, endpoint]) => [name, withoutSwarmsAddress(object(endpoint))]),
     ),
     shortId,
     ownNames: [shortId, ...names],
@@ -57,9 +55,9 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
 
 /** On a network of the swarm, whose id is no 64 hex digits, the manager chooses the address, as if it was asked for. */
 const withoutSwarmsAddress = (endpoint: Json): Json =>
-  /^[0-9a-f]{64}$/.test(String(endpoint.NetworkID || id64)) ? endpoint : { ...endpoint, IPAMConfig: null };
-
-const id64 = '0'.repeat(64);
+  endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
+    ? { ...endpoint, IPAMConfig: null }
+    : endpoint;
 
 /** Besides those of the file, compose gives names and links that end in the number of the container. */
 export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
@@ -77,8 +75,8 @@ export interface GivenBesides {
 
 /**
  * What the engine would make of a body of `POST /containers/create` in place of the container that runs: what the image
- * gives, and what the engine chooses where compose is silent. Where nobody can tell the engine's choice from an older
- * wish, it is taken to be as it is.
+ * gives, and what the engine chooses where compose is silent. A choice that looks like an older wish is taken to be as it
+ * is.
  */
 export function plannedDefinition(
   { name, body }: Pick<SentContainer, 'name' | 'body'>,
@@ -91,27 +89,23 @@ export function plannedDefinition(
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
   const endpoints = object(object(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
-    // Of a network that is joined afterwards, or by its mode, the body tells the name alone.
+    // The body tells only the name of a network that is joined afterwards, or by its mode.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints).map(([name, endpoint]) => [name, withMac(endpoint, running.networks[name])]),
   ]);
+  const merged = withHostname(withImage(config, image, running.config), host, running);
   return {
+    ...running,
     name: withoutNumber(name),
-    config: withOwnMac(
-      withHostname(withImage(config, image, running.config), host, running),
-      endpoints,
-      running,
-    ),
+    config: withOwnMac(merged, endpoints, running),
     hostConfig: withChoices(host, running.hostConfig, defaults),
     networks,
-    shortId: running.shortId,
-    ownNames: running.ownNames,
   };
 }
 
-/** As the engine merges them, `runconfig.Merge` of moby. */
+/** The body with what the image gives, as the engine merges the two (`runconfig.Merge` of moby). */
 function withImage(sent: Json, image: Json | null, running: Json): Json {
-  // Of an image that is gone nobody can tell what it gave: all that it may have given is taken to be as it is.
+  // What an image that is gone has given is not known: all that it may have given is taken to be as it is.
   const given = image ?? running;
   const merged = { ...sent };
   for (const key of ['User', 'WorkingDir', 'StopSignal', 'Healthcheck']) {
@@ -136,7 +130,7 @@ function withImage(sent: Json, image: Json | null, running: Json): Json {
   return merged;
 }
 
-/** Without a name of its own a container is called by its id, or like the machine whose network or name it has. */
+/** A container without a host name of its own has its id, or that of the machine or container whose network or name it has. */
 function withHostname(config: Json, host: Json, running: Definition): Json {
   const isShared = [host, running.hostConfig].some(
     ({ NetworkMode, UTSMode }) =>
@@ -191,7 +185,7 @@ const givingRights = {
   VolumesFrom: 'volumes_from',
 };
 
-/** What compose's model says of a service, in the engine's words, as far as it gives rights. @param user of the image */
+/** What gives rights of what compose's model says of a service, in the engine's words. @param user of the image */
 export function definedByModel(model: Model, name: string, user: string): DefinedContainer {
   const service = model.services[name] ?? {};
   const raw = service as Json;

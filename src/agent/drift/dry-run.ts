@@ -229,7 +229,7 @@ async function recordCalls(
   }
 }
 
-/** Compose gives up the other services once one of them is refused: none is before all have come, or time is up. */
+/** Compose gives up the other services once one is refused: no service is refused before all have come, or time is up. */
 function untilAllCame(expected: number): Hold {
   const came = new Set<string | undefined>();
   const all = Promise.withResolvers<void>();

@@ -3,9 +3,9 @@ import { isEmpty, type Json, list, object } from '../../engine/json.ts';
 /** A container whose namespace or volumes another takes, and that is not there any more. */
 export const goneContainer = 'container:gone';
 
-/** What the engine gives where nobody says anything. */
+/** What the engine gives where a definition says nothing. */
 export interface EngineDefaults {
-  /** The `HostConfig` of this container, which was told little: what else it has, it has from the engine. */
+  /** The `HostConfig` of the updater's own container, which was told little: what else it has, it has from the engine. */
   own: Json;
   /** What the engine says of itself: its drivers, and the limits that its kernel knows. Empty where it does not say. */
   info: Json;
@@ -29,7 +29,7 @@ const saidOf = {
   BlkioWeight: null,
 } as const;
 
-/** A `HostConfig` with what the engine fills in; as it is where that cannot be told. */
+/** A `HostConfig` with what the engine fills in; where that is not known, with what the container has. */
 export function withChoices(sent: Json, running: Json, { own, info }: EngineDefaults): Json {
   const filled = { ...sent };
   const asItIs = (key: string) => {
@@ -48,7 +48,7 @@ export function withChoices(sent: Json, running: Json, { own, info }: EngineDefa
     const isKnown = fact !== null && info[fact] === true;
     if (!isKnown && (isEmpty(running[key]) || running[key] === -1)) asItIs(key);
   }
-  // Swap that nobody limits is as much again as the memory.
+  // Where swap has no limit of its own, it is as much again as the memory.
   if (isEmpty(sent.MemorySwap) && running.MemorySwap !== -1) {
     const isChosen = Number(running.MemorySwap ?? 0) === 2 * Number(running.Memory ?? 0);
     filled.MemorySwap = isChosen ? running.MemorySwap : 2 * Number(filled.Memory ?? 0);
@@ -62,7 +62,7 @@ export function withChoices(sent: Json, running: Json, { own, info }: EngineDefa
   ];
   filled.SecurityOpt = [...list(sent.SecurityOpt), ...labelsByEngine(sent, running)];
 
-  // Of a container that is gone nobody can tell which service it was of: compose names the one in its place.
+  // A container that is gone does not tell which service it was of; compose names the one in its place.
   for (const key of ['NetworkMode', 'PidMode', 'IpcMode']) {
     if (isNamespaceOfOther(sent[key]) && isGone(running[key])) asItIs(key);
   }

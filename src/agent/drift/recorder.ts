@@ -82,7 +82,7 @@ function handOn(target: EngineTarget, request: IncomingMessage, response: Server
     answer.on('error', () => request.socket.destroy());
     answer.pipe(response);
   });
-  // Of an upgrade that nobody asked for, nothing is handed on.
+  // An upgrade that was not asked for is not handed on.
   asked.on('upgrade', (_, socket) => {
     socket.destroy();
     request.socket.destroy();

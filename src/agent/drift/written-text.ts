@@ -49,7 +49,7 @@ export function writtenTexts(written: unknown, service: string, { section, item 
   return found;
 }
 
-/** Of the volume that is mounted there; of all where the text does not tell which. */
+/** The texts of the volume that is mounted there; of all volumes where the text does not tell which. */
 function volumeTexts(whole: Json, own: Json, target: string): string[] {
   const volumes = object(whole.volumes);
   const mounts = list(own.volumes)
