@@ -31,8 +31,10 @@ export function checkDefinitions(
           (key) => model.networks?.[key]?.name === network,
         ),
     );
+  // A compose that names the network by its id does not tell who is on it: it is refused all the same.
+  const isId = (network: string) => /^[0-9a-f]{64}$/.test(network);
   const edited = [...removedNetworks]
-    .filter((network) => hasOn(network, containers) || usersOf(network).length > 0)
+    .filter((network) => isId(network) || hasOn(network, containers) || usersOf(network).length > 0)
     .sort();
   if (edited.length === 0) return;
   const users = edited.flatMap(usersOf);

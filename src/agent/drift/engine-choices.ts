@@ -12,22 +12,12 @@ export interface EngineDefaults {
 }
 
 /** Where the engine says whether its kernel has a limit; the engine drops with a warning what it has not. */
-const saidOf = {
-  Memory: 'MemoryLimit',
-  MemorySwap: 'SwapLimit',
-  MemoryReservation: 'MemoryLimit',
-  OomKillDisable: 'OomKillDisable',
-  PidsLimit: 'PidsLimit',
-  NanoCpus: 'CpuCfsQuota',
-  CpuQuota: 'CpuCfsQuota',
-  CpuPeriod: 'CpuCfsPeriod',
-  CpuShares: 'CPUShares',
-  CpusetCpus: 'CPUSet',
-  MemorySwappiness: null,
-  CpuRealtimePeriod: null,
-  CpuRealtimeRuntime: null,
-  BlkioWeight: null,
-} as const;
+const saidOf: Readonly<Record<string, string | null>> = {
+  ...{ Memory: 'MemoryLimit', MemorySwap: 'SwapLimit', MemoryReservation: 'MemoryLimit' },
+  ...{ OomKillDisable: 'OomKillDisable', PidsLimit: 'PidsLimit', NanoCpus: 'CpuCfsQuota' },
+  ...{ CpuQuota: 'CpuCfsQuota', CpuPeriod: 'CpuCfsPeriod', CpuShares: 'CPUShares', CpusetCpus: 'CPUSet' },
+  ...{ MemorySwappiness: null, CpuRealtimePeriod: null, CpuRealtimeRuntime: null, BlkioWeight: null },
+};
 
 /** A `HostConfig` with what the engine fills in; where that is not known, with what the container has. */
 export function withChoices(sent: Json, running: Json, { own, info }: EngineDefaults): Json {

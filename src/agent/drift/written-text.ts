@@ -13,22 +13,13 @@ export interface Place {
 /** The section of the content of configs, by their names at the top of the file. */
 export const inlineConfig = 'content of configs';
 
-/** Where a section of a container's shape is written in a compose file, if not under its own name. */
+/** Where a section of a container's shape is written in a compose file, if not under its own name alone. */
 const writtenUnder: Readonly<Record<string, readonly string[]>> = {
-  'logging options': ['logging'],
-  'volume options': ['volumes'],
-  'network address': ['networks'],
-  'network aliases': ['networks'],
-  'network options': ['networks'],
+  ...{ 'logging options': ['logging'], 'volume options': ['volumes'], labels: ['labels', 'label_file'] },
+  ...{ 'network address': ['networks'], 'network aliases': ['networks'], 'network options': ['networks'] },
   mac_address: ['mac_address', 'networks'],
-  labels: ['labels', 'label_file'],
-  gpus: ['gpus', 'deploy'],
-  restart: ['restart', 'deploy'],
-  cpus: ['cpus', 'deploy'],
-  mem_limit: ['mem_limit', 'deploy'],
-  mem_reservation: ['mem_reservation', 'deploy'],
-  pids_limit: ['pids_limit', 'deploy'],
 };
+const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation', 'pids_limit'];
 
 /**
  * The texts that decide an item of a service, as they are written: with their variables.
@@ -40,7 +31,8 @@ export function writtenTexts(written: unknown, service: string, { section, item 
   const own = object(object(whole.services)[service]);
   const files = section === 'volumes' ? mountedFiles(whole, own, item) : [];
   if (files.length > 0) return files;
-  const sections = (writtenUnder[section] ?? [section]).map((name) => own[name]);
+  const deploy = alsoInDeploy.includes(section) ? ['deploy'] : [];
+  const sections = [...(writtenUnder[section] ?? [section]), ...deploy].map((name) => own[name]);
   const bare = section === 'environment' ? passedThrough : () => '';
   const found = sections.flatMap((value) => textsOfItem(value, item, bare));
   // The names that the engine knows are written at the top.

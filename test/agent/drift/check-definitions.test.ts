@@ -62,6 +62,7 @@ it.each<[what: string, removed: string[], sentence: string]>([
     ['svc_back'],
     `network svc_back was ${edited} app and worker would`,
   ],
+  ['a network by its id', ['f'.repeat(64)], `network ${'f'.repeat(64)} was ${edited} app and worker would`],
 ])('refuses for %s', (_, removed, sentence) => {
   expect(said(removed)).toEqual([`network-edited: ${sentence} take the instance off it`]);
 });
