@@ -24,13 +24,10 @@ export function checkDefinitions(
   const hasOn = (network: string, some: readonly Container[]) =>
     some.some(({ networks }) => networks.includes(network));
   const usersOf = (network: string) =>
-    services.filter(
-      ({ name, containers: own }) =>
-        hasOn(network, own) ||
-        Object.keys(model.services[name]?.networks ?? {}).some(
-          (key) => model.networks?.[key]?.name === network,
-        ),
-    );
+    services.filter(({ name, containers: own }) => {
+      const keys = Object.keys(model.services[name]?.networks ?? {});
+      return hasOn(network, own) || keys.some((key) => model.networks?.[key]?.name === network);
+    });
   // A compose that names the network by its id does not tell who is on it: it is refused all the same.
   const isId = (network: string) => /^[0-9a-f]{64}$/.test(network);
   const edited = [...removedNetworks]
@@ -40,11 +37,10 @@ export function checkDefinitions(
   const users = edited.flatMap(usersOf);
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
   const compose = composeCommand(project);
+  const advice = `Apply the edit with ${compose} up -d; where that sees nothing to do, with ${compose} down and ${compose} up -d. Then run the update again.`;
   throw new UpdateError(
     'network-edited',
     `${and(edited.map((name) => `network ${name}`))} ${edited.length > 1 ? 'were' : 'was'} edited in the files since the instance was started: replacing ${and([...new Set(names)])} would take the instance off it`,
-    {
-      advice: `Apply the edit with ${compose} up -d; where that sees nothing to do, with ${compose} down and ${compose} up -d. Then run the update again.`,
-    },
+    { advice },
   );
 }

@@ -35,7 +35,7 @@ export async function askDefaults(engine: Engine, ownId: string): Promise<Engine
   return { own: object(own?.HostConfig), info };
 }
 
-/** @throws UpdateError engine-away */
+/** What the engine tells of a service, beside the dry run. @throws UpdateError engine-away */
 export async function askEngine(
   engine: Engine,
   instance: InstanceFacts,
@@ -65,13 +65,8 @@ export async function askEngine(
     const image = imagesInUse.get(String(each.Image))?.config ?? null;
     return { now, next: plannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }) };
   });
-  return {
-    service,
-    replaced,
-    surroundings: await askSurroundings(engine, instance, replaced),
-    otherImages,
-    copies,
-  };
+  const surroundings = await askSurroundings(engine, instance, replaced);
+  return { service, replaced, surroundings, otherImages, copies };
 }
 
 /**

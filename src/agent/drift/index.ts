@@ -80,24 +80,20 @@ function report(
   for (const sentence of told(false)) {
     log.warn(`${sentence}: the files say something else by now, and that is what it gets`);
   }
-  const losses = findings.filter(({ isLoss }) => isLoss);
-  if (losses.length === 0) return;
-  if (!accepted) {
-    const gives = losses.some(({ remedy }) => remedy.kind === 'rights');
-    const takes = losses.some(({ remedy }) => remedy.kind !== 'rights');
-    const what = [
-      ...(takes ? ['take from the instance what its files no longer say'] : []),
-      ...(gives ? ['give the instance rights over this machine that it has not now'] : []),
-    ];
-    throw new UpdateError('drift', `recreating would ${and(what)}`, {
-      detail: [...told(true)],
-      advice: adviceFor(
-        losses.map(({ remedy }) => remedy),
-        where,
-      ),
-    });
-  }
-  for (const sentence of told(true)) log.warn(`accepted: ${sentence}`);
+  const losses = [...told(true)];
+  for (const sentence of accepted ? losses : []) log.warn(`accepted: ${sentence}`);
+  if (accepted || losses.length === 0) return;
+  const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
+  const what = [
+    ...(remedies.some(({ kind }) => kind !== 'rights')
+      ? ['take from the instance what its files no longer say']
+      : []),
+    ...(remedies.some(({ kind }) => kind === 'rights')
+      ? ['give the instance rights over this machine that it has not now']
+      : []),
+  ];
+  const advice = adviceFor(remedies, where);
+  throw new UpdateError('drift', `recreating would ${and(what)}`, { detail: losses, advice });
 }
 
 /**
