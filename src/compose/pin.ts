@@ -6,7 +6,7 @@ import type { TracedText } from './traced.ts';
 export interface Pin {
   service: string;
   reference: Reference;
-  /** As compose resolves it. */
+  /** The whole image reference, as compose resolves it. */
   referenceText: string;
   /** An image without a tag counts as `latest`. */
   tag: PinTag;

@@ -43,7 +43,7 @@ export const listOf = (files: ProjectFiles, path: string): FileList | undefined 
 
 export const allFiles = (files: ProjectFiles): TextFile[] => lists.flatMap((list) => files[list] ?? []);
 
-/** Those of included files, too. */
+/** The env files of the project and those of the files that it includes. */
 export const allEnvFiles = (files: ProjectFiles): TextFile[] => [
   ...files.envFiles,
   ...(files.linkedEnvFiles ?? []),

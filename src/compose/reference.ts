@@ -45,8 +45,8 @@ const hub = /^(?:(?:docker\.io|index\.docker\.io|registry-1\.docker\.io)\/)?(?:l
 export const canonicalRepository = (repository: string): string => repository.replace(hub, '');
 
 /**
- * `acme` of `ghcr.io/acme/svc`: the path between the registry and the name, else the registry; null for an image without
- * either, as each of Docker's own is of other people.
+ * `acme` of `ghcr.io/acme/svc`: the path between the registry and the name, else the registry. Null for an image without
+ * either: it is one of Docker's own, and each of those is made by other people.
  */
 export function publisherOf(repository: string): string | null {
   const parts = canonicalRepository(repository).split('/').slice(0, -1);
@@ -55,7 +55,7 @@ export function publisherOf(repository: string): string | null {
   return path.join('/') || first || null;
 }
 
-/** Whether both images are of one publisher, which nobody can tell of two that have none. */
+/** Whether both images are of one publisher; images of no known publisher are so only within one repository. */
 export function isOnePublisher(a: Reference, b: Reference): boolean {
   const publisher = publisherOf(a.repository);
   return isOneRepository(a, b) || (publisher !== null && publisher === publisherOf(b.repository));
@@ -64,13 +64,13 @@ export function isOnePublisher(a: Reference, b: Reference): boolean {
 export const isOneRepository = (a: Reference, b: Reference): boolean =>
   canonicalRepository(a.repository) === canonicalRepository(b.repository);
 
-// Their data is of one major version, and moves by means of their own.
+// A database's data is of one major version, and is moved to the next by the database's own tools.
 const databases = new Set([
   ...['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'cockroach', 'mysql'],
   ...['mariadb', 'percona', 'mongo', 'mongodb', 'redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
   ...['clickhouse', 'cassandra', 'scylla'],
 ]);
-/** What is made for a database, and is none: `postgres-exporter`. */
+/** Words for programs that serve a database and are none: `postgres-exporter`. */
 const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
 
 /** By the name of the image. */

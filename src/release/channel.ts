@@ -17,7 +17,7 @@ export interface Release {
   publishedAt: string | null;
   /** The oldest version that it can be updated from, `v1.5.0`, where the feed says so. */
   requires?: string;
-  /** What is attached to it, where that was asked for. */
+  /** The files attached to it, where the feed was asked for them. */
   assets?: readonly Asset[];
 }
 
@@ -56,7 +56,7 @@ export function newestOn(channel: Channel, releases: readonly Release[]): Releas
 }
 
 /**
- * Whether a release is ahead of what runs; never where that is unknown, as migrations only run forward.
+ * Whether a release is ahead of the version that runs. Where that is unknown none is, as migrations only run forward.
  * `running` is a release tag, with its `v` or without.
  */
 export function isAhead(version: string, running: string): boolean {

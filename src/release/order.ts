@@ -4,7 +4,7 @@ import valid from 'semver/functions/valid.js';
 /**
  * Semantic version precedence: `1.6.0-canary.2` < `1.6.0-canary.10` < `1.6.0`. Negative where a comes first, positive
  * where b does, 0 where they are the same. Versions of fewer or more than three numbers, and such as `2025.08.4`, go by
- * their numbers; one that is not told counts as 0.
+ * their numbers; a number that is missing counts as 0.
  */
 export function compareVersions(a: string, b: string): number {
   if (valid(a) !== null && valid(b) !== null) return compare(a, b);
@@ -16,9 +16,7 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/**
- * As far as both are told: 0 for `2025.10` and `2025.10.3`. Negative where a comes first, positive where b does.
- */
+/** By the numbers that both have: 0 for `2025.10` and `2025.10.3`. Negative where a comes first, positive where b does. */
 export function compareTold(a: string, b: string): number {
   const count = Math.min(countOf(a), countOf(b));
   return countOf(a) === countOf(b) ? compareVersions(a, b) : compareVersions(cut(a, count), cut(b, count));
@@ -31,10 +29,10 @@ export const cut = (version: string, count: number): string =>
 /** How many numbers a version has. */
 export const countOf = (version: string): number => plain(version).split('.').length;
 
-/** A year as the first number tells when, and nothing about what has changed. */
+/** From here on a first number is a year: it says when a release was made, and nothing about what has changed in it. */
 const firstYear = 1900;
 
-/** Whether the first number differs, and is no year: then a dump of the database is recalled. */
+/** Whether the first numbers differ and are no years: people are then told to dump the database first. */
 export function isMajorChange(from: string, to: string): boolean {
   const [a = 0, b = 0] = [from, to].map((version) => numbersOf(version)[0]);
   return a !== b && !(a >= firstYear && b >= firstYear);

@@ -14,7 +14,7 @@ export interface NumberedTag {
   suffix: string;
 }
 
-/** What the tag that pins an image says about its version, whatever product it is of. */
+/** What a tag that pins an image says about the version, whatever product the image is of. */
 export type PinTag =
   | NumberedTag
   | { kind: 'latest' | 'canary'; text: string }
@@ -22,7 +22,7 @@ export type PinTag =
   | { kind: 'word'; text: string; suffix: string }
   /** A word of somebody's own: `edge`, `main`. */
   | { kind: 'other'; text: string }
-  /** It was made once and does not float, and of two such tags nobody can tell the newer one. */
+  /** Made once, it does not float; which of two such tags is newer does not stand in them. */
   | { kind: 'unversioned'; text: string };
 
 const number = '\\d{1,15}';
@@ -30,7 +30,7 @@ const numbered = new RegExp(`^(v?)(${number}(?:\\.${number}){0,4})((?:-[A-Za-z][
 const led = /^((?:[A-Za-z][A-Za-z0-9]*-)+)(v?\d.*)$/;
 const ownWord = /^(?:release|version|stable|lts)-$/;
 const word = /^(?:latest|release|stable|lts|current|mainline|production)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$/;
-// The number of a build that was made of one version, which a tag of the next version does not share.
+// The number of a build of one version: the tag of the next version has another.
 const build = /-ls\d+$/;
 const date = /(?<!\d)(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:0[1-9]|[12]\d|3[01])(?!\d)/;
 const commit = /^(?:(?:sha|git)-)?(?=[a-f]*\d)[0-9a-f]{7,40}$/;
@@ -55,8 +55,8 @@ export const suffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffix :
 export const isNumbered = (tag: PinTag): tag is NumberedTag => tag.kind === 'release' || tag.kind === 'part';
 
 /**
- * The version an image's label states, null where it states none. A label of one or two numbers is as a rule that of
- * the system which the image is made on.
+ * The version that an image's label states; null where it states none. A label of one or two numbers is left out: as a
+ * rule it is the version of the system that the image is built on.
  */
 export function versionOfLabel(label: string | undefined): string | null {
   const tag = parsePinTag(label ?? '');

@@ -7,9 +7,9 @@ export type NextTag =
   | { kind: 'moved'; tag: string }
   /** It floats, or covers the target as it is. */
   | { kind: 'stays' }
-  /** `2025.10` says no newer release than the target. */
+  /** The pin's part of a version, `2025.10`, is newer than the target. */
   | { kind: 'older' }
-  /** The target names a variant that the pin is not of. */
+  /** The target names another variant than the pin's. */
   | { kind: 'variant' }
   /** The target has fewer numbers than the pin needs. `tag`: what it would be where `x.y.0` is published as `x.y`. */
   | { kind: 'short'; tag?: string }

@@ -33,7 +33,7 @@ const tooManyNumbers = /^v?\d+(?:\.\d+){5,}/;
 export const targetForms =
   'a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable';
 
-/** Null for what no tag of a release is, and for builds that come before a release. */
+/** Null for a text that is no tag of a release, and for builds that come before a release. */
 export function parseTarget(text: string): Target | null {
   const tag = parsePinTag(text);
   switch (tag.kind) {
