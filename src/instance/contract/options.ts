@@ -134,76 +134,72 @@ export interface InstanceOptions {
   log?(entry: LogEntry): void;
 }
 
-type WithoutDefault =
+/** Options that are null where they are left out. */
+type Nullable =
   | 'app'
   | 'beforeUpdate'
-  | 'idleTimeout'
+  | 'feed'
   | 'preparation'
-  | 'preparationTimeout'
   | 'registryCredentials'
-  | 'product'
   | 'updaterSocket'
   | 'workers';
-export type Settings = Required<Omit<InstanceOptions, WithoutDefault>> & {
+type Renamed = 'product' | 'preparationTimeout' | 'idleTimeout';
+
+/** The options with their defaults. */
+export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
+  [Name in Nullable]: NonNullable<InstanceOptions[Name]> | null;
+} & {
   product: Product;
-  /** Null for the server's own service. */
-  app: string | null;
-  updaterSocket: string | null;
-  beforeUpdate: InstanceOptions['beforeUpdate'] | null;
-  preparation: string | null;
-  /** Milliseconds. */
   preparationMs: number;
   idleMs: number;
-  registryCredentials: string | null;
-  /** Null where the host left it to the updater. */
-  workers: readonly string[] | null;
 };
 
-const toConsole =
-  ({ name }: Product) =>
-  ({ level, message, cause }: LogEntry): void => {
-    if (level !== 'info')
-      console[level](`${name}-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
-  };
-
-/** The options with their defaults. @throws TypeError that names every mistake at once */
+/** @throws TypeError that names every mistake at once */
 export function readOptions(given: InstanceOptions): Settings {
   const { product, mistakes } = readProduct(given);
-  // Where the record names its releases' address, that is said.
+  const { name, containerName } = product;
+  // The product may say where its releases are published.
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
   // Given with the question, and not set for the process, where the host may use zod as well.
   const { error } = optionsSchema().safeParse(options, { error: english().localeError });
   if (error) mistakes.unshift(prettifyError(error));
-  if (mistakes.length > 0)
-    throw new TypeError(`${product.name}-updater: wrong options\n${mistakes.join('\n')}`);
-  const { preparationTimeout, idleTimeout, ...rest } = options;
+  if (mistakes.length > 0) throw new TypeError(`${name}-updater: wrong options\n${mistakes.join('\n')}`);
+  const { preparationTimeout = 3600, idleTimeout = 3600, ...rest } = options;
+  const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
-    ...rest,
+    app: null,
+    beforeUpdate: null,
+    buildServers: () => [],
+    containerName,
+    directories: [],
+    engine: 'unix:///var/run/docker.sock',
+    feed: null,
+    log: toConsole(name),
+    onEnd: () => {},
+    path: '/api/v1/instance/update',
+    preparation: null,
+    registryCredentials: null,
+    updaterEnvironment: {},
+    updaterPull: 'always',
+    updaterSocket: null,
+    workers: null,
+    ...(said as typeof rest),
     product,
-    feed: options.feed ?? null,
     version: withV(options.version),
-    beforeUpdate: options.beforeUpdate ?? null,
-    preparation: options.preparation ?? null,
-    preparationMs: (preparationTimeout ?? 3600) * 1000,
-    idleMs: (idleTimeout ?? 3600) * 1000,
-    buildServers: options.buildServers ?? (() => []),
-    updaterPull: options.updaterPull ?? 'always',
-    updaterEnvironment: options.updaterEnvironment ?? {},
-    containerName: options.containerName ?? product.containerName,
-    workers: options.workers ?? null,
-    app: options.app ?? null,
-    engine: options.engine ?? 'unix:///var/run/docker.sock',
-    updaterSocket: options.updaterSocket ?? null,
-    registryCredentials: options.registryCredentials ?? null,
-    directories: options.directories ?? [],
-    path: options.path ?? '/api/v1/instance/update',
-    onEnd: options.onEnd ?? (() => {}),
-    log: options.log ?? toConsole(product),
+    preparationMs: preparationTimeout * 1000,
+    idleMs: idleTimeout * 1000,
   };
 }
 
-/** svc's where there is none, and where it is wrong, which the mistakes say. */
+const toConsole =
+  (name: string) =>
+  ({ level, message, cause }: LogEntry): void => {
+    if (level !== 'info')
+      console[level](`${name}-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
+  };
+
+/** The product svc where none is given, and where the given one is wrong, which the mistakes say. */
 function readProduct(given: InstanceOptions): { product: Product; mistakes: string[] } {
   try {
     return { product: given?.product === undefined ? svc : productOf(given.product), mistakes: [] };
