@@ -12,7 +12,7 @@ import { manualCommands } from './manual-commands.ts';
 import { checkMounts } from './probe.ts';
 import { swarmPeers } from './services.ts';
 
-/** Finds it, and tries whether the engine's machine has what an updater needs. @throws Homeless */
+/** Finds it, and tries whether the engine's machine has what an updater needs. @throws HomeNotFound */
 export async function findHome(engine: EngineSocket, settings: Settings): Promise<Home> {
   const traces = await ownTraces();
   const { id } = traces;

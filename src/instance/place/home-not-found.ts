@@ -3,17 +3,11 @@ import type { EngineSocket } from '../../engine/socket.ts';
 import type { Reason } from '../../wire/status.ts';
 import { manualCommands } from './manual-commands.ts';
 
-interface Circumstances {
-  mayPass?: boolean;
-  manual?: readonly string[];
-  cause?: unknown;
-}
-
-/** There is no home, or none that can be seen. */
+/** Where the server lives is no place for an update, or cannot be seen. */
 export class HomeNotFound extends Error {
   override readonly name = 'Homeless';
   readonly code: 'not-compose' | 'swarm' | 'no-engine' | 'no-directory';
-  /** It may be another answer in a moment. */
+  /** The same question may have another answer in a moment. */
   readonly mayPass: boolean;
   /** The commands that update the instance by hand, as far as anything is known of it. */
   readonly manual: readonly string[];
@@ -21,12 +15,12 @@ export class HomeNotFound extends Error {
   constructor(
     code: HomeNotFound['code'],
     message: string,
-    { mayPass = false, manual = manualCommands(null), cause }: Circumstances = {},
+    more: { mayPass?: boolean; manual?: readonly string[]; cause?: unknown } = {},
   ) {
-    super(message, { cause });
+    super(message, { cause: more.cause });
     this.code = code;
-    this.mayPass = mayPass;
-    this.manual = manual;
+    this.mayPass = more.mayPass ?? false;
+    this.manual = more.manual ?? manualCommands(null);
   }
 
   get reason(): Reason {
@@ -39,25 +33,18 @@ const isDenial = ({ status, isForeign }: EngineFault): boolean =>
   status === 403 || (isForeign && status !== null && status < 500);
 
 /** What it means that the engine does not answer, or not as one. */
-export function unreachable({ path }: Pick<EngineSocket, 'path'>, error: unknown): HomeNotFound {
-  const fault = error instanceof EngineFault ? error : null;
+export function unreachable({ path }: Pick<EngineSocket, 'path'>, cause: unknown): HomeNotFound {
+  const fault = cause instanceof EngineFault ? cause : null;
   const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
-  if (code === 'EACCES' || code === 'EPERM') {
-    const message = `the server may not use the engine's socket ${path}`;
-    return new HomeNotFound('no-engine', message, { cause: error });
-  }
+  if (code === 'EACCES' || code === 'EPERM')
+    return new HomeNotFound('no-engine', `the server may not use the engine's socket ${path}`, { cause });
   if (fault?.kind === 'refused' && isDenial(fault)) {
-    return new HomeNotFound(
-      'no-engine',
-      `${path} answers, and does not let through what is asked: ${fault.message}`,
-      {
-        cause: error,
-      },
-    );
+    const message = `${path} answers, and does not let through what is asked: ${fault.message}`;
+    return new HomeNotFound('no-engine', message, { cause });
   }
   const message =
     fault?.isForeign || fault?.kind === 'refused'
       ? `no engine that can be used answers at ${path}: ${fault.message}`
       : `no engine answers at ${path}`;
-  return new HomeNotFound('no-engine', message, { mayPass: true, cause: error });
+  return new HomeNotFound('no-engine', message, { mayPass: true, cause });
 }

@@ -28,8 +28,6 @@ export interface Home {
   imageReference: string;
   imageId: string;
   imageManifest: string | null;
-  /** ISO 8601. */
-  startedAt: string;
   /** The commands that update the instance by hand. */
   manual: readonly string[];
   /** Where something is mounted in the server's container that outlives it. */
@@ -38,7 +36,7 @@ export interface Home {
 
 export const noCompose = 'the server does not run as a compose service';
 
-/** What the server's own container tells. @throws Homeless */
+/** What the server's own container tells. @throws HomeNotFound */
 export function readHome(own: ContainerDetails, settings: Settings, realSocket: string): Home {
   const [project, directory, service] = [
     composeLabels.project,
@@ -64,7 +62,6 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
     imageReference: own.imageReference,
     imageId: own.imageId,
     imageManifest: own.imageManifest,
-    startedAt: own.startedAt,
     manual,
     mounted: own.mounts.flatMap(({ type, destination }) =>
       type === 'bind' || type === 'volume' ? [destination] : [],

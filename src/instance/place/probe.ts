@@ -12,7 +12,7 @@ const probeLabel = 'svc-updater.probe';
 /**
  * Tries whether the engine's machine has everything that an updater gets: a container with these mounts is made of the
  * server's own image, and removed at once. Where another reason keeps it from being made, a launch will tell of that.
- * @throws Homeless no-directory, no-engine; EngineFault where nothing answers, or a proxy refuses
+ * @throws HomeNotFound no-directory, no-engine; EngineFault where nothing answers, or a proxy refuses
  */
 export async function checkMounts(
   engine: EngineSocket,

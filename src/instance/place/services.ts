@@ -26,20 +26,17 @@ export async function chooseServices(
 
 async function labelledWorkers(engine: EngineSocket, project: string, product: Product): Promise<string[]> {
   const roleLabel = roleLabelOf(product);
-  const label = [
-    `${composeLabels.project}=${project}`,
-    `${roleLabel}=worker`,
-    `${composeLabels.oneOff}=False`,
-  ];
-  const found = await engine.list({ label });
+  const found = await engine.list({
+    label: [`${composeLabels.project}=${project}`, `${roleLabel}=worker`, `${composeLabels.oneOff}=False`],
+  });
   const names = await Promise.all(
     found.map(async ({ imageId, labels }) => {
       // A container has the labels of its image as well, and app and worker may be of one image.
       const image = await engine.image(imageId);
-      return image?.labels[roleLabel] === 'worker' ? [] : [labels[composeLabels.service] ?? ''];
+      return image?.labels[roleLabel] === 'worker' ? '' : labels[composeLabels.service];
     }),
   );
-  return [...new Set(names.flat().filter(Boolean))].sort();
+  return sortedNames(names);
 }
 
 /** Those of the named services that the project has containers of. */
@@ -63,13 +60,14 @@ export async function swarmPeers(
 ): Promise<string[]> {
   const stack = labels[swarmLabels.stack];
   if (!stack) return [];
-  const tasks = await engine.list({ label: [`${swarmLabels.stack}=${stack}`] });
   const usual = product.services.slice(1).map((name) => `${stack}_${name}`);
-  const workers = tasks.filter(
-    (task) =>
-      task.labels[roleLabelOf(product)] === 'worker' ||
-      usual.includes(task.labels[swarmLabels.service] ?? ''),
+  const tasks = await engine.list({ label: [`${swarmLabels.stack}=${stack}`] });
+  const names = tasks.flatMap(
+    ({ labels: { [roleLabelOf(product)]: role, [swarmLabels.service]: name = '' } }) =>
+      (role === 'worker' || usual.includes(name)) && name !== labels[swarmLabels.service] ? name : [],
   );
-  const names = workers.map((task) => task.labels[swarmLabels.service] ?? '');
-  return [...new Set(names)].filter((name) => name !== '' && name !== labels[swarmLabels.service]).sort();
+  return sortedNames(names);
 }
+
+const sortedNames = (names: readonly (string | undefined)[]): string[] =>
+  [...new Set(names.filter((name): name is string => !!name))].sort();

@@ -1,8 +1,11 @@
+import { hasTemporaryName, isHook } from '../../engine/api/project-containers.ts';
+import { isUp } from '../../engine/container.ts';
+import { findForeign } from '../../engine/foreign-containers.ts';
+import { composeLabels } from '../../engine/labels.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import { findHome } from './find-home.ts';
-import { foreignReason } from './foreign-reason.ts';
 import type { Home } from './home.ts';
 import { HomeNotFound, unreachable } from './home-not-found.ts';
 import { isAbout } from './updater-container.ts';
@@ -17,7 +20,7 @@ export interface Surroundings {
   foreign: Reason | null;
 }
 
-/** Looks at the surroundings: a question or two to the engine. */
+/** Asks the engine for what may change with each look, and once for what stays. */
 export class SurroundingsCache {
   readonly #engine: EngineSocket;
   readonly #settings: Settings;
@@ -53,7 +56,7 @@ export class SurroundingsCache {
       const home = await this.findHome();
       const [container, foreign] = await Promise.all([
         this.#engine.inspect(this.#settings.containerName),
-        foreignReason(this.#engine, home, this.#settings),
+        this.#foreignReason(home),
       ]).catch((error) => {
         throw unreachable(this.#engine, error);
       });
@@ -75,5 +78,26 @@ export class SurroundingsCache {
       if (!isLasting) this.#finding = null;
       throw error;
     }
+  }
+
+  /** Why no update may meet the project's containers as they are; null where all seem to be the instance's. */
+  async #foreignReason({ containerId, project, directory, claim, service }: Home): Promise<Reason | null> {
+    const listed = await this.#engine.list({ label: [`${composeLabels.project}=${project}`] });
+    const containers = listed.filter(
+      (each) =>
+        each.labels[composeLabels.oneOff] !== 'True' &&
+        !isHook(each) &&
+        // What a compose call has made and not started yet, or was killed over.
+        (isUp(each) || !hasTemporaryName(each)),
+    );
+    const foreign = findForeign(containers, {
+      project,
+      directory,
+      app: this.#settings.app ?? service,
+      claims: new Set([claim]),
+      serverId: containerId,
+      isHalfReplaced: false,
+    });
+    return foreign && { code: 'foreign-container', message: `${foreign.message}. ${foreign.advice}` };
   }
 }

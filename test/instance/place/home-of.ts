@@ -13,7 +13,6 @@ export const homeOf = (changes: Partial<Home> = {}): Home => ({
   imageReference: 'acme/svc:v1.4.2',
   imageId: 'sha256:1',
   imageManifest: null,
-  startedAt: '2026-11-21T09:00:00Z',
   manual: [],
   mounted: [],
   ...changes,

@@ -28,7 +28,6 @@ function home(
     Image: 'sha256:1234',
     Config: { Image: 'acme/svc:latest', Labels: compose(changes.labels ?? labels) },
     Mounts: changes.mounts ?? [socket],
-    State: { StartedAt: '2026-11-21T10:00:01Z' },
   });
   return readHome(own, readOptions({ ...plainOptions, ...options }), '/run/docker.sock');
 }
@@ -47,7 +46,6 @@ describe('the home of a server, by the labels and mounts of its container', () =
       imageReference: 'acme/svc:latest',
       imageId: 'sha256:1234',
       imageManifest: null,
-      startedAt: '2026-11-21T10:00:01Z',
       manual: ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
       mounted: ['/var/run/docker.sock'],
     });
