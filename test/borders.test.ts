@@ -46,7 +46,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     offer: ['contract', 'host', 'place', 'store'],
     run: ['contract', 'host', 'offer', 'place', 'store'],
     http: ['contract', 'host', 'run'],
-    testing: ['contract', 'http'],
+    testing: ['contract', 'host', 'http'],
   },
 };
 

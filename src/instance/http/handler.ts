@@ -1,6 +1,6 @@
-import type { Settings } from '../contract/options.ts';
+import { writtenOut } from '../../progress/plain-text.ts';
+import type { Caller, Settings } from '../contract/options.ts';
 import { inTime } from '../host/ask-host.ts';
-import { type Asker, askerOf } from './asker.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { wantsEventStream } from './event-stream.ts';
 import { comeBack, problemResponse, Refusal } from './problem.ts';
@@ -63,6 +63,26 @@ export function createHandler(
     const response = await answer(request).catch((error: unknown) => problemResponse(refusalOf(error)));
     return request.method === 'HEAD' ? withoutBody(response) : response;
   };
+}
+
+/** Who asks, as the handler goes by it. */
+interface Asker {
+  isAdmin: boolean;
+  /** For people: in a run it says who started it. */
+  by: string;
+}
+
+/** Characters of a name, which comes from wherever the host has it from. */
+const nameLimit = 200;
+
+/** What `authorize` said, as far as it is something that it may say; null for nobody. */
+function askerOf(caller: Caller | undefined): Asker | null {
+  const { role, name = '' } =
+    typeof caller === 'object' && caller !== null ? caller : { role: caller, name: undefined };
+  if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
+  // Written out: no character of a name may turn a log or a page around.
+  const shown = writtenOut([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
+  return { isAdmin: role === 'admin', by: shown || role };
 }
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';

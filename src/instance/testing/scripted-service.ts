@@ -1,10 +1,11 @@
-import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProgressEvent } from '../../progress/event.ts';
 import { productOf, svc } from '../../progress/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
 import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';
-import type { StartOrder, UpdateEvents } from '../contract/instance-updates.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
+import { Listeners } from '../host/listeners.ts';
 import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
 import { playRun } from './play-run.ts';
 import {
@@ -21,9 +22,10 @@ const glance = 50;
 
 /** The endpoints' service as a script has it. */
 export class ScriptedService implements UpdateService {
+  /** The play goes on, whatever a listener throws. */
+  readonly listeners = new Listeners(() => {});
   readonly #script: Script;
   readonly #speed: number;
-  readonly #emitter = new EventEmitter();
   readonly #over = new AbortController();
   readonly #runs: RunRecord[] = [];
   #beganAt = performance.now();
@@ -59,7 +61,7 @@ export class ScriptedService implements UpdateService {
   begin(): void {
     const { open } = this.#script;
     this.#beganAt = performance.now();
-    if (this.#pieces.next) this.#tell('offer', this.#pieces.next);
+    if (this.#pieces.next) this.listeners.emit('offer', this.#pieces.next);
     if (open) this.#play(open, null, []);
   }
 
@@ -67,21 +69,6 @@ export class ScriptedService implements UpdateService {
     this.#over.abort();
     this.#closing.abort();
     await this.#playing;
-  }
-
-  on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void {
-    this.#emitter.on(event, listener);
-    return () => void this.#emitter.off(event, listener);
-  }
-
-  #tell<E extends keyof UpdateEvents>(event: E, told: UpdateEvents[E]): void {
-    for (const listener of this.#emitter.listeners(event)) {
-      try {
-        listener(told);
-      } catch {
-        // The play goes on, whatever is thrown by those who look on.
-      }
-    }
   }
 
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
@@ -160,7 +147,7 @@ export class ScriptedService implements UpdateService {
     const before = this.#pieces.next?.version;
     this.#pieces = { ...this.#pieces, ...pieces };
     const { next } = this.#pieces;
-    if (next && next.version !== before) this.#tell('offer', next);
+    if (next && next.version !== before) this.listeners.emit('offer', next);
   }
 
   /** Those that have not ended yet. */
@@ -200,7 +187,7 @@ export class ScriptedService implements UpdateService {
 
   async #perform(played: ScriptedRun, record: RunRecord): Promise<void> {
     const { signal } = this.#over;
-    this.#tell('start', record.run);
+    this.listeners.emit('start', record.run);
     for (let jobs = this.#jobs(); record.run.state === 'waiting' && jobs.length > 0; jobs = this.#jobs()) {
       record.prepare('waiting', `waits for ${jobs.length} jobs`, { jobs });
       await sleep(glance / this.#speed, undefined, { signal });
@@ -209,14 +196,14 @@ export class ScriptedService implements UpdateService {
       speed: this.#speed,
       container: productOf(this.#script.product ?? svc).containerName,
       disturb: (by: Disturbance | null) => this.#disturb(by),
-      onLine: (line: UpdateEvents['line']['line']) => void this.#tell('line', { run: record.run, line }),
+      onLine: (line: ProgressEvent) => this.listeners.emit('line', { run: record.run, line }),
     };
     await playRun(played, record, stage, signal);
     const { outcome, to } = record.run;
     if (outcome === 'updated') this.#arrive(played.end.version ?? to);
     else if (played.end.version !== undefined && outcome === played.end.outcome)
       this.#arrive(played.end.version);
-    this.#tell('end', record.run);
+    this.listeners.emit('end', record.run);
   }
 
   #arrive(version: string | null): void {

@@ -1,7 +1,6 @@
 import { productOf, svc } from '../../progress/product.ts';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import { createHandler } from '../http/handler.ts';
-import { disturbed } from './disturbed.ts';
 import type { Script } from './script.ts';
 import { ScriptedService } from './scripted-service.ts';
 
@@ -36,6 +35,26 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     cancel: ({ by = name } = {}) => service.cancel(by),
     setChannel: (channel) => service.setChannel(channel),
     history: () => service.history(),
-    on: (event, listener) => service.on(event, listener),
+    on: (event, listener) => service.listeners.on(event, listener),
   };
 }
+
+/** What stands between a page and the server answers in its place; undefined where nothing does. */
+async function disturbed(service: ScriptedService, signal: AbortSignal): Promise<Response | undefined> {
+  switch (service.disturbance) {
+    case 'closed':
+      return Response.error();
+    case 'bad-gateway':
+      return page(502, 'Bad Gateway');
+    case 'html':
+      return page(200, 'Log in');
+    case 'silence':
+      await service.calmed(signal);
+  }
+}
+
+const page = (status: number, title: string) =>
+  new Response(`<!doctype html><title>${title}</title><h1>${title}</h1>`, {
+    status,
+    headers: { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-store' },
+  });
