@@ -19,7 +19,7 @@ export type StartOrder = Required<Omit<UpdateOrder, 'target'>> & { target: strin
 
 /** The events, each with what its listeners are given. */
 export interface UpdateEvents {
-  /** There is something new to go to. */
+  /** There is something new to update to. */
   offer: NextRelease;
   /** A run has begun, here or at another server of the instance. */
   start: Run;
@@ -48,6 +48,6 @@ export interface InstanceUpdates {
   setChannel(channel: Channel): Promise<Status>;
   /** The last 50 runs, newest first, the open one among them. */
   history(): Promise<Run[]>;
-  /** Calls the listener for each, from now on, until what it gives is called. What a listener throws is told to the log. */
+  /** Calls the listener for each event, until the function that this gives is called. What it throws goes to the log. */
   on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void;
 }

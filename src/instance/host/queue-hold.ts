@@ -1,4 +1,4 @@
-import type { JobQueue, Settings } from '../contract/options.ts';
+import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from './ask-host.ts';
 import { retry } from './retry.ts';
@@ -8,40 +8,34 @@ import { retry } from './retry.ts';
  * answers after its deadline may have undone a later one, so what is wanted is called for once more.
  */
 export class QueueHold {
-  readonly #queue: JobQueue;
-  readonly #log: Settings['log'];
+  readonly #settings: Pick<Settings, 'queue' | 'log'>;
   readonly #timing: Timing;
-  readonly #signal: AbortSignal;
+  readonly #closing: AbortSignal;
   #wanted: boolean | null = null;
-  /** Counts what is wanted; what is older is over. */
+  /** Counts the calls: what an older one wanted is over. */
   #turn = 0;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(
-    { queue, log }: Pick<Settings, 'queue' | 'log'>,
-    timing: Timing,
-    /** After it nothing is tried again. */
-    signal: AbortSignal,
-  ) {
-    this.#queue = queue;
-    this.#log = log;
+  /** `closing`: nothing is tried again after it. */
+  constructor(settings: Pick<Settings, 'queue' | 'log'>, timing: Timing, closing: AbortSignal) {
+    this.#settings = settings;
     this.#timing = timing;
-    this.#signal = signal;
+    this.#closing = closing;
   }
 
-  /** Null before anything was. */
+  /** Null before the first call. */
   get wanted(): boolean | null {
     return this.#wanted;
   }
 
-  /** Calls for it, unless that was called for last. Never rejects: what fails is tried again. */
+  /** Calls, unless the last call wanted the same. Never rejects: what fails is tried again. */
   async ensure(held: boolean): Promise<void> {
     if (this.#wanted === held) return this.#last;
     await this.call(held).catch(() => {});
   }
 
   /**
-   * Calls for it in any case. What fails is tried again behind.
+   * Calls in any case. What fails is tried again in the background.
    * @throws HostFailure where the first try failed
    */
   call(held: boolean): Promise<void> {
@@ -57,10 +51,10 @@ export class QueueHold {
       reject(cause);
       if (turn !== this.#turn) return false;
       const message = held ? 'the queue cannot be held' : 'the queue is still held';
-      this.#log({ level: 'error', message: `${message}: it is tried again`, cause });
+      this.#settings.log({ level: 'error', message: `${message}: it is tried again`, cause });
       return true;
     };
-    retry(attempt, failed, this.#timing, this.#signal).catch(() => {});
+    retry(attempt, failed, this.#timing, this.#closing).catch(() => {});
     return promise;
   }
 
@@ -69,8 +63,9 @@ export class QueueHold {
     const late = () => {
       if (turn !== this.#turn && this.#wanted !== null) this.call(this.#wanted).catch(() => {});
     };
+    const { queue } = this.#settings;
     const { host } = this.#timing;
-    if (held) await askHost('queue.hold', () => this.#queue.hold(), host, late);
-    else await askHost('queue.resume', () => this.#queue.resume(), host, late);
+    if (held) await askHost('queue.hold', () => queue.hold(), host, late);
+    else await askHost('queue.resume', () => queue.resume(), host, late);
   }
 }

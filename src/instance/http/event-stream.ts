@@ -36,7 +36,7 @@ export function hasSeenTheEnd(record: RunRecord, lastEventId: string | null): bo
  * `<run id>:end`. Who comes back with an id of this run gets every line since. It stops without an outcome when
  * `closing` is given: the client comes back to the next server.
  *
- * Nothing is made before somebody reads: a client that does not costs a cursor, and gets what is kept when it does.
+ * Nothing is made before somebody reads: a client that does not read costs a cursor, and gets what is kept once it reads.
  * `onEnd` is called when it has ended or its client has left, perhaps more than once.
  */
 export function eventStream(
@@ -144,14 +144,14 @@ class UnseenEvents {
   }
 }
 
-/** The number in an event's id; null for an id of another run, or of nobody. */
+/** The number in an event's id; null for an id of another run, or of none. */
 function lineNumber(runId: string, eventId: string | null): number | null {
   if (!eventId?.startsWith(`${runId}:`)) return null;
   const number = eventId.slice(runId.length + 1);
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/** A run is never changed in place; one that was made anew may say the same. */
+/** A run is never changed in place, but a run that was made anew may say the same. */
 const isSame = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

@@ -21,14 +21,14 @@ export function createHandler(
   const routes = endpoints(service, path);
 
   async function answer(request: Request): Promise<Response> {
-    // First of all, so that nobody learns even what there is.
+    // First of all: who is nobody does not even learn which paths there are.
     const asker = await whoAsks(request);
     const endpoint = find(request);
     if (!asker.isAdmin && !endpoint.forUser) throw new Refusal(403, 'Only an admin may do this.');
     if (!isReading(request) && !isSameOrigin(request)) {
       throw new Refusal(403, whyForeign(request));
     }
-    // A stream ends at once, and its client comes back to the next server; one that is refused stays away for good.
+    // A stream ends at once, and its client comes back to the next server; a refused client stays away for good.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is closing');
     const answerFor = asker.isAdmin ? endpoint.answer : (endpoint.forUser ?? endpoint.answer);
     return answerFor(request, asker.by);

@@ -28,7 +28,7 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
     if (!isOurs) return next ? next() : plain(response, 404, 'There is nothing here.');
     // A socket that breaks while it is written to is nobody's error.
     response.on('error', () => {});
-    // What of a body was too much is let pass, so that its sender reads the answer and the connection goes on.
+    // The rest of a body that was too large is let pass, so that its sender reads the answer and the connection goes on.
     response.once('finish', () => request.resume());
     answer(updates, address, request, response).catch(() => {
       if (response.headersSent) response.destroy();
@@ -57,7 +57,7 @@ async function answer(
     if (name === 'set-cookie') response.appendHeader(name, value);
     else response.setHeader(name, value);
   }
-  // What is still to come of a late body would be waited for, and nobody reads it.
+  // The rest of a late body would be waited for, and nobody reads it.
   if (status === 408) response.shouldKeepAlive = false;
   response.writeHead(status);
   if (body) await send(body, response, gone.signal);
@@ -80,7 +80,7 @@ function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): UR
   return new URL(`${base?.origin ?? `${scheme}://localhost`}${path}`);
 }
 
-/** What `Request` takes for no method at all; whoever asks with it is told which there are. */
+/** Methods that `Request` refuses; whoever sends one is told which there are. */
 const unspeakable = ['CONNECT', 'TRACE', 'TRACK'];
 
 async function webRequest(address: URL, request: NodeRequest, signal: AbortSignal): Promise<Request> {
@@ -88,7 +88,7 @@ async function webRequest(address: URL, request: NodeRequest, signal: AbortSigna
   const headers = new Headers();
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const [name = '', value = ''] = rawHeaders.slice(at, at + 2);
-    // What begins so is no header, but a part of HTTP/2.
+    // A pseudo-header of HTTP/2 is no header.
     if (!name.startsWith(':')) headers.append(name, value);
   }
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers, signal });
@@ -106,7 +106,7 @@ async function webRequest(address: URL, request: NodeRequest, signal: AbortSigna
   return asked;
 }
 
-/** The body as it comes, or what a framework has made of it, as text again; undefined where somebody has not kept it. */
+/** The body as it comes, or what a framework has made of it, as text again; undefined where the framework has not kept it. */
 function bodyOf(request: NodeRequest): ReadableStream | string | Uint8Array<ArrayBuffer> | null | undefined {
   const { body, readableDidRead, readableEnded, headers } = request;
   if (!readableDidRead && !readableEnded) {

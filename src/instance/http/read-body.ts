@@ -19,9 +19,9 @@ export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): P
   return data;
 }
 
-/** Counts for itself: Content-Length may be absent, or a lie. */
+/** Counts the bytes itself: Content-Length may be absent, or a lie. */
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
-  // What it said nobody knows any more: it must not count as a request without a body.
+  // Nobody knows any more what the body said: it must not count as a request without one.
   if (bodyUsed) throw new Error('the body of the request was read before it came to the update endpoints');
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();

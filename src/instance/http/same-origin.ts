@@ -14,8 +14,8 @@ export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>)
 }
 
 /**
- * The host that was asked for, as a page of that origin would write it. The scheme is not compared: behind a proxy that ends
- * TLS, the server sees http. What is no port for one is for both.
+ * The host that was asked for, as a page of that origin would write it, without the default port of the origin's scheme.
+ * The server's own scheme is not compared: behind a proxy that ends TLS, the server sees http.
  */
 function hostAsked(
   { headers, url }: Pick<Request, 'headers' | 'url'>,
@@ -26,7 +26,7 @@ function hostAsked(
 }
 
 /**
- * Why it is not: most such requests are of the instance's own pages, behind a proxy that hands on another address than the
+ * Why a request is refused: most are of the instance's own pages, behind a proxy that hands on another address than the
  * browser sees.
  */
 export function whyForeign(request: Pick<Request, 'headers' | 'url'>): string {

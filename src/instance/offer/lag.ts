@@ -25,7 +25,7 @@ const recentMs = 60_000;
 const mayLag = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'lags');
 
-/** Finds out what runs leave unreached, and forgets it once the tag has moved. */
+/** Finds out what the last run left unreached, and forgets it once the tag has moved. */
 export class LagWatch {
   readonly #engine: EngineSocket;
   readonly #settings: Settings;
@@ -39,7 +39,7 @@ export class LagWatch {
     this.#home = home;
   }
 
-  /** What that run, the last one, left unreached: nobody is offered it before this is known. */
+  /** What that run, the last one, left unreached. Nothing is offered before this is known. */
   async after(run: Run | null): Promise<Lag | null> {
     if (!run?.outcome) return null;
     // A run that was judged crashed may end anew.

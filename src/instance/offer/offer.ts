@@ -130,7 +130,7 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
   if (named === 'canary') {
     return { target: named, to: newestOn('canary', known.releases ?? [])?.version ?? named };
   }
-  // The updater looks whether it runs, and the trouble is over for everybody to see.
+  // Nobody knows whether the release runs after a broken run: the updater looks, and ends the trouble.
   if (named === known.again) return { target: named, to: named };
   if (named === known.version) return { upToDate: `${named} runs already` };
   if (channelOf(known.version) !== null && !isAhead(named, known.version)) {

@@ -12,7 +12,7 @@ import { manualCommands } from './manual-commands.ts';
 import { checkMounts } from './probe.ts';
 import { swarmPeers } from './services.ts';
 
-/** Finds it, and tries whether the engine's machine has what an updater needs. @throws HomeNotFound */
+/** Finds where the server lives, and tries whether the engine's machine has what an updater needs. @throws HomeNotFound */
 export async function findHome(engine: EngineSocket, settings: Settings): Promise<Home> {
   const traces = await ownTraces();
   const { id } = traces;
@@ -52,7 +52,7 @@ const ownDetails = (engine: EngineSocket, traces: OwnTraces): Promise<ContainerD
     traces,
   );
 
-/** It answers most of what is asked here, and the updater could not do its work there (docs/contract.md 8.24). */
+/** Podman answers most of what is asked here, and the updater could not do its work there (docs/contract.md 8.24). */
 async function refusePodman(engine: EngineSocket): Promise<void> {
   const product = await engine.product();
   if (!product?.startsWith('Podman')) return;

@@ -10,7 +10,7 @@ import { parseTag } from '../../release/tag.ts';
 
 type Labelled = Pick<ContainerDetails, 'name' | 'labels' | 'imageReference'>;
 
-/** What compose's own commands are where nothing is known of how it was started. */
+/** The commands where nothing is known of how compose was started. */
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
 
 /**
@@ -33,8 +33,8 @@ export function manualCommands(own: Labelled | null, others: readonly string[] =
 }
 
 /**
- * Swarm keeps the digest of a tag, and asks for it again only when it is told an image. Of a release the reader puts in
- * the next one.
+ * Swarm keeps the digest of a tag, and asks for it again only when it is told an image. In place of a release's tag, the
+ * reader puts in the next release.
  */
 function swarmCommand({ imageReference }: Labelled, service: string): string {
   const { repository, tag, digest } = parseReference(imageReference) ?? {
@@ -47,7 +47,7 @@ function swarmCommand({ imageReference }: Labelled, service: string): string {
   return `docker service update --image ${shellWord(image)} ${shellWord(service)}`;
 }
 
-/** What the labels tell of how compose was started; older ones name files from the directory. */
+/** What the labels tell of how compose was started; older versions name files from the directory. */
 function startedProject(own: Labelled) {
   const { labels } = own;
   const [name, directory] = [labels[composeLabels.project], labels[composeLabels.directory]];
@@ -55,7 +55,7 @@ function startedProject(own: Labelled) {
   const list = (label: string) =>
     (labels[label] ?? '')
       .split(',')
-      // A file that was typed in (`-f -`) is none that can be named.
+      // What was piped in (`-f -`) is no file that can be named.
       .filter((path) => path !== '' && path !== '-')
       .map((path) => (isAbsolute(path) ? path : join(directory, path)));
   return {
@@ -64,7 +64,7 @@ function startedProject(own: Labelled) {
     files: list(composeLabels.files),
     envFiles: list(composeLabels.envFiles),
     ...(isJoinedBy('_', own) && { oldNames: [serviceOf(own)] }),
-    // A whole `up` would make the database of docker-compose 1 anew.
+    // A whole `up` would make anew a database that docker-compose 1 has started.
     ...(isOfComposeOne(own) && { upOnly: [serviceOf(own)] }),
   };
 }

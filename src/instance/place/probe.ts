@@ -6,12 +6,12 @@ import type { Home } from './home.ts';
 import { HomeNotFound } from './home-not-found.ts';
 import { updaterMounts } from './updater-container.ts';
 
-/** On a container that is made to try mounts, with the project as its value. It is never started. */
+/** The label of a container that is made to try mounts, and never started; the project is its value. */
 const probeLabel = 'svc-updater.probe';
 
 /**
  * Tries whether the engine's machine has everything that an updater gets: a container with these mounts is made of the
- * server's own image, and removed at once. Where another reason keeps it from being made, a launch will tell of that.
+ * server's own image, and removed at once. Where another reason keeps it from being made, a launch will tell of it.
  * @throws HomeNotFound no-directory, no-engine; EngineFault where nothing answers, or a proxy refuses
  */
 export async function checkMounts(
@@ -21,7 +21,7 @@ export async function checkMounts(
 ): Promise<void> {
   const image = await engine.image(home.imageId);
   if (image === null) return;
-  // First what an earlier try has left: where nothing can be removed, nothing more is made.
+  // What an earlier try has left goes first: where nothing can be removed, nothing more is made.
   for (const { id } of await engine.list({ label: [`${probeLabel}=${home.project}`] }))
     await discard(engine, id);
   // An image that compose has built carries its labels, and whoever lists the project would count the container.
@@ -68,7 +68,7 @@ function notThere(path: string, { socket, credentials, manual }: Home): HomeNotF
     const message = `the engine's machine has no file of logins at ${path}, which the updater would be given`;
     return new HomeNotFound('no-directory', message, { manual });
   }
-  // Nobody can go to that directory and type a command there.
+  // No commands to type, as nobody can go to that directory.
   const message = `the engine's machine has no ${path}: the instance was started from a directory that only another program has, as Portainer has those of its stacks`;
   return new HomeNotFound('no-directory', message);
 }

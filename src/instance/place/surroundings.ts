@@ -10,11 +10,11 @@ import type { Home } from './home.ts';
 import { HomeNotFound, unreachable } from './home-not-found.ts';
 import { isAbout } from './updater-container.ts';
 
-/** What the engine tells. */
+/** What the engine tells of where the server lives, and of who else is there. */
 export interface Surroundings {
   home: Home | null;
   noHome: HomeNotFound | null;
-  /** The container of the updater's name, and whose it is; null where there is none. */
+  /** The container of the updater's name, and whether it is this instance's; null where there is none. */
   updater: { container: ContainerDetails; isOurs: boolean } | null;
   /** Containers that compose would take for the instance's, and that are somebody else's (docs/contract.md 4.10). */
   foreign: Reason | null;
@@ -38,7 +38,7 @@ export class SurroundingsCache {
   }
 
   /**
-   * A server stays where it is: found once, or known to have no place, it is not looked for again.
+   * Asks once: a server stays where it is.
    * @throws HomeNotFound
    */
   findHome(): Promise<Home> {
@@ -46,7 +46,7 @@ export class SurroundingsCache {
     return this.#finding;
   }
 
-  /** A directory may have come or gone. */
+  /** Has it found anew, as a directory may have come or gone. */
   forgetHome(): void {
     this.#finding = null;
   }
@@ -73,7 +73,7 @@ export class SurroundingsCache {
       this.#home = await findHome(this.#engine, this.#settings);
       return this.#home;
     } catch (error) {
-      // An engine may come, and a proxy may be told to let more through.
+      // An engine may come later, and a proxy may be told to let more through.
       const isLasting = error instanceof HomeNotFound && error.code !== 'no-engine';
       if (!isLasting) this.#finding = null;
       throw error;
@@ -87,7 +87,7 @@ export class SurroundingsCache {
       (each) =>
         each.labels[composeLabels.oneOff] !== 'True' &&
         !isHook(each) &&
-        // What a compose call has made and not started yet, or was killed over.
+        // Not a container that a compose call has made and not started yet, or was killed over.
         (isUp(each) || !hasTemporaryName(each)),
     );
     const foreign = findForeign(containers, {

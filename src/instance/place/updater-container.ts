@@ -89,7 +89,7 @@ export function updaterContainer(
 
 type Mounted = Pick<Home, 'socket' | 'directories' | 'credentials'>;
 
-/** What the updater gets of the machine. Mounts and not binds: a bind would create a directory that is not there. */
+/** What the updater gets of the machine. Mounts and not binds: a bind would create a directory that is missing. */
 export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
   const bind = (source: string, target = source, readOnly = false): MountSpec => ({
     Type: 'bind',
@@ -104,7 +104,7 @@ export function updaterMounts({ socket, directories, credentials }: Mounted): Mo
   ];
 }
 
-/** Whether it is, or was, about this instance; one that was started by hand tells by what it has mounted. */
+/** Whether the container is, or was, about this instance; started by hand, it tells by what it has mounted. */
 export function isAbout(container: ContainerDetails, home: Home): boolean {
   const project = container.labels[labels.project];
   const directory = container.labels[labels.directory];
@@ -114,10 +114,10 @@ export function isAbout(container: ContainerDetails, home: Home): boolean {
   return new HostPaths(container.requestedMounts).fromHost(home.directory) !== null;
 }
 
-/** Longer than it takes from its creation to its start. */
+/** Longer than a container takes from its creation to its start. */
 const startingMs = 60_000;
 
-/** Whether it runs, is about to, or is about to again. */
+/** Whether the updater runs, or is about to start, the first time or again. */
 export function isUnderWay(container: ContainerDetails, now = Date.now()): boolean {
   if (isUp(container)) return true;
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
@@ -133,7 +133,7 @@ export function describeForeign({ id, name, labels: given, createdAt }: Containe
   };
 }
 
-/** What a container tells of its run. One that was started by hand tells less. */
+/** What a container tells of its run; less where it was started by hand. */
 export function originOf(container: ContainerDetails): RunOrigin {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
   const at = container.args.indexOf('--target');

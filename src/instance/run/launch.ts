@@ -15,16 +15,16 @@ import type { LaunchContext } from './server-context.ts';
 const pullLimitMs = 30 * 60_000;
 
 /**
- * Pulls the updater's image, clears its name and starts it. Gives the container's id. `gate` is awaited right before the
- * container is made.
- * @throws RunStop with a sentence for people; what the gate throws; the reason of the signal
+ * Pulls the updater's image, clears its name and starts it. Gives the container's id; null where `mayLaunch`, asked right
+ * before the container is made, says no.
+ * @throws RunStop, as `mayLaunch` may, and as is the reason of the signal
  */
 export async function launch(
   record: RunRecord,
   { home, target }: { home: Home; target: string },
   context: LaunchContext,
-  gate: () => Promise<void>,
-): Promise<string> {
+  mayLaunch: () => Promise<boolean>,
+): Promise<string | null> {
   const { engine, settings, signal } = context;
   try {
     await obtainImage(record, context);
@@ -33,7 +33,7 @@ export async function launch(
     record.prepare('launching', 'starting the updater');
     await clearName(engine, home, settings.containerName);
     const spec = updaterContainer(home, settings, { target, services, origin: record.run });
-    await gate();
+    if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
     return await startContainer(engine, spec, signal);
   } catch (error) {

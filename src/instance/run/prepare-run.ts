@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { channelOf } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
@@ -35,9 +36,6 @@ export async function admitRun(
   return reason === null ? { jobs: when === 'idle' ? runningJobs(jobs) : [] } : { reason };
 }
 
-/** Work was found right before the launch. */
-class WorkFound extends Error {}
-
 /**
  * Waits for jobs, lets the host prepare, and launches the updater (docs/contract.md 8.2). Gives its container's id.
  * @throws RunStop
@@ -50,11 +48,8 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, context: Laun
     if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
     if (!isPrepared) await askToPrepare(record, plan.to, context);
     signal.throwIfAborted();
-    try {
-      return await launch(record, plan, context, () => lookAgain(plan.order, context));
-    } catch (error) {
-      if (!(error instanceof WorkFound)) throw error;
-    }
+    const containerId = await launch(record, plan, context, () => mayLaunch(plan.order, context));
+    if (containerId !== null) return containerId;
   }
 }
 
@@ -116,9 +111,7 @@ async function askToPrepare(
     },
     signal: over.signal,
   };
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
+  const stopped = once(signal, 'abort', { signal: over.signal }).then(() => Promise.reject(signal.reason));
   stopped.catch(() => {});
   try {
     const answer = askHost('beforeUpdate', () => beforeUpdate(asked), preparationMs);
@@ -129,7 +122,6 @@ async function askToPrepare(
     // What the host throws is its own word, and an admin's to read.
     throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
   } finally {
-    signal.removeEventListener('abort', stop);
     over.abort();
   }
 }
@@ -142,17 +134,21 @@ const notPrepared = (cause: string, error?: unknown): RunStop =>
     error,
   });
 
-/** Right before the container is made: whatever began since the admission would be cut short. */
-async function lookAgain(order: StartOrder, context: LaunchContext): Promise<void> {
+/**
+ * Looks for work once more, which would be cut short; asked right before the container is made. False where the work is to
+ * be waited for.
+ * @throws RunStop
+ */
+async function mayLaunch({ when, force }: StartOrder, context: LaunchContext): Promise<boolean> {
   const { settings, timing, hold, sync } = context;
   await sync();
-  if (order.force) return;
+  if (force) return true;
   let reason: Reason | null;
   try {
     // Another server of the instance may have let the queue go on.
     await hold.call(true);
     const jobs = await askJobs(settings, timing);
-    reason = jobsReason(order.when === 'idle' ? runningJobs(jobs) : jobs);
+    reason = jobsReason(when === 'idle' ? runningJobs(jobs) : jobs);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     throw new RunStop('failed', 'the queue does not answer: nothing was changed', {
@@ -161,7 +157,7 @@ async function lookAgain(order: StartOrder, context: LaunchContext): Promise<voi
       error,
     });
   }
-  if (reason === null) return;
-  if (order.when === 'idle') throw new WorkFound(reason.message);
+  if (reason === null) return true;
+  if (when === 'idle') return false;
   throw refusedFor(reason.code, reason.message);
 }

@@ -25,7 +25,7 @@ export class RunController {
   readonly #ends: EndWriter;
   /** The run that is on, or the last one. */
   #record: RunRecord | null = null;
-  /** Of the run that this server prepares or follows. */
+  /** The session of the run that this server prepares or follows. */
   #session: RunSession | null = null;
   #freed: Promise<void> = Promise.resolve();
   #notified: Promise<void> = Promise.resolve();

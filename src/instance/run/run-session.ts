@@ -25,9 +25,9 @@ export class RunSession {
   async prepare(plan: RunPlan): Promise<string | null> {
     const { closing, settings } = this.#context;
     const serverStops = () => this.#stopWith('the server was stopped before the updater was started');
-    closing.addEventListener('abort', serverStops, { once: true });
-    if (closing.aborted) serverStops();
     const launched = new AbortController();
+    closing.addEventListener('abort', serverStops, { signal: launched.signal });
+    if (closing.aborted) serverStops();
     void this.#syncUntil(launched.signal);
     let containerId: string;
     try {
@@ -42,7 +42,6 @@ export class RunSession {
       return null;
     } finally {
       launched.abort();
-      closing.removeEventListener('abort', serverStops);
     }
     const { from, to } = this.record.run;
     const message = `started the updater: ${from ?? 'an unknown version'} → ${to ?? 'the newest'}`;

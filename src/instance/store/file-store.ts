@@ -10,14 +10,14 @@ export interface FileStore extends Store {
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
 }
 
-/** Somebody else was faster. */
+/** Codes of errors by which another server was faster. */
 const overtaken = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
-/** Of those who are faster again and again, or of a directory that somebody removes again and again. */
+/** How often one call is tried, where others are faster or remove the directory again and again. */
 const attempts = 1_000;
 
-/** Numbers behind the current one whose texts are kept; further back a number is an empty shell, */
+/** So many numbers behind the current one a text is emptied, to an empty shell of its number. */
 const kept = 8;
-/** and so far back it is removed: nobody is overtaken by so many within one call of the system. */
+/** So many numbers behind, the shell is removed: nobody is overtaken by so many within one call of the system. */
 const shells = 256;
 
 /**
@@ -56,7 +56,7 @@ function fileName(key: string): string {
   return escaped === '' ? '%' : escaped;
 }
 
-/** What is there, and its number; a number of null where the key has never been set. */
+/** The current text and its number; a number of null where the key has never been set. */
 async function current(folder: string): Promise<{ number: number | null; text: string | null }> {
   for (let left = attempts; left > 0; left--) {
     const numbers = await numbersIn(folder);
@@ -88,13 +88,13 @@ async function begin(folder: string): Promise<void> {
     await writeFile(join(unfinished, '0/none'), '', { flush: true });
     await moved(unfinished, folder);
   } catch (error) {
-    // Whoever was faster has taken it away, as below.
+    // A server that was faster has removed the unfinished folder, as below.
     const isThere = await stat(folder).catch(unless('ENOENT'));
     if (isThere === null || !overtaken.includes(codeOf(error))) throw error;
   }
   const home = dirname(folder);
   await sync(home);
-  // Also what somebody else began and came to no end with: the folder is there.
+  // Also the unfinished folders of others, which the folder makes useless.
   for (const name of await readdir(home)) {
     if (name.startsWith(`${basename(folder)}.`)) await remove(join(home, name));
   }
@@ -109,7 +109,7 @@ async function isReplaced(folder: string, number: number, text: string | null): 
     await sync(draft);
     if (!(await moved(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
-    // Of a full disk nothing is left. Where it was overtaken it is gone already.
+    // On a full disk no draft must stay. A draft that was overtaken is gone already.
     await remove(draft).catch(() => {});
     if (overtaken.includes(codeOf(error))) return false;
     throw error;
@@ -128,7 +128,7 @@ async function tidy(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
     if (number <= last - shells) await moved(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }
-  // With some before it, where a server was killed before it came to that.
+  // With some numbers before it, as a server may have been killed before it emptied them.
   for (let number = last - kept; number > last - kept - 4; number--)
     await empty(join(folder, String(number)));
   for (const name of await readdir(folder)) {

@@ -14,7 +14,6 @@ import {
   type ServerBoot,
 } from './open-run.ts';
 
-/** What is kept. */
 const keptRuns = 50;
 const keptServers = 50;
 /** How often a text is written that another server changes at the same moment. */
@@ -22,15 +21,13 @@ const tries = 20;
 
 /** What outlives a server, in the store of the host. All methods throw HostFailure where the store does not answer. */
 export class Ledger {
-  readonly #store: Settings['store'];
-  readonly #log: Settings['log'];
+  readonly #settings: Pick<Settings, 'store' | 'log'>;
   readonly #timing: Timing;
   readonly #unreadable = new Set<string>();
   #hasAnswered = false;
 
-  constructor({ store, log }: Pick<Settings, 'store' | 'log'>, timing: Timing) {
-    this.#store = store;
-    this.#log = log;
+  constructor(settings: Pick<Settings, 'store' | 'log'>, timing: Timing) {
+    this.#settings = settings;
     this.#timing = timing;
   }
 
@@ -68,12 +65,12 @@ export class Ledger {
     return (await this.#read('history', pastRunsText)).value ?? [];
   }
 
-  /** Adds a run that has ended. One that is there with that end stays, as it may be told already. */
+  /** Adds a run that has ended. A run that is there with that end stays: the host may know of it already. */
   async addPast(run: Run, updaterStartedAt: string | null): Promise<void> {
     await this.#edit('history', pastRunsText, (now) => {
       const past = now ?? [];
       const known = past.find((one) => one.run.id === run.id);
-      // Who only guesses the end knows of no start.
+      // A server that only guesses the end has seen no start of the updater.
       if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
         if (known.run.away !== null || run.away === null) return now;
         const { away } = run;
@@ -109,11 +106,15 @@ export class Ledger {
   }
 
   async #read<T>(key: string, form: Form<T>): Promise<{ text: string | null; value: T | null }> {
-    const text = await askHost('store.get', () => this.#store.get(key), this.#timing.host);
+    const { store } = this.#settings;
+    const text = await askHost('store.get', () => store.get(key), this.#timing.host);
     this.#hasAnswered = true;
     if (text === null || text === undefined) return { text: null, value: null };
     const value = typeof text === 'string' ? form.parse(text) : null;
-    if (value === null) this.#warnOf(key);
+    if (value === null && !this.#unreadable.has(key)) {
+      this.#unreadable.add(key);
+      this.#settings.log({ level: 'warn', message: `the store's ${key} cannot be read: it counts as none` });
+    }
     return { text, value };
   }
 
@@ -132,14 +133,8 @@ export class Ledger {
   }
 
   async #set(key: string, text: string | null, was: string | null): Promise<boolean> {
-    const answer = await askHost('store.set', () => this.#store.set(key, text, { was }), this.#timing.host);
-    return answer === true;
-  }
-
-  #warnOf(key: string): void {
-    if (this.#unreadable.has(key)) return;
-    this.#unreadable.add(key);
-    this.#log({ level: 'warn', message: `the store's ${key} cannot be read: it counts as none` });
+    const { store } = this.#settings;
+    return (await askHost('store.set', () => store.set(key, text, { was }), this.#timing.host)) === true;
   }
 }
 

@@ -32,7 +32,7 @@ export async function playRun(
     await playStep(step, record, stage, signal);
     if (record.hasEnded) break;
     if (absent.includes(step.disturbed)) away += step.seconds;
-    // In the phases before the containers are replaced it is asked of the updater, which stops at its next step.
+    // Before the containers are replaced, an updater that is asked to stop does so at its next step.
     if (record.run.cancelAskedBy !== null && step.state !== 'recreate' && step.state !== 'verify') {
       finish(
         { outcome: 'cancelled', message: `nothing was changed, ${record.run.from} runs on` },
@@ -63,7 +63,7 @@ async function playStep(
       if (record.run.log === null) record.note({ log: `docker logs ${stage.container}` });
       say({ level, phase: state, message, ...(percent === undefined ? {} : { percent }) }, record, stage);
     }
-    // Who follows is told what begins before it is cut off: an updater says what it does, then does it.
+    // An updater says what it does, then does it: who follows reads the line before the disturbance.
     if (disturbed !== undefined) stage.disturb(disturbed);
     await sleep((seconds * 1000) / says.length / stage.speed, undefined, { signal });
     if (record.hasEnded) return;
@@ -71,7 +71,7 @@ async function playStep(
   while (step.lasts?.() && !record.hasEnded) await sleep(glance, undefined, { signal });
 }
 
-/** By a last line of the log, as updaters end; by itself where there is none to say it. */
+/** Ends the run by a last line of its log, as updaters do; without a line where no updater was there to write it. */
 function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
   const { from, to, phase } = record.run;
   const { outcome, cause = null, code = null, advice = null } = end;

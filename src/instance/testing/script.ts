@@ -45,7 +45,7 @@ export interface ScriptedJob extends JobInTheWay {
   seconds?: number;
 }
 
-/** What of a status is not the run's or follows from the rest. */
+/** A status without what the run tells, and without what follows from the rest. */
 export type StatusPieces = Omit<Status, 'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate'>;
 
 /** A play: what there is at first, and what happens to each update that is started. Everything may be left out. */
