@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { goodRun, type Script } from '../../rig/engine-double/script.ts';
-import type { Manner, Part } from '../../rig/host-double/performer.ts';
+import type { FailureKind, Part } from '../../rig/host-double/call-recorder.ts';
 import { judge } from './invariants.ts';
 import { inTurns, patient, Rig, until } from './rig.ts';
 
 // A server dies in the midst of a call, which was carried out or not; another one comes.
 
 const calls: Partial<Record<Part, number>> = { hold: 2, resume: 2, jobs: 2, get: 24, set: 8, onEnd: 1 };
-const manners: Manner[] = ['hang', 'done-then-hang'];
+const kinds: FailureKind[] = ['hang', 'done-then-hang'];
 const good = goodRun('v1.4.2', 'v1.5.0');
 const slow: Script = good.flatMap((step) => [step, { pause: 10 }]);
 
-async function trial(part: Part, how: Manner, nth: number, comesBack: boolean): Promise<string[]> {
+async function trial(part: Part, how: FailureKind, nth: number, comesBack: boolean): Promise<string[]> {
   const rig = await Rig.start();
   try {
     rig.engine.updaterDoes(slow);
@@ -38,7 +38,7 @@ async function trial(part: Part, how: Manner, nth: number, comesBack: boolean): 
 
 describe.concurrent('a server that dies, and the next one', () => {
   for (const [part, count] of Object.entries(calls) as [Part, number][]) {
-    it.each(manners.flatMap((how) => [true, false].map((comesBack) => [part, how, comesBack] as const)))(
+    it.each(kinds.flatMap((how) => [true, false].map((comesBack) => [part, how, comesBack] as const)))(
       'at each %s: %s, in the same container: %s',
       async (_, how, comesBack) => {
         const numbers = Array.from({ length: count }, (_, at) => at + 1);

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { Manner, Part } from '../../rig/host-double/performer.ts';
+import type { FailureKind, Part } from '../../rig/host-double/call-recorder.ts';
 import { judge } from './invariants.ts';
 import { inTurns, patient, Rig, until } from './rig.ts';
 
 // Each function of the platform fails at each of its calls in the course of a run, in each manner.
 
-const manners: Manner[] = ['throw', 'reject', 'hang', 'done-then-hang', 'done-then-reject'];
+const kinds: FailureKind[] = ['throw', 'reject', 'hang', 'done-then-hang', 'done-then-reject'];
 /** How many calls a good run makes at most. */
 const calls: Partial<Record<Part, number>> = { hold: 2, resume: 3, jobs: 2, get: 26, set: 9, onEnd: 1 };
 
-async function trial(part: Part, how: Manner, nth: number): Promise<string[]> {
+async function trial(part: Part, how: FailureKind, nth: number): Promise<string[]> {
   const rig = await Rig.start();
   try {
     const one = await rig.server({}, { patience: patient });
@@ -32,7 +32,7 @@ async function trial(part: Part, how: Manner, nth: number): Promise<string[]> {
 
 describe.concurrent('a platform that fails once or twice', () => {
   for (const [part, count] of Object.entries(calls) as [Part, number][]) {
-    it.each(manners.map((how) => [how]))(`at each ${part}: %s`, async (how) => {
+    it.each(kinds.map((how) => [how]))(`at each ${part}: %s`, async (how) => {
       const numbers = Array.from({ length: count }, (_, at) => at + 1);
       const found = await inTurns(numbers, async (nth) => [nth, await trial(part, how, nth)] as const);
       expect(found.filter(([, bad]) => bad.length > 0)).toEqual([]);

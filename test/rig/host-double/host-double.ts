@@ -1,9 +1,8 @@
 // A platform for the library, of which each function can be made to fail at a moment of the test's choice. Several
 // servers of one instance share its state and have a host of their own, so that one can fail where the other does not.
 
-import type { Channel } from '../../../src/release/channel.ts';
 import type { EngineDouble } from '../engine-double/engine-double.ts';
-import { type Call, type Failure, type FailureHandle, type Part, Performer } from './performer.ts';
+import { type Call, CallRecorder, type Failure, type FailureHandle, type Part } from './call-recorder.ts';
 
 /** As the library takes them; kinds and states that it does not know may come, too. */
 export interface JobDouble {
@@ -19,7 +18,6 @@ export class HostState {
   isHeld = false;
   readonly jobs: JobDouble[] = [];
   readonly store = new Map<string, string>();
-  channel: Channel | null = null;
   /** What must never happen, in words; a test expects none. */
   readonly violations: string[] = [];
   /** Every call of every server, in the order in which they came. */
@@ -87,7 +85,7 @@ export interface HostOptions {
 
 export class HostDouble {
   readonly state: HostState;
-  readonly #perform: Performer;
+  readonly #record: CallRecorder;
   /** What `authorize` says. */
   caller: unknown = 'admin';
   /** What `beforeUpdate` does, besides failing. */
@@ -95,62 +93,53 @@ export class HostDouble {
 
   constructor({ name = 'one', state = new HostState() }: HostOptions = {}) {
     this.state = state;
-    this.#perform = new Performer(name, state.calls);
+    this.#record = new CallRecorder(name, state.calls);
   }
 
   /** Makes a function fail at its nth call from here on. */
   fail(part: Part, failure: Failure): FailureHandle {
-    return this.#perform.fail(part, failure);
+    return this.#record.fail(part, failure);
   }
 
   /** Every failure is over, and what hangs goes on. */
   recover(): void {
-    this.#perform.recover();
+    this.#record.recover();
   }
 
   /** Its server is gone: what that still asks is not heard. */
   cutOff(): void {
-    this.#perform.cutOff();
+    this.#record.cutOff();
   }
 
   /** Its own calls, by name where one is given. */
   calls(part?: Part): Call[] {
-    const own = this.state.calls.filter(({ server }) => server === this.#perform.server);
+    const own = this.state.calls.filter(({ server }) => server === this.#record.server);
     return part === undefined ? own : own.filter((call) => call.part === part);
   }
 
   readonly queue = {
-    hold: () => this.#perform.call('hold', [], () => this.state.hold()),
-    resume: () => this.#perform.call('resume', [], () => this.state.resume()),
-    release: () => this.#perform.call('resume', [], () => this.state.resume()),
+    hold: () => this.#record.call('hold', [], () => this.state.hold()),
+    resume: () => this.#record.call('resume', [], () => this.state.resume()),
     // biome-ignore lint/suspicious/noExplicitAny: the library's own kinds and others
-    jobs: (): any => this.#perform.call('jobs', [], () => structuredClone(this.state.jobs)),
+    jobs: (): any => this.#record.call('jobs', [], () => structuredClone(this.state.jobs)),
   };
 
   readonly store = {
-    get: (key: string) => this.#perform.call('get', [key], () => this.state.store.get(key) ?? null),
+    get: (key: string) => this.#record.call('get', [key], () => this.state.store.get(key) ?? null),
     set: (key: string, text: string | null, { was }: { was: string | null }) =>
-      this.#perform.call('set', [key, text, was], () => this.state.set(key, text, was)),
-  };
-
-  readonly channel = {
-    read: () => this.#perform.call('read', [], () => this.state.channel),
-    write: (channel: Channel) =>
-      this.#perform.call('write', [channel], () => {
-        this.state.channel = channel;
-      }),
+      this.#record.call('set', [key, text, was], () => this.state.set(key, text, was)),
   };
 
   // biome-ignore lint/suspicious/noExplicitAny: whatever the test has it say
   readonly authorize = (request: Request): any =>
-    this.#perform.call('authorize', [`${request.method} ${request.url}`], () => this.caller);
+    this.#record.call('authorize', [`${request.method} ${request.url}`], () => this.caller);
 
   // biome-ignore lint/suspicious/noExplicitAny: a promise, where the library awaits nothing
-  readonly onEnd = (run: unknown): any => this.#perform.call('onEnd', [run], () => undefined);
+  readonly onEnd = (run: unknown): any => this.#record.call('onEnd', [run], () => undefined);
 
   // biome-ignore lint/suspicious/noExplicitAny: a sentence, or a promise of one
   readonly beforeUpdate = (context: unknown): any =>
-    this.#perform.call('beforeUpdate', [context], () => this.prepares(context));
+    this.#record.call('beforeUpdate', [context], () => this.prepares(context));
 
   /** What the library has told the operator. */
   readonly logged: { level: string; message: string; cause?: unknown }[] = [];

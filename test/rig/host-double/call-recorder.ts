@@ -1,18 +1,8 @@
 /** The platform's functions that a library calls. */
-export type Part =
-  | 'hold'
-  | 'resume'
-  | 'jobs'
-  | 'get'
-  | 'set'
-  | 'read'
-  | 'write'
-  | 'authorize'
-  | 'beforeUpdate'
-  | 'onEnd';
+export type Part = 'hold' | 'resume' | 'jobs' | 'get' | 'set' | 'authorize' | 'beforeUpdate' | 'onEnd';
 
 /** How a call fails. */
-export type Manner =
+export type FailureKind =
   /** Before anything is done, and before there is a promise. */
   | 'throw'
   /** Before anything is done. */
@@ -29,7 +19,7 @@ export type Manner =
   | { gives: unknown };
 
 export interface Failure {
-  how: Manner;
+  how: FailureKind;
   /** Which call from here on; the first. */
   nth?: number;
   /** How many from there on; one. */
@@ -64,8 +54,8 @@ interface Planned extends Failure {
   held: Set<(error?: unknown) => void>;
 }
 
-/** Carries out the calls of one server, and fails where that is planned. */
-export class Performer {
+/** Carries out and records the calls of one server, and fails where that is planned. */
+export class CallRecorder {
   readonly server: string;
   readonly #calls: Call[];
   readonly #planned: Planned[] = [];
