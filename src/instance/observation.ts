@@ -1,6 +1,7 @@
 import { isWithin } from '../files/host-paths.ts';
-import { type Product, svc } from '../progress/product.ts';
+import type { Product } from '../progress/product.ts';
 import type { Reason } from '../wire/status.ts';
+import type { Settings } from './contract/options.ts';
 import { HostFailure } from './host/ask-host.ts';
 import type { Home } from './place/home.ts';
 import { HomeNotFound } from './place/home-not-found.ts';
@@ -9,7 +10,7 @@ import type { RunController } from './run/run-controller.ts';
 
 /** What store and engine tell, as far as they do. */
 export interface Observation extends Surroundings {
-  /** Null where the store answers. */
+  /** Null where the store answers, and outlives the server's container. */
   noStore: Reason | null;
 }
 
@@ -18,14 +19,14 @@ const staleMs = 10_000;
 
 /** Reconciles for whoever asks, not more often than once a second, and keeps what was seen. */
 export class ObservationCache {
-  readonly #runs: Pick<RunController, 'reconcile'>;
-  readonly #product: Product;
+  readonly #runs: RunController;
+  readonly #settings: Settings;
   #last: { at: number; observation: Observation } | null = null;
   #refreshing: Promise<Observation> | null = null;
 
-  constructor(runs: Pick<RunController, 'reconcile'>, product: Product = svc) {
+  constructor(runs: RunController, settings: Settings) {
     this.#runs = runs;
-    this.#product = product;
+    this.#settings = settings;
   }
 
   /** Looks now, and keeps nothing from before. */
@@ -47,12 +48,14 @@ export class ObservationCache {
   }
 
   async #observe(): Promise<Observation> {
+    const { store, product } = this.#settings;
     const nothing = { home: null, noHome: null, updater: null, foreign: null, noStore: null };
     try {
-      return { ...(await this.#runs.reconcile()), noStore: null };
+      const seen = await this.#runs.reconcile();
+      return { ...seen, noStore: lostStore(seen.home, store.directory) };
     } catch (error) {
       if (error instanceof HomeNotFound) return { ...nothing, noHome: error };
-      if (error instanceof HostFailure) return { ...nothing, noStore: noStoreReason(this.#product) };
+      if (error instanceof HostFailure) return { ...nothing, noStore: noStoreReason(product) };
       throw error;
     }
   }

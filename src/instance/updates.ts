@@ -11,7 +11,7 @@ import { askJobs } from './host/ask-jobs.ts';
 import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
 import { Unavailable, type UpdateService } from './http/update-service.ts';
-import { lostStore, noStoreReason, type Observation, ObservationCache } from './observation.ts';
+import { noStoreReason, type Observation, ObservationCache } from './observation.ts';
 import { askBuildServers } from './offer/build-servers.ts';
 import { findReason } from './offer/find-reason.ts';
 import { destinationOf, offer, offerFields, releasesBetween } from './offer/offer.ts';
@@ -29,6 +29,9 @@ const refreshPauseMs = 10_000;
 
 /** The server's half of an update: it knows what may be updated to, launches the updater, and follows it. */
 export class Updates implements UpdateService {
+  readonly #closing = new AbortController();
+  readonly closing = this.#closing.signal;
+  readonly version: string;
   readonly listeners: Listeners;
   readonly #context: ServerContext;
   readonly #runs: RunController;
@@ -36,34 +39,25 @@ export class Updates implements UpdateService {
   readonly #history: RunHistory;
   readonly #observations: ObservationCache;
   readonly #catalog: OfferCatalog;
-  readonly #closing = new AbortController();
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   /** `waits`: how long is waited for what; tests wait less. */
   constructor(settings: Settings, waits: { timing?: Partial<Timing>; patience?: Partial<Patience> } = {}) {
     const timing = { ...usualTiming, ...waits.timing };
     const engine = new EngineSocket(settings.engine, { patience: waits.patience ?? {} });
-    const closing = this.#closing.signal;
-    this.listeners = new Listeners(settings.log);
-    this.#context = {
-      ...{ engine, settings, timing, listeners: this.listeners, closing },
-      ledger: new Ledger(settings, timing),
-      place: new SurroundingsCache(engine, settings),
-      hold: new QueueHold(settings, timing, closing),
-    };
+    const { closing } = this;
+    const listeners = new Listeners(settings.log);
+    const ledger = new Ledger(settings, timing);
+    const place = new SurroundingsCache(engine, settings);
+    const hold = new QueueHold(settings, timing, closing);
+    this.version = settings.version;
+    this.listeners = listeners;
+    this.#context = { engine, settings, timing, ledger, hold, listeners, place, closing };
     this.#runs = new RunController(this.#context);
     this.#watch = new RunWatch(this.#runs, this.#context);
-    this.#history = new RunHistory(this.#runs, this.#context.ledger);
-    this.#observations = new ObservationCache(this.#runs, settings.product);
+    this.#history = new RunHistory(this.#runs, ledger);
+    this.#observations = new ObservationCache(this.#runs, settings);
     this.#catalog = new OfferCatalog(this.#context, () => this.#lastRun());
-  }
-
-  get version(): string {
-    return this.#context.settings.version;
-  }
-
-  get closing(): AbortSignal {
-    return this.#closing.signal;
   }
 
   /**
@@ -193,10 +187,7 @@ export class Updates implements UpdateService {
   }
 
   #reason(observation: Observation, jobs: readonly JobInTheWay[], upToDate: string | null): Reason | null {
-    const { home, noHome, foreign } = observation;
-    const noStore = observation.noStore ?? lostStore(home, this.#context.settings.store.directory);
-    const updater = this.#updaterThatRuns(observation);
-    return findReason({ noHome, noStore, updater, foreign, jobs, upToDate });
+    return findReason({ ...observation, updater: this.#updaterThatRuns(observation), jobs, upToDate });
   }
 
   #updaterThatRuns({ updater }: Observation): { message: string; since: string } | null {

@@ -57,9 +57,6 @@ export function problemResponse({ status, message, reason, headers }: Refusal): 
   return jsonResponse(status, problem, { ...headers, 'Content-Type': 'application/problem+json' });
 }
 
-/** Seconds after which what kept a server from answering may be over. */
-const retryAfter = 5;
-
-/** Not now, but in a moment. */
+/** What keeps a server from answering may be over in 5 seconds. */
 export const comeBack = (detail: string): Refusal =>
-  new Refusal(503, detail, { headers: { 'Retry-After': String(retryAfter) } });
+  new Refusal(503, detail, { headers: { 'Retry-After': '5' } });

@@ -30,14 +30,10 @@ export interface OfferFacts {
 }
 
 /** There is either something to update to, or a reason why not. */
-export type Offer =
-  | { latest: Release; next: Release; upToDate: null }
-  | {
-      /** The newest release of the channel. */
-      latest: Release | null;
-      next: null;
-      upToDate: UpToDate;
-    };
+export type Offer = {
+  /** The newest release of the channel. */
+  latest: Release | null;
+} & ({ next: Release; upToDate: null } | { next: null; upToDate: UpToDate });
 
 /** What an update moves to. */
 export interface Destination {
@@ -87,12 +83,7 @@ export function offerFields(
   version: string,
 ): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable'> {
   return {
-    latest: latest && {
-      version: latest.version,
-      url: latest.url,
-      notes: null,
-      publishedAt: latest.publishedAt,
-    },
+    latest: latest && published({ ...latest, notes: null }),
     next: next && { version: next.version, major: isMajorChange(version, next.version) },
     upToDate,
     updateAvailable: next !== null,
@@ -111,10 +102,12 @@ export function releasesBetween(
   return releasesOn(channel, releases ?? [])
     .filter((one) => isAhead(one.version, version) && !isAhead(one.version, next.version))
     .slice(0, mostReleases)
-    .map(({ version, url, notes, publishedAt }) => {
-      return { version, url, notes: notes?.slice(0, longestNotes) ?? null, publishedAt };
-    });
+    .map(published);
 }
+
+const published = ({ version, url, notes, publishedAt }: Release): PublishedRelease => {
+  return { version, url, notes: notes?.slice(0, longestNotes) ?? null, publishedAt };
+};
 
 /**
  * Where an update goes: to what was named, else to what is offered. A release that runs, or is older than what runs, is

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { swarmLabels } from '../../engine/labels.ts';
-import { findOwnContainer, type OwnTraces, ownTraces } from '../../engine/own-container.ts';
+import { findOwnContainer, ownTraces } from '../../engine/own-container.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import type { Product } from '../../progress/product.ts';
 import type { Settings } from '../contract/options.ts';
@@ -24,7 +24,16 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
   }
   try {
     await refusePodman(engine);
-    const own = await ownDetails(engine, traces);
+    const own = await findOwnContainer(
+      {
+        inspect: (name) => engine.inspect(name),
+        inNetworkOf: async (id) =>
+          (await engine.list({ status: ['running'] }))
+            .filter(({ networkMode }) => networkMode === `container:${id}`)
+            .map((each) => each.id),
+      },
+      traces,
+    );
     if (own === null) {
       throw id === null
         ? new HomeNotFound('not-compose', noCompose)
@@ -39,18 +48,6 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
     throw error instanceof EngineFault ? unreachable(engine, error) : error;
   }
 }
-
-const ownDetails = (engine: EngineSocket, traces: OwnTraces): Promise<ContainerDetails | null> =>
-  findOwnContainer(
-    {
-      inspect: (name) => engine.inspect(name),
-      inNetworkOf: async (id) =>
-        (await engine.list({ status: ['running'] })).flatMap((each) =>
-          each.networkMode === `container:${id}` ? [each.id] : [],
-        ),
-    },
-    traces,
-  );
 
 /** Podman answers most of what is asked here, and the updater could not do its work there (docs/contract.md 8.24). */
 async function refusePodman(engine: EngineSocket): Promise<void> {

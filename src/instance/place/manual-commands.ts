@@ -37,11 +37,8 @@ export function manualCommands(own: Labelled | null, others: readonly string[] =
  * reader puts in the next release.
  */
 function swarmCommand({ imageReference }: Labelled, service: string): string {
-  const { repository, tag, digest } = parseReference(imageReference) ?? {
-    repository: imageReference,
-    tag: null,
-    digest: null,
-  };
+  const unparsed = { repository: imageReference, tag: null, digest: null };
+  const { repository, tag, digest } = parseReference(imageReference) ?? unparsed;
   const isPinned = tag === null ? digest !== null : parseTag(tag).kind === 'release';
   const image = `${repository}:${isPinned ? 'vX.Y.Z' : (tag ?? 'latest')}`;
   return `docker service update --image ${shellWord(image)} ${shellWord(service)}`;

@@ -53,21 +53,17 @@ async function discard(engine: EngineSocket, id: string): Promise<void> {
 }
 
 /** In the engine's words: `invalid mount config for type "bind": bind source path does not exist: /data/compose/7`. */
-const missingPath = (message: string): string | null =>
-  /bind source path does not exist: (.+)$|: stat (.+): not a directory$/
-    .exec(message)
-    ?.slice(1)
-    .find(Boolean) ?? null;
+const missingPath = (message: string): string | null => {
+  const [, source, mounted] =
+    /bind source path does not exist: (.+)$|: stat (.+): not a directory$/.exec(message) ?? [];
+  return source ?? mounted ?? null;
+};
 
 function notThere(path: string, { socket, credentials, manual }: Home): HomeNotFound {
-  if (path === socket) {
-    const message = `the engine's machine has no socket at ${path}, which the updater would be given`;
-    return new HomeNotFound('no-engine', message, { manual });
-  }
-  if (path === credentials) {
-    const message = `the engine's machine has no file of logins at ${path}, which the updater would be given`;
-    return new HomeNotFound('no-directory', message, { manual });
-  }
+  const missing = (what: string) =>
+    `the engine's machine has no ${what} at ${path}, which the updater would be given`;
+  if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
+  if (path === credentials) return new HomeNotFound('no-directory', missing('file of logins'), { manual });
   // No commands to type, as nobody can go to that directory.
   const message = `the engine's machine has no ${path}: the instance was started from a directory that only another program has, as Portainer has those of its stacks`;
   return new HomeNotFound('no-directory', message);

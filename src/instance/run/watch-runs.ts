@@ -15,10 +15,8 @@ type Watched = Pick<RunController, 'reconcile' | 'giveUp' | 'isKnown' | 'isUnder
 export class RunWatch {
   readonly #runs: Watched;
   readonly #context: WatchContext;
-  /** By the monotonic clock; null while store and engine answer. */
-  #silentSince: number | null = null;
-  #hasGivenUp = false;
-  #lastWarning = '';
+  /** Since when store or engine do not answer, by the monotonic clock, and what was done about it; null while they do. */
+  #silence: { since: number; warning: string; hasGivenUp: boolean } | null = null;
   #started: Promise<void> | null = null;
 
   constructor(runs: Watched, context: WatchContext) {
@@ -38,7 +36,7 @@ export class RunWatch {
   async #lookOn(): Promise<void> {
     const { timing, closing } = this.#context;
     while (!closing.aborted) {
-      const isClose = this.#silentSince !== null || (this.#runs.isUnderWay && !this.#runs.hasSession);
+      const isClose = this.#silence !== null || (this.#runs.isUnderWay && !this.#runs.hasSession);
       const pause = isClose ? timing.watchClosely : timing.watch;
       await sleep(pause, undefined, { signal: closing, ref: false }).catch(() => {});
       if (!closing.aborted) await this.#look();
@@ -48,9 +46,7 @@ export class RunWatch {
   async #look(): Promise<void> {
     try {
       await this.#runs.reconcile();
-      this.#silentSince = null;
-      this.#hasGivenUp = false;
-      this.#lastWarning = '';
+      this.#silence = null;
     } catch (error) {
       await this.#onSilence(error).catch(() => {});
     }
@@ -58,22 +54,23 @@ export class RunWatch {
 
   async #onSilence(cause: unknown): Promise<void> {
     const { hold, timing, settings } = this.#context;
+    this.#silence ??= { since: performance.now(), warning: '', hasGivenUp: false };
+    const silence = this.#silence;
     const { message } = cause as Error;
-    if (message !== this.#lastWarning)
+    if (message !== silence.warning)
       settings.log({ level: 'warn', message: `cannot tell whether an update is on: ${message}`, cause });
-    this.#lastWarning = message;
-    this.#silentSince ??= performance.now();
-    if (performance.now() - this.#silentSince < timing.silence) {
+    silence.warning = message;
+    if (performance.now() - silence.since < timing.silence) {
       // Where no run was known, a store that is away for a moment is no reason to hold the queue.
       const mayBeOn = !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof HomeNotFound;
-      if (mayBeOn && !this.#hasGivenUp) await hold.ensure(true);
+      if (mayBeOn && !silence.hasGivenUp) await hold.ensure(true);
       return;
     }
-    if (this.#hasGivenUp) return;
+    if (silence.hasGivenUp) return;
     // Where this fails, the next look tries it again.
     if (cause instanceof HomeNotFound && !cause.mayPass) await this.#runs.giveUp();
     else if (!this.#runs.hasSession) await hold.ensure(false);
-    this.#hasGivenUp = true;
+    silence.hasGivenUp = true;
     settings.log({
       level: 'error',
       message: `for ${timing.silence / 60_000} minutes nobody could tell whether an update is on: the queue goes on`,

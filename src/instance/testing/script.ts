@@ -1,5 +1,5 @@
 import type { ProductOptions } from '../../progress/product.ts';
-import type { EndState, launchStates, PhaseWord } from '../../wire/codes.ts';
+import { type EndState, type launchStates, type PhaseWord, phaseWords } from '../../wire/codes.ts';
 import type { JobInTheWay, PublishedRelease, Run, Status } from '../../wire/status.ts';
 import type { Awaitable, Caller } from '../contract/options.ts';
 
@@ -96,14 +96,17 @@ export const plainStatus: StatusPieces = {
   manual: ['docker compose pull', 'docker compose up -d'],
 };
 
-const phases = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify'] as const;
-const says = {
-  inspect: ['the updater begins', 'the instance is found'],
-  plan: ['app and worker go to the release'],
-  pull: [10, 40, 70, 100].map((percent) => ({ message: `pulling, ${percent * 1.2} of 120 MB`, percent })),
-  write: ['.env is written'],
-  recreate: ['replacing app and worker'],
-  verify: ['waiting for app and worker to become healthy'],
+const pulled = [10, 40, 70, 100].map((percent) => ({
+  message: `pulling, ${percent * 1.2} of 120 MB`,
+  percent,
+}));
+const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
+  inspect: { seconds: 1, says: ['the updater begins', 'the instance is found'] },
+  plan: { seconds: 1, says: ['app and worker go to the release'] },
+  pull: { seconds: 5, says: pulled },
+  write: { seconds: 1, says: ['.env is written'] },
+  recreate: { seconds: 2, says: ['replacing app and worker'], disturbed: 'closed' },
+  verify: { seconds: 3, says: ['waiting for app and worker to become healthy'] },
 };
 
 /**
@@ -112,20 +115,7 @@ const says = {
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;
-  const played = phases.slice(0, phases.indexOf(last) + 1);
-  const seconds = { inspect: 1, plan: 1, pull: 5, write: 1, recreate: 2, verify: 3 };
-  return {
-    steps: [
-      { state: 'launching', seconds: 1, says: ['launching the updater'] },
-      ...played.map(
-        (state): ScriptedStep => ({
-          state,
-          seconds: seconds[state],
-          says: says[state],
-          ...(state === 'recreate' ? { disturbed: 'closed' } : {}),
-        }),
-      ),
-    ],
-    end: rest,
-  };
+  const played = phaseWords.slice(0, phaseWords.indexOf(last) + 1);
+  const launching = { state: 'launching', seconds: 1, says: ['launching the updater'] } as const;
+  return { steps: [launching, ...played.map((state) => ({ state, ...typical[state] }))], end: rest };
 }

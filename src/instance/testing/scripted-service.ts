@@ -108,9 +108,8 @@ export class ScriptedService implements UpdateService {
     if (!open) return { reason: { code: 'not-running', message: 'No update is on.' } };
     const { state } = open.run;
     if (state === 'recreate' || state === 'verify') {
-      return {
-        reason: { code: 'too-late', message: 'The containers are being replaced: it goes on to its end.' },
-      };
+      const message = 'The containers are being replaced: it goes on to its end.';
+      return { reason: { code: 'too-late', message } };
     }
     open.note({ cancelAskedBy: by });
     if (isLaunchState(state))
@@ -124,9 +123,9 @@ export class ScriptedService implements UpdateService {
   }
 
   async record(): Promise<RunRecord | null> {
-    const { history = [] } = this.#script;
-    const last = this.#last() ?? (history[0] ? new RunRecord(history[0]) : null);
-    return this.#disturbance === 'unknown' ? null : last;
+    const [past] = this.#script.history ?? [];
+    if (this.#disturbance === 'unknown') return null;
+    return this.#last() ?? (past ? new RunRecord(past) : null);
   }
 
   async history(): Promise<Run[]> {
@@ -200,19 +199,17 @@ export class ScriptedService implements UpdateService {
     };
     await playRun(played, record, stage, signal);
     const { outcome, to } = record.run;
-    if (outcome === 'updated') this.#arrive(played.end.version ?? to);
-    else if (played.end.version !== undefined && outcome === played.end.outcome)
-      this.#arrive(played.end.version);
+    const { version = null, outcome: scripted } = played.end;
+    if (outcome === 'updated') this.#arrive(version ?? to);
+    else if (outcome === scripted) this.#arrive(version);
     this.listeners.emit('end', record.run);
   }
 
   #arrive(version: string | null): void {
     if (version === null) return;
-    const upToDate = {
-      code: 'newest',
-      message: `${version} is the newest on ${this.#pieces.channel}.`,
-    } as const;
-    this.#change({ version, ...(version === this.#pieces.latest?.version ? { next: null, upToDate } : {}) });
+    const { latest, channel } = this.#pieces;
+    const upToDate = { code: 'newest', message: `${version} is the newest on ${channel}.` } as const;
+    this.#change({ version, ...(version === latest?.version && { next: null, upToDate }) });
   }
 
   #disturb(by: Disturbance | null): void {
