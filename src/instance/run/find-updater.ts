@@ -1,5 +1,4 @@
 import { isUp } from '../../engine/container.ts';
-import type { ContainerDetails } from '../../engine/socket.ts';
 import { unreachable } from '../place/home-not-found.ts';
 import type { Surroundings } from '../place/surroundings.ts';
 import { originOf } from '../place/updater-container.ts';
@@ -16,7 +15,7 @@ export async function findUpdater(
   open: OpenRun | null,
   { updater }: Surroundings,
   { engine, ledger }: ServerContext,
-): Promise<(FoundUpdater & { container: ContainerDetails }) | null> {
+): Promise<FoundUpdater | null> {
   let container = updater?.isOurs ? updater.container : null;
   const launched = open?.updater ?? null;
   if (launched !== null && container?.id !== launched) {
@@ -28,11 +27,11 @@ export async function findUpdater(
   }
   if (container === null) return null;
   const { id, status, startedAt } = container;
-  const { id: runId } = originOf(container);
-  const found = (state: FoundUpdater['state']) => ({ id, runId, state, container });
+  const origin = originOf(container);
+  const found = (state: FoundUpdater['state']) => ({ id, origin, state });
   if (status === 'created') return found('made');
   if (!isUp(container)) return found('ended');
   // An updater may stay for a moment after its last line; an updater that was started again since is under way.
-  const past = (await ledger.pastRuns()).find(({ run }) => run.id === runId);
+  const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id);
   return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
 }

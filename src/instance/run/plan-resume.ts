@@ -1,9 +1,10 @@
+import type { RunOrigin } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
 
 /** The updater's container of this instance. */
 export interface FoundUpdater {
   id: string;
-  runId: string;
+  origin: RunOrigin;
   /** `made` was never started. */
   state: 'made' | 'under-way' | 'ended';
 }
@@ -23,7 +24,7 @@ export type ResumeStep =
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; containerId: string; isOver: boolean }
   /** The run was started by hand, or was over and has begun anew. */
-  | { kind: 'adopt'; containerId: string }
+  | { kind: 'adopt'; origin: RunOrigin; containerId: string }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
   /** The store failed as this server accepted the run, so its request was refused: nobody was told of the run. */
   | { kind: 'drop'; open: OpenRun };
@@ -31,9 +32,10 @@ export type ResumeStep =
 /** What to do about the run that is on, or was on as a server ended (docs/contract.md 8.18); touches nothing. */
 export function planResume({ open, updater, server }: ResumeFacts): ResumeStep {
   if (open === null) {
-    return updater?.state === 'under-way' ? { kind: 'adopt', containerId: updater.id } : { kind: 'release' };
+    if (updater?.state !== 'under-way') return { kind: 'release' };
+    return { kind: 'adopt', origin: updater.origin, containerId: updater.id };
   }
-  const own = updater?.runId === open.run.id ? updater : null;
+  const own = updater?.origin.id === open.run.id ? updater : null;
   // A container that was only made is its server's; without that server it must not be started later, with no hold.
   if (own !== null && own.state !== 'made') {
     return { kind: 'follow', open, containerId: own.id, isOver: own.state === 'ended' };

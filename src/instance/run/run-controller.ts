@@ -2,7 +2,6 @@ import { formatEnd } from '../../progress/end-line.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import { buildServersLeftBehind } from '../offer/build-servers.ts';
 import type { Surroundings } from '../place/surroundings.ts';
-import { originOf, type RunOrigin } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
 import { BootRegistry } from './boot-registry.ts';
 import { EndNotifier } from './end-notifier.ts';
@@ -163,7 +162,7 @@ export class RunController {
     await this.#exclusive(async () => {
       const open = await this.#ends.openRun();
       if (open === null || this.hasSession) return;
-      await this.#carryOut({ kind: 'end', open, outcome: 'crashed', leftover: null }, null);
+      await this.#carryOut({ kind: 'end', open, outcome: 'crashed', leftover: null });
     });
   }
 
@@ -172,12 +171,13 @@ export class RunController {
     await this.#boots.register().catch(ignored);
     const updater = await findUpdater(open, seen, this.#context);
     const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
-    await this.#carryOut(planResume({ open, updater, server }), updater && originOf(updater.container));
+    await this.#carryOut(planResume({ open, updater, server }));
   }
 
-  async #carryOut(step: ResumeStep, origin: RunOrigin | null): Promise<void> {
+  async #carryOut(step: ResumeStep): Promise<void> {
     const { hold, ledger, engine } = this.#context;
-    await this.#settleOthers('open' in step ? step.open.run.id : (origin?.id ?? null));
+    const id = 'open' in step ? step.open.run.id : step.kind === 'adopt' ? step.origin.id : null;
+    await this.#settleOthers(id);
     switch (step.kind) {
       case 'release':
         return this.#release();
@@ -202,15 +202,15 @@ export class RunController {
         return this.#follow(this.#recordOf(open.run), containerId, open);
       }
       case 'adopt': {
-        if (origin === null) return;
+        const { origin, containerId } = step;
         const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
         const record = new RunRecord(
           past ? runAgain(past) : freshRun(origin, 'launching', 'reading the log of the updater'),
         );
-        const open = this.#opened(record.run, step.containerId);
+        const open = this.#opened(record.run, containerId);
         await hold.ensure(true);
         // Where the store has a run by now, the next look finds it. A store that fails changes nothing of a run.
-        if (await ledger.begin(open).catch(() => true)) this.#follow(record, step.containerId, open);
+        if (await ledger.begin(open).catch(() => true)) this.#follow(record, containerId, open);
         return;
       }
       case 'end': {
