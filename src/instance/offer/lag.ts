@@ -49,7 +49,7 @@ export class LagWatch {
   }
 
   /** Asks the registry whether the tag has moved, where that matters. */
-  async look(run: Run | null): Promise<void> {
+  async recheck(run: Run | null): Promise<void> {
     const lag = await this.after(run);
     const left = this.#left;
     if (lag === null || left === null) return;

@@ -53,7 +53,7 @@ export class OfferCatalog {
 
   async check(): Promise<void> {
     await this.#feed?.check();
-    await this.#lag.look(await this.#lastRun());
+    await this.#lag.recheck(await this.#lastRun());
   }
 
   /** Why the releases could not be read the last time. */
@@ -86,7 +86,7 @@ export class OfferCatalog {
 
   async #afterCheck(): Promise<void> {
     const run = await this.#lastRun();
-    await this.#lag.look(run);
+    await this.#lag.recheck(run);
     const { settings, listeners } = this.#context;
     const { next } = offerFields(offer(await this.facts(run)), settings.version);
     if (next !== null && next.version !== this.#offered) listeners.emit('offer', next);

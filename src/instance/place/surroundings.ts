@@ -51,7 +51,7 @@ export class SurroundingsCache {
     this.#finding = null;
   }
 
-  async look(): Promise<Surroundings> {
+  async observe(): Promise<Surroundings> {
     try {
       const home = await this.findHome();
       const [container, foreign] = await Promise.all([

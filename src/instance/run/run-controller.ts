@@ -79,7 +79,7 @@ export class RunController {
       // What is read while a session comes to its end may be from before that.
       const hadSession = this.hasSession;
       const stored = await this.#ends.openRun();
-      const seen = await this.#context.place.look();
+      const seen = await this.#context.place.observe();
       if (hadSession) return seen;
       // The run may have ended while the engine was asked.
       const open = stored === null || this.#ends.isUnwritten(stored.run.id) ? null : stored;

@@ -29,21 +29,21 @@ export class RunWatch {
     // Called again, or by a server that has closed, it changes nothing.
     this.#started ??= this.#context.closing.aborted
       ? Promise.resolve()
-      : this.#look().then(() => void this.#lookOn());
+      : this.#reconcile().then(() => void this.#goOn());
     return this.#started;
   }
 
-  async #lookOn(): Promise<void> {
+  async #goOn(): Promise<void> {
     const { timing, closing } = this.#context;
     while (!closing.aborted) {
       const isClose = this.#silence !== null || (this.#runs.isUnderWay && !this.#runs.hasSession);
       const pause = isClose ? timing.watchClosely : timing.watch;
       await sleep(pause, undefined, { signal: closing, ref: false }).catch(() => {});
-      if (!closing.aborted) await this.#look();
+      if (!closing.aborted) await this.#reconcile();
     }
   }
 
-  async #look(): Promise<void> {
+  async #reconcile(): Promise<void> {
     try {
       await this.#runs.reconcile();
       this.#silence = null;

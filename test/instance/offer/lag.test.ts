@@ -54,7 +54,7 @@ async function lagWhere(
   const watch = new LagWatch(new EngineSocket(host), settings, async () => own);
   const before = await watch.after(after);
   hasLooked = true;
-  await watch.look(after);
+  await watch.recheck(after);
   return [before !== null, (await watch.after(after)) !== null];
 }
 
