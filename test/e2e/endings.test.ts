@@ -566,9 +566,10 @@ describe('5: the new version has started and is not well', () => {
     });
     await instance.publish('latest', { version: '1.1.0', env: { FAULT_APP: 'crash' } });
     // Five restarts are enough to tell.
-    const { exitCode, log, durationMs } = await instance.update();
+    const { exitCode, log } = await instance.update();
     expect(exitCode, log).toBe(5);
-    expect(durationMs).toBeLessThan(120_000);
+    // One that was waited for to the end of --wait-timeout says for how long.
+    expect(log).not.toContain('after 300 s');
     await expectStillUnwell(instance, [], 'v1.1.0');
     await instance.publish('latest', { version: '1.2.0', env: { FAULT_APP: 'unhealthy' } });
     expect((await instance.update(['--wait-timeout', '7'])).exitCode).toBe(5);
@@ -586,7 +587,8 @@ describe('5: the new version has started and is not well', () => {
       says: ['app-1 is exited (exit code 1)', 'svc: cannot read the settings'],
       ends: ['broken (broken): the new version has started and is not well'],
     });
-    expect(result.durationMs).toBeLessThan(60_000);
+    // It would say for how long it was waited for.
+    expect(result.log).not.toContain('after 300 s');
     // Another run brings nothing newer, and has nothing to go back to.
     expectWords(await instance.update(['--target', 'v1.1.1']), {
       exitCode: 5,

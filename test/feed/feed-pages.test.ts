@@ -342,3 +342,40 @@ describe('what has not changed', () => {
     expect(newest(reading)).toBe('v1.6.0');
   });
 });
+
+describe('pages together', () => {
+  const more = (api: Api, page: number) => ({ link: `<${forge.address(api)}?page=${page}>; rel="next"` });
+  const canary = (tag: string, body = '') => ({
+    tag_name: tag,
+    name: tag,
+    draft: false,
+    prerelease: true,
+    html_url: 'https://example.org/',
+    published_at: '2026-11-20T08:30:00Z',
+    body,
+  });
+  const noLatest = json(404, { message: 'Not Found' });
+
+  it('are refused where the second one is no list of releases', async () => {
+    forge.next(json(200, [canary('v2.0.0-canary.1')], more('gitHub', 2)), noLatest);
+    forge.next(json(200, { message: 'Server Error' }));
+    await feedOf(forge.address('gitHub')).check();
+    expect(log.at(-1)?.message).toContain('the answer is no list of releases');
+    expect(feed?.releases).toEqual([]);
+  });
+
+  it('have a release once, as it stood on the first of them', async () => {
+    forge.next(json(200, [canary('v2.0.0-canary.1', 'first')], more('gitHub', 2)), noLatest);
+    forge.next(json(200, [canary('v2.0.0-canary.1', 'moved to the next page meanwhile')]));
+    await feedOf(forge.address('gitHub')).check();
+    expect(feed?.releases.map(({ notes }) => notes)).toEqual(['first']);
+  });
+
+  it('are refused where they list more than 5000 releases', async () => {
+    const many = (from: number) =>
+      Array.from({ length: 2501 }, (_, i) => canary(`v2.0.0-canary.${from + i}`));
+    forge.next(json(200, many(0), more('gitHub', 2)), noLatest, json(200, many(2501)));
+    await feedOf(forge.address('gitHub')).check();
+    expect(log.at(-1)?.message).toContain('it lists more than 5000 releases');
+  });
+});
