@@ -62,6 +62,10 @@ const doors = ['agent/drift'];
 /** What decides, from facts that it is given: it asks nobody, and so has nothing to wait for. */
 const deciders = [
   /^agent\/plan\//,
+  /^agent\/drift\/(?!dry-run|recorder|facts|index)/,
+  /^agent\/inspect\/services\//,
+  /^instance\/run\/plan-resume\.ts$/,
+  /^web\/model\//,
   /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
   /^agent\/replace\/way-back\/(?:plan-restore|find-losses)\.ts$/,
   /^agent\/resume\/(?:plan-earlier|others-work)\.ts$/,

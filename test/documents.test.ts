@@ -206,6 +206,12 @@ it('every dependency has its reason, and every reason its dependency', () => {
   expect(unique(named)).toEqual(unique(Object.keys({ ...dependencies, ...devDependencies })));
 });
 
+it('what docs/design.md names of the source is there', () => {
+  const named = [...read('docs/design.md').matchAll(/`(src\/[\w/.-]+\.ts)`/g)].map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(15);
+  expect(named.filter((path) => !existsSync(new URL(`../${path}`, import.meta.url)))).toEqual([]);
+});
+
 it('every room of the source is in docs/design.md with its size, and every room there in the source', () => {
   const rows = tablesOf(read('docs/design.md')).find(({ head }) => head[0] === 'folder')?.rows ?? [];
   const limits = rows.flatMap(([folder = '', limit = '']) =>
