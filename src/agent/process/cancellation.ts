@@ -1,7 +1,7 @@
+import { constants } from 'node:os';
 import type { Log } from '../log/log.ts';
 
-type StopSignal = 'SIGINT' | 'SIGTERM';
-const signalNumbers: Record<StopSignal, number> = { SIGINT: 2, SIGTERM: 15 };
+const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
 /** SIGINT and SIGTERM end a run until it has something to finish; from then on they are only acknowledged. */
 export class Cancellation {
@@ -9,14 +9,13 @@ export class Cancellation {
   #stage: 'open' | 'too-late' | 'over' = 'open';
   /** Told of the first signal. */
   onSignal: () => void = () => {};
-  /** The first signal that came. */
-  received: StopSignal | null = null;
+  #received: (typeof stopSignals)[number] | null = null;
 
   constructor(log: Log) {
-    for (const name of Object.keys(signalNumbers) as StopSignal[]) {
+    for (const name of stopSignals) {
       process.on(name, () => {
-        if (this.received === null) this.onSignal();
-        this.received ??= name;
+        if (this.#received === null) this.onSignal();
+        this.#received ??= name;
         if (this.#stage === 'open') this.#controller.abort();
         if (this.#stage === 'too-late') {
           log.warn(`${name}: too late to cancel, the update goes on to its end`);
@@ -29,9 +28,9 @@ export class Cancellation {
     return this.#controller.signal;
   }
 
-  /** Of the signal that came, for the exit code. */
+  /** Of the first signal that came, for the exit code. */
   get signalNumber(): number {
-    return signalNumbers[this.received ?? 'SIGTERM'];
+    return constants.signals[this.#received ?? 'SIGTERM'];
   }
 
   /** From here on the run goes to its end, and a signal is told so. */

@@ -38,15 +38,14 @@ function parsed(text: string, source: string, log: Log): Record<string, unknown>
   }
 }
 
+const isAbsent = 'of config.json does not exist here';
+
 async function usable(given: Record<string, unknown>, log: Log): Promise<Record<string, unknown>> {
   const { auths, proxies, credsStore, currentContext, credHelpers } = given;
   const config: Record<string, unknown> = { ...(auths ? { auths } : {}), ...(proxies ? { proxies } : {}) };
   if (typeof credsStore === 'string' && credsStore !== '') {
     if (await helperExists(credsStore)) config.credsStore = credsStore;
-    else
-      log.warn(
-        `the credential store "${credsStore}" of config.json does not exist here: its logins are not used`,
-      );
+    else log.warn(`the credential store "${credsStore}" ${isAbsent}: its logins are not used`);
   }
   if (typeof currentContext === 'string' && !['', 'default'].includes(currentContext)) {
     log.warn(
@@ -56,10 +55,7 @@ async function usable(given: Record<string, unknown>, log: Log): Promise<Record<
   const helpers: Record<string, string> = {};
   for (const [registry, helper] of Object.entries(Object(credHelpers) as Record<string, string>)) {
     if (await helperExists(helper)) helpers[registry] = helper;
-    else
-      log.warn(
-        `the credential helper "${helper}" of config.json does not exist here: no login for ${registry}`,
-      );
+    else log.warn(`the credential helper "${helper}" ${isAbsent}: no login for ${registry}`);
   }
   if (Object.keys(helpers).length > 0) config.credHelpers = helpers;
   return config;

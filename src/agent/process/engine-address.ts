@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 
+const tlsFlags = { tlscacert: 'ca.pem', tlscert: 'cert.pem', tlskey: 'key.pem' };
+
 /** The engine's address from the container's environment, turned into flags: compose must not see the variables. */
 export function engineAddress(env: Readonly<Record<string, string | undefined>>): {
   host: string;
@@ -8,16 +10,6 @@ export function engineAddress(env: Readonly<Record<string, string | undefined>>)
   const host = env.DOCKER_HOST || 'unix:///var/run/docker.sock';
   if (!env.DOCKER_TLS_VERIFY || !host.startsWith('tcp:')) return { host, tls: [] };
   const certificates = env.DOCKER_CERT_PATH || '/root/.docker';
-  return {
-    host,
-    tls: [
-      '--tlsverify',
-      '--tlscacert',
-      join(certificates, 'ca.pem'),
-      '--tlscert',
-      join(certificates, 'cert.pem'),
-      '--tlskey',
-      join(certificates, 'key.pem'),
-    ],
-  };
+  const files = Object.entries(tlsFlags).flatMap(([flag, name]) => [`--${flag}`, join(certificates, name)]);
+  return { host, tls: ['--tlsverify', ...files] };
 }

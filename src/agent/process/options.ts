@@ -1,9 +1,9 @@
+import { parseArgs } from 'node:util';
 import { type Product, productOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { parseTarget, type Target, targetForms } from '../../release/target.ts';
 import type { LogFormat } from '../log/log.ts';
 import { type OptionTable, optionsOf, usualSeconds, variableOf } from './option-table.ts';
-import { type GivenValue, readFlags } from './read-flags.ts';
 
 export interface UpdateOptions {
   command: 'update' | 'plan';
@@ -50,7 +50,13 @@ export interface InitOptions extends Omit<UpdateOptions, 'command'> {
   force: boolean;
 }
 
-/** What a settings file says, by option; where, for the sentence about a mistake in it. */
+/** A value and where it was said, for the sentence about a mistake in it. */
+export interface GivenValue {
+  value: string;
+  where: string;
+}
+
+/** What a settings file says, by option. */
 export type FileValues = ReadonlyMap<string, readonly GivenValue[]>;
 
 export type Options =
@@ -83,11 +89,9 @@ export function parseOptions(
   env: Readonly<Record<string, string | undefined>>,
   file: FileValues | null = null,
 ): Options {
-  const words = argv.filter(
-    (word) => word === '--help' || word === '-h' || word === '--version' || word === 'help',
-  );
+  const words = argv.filter((word) => ['--help', '-h', 'help', '--version'].includes(word));
   const mistakes: string[] = [];
-  const product = readProduct(env, mistakes) ?? svc;
+  const product = readProduct(env[productVariable], mistakes);
   if (words.some((word) => word !== '--version')) return { command: 'help', product };
   if (words.length > 0) return { command: 'version', product };
 
@@ -127,10 +131,7 @@ export function parseOptions(
   };
   const one = (name: string): string | null => all(name)[0] ?? null;
   const isOn = (name: string): boolean => one(name) === '1';
-  const target = (name: string): Target | null => {
-    const text = one(name);
-    return text === null ? null : parseTarget(text);
-  };
+  const target = (name: string): Target | null => parseTarget(one(name) ?? '');
   const milliseconds = (name: string, byDefault: number): number => 1000 * Number(one(name) ?? byDefault);
   /** Says what is missing; the value never gets out, as mistakes are thrown. */
   const required = (name: string, sentence: string): never => {
@@ -189,21 +190,45 @@ export const needsService = `bump needs --service, once or more, or services in 
 
 const productVariable = 'SVC_UPDATER_PRODUCT';
 
-/**
- * The product that `SVC_UPDATER_PRODUCT` tells of: its name, or its record as JSON. Null where it tells of none, or where
- * it is wrong, which the mistakes then say.
- */
-function readProduct(
-  { [productVariable]: text }: Readonly<Record<string, string | undefined>>,
+/** Every option of a command line with what was said, 1 for a switch; mistakes are added to the list. */
+function readFlags(
+  args: readonly string[],
+  table: OptionTable,
   mistakes: string[],
-): Product | null {
+): Map<string, GivenValue[]> {
+  const said = new Map<string, GivenValue[]>();
+  const options = Object.fromEntries(
+    Object.entries(table).map(([name, { value }]) => {
+      const type = value === undefined ? ('boolean' as const) : ('string' as const);
+      return [name, { type, multiple: true }];
+    }),
+  );
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === 'positional') mistakes.push(`unexpected argument "${token.value}"`);
+    if (token.kind !== 'option') continue;
+    const row = table[token.name];
+    const isSwitch = row?.value === undefined;
+    const where = `--${token.name}`;
+    if (row === undefined || !token.rawName.startsWith('--'))
+      mistakes.push(`unknown option ${token.rawName}`);
+    else if (isSwitch && token.value !== undefined) mistakes.push(`${where} takes no value`);
+    else if (!isSwitch && !token.value) mistakes.push(`${where} needs a value`);
+    else if (!isSwitch && !row.isList && said.has(token.name)) mistakes.push(`${where} is given twice`);
+    else said.set(token.name, [...(said.get(token.name) ?? []), { value: token.value ?? '1', where }]);
+  }
+  return said;
+}
+
+/** The product of this name, or of this record as JSON; svc where it says none, or is wrong, which the mistakes then say. */
+function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
-  if (!given) return null;
+  if (!given) return svc;
   try {
     return productOf(given.startsWith('{') ? JSON.parse(given) : { name: given });
   } catch (error) {
     const why = error instanceof TypeError ? error.message : 'it is neither a name nor a record as JSON';
     mistakes.push(`${productVariable} is wrong: ${why.replace(/^wrong product: /, '')}`);
-    return null;
+    return svc;
   }
 }

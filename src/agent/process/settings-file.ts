@@ -9,8 +9,7 @@ import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { keyOf, settings } from './option-table.ts';
-import { type FileValues, UsageError } from './options.ts';
-import type { GivenValue } from './read-flags.ts';
+import { type FileValues, type GivenValue, UsageError } from './options.ts';
 
 const maxBytes = 64 * 1024;
 
