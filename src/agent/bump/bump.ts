@@ -34,8 +34,8 @@ export async function withBumpSettings(
   const [first] = options.files;
   const directory = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const found = await withSettings(directory, options, read, log);
-  if (found.services.length > 0) return found;
-  throw new UpdateError('usage', needsService);
+  if (found.services.length === 0) throw new UpdateError('usage', needsService);
+  return found;
 }
 
 /** Edits version pins in files and proves the edit by compose's own model; needs no engine. */
@@ -57,21 +57,18 @@ export async function bump(
       { home: homedir(), signal },
     );
     const { draft, edits } = await planBump(project, engine, options, log);
-    if (draft.changes.length === 0) {
-      log.enter('done');
-      log.info('unchanged: nothing to do', { outcome: 'unchanged' });
-      return 'unchanged';
-    }
-    for (const warning of await checkRights(draft.changes.map(({ path }) => path))) log.warn(warning);
-    if (options.dryRun) {
+    const paths = draft.changes.map(({ path }) => path);
+    for (const warning of await checkRights(paths)) log.warn(warning);
+    if (options.dryRun || paths.length === 0) {
       for (const change of draft.changes) {
         for (const line of difference(nameOf(project, change.path), change, project)) log.info(line);
       }
       log.enter('done');
-      log.info('planned: nothing was changed', { outcome: 'unchanged' });
+      const ending = paths.length === 0 ? 'unchanged: nothing to do' : 'planned: nothing was changed';
+      log.info(ending, { outcome: 'unchanged' });
       return 'unchanged';
     }
-    await checkWritable(draft.changes.map(({ path }) => path));
+    await checkWritable(paths);
     if (signal.aborted) throw new Cancelled();
     log.enter('write');
     const run = randomBytes(4).toString('hex');

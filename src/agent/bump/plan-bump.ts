@@ -1,13 +1,15 @@
 import { homedir } from 'node:os';
 import { draftOf, withEdits } from '../../compose/draft.ts';
 import { checkAgainstModel, findPin, sharesPin } from '../../compose/find-pin.ts';
-import { reachOf } from '../../compose/layers.ts';
+import { requiredIn } from '../../compose/interpolation.ts';
+import { type Layer, pathIn, reachOf } from '../../compose/layers.ts';
 import type { Pin } from '../../compose/pin.ts';
 import { movedReference, type PinMove, pinEdits } from '../../compose/pin-edits.ts';
 import { allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { isPinnedTo, notPinnedTo, noVersion, otherVariant } from '../../compose/refused-target.ts';
 import { Compose, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { exists } from '../../files/file-system.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, compareVersions, countOf, cut } from '../../release/order.ts';
 import { isNumbered, type NumberedTag } from '../../release/pin-tag.ts';
@@ -16,9 +18,8 @@ import type { ReleaseTarget, Target } from '../../release/target.ts';
 import type { Log } from '../log/log.ts';
 import { maskRulesOfModel } from '../log/mask-rules.ts';
 import type { BumpOptions } from '../process/options.ts';
-import { modelWith } from '../proof/proposed-model.ts';
+import { modelWith, type StandIns } from '../proof/proposed-model.ts';
 import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
-import { standIns } from './stand-ins.ts';
 
 /** Decides every byte to be written, and proves it; touches nothing. */
 export async function planBump(project: ProjectFiles, engine: Engine, options: BumpOptions, log: Log) {
@@ -53,6 +54,44 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   refuseUnproven(proof, files, edits);
   for (const name of proof.alsoMoved) log.info(`${name} is pinned by the same text and moves, too`);
   return { draft, edits };
+}
+
+/**
+ * What `compose config` asks for and a proof does not need: required variables that nobody sets here, and env files
+ * that are not there. A file is bumped on a desk or in CI, where the secrets of the instance are not.
+ */
+export async function standIns(files: ProjectFiles): Promise<StandIns> {
+  const { layers } = reachOf(files);
+  const required = new Set(allFiles(files).flatMap(({ text }) => requiredIn(text, () => null)));
+  const variables = [...required].filter((name) => !layers.some((layer) => isSet(layer, name)));
+  const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
+  const hasAll = (await Promise.all(there)).every(Boolean);
+  return {
+    // The stand-in value is a number, which compose accepts wherever it accepts a text; where it does not, compose says so.
+    envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
+    composeFiles: hasAll ? [] : [withoutEnvFiles(layers)],
+  };
+}
+
+const isSet = ({ variables }: Layer, name: string): boolean => (variables(name)?.text ?? '') !== '';
+
+/** The paths of all env files of services; null for one that has no path without a required variable. */
+function envFilesOf(layer: Layer): (string | null)[] {
+  const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
+  return links.map((link) => {
+    try {
+      return pathIn(layer, link);
+    } catch (error) {
+      if (error instanceof UpdateError) return null;
+      throw error;
+    }
+  });
+}
+
+/** JSON but for the tag is YAML. */
+function withoutEnvFiles(layers: readonly Layer[]): string {
+  const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
+  return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
 }
 
 /** The files with what compose has from elsewhere; it is waited for only where a file asks for the project's name. */

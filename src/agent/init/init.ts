@@ -22,7 +22,7 @@ import { pinOf, settingsText } from './settings-text.ts';
 /**
  * Looks at the running project, shows which services are updated together and what pins them, and writes the settings file
  * that says so (docs/contract.md 2.24). Nothing else changes.
- * Refusals: those of finding the project, no-app, foreign-service, left-behind, settings-exist.
+ * Refusals: those of finding the project, no-app, foreign-service, left-behind, settings-exist, write-failed.
  */
 export async function init(doors: Omit<RunContext, 'options'>, options: InitOptions): Promise<void> {
   const { engine, log } = doors;
@@ -32,11 +32,10 @@ export async function init(doors: Omit<RunContext, 'options'>, options: InitOpti
   refuseForeignContainers(containers, instance, options, null);
   const survey = await surveyProject({ ...doors, product: options.product }, instance, containers);
   log.enter('plan');
-  const choice = options.servicesNamed
-    ? asNamed(survey, options, containers.map(serviceOf))
-    : chosen(survey, options);
-  const { app, workers } = choice;
-  const moved = [app, ...workers];
+  const started = containers.map(serviceOf);
+  const choice = options.servicesNamed ? asNamed(survey, options, started) : chosen(survey, options);
+  const { app } = choice;
+  const moved = [app, ...choice.workers];
   const others = survey.running.filter((each) => !moved.includes(each));
   for (const each of moved) {
     log.info(`${each.name} runs ${pinOf(each)}${each === app ? '; it is the app' : ''}`);
@@ -48,16 +47,17 @@ export async function init(doors: Omit<RunContext, 'options'>, options: InitOpti
   const shown = join(place.directory, settingsName);
   log.info(`${shown}:`);
   for (const line of text.trimEnd().split('\n')) log.info(`+ ${line}`);
-  // A link counts, too, wherever it leads.
-  const isThere = await disk.owner(join(place.mountedAt, settingsName)).then(
-    () => true,
-    () => false,
-  );
   if (!options.dryRun) {
-    if (isThere && !options.force) {
+    const path = join(place.mountedAt, settingsName);
+    // A link counts, too, wherever it leads.
+    const owner = await disk.owner(path).catch(() => null);
+    if (owner !== null && !options.force) {
       throw new UpdateError('settings-exist', `${shown} is there already, and was left as it is`);
     }
-    await write(join(place.mountedAt, settingsName), text);
+    await writeWhole(disk, path, text, { mode: 0o644 }).catch((cause) => {
+      if (systemCode(cause) === undefined) throw cause;
+      throw new UpdateError('write-failed', `${settingsName} could not be written`, { cause });
+    });
   }
   log.enter('done');
   if (options.dryRun) log.info('planned: nothing was changed; init without --dry-run writes it');
@@ -101,14 +101,4 @@ function chosen({ running, project: { name } }: Survey, { app, leave }: InitOpti
   throw new UpdateError('no-app', `nothing in project ${name} looks like an app: ${names || 'no image'}`, {
     advice: 'Name the services with --service, the app first.',
   });
-}
-
-/** @throws UpdateError write-failed */
-async function write(path: string, text: string): Promise<void> {
-  try {
-    await writeWhole(disk, path, text, { mode: 0o644 });
-  } catch (cause) {
-    if (systemCode(cause) === undefined) throw cause;
-    throw new UpdateError('write-failed', `${settingsName} could not be written`, { cause });
-  }
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { standIns } from '../../../src/agent/bump/stand-ins.ts';
+import { standIns } from '../../../src/agent/bump/plan-bump.ts';
 
 let root = '';
 beforeEach(async () => {
