@@ -1,4 +1,5 @@
 import { inspectContainers, inspectImages, listContainers } from '../../engine/api/query.ts';
+import type { Model } from '../../engine/cli/compose.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { roleLabelOf } from '../../progress/product.ts';
@@ -6,7 +7,9 @@ import type { FileValues, UpdateOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { withSettings } from '../process/settings-file.ts';
 import type { ProjectPlace } from './labelled-project.ts';
-import { workerRole, workersOr } from './services/choose-services.ts';
+
+/** What the label of a role says of a worker. */
+const workerRole = 'worker';
 
 /** Reads the command line again, with what a settings file says. */
 export type ReadOptions = (file: FileValues) => UpdateOptions;
@@ -50,4 +53,27 @@ export async function withWorkers(context: RunContext, project: string): Promise
   // A container has the labels of its image as well, and app and worker may be of one image.
   const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
   return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
+}
+
+/**
+ * The workers that the files name, by compose's model of them. Of a service that is not in it, as it has a profile, the
+ * containers have told.
+ */
+export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
+  if (options.servicesNamed) return options.workers;
+  const roleLabel = roleLabelOf(options.product);
+  const labelled = Object.keys(services).filter((name) => services[name]?.labels?.[roleLabel] === workerRole);
+  const unseen = options.workers.filter(
+    (name) => !(name in services) && !usualWorkers(options).includes(name),
+  );
+  return workersOr([...labelled, ...unseen], options);
+}
+
+/** Where neither the operator nor a label names one. */
+const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
+
+/** Those of these names, or the usual ones where there is none. */
+function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
+  const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
+  return workers.length > 0 ? workers : usualWorkers(options);
 }

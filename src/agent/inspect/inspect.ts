@@ -12,6 +12,7 @@ import { maskRulesOfSent } from '../log/mask-rules.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
+import { workersOf } from './choose-workers.ts';
 import { explained } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
@@ -25,7 +26,7 @@ import {
 import { labelledProject, projectsBeside } from './labelled-project.ts';
 import { newestRunning, versionPrefix } from './running-version.ts';
 import { checkNamed } from './services/check-named.ts';
-import { chooseServices, profilesOf, workersOf } from './services/choose-services.ts';
+import { chooseServices, profilesOf } from './services/choose-services.ts';
 import { findMigrations } from './services/migrations.ts';
 import { withoutApp } from './survey.ts';
 import { givePaths, viewProject } from './view-project.ts';

@@ -60,13 +60,10 @@ export interface ProjectPlace {
 }
 
 /** Paths of the labels that tell how compose was started. */
-export interface LabelledPaths {
-  files: readonly string[];
-  envFiles: readonly string[];
-}
+type LabelledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
 
 /** What there is of a project, and the services that are to move. */
-export interface LabelledProject {
+interface LabelledProject {
   place: ProjectPlace;
   containers: readonly Container[];
   names: readonly string[];

@@ -4,8 +4,7 @@ import { addMounts } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
-import { findHidden, mountOfHidden } from './hidden-homes.ts';
-import { type HostLook, hasComposeHere } from './host-look.ts';
+import { findHidden, type HostLook, hasComposeHere, type Likeness, mountOfHidden } from './host-look.ts';
 import type { KnownProject, ProjectPlace } from './labelled-project.ts';
 
 /** What a project is looked for by. */
@@ -28,7 +27,8 @@ export async function locateProject(
   options: UpdateOptions,
   look: HostLook,
 ): Promise<ProjectPlace> {
-  const projects = withHalfReplaced(known, await pendingProjects(paths, options));
+  const pending = (await journalsIn(directoriesOf(paths, options))).filter(isPending);
+  const projects = withHalfReplaced(known, pending.map(projectOfJournal));
   const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
   if (options.project) return byName(search, options.project);
   const place = byDirectory(search);
@@ -76,10 +76,6 @@ function byDirectory(
   return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
 }
 
-/** Projects of which an update was interrupted: there may be no container of the app, or none at all, to tell of them. */
-const pendingProjects = async (paths: HostPaths, options: UpdateOptions): Promise<KnownProject[]> =>
-  (await journalsIn(directoriesOf(paths, options))).filter(isPending).map(projectOfJournal);
-
 /** Where a journal may lie. */
 export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
@@ -90,6 +86,7 @@ export const projectOfJournal = ({ project: { name, directory }, services }: Jou
   services: new Set(services),
 });
 
+/** With those whose update was interrupted: there may be no container of the app, or none at all, to tell of them. */
 function withHalfReplaced(
   projects: readonly KnownProject[],
   pending: readonly KnownProject[],
@@ -133,7 +130,7 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   }
   // The labels may name the mounted directory by another spelling, such as a symlinked path.
   const likeness = await look.compare(directory, mountedAt);
-  if (likeness !== 'same') throw notThat(row, { host, projects, likeness });
+  if (likeness !== 'same') throw notThat(row, host, likeness, projects);
   paths.alias(directory, mountedAt);
   return { name, directory, mountedAt };
 }
@@ -161,11 +158,9 @@ function likeliest(
 /** Whose directory it is that was mounted in place of the project's. */
 function notThat(
   { name, directory }: KnownProject,
-  {
-    host,
-    projects,
-    likeness,
-  }: { host: string; projects: readonly KnownProject[]; likeness: 'another' | 'nothing' },
+  host: string,
+  likeness: Likeness,
+  projects: readonly KnownProject[],
 ): UpdateError {
   const owner = projects.find((project) => project.directory === host);
   const whose = owner
@@ -186,11 +181,9 @@ function noMatch(directories: readonly string[], projects: readonly KnownProject
   }
   const where = directories.join(' or ');
   const outside = projects.filter(({ directory }) => !directories.some((host) => isWithin(directory, host)));
-  return new UpdateError('not-compose', `no compose project was started from ${where}; ${list(projects)}`, {
-    ...(outside.length > 0
-      ? { advice: 'If one of these is the same directory by another path, name it with --project.' }
-      : {}),
-  });
+  const advice = 'If one of these is the same directory by another path, name it with --project.';
+  const message = `no compose project was started from ${where}; ${list(projects)}`;
+  return new UpdateError('not-compose', message, outside.length > 0 ? { advice } : {});
 }
 
 const several = (projects: readonly KnownProject[], options?: { advice: string }): UpdateError =>

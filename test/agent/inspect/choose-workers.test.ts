@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { withWorkers } from '../../../src/agent/inspect/choose-workers.ts';
+import { withWorkers, workersOf } from '../../../src/agent/inspect/choose-workers.ts';
 import type { RunContext } from '../../../src/agent/process/run-context.ts';
+import type { Model } from '../../../src/engine/cli/compose.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
+import { productOf } from '../../../src/progress/product.ts';
 import { engineThat, updateOptions } from '../../build-plan.ts';
 
 const byRole = { 'svc.role': 'worker' };
@@ -72,5 +74,37 @@ describe('the workers that containers tell of', () => {
   it('are not asked for where the operator names services', async () => {
     const named = await found({ app: {}, jobs: { labels: byRole } }, ['--service', 'app', '--service', 'a']);
     expect(named).toEqual({ workers: ['a'], asked: 0 });
+  });
+});
+
+describe('the workers that the files tell of', () => {
+  const model = (services: Model['services']): Model => ({ name: 'svc', services });
+  const options = (...workers: string[]) => ({ ...updateOptions(), workers });
+  it.each<[string, Model['services'], string[], string[]]>([
+    ['as the containers do', { app: {}, jobs: { labels: byRole } }, ['jobs'], ['jobs']],
+    ['before the containers do', { app: {}, jobs: { labels: byRole }, worker: {} }, ['worker'], ['jobs']],
+    ['but for one that they no longer have', { app: {}, jobs: { labels: byRole } }, ['worker'], ['jobs']],
+    ['no more', { app: {}, jobs: { labels: {} }, worker: { labels: null } }, ['jobs'], ['worker']],
+    [
+      'besides one with a profile, of which compose does not tell',
+      { app: {}, a: { labels: byRole } },
+      ['b'],
+      ['a', 'b'],
+    ],
+  ])('are told %s', (_, services, before, workers) => {
+    expect(workersOf(model(services), options(...before))).toEqual(workers);
+  });
+
+  it.each<[string, Model['services'], string[]]>([
+    ['its own label', { web: {}, jobs: {}, cron: { labels: { 'larder.role': 'worker' } } }, ['cron']],
+    ['its own names, and not the label of svc', { web: {}, jobs: {}, cron: { labels: byRole } }, ['jobs']],
+  ])('are of another product by %s', (_, services, workers) => {
+    const product = productOf({ name: 'larder', services: ['web', 'jobs'] });
+    expect(workersOf(model(services), { ...options('jobs'), product, app: 'web' })).toEqual(workers);
+  });
+
+  it('are the named ones where there are such', () => {
+    const named = updateOptions('--service', 'app', '--service', 'a');
+    expect(workersOf(model({ jobs: { labels: byRole } }), named)).toEqual(['a']);
   });
 });

@@ -2,36 +2,8 @@ import type { ProjectFiles } from '../../../compose/project-files.ts';
 import { variablesOf } from '../../../compose/variables.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
-import { roleLabelOf } from '../../../progress/product.ts';
-import type { UpdateOptions } from '../../process/options.ts';
 import type { WasInterrupted } from '../../state/changeover.ts';
 import type { ServiceFacts } from '../installation.ts';
-
-/** What the label of a role says of a worker. */
-export const workerRole = 'worker';
-
-/**
- * The workers that the files name, by compose's model of them. Of a service that is not in it, as it has a profile, the
- * containers have told.
- */
-export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
-  if (options.servicesNamed) return options.workers;
-  const roleLabel = roleLabelOf(options.product);
-  const labelled = Object.keys(services).filter((name) => services[name]?.labels?.[roleLabel] === workerRole);
-  const unseen = options.workers.filter(
-    (name) => !(name in services) && !usualWorkers(options).includes(name),
-  );
-  return workersOr([...labelled, ...unseen], options);
-}
-
-/** Where neither the operator nor a label names one. */
-const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
-
-/** Those of these names, or the usual ones where there is none. */
-export function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
-  const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
-  return workers.length > 0 ? workers : usualWorkers(options);
-}
 
 /** The services of a run, with what the engine has of them. */
 export interface ChosenServices {
