@@ -21,26 +21,22 @@ export function settingsText(
   files: readonly string[],
 ): string {
   const { leave, versionVariable, waitTimeoutMs, pullTimeoutMs } = given;
-  return [
+  const hasUsualNames = files.every((name) => usualName.test(name));
+  const lines = [
     '# Read by svc-updater (update, plan and bump); what is given as an option wins.',
     '# The first is the app, the others move with it.',
     'services:',
     ...[app, ...workers].map((each) => `  - ${scalar(each.name)}  # ${describePin(each)}`),
-    ...(others.length > 0 ? [`# As they are: ${and(others.map(describeService))}`] : []),
-    ...(leave.length > 0
-      ? [
-          `# Of the app, and left at ${leave.length > 1 ? 'their' : 'its'} version.`,
-          `leave: [${leave.map(scalar).join(', ')}]`,
-        ]
-      : []),
-    ...(files.every((name) => usualName.test(name))
-      ? []
-      : ['# For bump, which asks no engine.', `files: ${JSON.stringify(files)}`]),
-    ...(versionVariable === svc.versionVariable ? [] : [`version-var: ${versionVariable}`]),
-    ...(waitTimeoutMs === usualSeconds.wait * 1000 ? [] : [`wait-timeout: ${waitTimeoutMs / 1000}`]),
-    ...(pullTimeoutMs === usualSeconds.pull * 1000 ? [] : [`pull-timeout: ${pullTimeoutMs / 1000}`]),
-    '',
-  ].join('\n');
+    others.length > 0 && `# As they are: ${and(others.map(describeService))}`,
+    leave.length > 0 && `# Of the app, and left at ${leave.length > 1 ? 'their' : 'its'} version.`,
+    leave.length > 0 && `leave: [${leave.map(scalar).join(', ')}]`,
+    !hasUsualNames && '# For bump, which asks no engine.',
+    !hasUsualNames && `files: ${JSON.stringify(files)}`,
+    versionVariable !== svc.versionVariable && `version-var: ${versionVariable}`,
+    waitTimeoutMs !== usualSeconds.wait * 1000 && `wait-timeout: ${waitTimeoutMs / 1000}`,
+    pullTimeoutMs !== usualSeconds.pull * 1000 && `pull-timeout: ${pullTimeoutMs / 1000}`,
+  ];
+  return lines.flatMap((line) => (line === false ? [] : `${line}\n`)).join('');
 }
 
 /** Without the line, which the next edit moves. */

@@ -104,13 +104,9 @@ async function projectOf(own: Container, paths: HostPaths, options: UpdateOption
   const journals = await journalsIn(directoriesOf(paths, options));
   const ours = journals.find(({ containerId }) => containerId === own.id);
   if (ours) return projectOfJournal(ours);
-  throw new UpdateError(
-    'no-app',
-    `there is no container ${options.container?.slice(0, 12)} of a compose project`,
-    {
-      advice: 'Somebody has replaced it since it was named: run the update again.',
-    },
-  );
+  const message = `there is no container ${options.container?.slice(0, 12)} of a compose project`;
+  const advice = 'Somebody has replaced it since it was named: run the update again.';
+  throw new UpdateError('no-app', message, { advice });
 }
 
 const isLate = (error: unknown): boolean => {

@@ -4,7 +4,7 @@ import type { ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
 import { isOfComposeOne } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
-import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { dryRun } from '../drift/index.ts';
@@ -28,7 +28,7 @@ import { newestRunning, versionPrefix } from './running-version.ts';
 import { checkNamed } from './services/check-named.ts';
 import { chooseServices, profilesOf } from './services/choose-services.ts';
 import { findMigrations } from './services/migrations.ts';
-import { withoutApp } from './survey.ts';
+import { lastUp, withoutApp } from './survey.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
 /**
@@ -44,8 +44,8 @@ export async function inspectInstallation(
 ): Promise<Installation> {
   const { options, log } = context;
   const { paths, place, told } = instance;
-  const found = findApp(containers, options.app);
-  if (found === null) throw await withoutApp(context, instance, containers);
+  const found = lastUp(containers.filter((each) => serviceOf(each) === options.app));
+  if (found === undefined) throw await withoutApp(context, instance, containers);
   const names = [options.app, ...options.workers];
   const project = await labelledProject(told ?? found, { place, containers, names }, paths, log);
   await givePaths(project, paths, log);
@@ -141,9 +141,4 @@ function kindOf(
   const [only, ...others] = composeFiles;
   const cluster = others.length === 0 && only?.path === join(directory, clusterFile) ? only : undefined;
   return isGenerated((first ?? cluster)?.text ?? '', product) ? 'generated' : 'user-written';
-}
-
-function findApp(containers: readonly Container[], name: string): Container | null {
-  const own = containers.filter((container) => serviceOf(container) === name);
-  return own.findLast(isUp) ?? own.at(-1) ?? null;
 }

@@ -105,11 +105,9 @@ function notFound(
 ): UpdateError {
   if (!isOfComposeOne(app)) {
     const foreign = files.find((file) => !isAbsolute(file)) ?? 'no file';
-    return new UpdateError(
-      'compose-invalid',
-      `the instance was started from ${foreign}, which is no file on this host`,
-      { advice: 'Start it from a compose file with docker compose up -d, then run the update again.' },
-    );
+    const message = `the instance was started from ${foreign}, which is no file on this host`;
+    const advice = 'Start it from a compose file with docker compose up -d, then run the update again.';
+    return new UpdateError('compose-invalid', message, { advice });
   }
   const isTyped = files.length === 0 || files.includes('-');
   const upOnly = names.filter((each) => containers.some((container) => serviceOf(container) === each));
@@ -121,16 +119,12 @@ function notFound(
     oldNames: oldNamesOf(containers),
     upOnly,
   });
-  const version = app.labels[composeLabels.version];
-  return new UpdateError(
-    'compose-invalid',
-    isTyped
-      ? `the instance was started by docker-compose ${version} from no file on this host`
-      : `the instance was started by docker-compose ${version} from ${files.join(' and ')}, told from the directory where that was typed, and from ${directory} there is no such file`,
-    {
-      advice: `Where ${isTyped ? 'its file is' : 'that was typed'}: ${up} (without its --no-deps the database would be made anew, too), then run the update again.`,
-    },
-  );
+  const from = isTyped
+    ? 'no file on this host'
+    : `${files.join(' and ')}, told from the directory where that was typed, and from ${directory} there is no such file`;
+  const message = `the instance was started by docker-compose ${app.labels[composeLabels.version]} from ${from}`;
+  const advice = `Where ${isTyped ? 'its file is' : 'that was typed'}: ${up} (without its --no-deps the database would be made anew, too), then run the update again.`;
+  return new UpdateError('compose-invalid', message, { advice });
 }
 
 /**

@@ -109,10 +109,8 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   const { projects, paths, options, look, candidates } = search;
   const row = likeliest(name, search);
   if (!row) {
-    throw new UpdateError(
-      'not-compose',
-      `no container of a compose project named ${name} exists; ${list(projects)}`,
-    );
+    const message = `no container of a compose project named ${name} exists; ${list(projects)}`;
+    throw new UpdateError('not-compose', message);
   }
   const { directory } = row;
   if (paths.fromHost(directory) === null) await findHidden(directory, paths, look);
@@ -122,11 +120,9 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   const [mountedAt, ...others] = candidates;
   const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
   if (mountedAt === undefined || others.length > 0 || host === null) {
-    throw new UpdateError(
-      'not-mounted',
-      `the directory of project ${name}, ${directory}, is not mounted here`,
-      { advice: (await mountOfHidden(directory, look)) ?? addMounts(directory) },
-    );
+    const advice = (await mountOfHidden(directory, look)) ?? addMounts(directory);
+    const message = `the directory of project ${name}, ${directory}, is not mounted here`;
+    throw new UpdateError('not-mounted', message, { advice });
   }
   // The labels may name the mounted directory by another spelling, such as a symlinked path.
   const likeness = await look.compare(directory, mountedAt);

@@ -30,7 +30,7 @@ export async function surveyProject(
   containers: readonly Container[],
 ): Promise<Survey> {
   const own = agreeing(containers, place.directory);
-  const telling = told ?? own.findLast(isUp) ?? own.at(-1);
+  const telling = told ?? lastUp(own);
   if (telling === undefined) {
     throw new UpdateError('no-app', `project ${place.name} in ${place.directory} has no container`);
   }
@@ -47,6 +47,10 @@ export async function surveyProject(
     });
   return { project, files, model, running };
 }
+
+/** The last of them that is up, else the last. */
+export const lastUp = (containers: readonly Container[]): Container | undefined =>
+  containers.findLast(isUp) ?? containers.at(-1);
 
 /** The refusal where there is no container of the app, with what may be named in its place. */
 export async function withoutApp(

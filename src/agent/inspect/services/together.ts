@@ -22,25 +22,21 @@ export interface ServiceImage {
   pin: Pin | null;
 }
 
-/** Those of the model that name an image. */
+/** Those of the model that name an image. Most pins are never asked for: the images alone tell that a service is of others. */
 export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage[] {
   return Object.entries(services).flatMap(([name, { image }]) => {
     const reference = parseReference(image ?? '');
-    return reference === null ? [] : [imageOf(files, name, reference)];
+    if (reference === null) return [];
+    let known: Pin | null = null;
+    return {
+      name,
+      reference,
+      get pin() {
+        known ??= pinOrNull(files, name);
+        return known;
+      },
+    };
   });
-}
-
-/** Most pins are never asked for: the images alone tell that a service is of others. */
-function imageOf(files: ProjectFiles, name: string, reference: Reference): ServiceImage {
-  let known: Pin | null = null;
-  return {
-    name,
-    reference,
-    get pin() {
-      known ??= pinOrNull(files, name);
-      return known;
-    },
-  };
 }
 
 /** Null where it cannot be read, or not be moved. */
