@@ -14,7 +14,6 @@ import type { Container, Image } from '../../engine/container.ts';
 import type { Json } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import { readTextFileIfThere } from '../../files/text-file.ts';
 import { startEarly } from '../process/start-early.ts';
 import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
 
@@ -79,8 +78,7 @@ export async function dryRun(
     recordUp(
       engine,
       project,
-      withImages(services, (container) => container?.imageId),
-      { together: !(await seemRelated(project, services)) },
+      withImages(services, (first) => first?.imageId),
     ),
   );
   const containers = services.flatMap((service) => service.containers);
@@ -109,37 +107,6 @@ const withImages = (
     return image === undefined ? [] : [{ name, image, scale: containers.length }];
   });
 
-/**
- * Whether one of the services seems to wait for another, or to live in a namespace of it. By the texts of the files, as a
- * container that was made alone has no label of what its service depends on.
- */
-async function seemRelated(
-  { files }: ComposeProject,
-  services: readonly ServiceContainers[],
-): Promise<boolean> {
-  const modes = services
-    .flatMap(({ containers }) => containers)
-    .flatMap(({ networkMode, pidMode, ipcMode }) => [networkMode, pidMode, ipcMode]);
-  if (modes.some((mode) => mode.startsWith('container:'))) return true;
-  // A file that cannot be read is told of by whoever reads all files.
-  const texts = await Promise.all(files.map((path) => readTextFileIfThere(path).catch(() => null)));
-  const names = services.map(({ name }) => name);
-  return texts.some((file) => file !== null && seemsToDependOn(file.text, names));
-}
-
-/** A `depends_on` with its list or its keys, whatever stands around it: up to a line that is indented no further. */
-const blocks =
-  /^([ \t]*)(?:- )?["']?depends_on["']?[ \t]*:(.*(?:\r?\n(?:\1[ \t]+.*|\1-[ \t].*|[ \t]*(?:#.*)?$))*)/gm;
-
-/**
- * Whether a compose file seems to have a service that depends on one of these. By the text alone, at no cost: what comes by
- * `extends`, an anchor or a template is not seen, and a word in a comment may be taken for a name.
- */
-export const seemsToDependOn = (text: string, services: readonly string[]): boolean =>
-  [...text.matchAll(blocks)].some(([, , block = '']) =>
-    block.split(/[\s[\]{},:'"]+/).some((word) => services.includes(word)),
-  );
-
 /** A service that compose is asked about. */
 export interface AskedService {
   name: string;
@@ -158,23 +125,24 @@ const longestHoldMs = 150;
 
 /**
  * What `up` would do with each of the services, by compose itself and a socket that no write passes. Nothing on the
- * engine changes.
- * @param together whether no service is likely to wait for another: one call then does for all, in half the time
+ * engine changes. One call does for all, in half the time, but for services of which one waits for another.
  * @throws UpdateError compose-invalid where compose does not come to a container of one of them; engine-away
  */
 export async function recordUp(
   engine: Engine,
   project: ComposeProject,
   services: readonly AskedService[],
-  { together = false }: { together?: boolean } = {},
 ): Promise<Recorded> {
   const recorded: Recorded = { sent: new Map(), removedNetworks: new Set(), editedVolumes: new Set() };
   const { sent } = recorded;
-  if (together && services.length > 1 && areNamedAlike(project, services))
-    await recordCalls(engine, project, [services], recorded);
-  const left = services.filter(({ name }) => !sent.has(name));
-  const alone = left.map((service) => [service]);
-  for (const call of await recordCalls(engine, project, alone, recorded)) {
+  const record = (asked: readonly AskedService[]) => recordCall(engine, project, asked, recorded);
+  // What makes it fail shows again where each is asked about by itself.
+  if (services.length > 1 && areNamedAlike(project, services)) await record(services).catch(() => {});
+  const alone = services.filter(({ name }) => !sent.has(name));
+  const calls = await Promise.allSettled(
+    alone.map(async (service) => ({ name: service.name, result: await record([service]) })),
+  );
+  for (const call of calls) {
     if (call.status === 'rejected') throw call.reason;
     if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
   }
@@ -187,32 +155,26 @@ const areNamedAlike = (
   services: readonly AskedService[],
 ): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
 
-/** Calls compose for groups of services, all at the same time, and adds what they would do. */
-async function recordCalls(
+/** Calls compose for some services, and adds what it would do. */
+async function recordCall(
   engine: Engine,
   project: ComposeProject,
-  groups: readonly (readonly AskedService[])[],
+  services: readonly AskedService[],
   { sent, removedNetworks, editedVolumes }: Recorded,
-): Promise<PromiseSettledResult<{ name: string; result: CommandResult }>[]> {
-  if (groups.length === 0) return [];
-  const recorder = await startRecorder(engine, untilAllCame(groups[0]?.length ?? 0));
+): Promise<CommandResult> {
+  const recorder = await startRecorder(engine, untilAllCame(services.length));
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));
   try {
     const configDirectory = await configFor(engine, directory);
     const compose = new Compose(engine.at({ host: recorder.host, tls: [], configDirectory }), project);
-    const calls = await Promise.allSettled(
-      groups.map(async (group, at) => {
-        const override = join(directory, `${at}.json`);
-        const images = group.map(({ name, image }) => [name, { image }] as const);
-        await writeFile(override, JSON.stringify({ services: Object.fromEntries(images) }));
-        const names = group.map(({ name }) => name);
-        const scale = new Map(group.map((service) => [service.name, service.scale]));
-        const how = { start: false, forceRecreate: true, repeatable: true, deadlineMs };
-        const result = await compose.up(names, { ...how, scale, override: [override] });
-        for (const [, volume = ''] of result.stdout.matchAll(editedVolume)) editedVolumes.add(volume);
-        return { name: names.join(), result };
-      }),
-    );
+    const override = join(directory, 'override.json');
+    const images = services.map(({ name, image }) => [name, { image }] as const);
+    await writeFile(override, JSON.stringify({ services: Object.fromEntries(images) }));
+    const names = services.map(({ name }) => name);
+    const scale = new Map(services.map((service) => [service.name, service.scale]));
+    const how = { start: false, forceRecreate: true, repeatable: true, deadlineMs };
+    const result = await compose.up(names, { ...how, scale, override: [override] });
+    for (const [, volume = ''] of result.stdout.matchAll(editedVolume)) editedVolumes.add(volume);
     for (const { method, path } of recorder.writes) {
       const [, network] = /^\/networks\/([^/]+)$/.exec(path) ?? [];
       if (method === 'DELETE' && network) removedNetworks.add(decodeURIComponent(network));
@@ -222,7 +184,7 @@ async function recordCalls(
       if (service === undefined || sent.has(service)) continue;
       sent.set(service, { name: finalName(write), body: body as Json, apiVersion });
     }
-    return calls;
+    return result;
   } finally {
     await recorder.close();
     await rm(directory, { recursive: true, force: true });

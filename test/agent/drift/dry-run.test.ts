@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { recordUp, seemsToDependOn } from '../../../src/agent/drift/dry-run.ts';
+import { recordUp } from '../../../src/agent/drift/dry-run.ts';
 import type { ComposeProject } from '../../../src/engine/cli/compose.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
@@ -70,13 +70,11 @@ const services = ['app', 'worker'].map((name) => ({ name, image: `sha256:${name}
 async function record({
   isInOrder = false,
   never = [],
-  together = true,
   isEdited = false,
   how = {},
 }: {
   isInOrder?: boolean;
   never?: readonly string[];
-  together?: boolean;
   isEdited?: boolean;
   how?: Partial<ComposeProject>;
 } = {}) {
@@ -88,7 +86,6 @@ async function record({
     engine,
     { ...project, directory, ...how },
     services,
-    { together },
   );
   const calls = (await readFile(join(directory, 'calls'), 'utf8')).trim().split('\n').sort();
   return {
@@ -108,10 +105,8 @@ describe('recordUp', () => {
     expect(await record()).toEqual({ calls: ['app,worker'], sent: both, edited: [] });
   });
 
-  it('asks for each where some may, and where one flag would rename containers of both', async () => {
+  it('asks for each where one flag would rename containers of both', async () => {
     const apart = { calls: ['app', 'worker'], sent: both, edited: [] };
-    expect(await record({ together: false })).toEqual(apart);
-    await rm(join(directory, 'calls'));
     expect(await record({ how: { oldNames: ['worker'] } })).toEqual(apart);
     await rm(join(directory, 'calls'));
     expect(await record({ how: { asksForNames: true } })).toEqual(apart);
@@ -127,39 +122,13 @@ describe('recordUp', () => {
 
   it.each([true, false])(
     'tells the network that compose would remove, and the volumes: %s',
-    async (together) => {
+    async (asksForNames) => {
       const edited = ['svc_internal', 'svc_db', 'svc_data'];
-      expect(await record({ isEdited: true, together })).toMatchObject({ sent: both, edited });
+      expect(await record({ isEdited: true, how: { asksForNames } })).toMatchObject({ sent: both, edited });
     },
   );
 
   it('throws the words of the call for one that compose does not come to at all', async () => {
     await expect(record({ never: ['worker'] })).rejects.toThrow('the words of compose');
   });
-});
-
-it.each<[what: string, block: string]>([
-  ['a list', 'depends_on:\n      - db\n      - app\n    image: x'],
-  ['a list that is indented no further', 'depends_on:\n    - db\n    - "app"\n    image: x'],
-  [
-    'keys',
-    'depends_on:\n      db: { condition: service_healthy }\n      # and\n\n      app:\n        condition: service_started',
-  ],
-  ['one line', "depends_on: [db, 'app']"],
-  ['one line of keys', 'depends_on: { app: { condition: service_healthy } }'],
-  ['lines that end as on Windows', 'depends_on:\r\n      - app\r\n    image: x\r'],
-])('a service that depends on another is seen by its text: %s', (_, block) => {
-  const text = `services:\n  app:\n    image: a\n  worker:\n    ${block}\n`;
-  expect(seemsToDependOn(text, ['app', 'worker'])).toBe(true);
-});
-
-it.each<[what: string, text: string]>([
-  ['none', 'services:\n  app: { image: a }\n'],
-  [
-    'other services',
-    'services:\n  worker:\n    depends_on:\n      - db\n    networks:\n      - app\n  app:\n    image: a\n',
-  ],
-  ['a longer name', 'services:\n  worker:\n    depends_on: [app-db, myapp]\n    labels: [app]\n'],
-])('and nothing is seen where there is %s', (_, text) => {
-  expect(seemsToDependOn(text, ['app', 'worker'])).toBe(false);
 });
