@@ -86,12 +86,19 @@ const hasRun = (changeover: Changeover, container: Container): boolean =>
 export const mustRun = (moved: MovedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && (moved.isApp || runs);
 
+/** The one in whose place a container is. */
+export const recordInPlaceOf = (
+  { containers }: Changeover,
+  container: Container,
+): ContainerRecord | undefined =>
+  containers.find(
+    ({ service, number }) => service === serviceOf(container) && number === numberOf(container),
+  );
+
 /** It was down before, and so it is afterwards, although it is another one: made, and never started. */
 export function staysDown(changeover: Changeover, container: Container): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
-  const record = recordsOf(changeover, serviceOf(container)).find(
-    ({ number }) => number === numberOf(container),
-  );
+  const record = recordInPlaceOf(changeover, container);
   return (
     moved !== undefined && (moved.runsOnce === true || (record !== undefined && !mustRun(moved, record)))
   );
@@ -99,25 +106,14 @@ export function staysDown(changeover: Changeover, container: Container): boolean
 
 /** Nothing is left to do for this service. */
 export function isDone(changeover: Changeover, moved: MovedService, now: readonly Container[]): boolean {
-  const records = recordsOf(changeover, moved.name);
   const own = now.filter((container) => serviceOf(container) === moved.name);
-  if (moved.runsOnce) {
-    return (
-      own.length === toRun(changeover, moved) &&
-      own.every(
-        (container) =>
-          hasRun(changeover, container) &&
-          hasEndedWell(container) &&
-          (moved.image === null || runsImage(container, moved.image)),
-      )
-    );
-  }
   return (
-    own.length === records.length &&
+    own.length === toRun(changeover, moved) &&
     own.every((container) => {
-      const record = records.find(({ number }) => number === numberOf(container));
-      if (!record || record.id === container.id || hasTemporaryName(container)) return false;
       if (moved.image !== null && !runsImage(container, moved.image)) return false;
+      if (moved.runsOnce) return hasRun(changeover, container) && hasEndedWell(container);
+      const record = recordInPlaceOf(changeover, container);
+      if (!record || record.id === container.id || hasTemporaryName(container)) return false;
       return mustRun(moved, record) ? hasStarted(container) : !isUp(container);
     })
   );
@@ -127,17 +123,13 @@ export function isDone(changeover: Changeover, moved: MovedService, now: readonl
 export const toRun = (changeover: Changeover, { name, runsOnce }: MovedService): number =>
   recordsOf(changeover, name).length || (runsOnce ? 1 : 0);
 
-/** Numbers of the replicas that are to run, among the containers there are `now`. */
+/** By service, the ids of the containers there are `now` that are to run. */
 export function idsToRun(changeover: Changeover, now: readonly Container[]): Map<string, string[]> {
   return new Map(
     changeover.moved.flatMap((moved) => {
-      const records = recordsOf(changeover, moved.name);
       const ids = now
         .filter((container) => serviceOf(container) === moved.name)
-        .filter((container) => {
-          const record = records.find(({ number }) => number === numberOf(container));
-          return mustRun(moved, record ?? { runs: true });
-        })
+        .filter((container) => mustRun(moved, recordInPlaceOf(changeover, container) ?? { runs: true }))
         .map(({ id }) => id);
       return ids.length > 0 ? [[moved.name, ids] as const] : [];
     }),

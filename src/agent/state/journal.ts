@@ -9,6 +9,7 @@ import type { EndingFacts } from '../log/ending-facts.ts';
 import { and } from '../log/wording.ts';
 import { isJournal, type JournalData } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
+import type { Lock } from './lock.ts';
 import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
 
 export type { JournalData } from './journal-shape.ts';
@@ -24,25 +25,17 @@ export const emptyJournal = {
   outcome: null,
 } as const satisfies Partial<JournalData>;
 
-/** Where a journal is kept. */
-export interface JournalPlace {
-  /** The state directory, as it is seen here. */
-  state: string;
-  /** Makes that directory anew where somebody has removed it. */
-  restore: () => Promise<void>;
-}
-
 export const journalName = 'journal.json';
 
 /** The journal of a run: on the disk before what it speaks of happens. */
 export class Journal {
-  readonly #place: JournalPlace;
+  readonly #place: Pick<Lock, 'state' | 'restore'>;
   readonly #fs: FileSystem;
   #data: JournalData;
   /** Its blueprints were read from the disk, where somebody may have written them. */
   readonly isInherited: boolean;
 
-  constructor(place: JournalPlace, data: JournalData, fs: FileSystem = disk) {
+  constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = disk) {
     this.#place = place;
     this.#data = data;
     this.isInherited = data.blueprints.length > 0;
@@ -90,9 +83,9 @@ export class Journal {
 
   /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
   async end(outcome: Ending): Promise<void> {
-    const over = leavesNothingToDo(outcome) ? { phase: 'done' as const, goingBack: null } : {};
-    const mayGoBack = !leavesNothingToDo(outcome) && !this.#data.started;
-    await this.write({ ...over, ...(mayGoBack ? {} : { blueprints: [] }), outcome });
+    const isOver = leavesNothingToDo(outcome);
+    const over = isOver ? ({ phase: 'done', goingBack: null } as const) : {};
+    await this.write({ ...over, ...((isOver || this.#data.started) && { blueprints: [] }), outcome });
   }
 
   /** Its run was settled by a later one, which begins at its beginning. */
@@ -172,16 +165,19 @@ export function isAppStopped({ changeover, containers, services: [app] }: Journa
 
 /** Those of compose directories, without what cannot be read. */
 export async function journalsIn(directories: readonly string[]): Promise<JournalData[]> {
-  const found = await Promise.all(
-    directories.map((each) => readJournal(stateDirectory(each)).catch(() => null)),
-  );
-  return found.flatMap((journal) => (journal === null || 'unreadable' in journal ? [] : [journal]));
+  const found = await Promise.all(directories.map((each) => readableJournal(stateDirectory(each))));
+  return found.filter((journal) => journal !== null);
 }
 
 /** A journal with something left to do, for those who only tell of it; null also where it may not be read. */
 export async function pendingJournal(state: string): Promise<JournalData | null> {
+  const journal = await readableJournal(state);
+  return journal !== null && isPending(journal) ? journal : null;
+}
+
+async function readableJournal(state: string): Promise<JournalData | null> {
   const journal = await readJournal(state).catch(() => null);
-  return journal !== null && !('unreadable' in journal) && isPending(journal) ? journal : null;
+  return journal === null || 'unreadable' in journal ? null : journal;
 }
 
 /** Puts the journal aside, where a person may look at it. Gives its new place, relative to the compose directory. */

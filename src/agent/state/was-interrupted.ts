@@ -1,6 +1,6 @@
 import { wasBeingReplaced, wasNotYetStarted, wasToBeStarted } from '../../engine/api/project-containers.ts';
-import { type Container, hasStarted, isUp, numberOf, serviceOf } from '../../engine/container.ts';
-import { isNew, recordsOf, staysDown, type WasInterrupted } from './changeover.ts';
+import { type Container, hasStarted, isUp } from '../../engine/container.ts';
+import { isNew, recordInPlaceOf, staysDown, type WasInterrupted } from './changeover.ts';
 import { isPending, type JournalData } from './journal.ts';
 
 /** Made and not started by an earlier run, on purpose or as it ended: no other compose call is about to start it. */
@@ -38,9 +38,7 @@ export function wasInterrupted(
     return (
       isNew(data.changeover, container) &&
       !hasStarted(container) &&
-      recordsOf(data.changeover, serviceOf(container)).some(
-        ({ number, runs }) => runs && number === numberOf(container),
-      )
+      recordInPlaceOf(data.changeover, container)?.runs === true
     );
   };
 }
