@@ -181,8 +181,8 @@ async function recordCall(
     }
     for (const write of recorder.writes.filter(isCreate)) {
       const [service, { apiVersion, body }] = [serviceIn(write), write];
-      if (service === undefined || sent.has(service)) continue;
-      sent.set(service, { name: finalName(write), body: body as Json, apiVersion });
+      if (body === null || service === undefined || sent.has(service)) continue;
+      sent.set(service, { name: finalName(write), body, apiVersion });
     }
     return result;
   } finally {
@@ -207,7 +207,7 @@ const isCreate = ({ method, path }: RecordedWrite): boolean =>
   method === 'POST' && path === '/containers/create';
 
 const serviceIn = ({ body }: RecordedWrite): string | undefined =>
-  (Object(body) as { Labels?: Record<string, string> }).Labels?.[composeLabels.service];
+  (body?.Labels as Record<string, string> | undefined)?.[composeLabels.service];
 
 /** Compose gives services the proxies that its configuration has for the engine's address, which is another one here. */
 async function configFor(engine: Engine, directory: string): Promise<string> {

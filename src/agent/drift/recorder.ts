@@ -9,6 +9,7 @@ import { apiTarget } from '../../engine/api/api.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { openRequest } from '../../engine/http/request.ts';
 import type { EngineTarget } from '../../engine/http/target.ts';
+import { type Json, parseObject } from '../../engine/json.ts';
 
 /** A request that would have changed something. */
 export interface RecordedWrite {
@@ -20,7 +21,7 @@ export interface RecordedWrite {
   /** `1.45`, as the client spoke; empty where it named none. */
   apiVersion: string;
   /** Its JSON; null where it had none. */
-  body: unknown;
+  body: Json | null;
 }
 
 export interface Recorder {
@@ -76,7 +77,7 @@ function handOn(target: EngineTarget, request: IncomingMessage, response: Server
   const asked = openRequest(target, url, { method, headers: endToEnd(request.headers) });
   asked.on('error', () => request.socket.destroy());
   asked.on('response', (answer) => {
-    response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, ['content-length']));
+    response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, 'content-length'));
     // Who follows events wants to know at once that it does.
     response.flushHeaders();
     answer.on('error', () => request.socket.destroy());
@@ -91,11 +92,8 @@ function handOn(target: EngineTarget, request: IncomingMessage, response: Server
   asked.end();
 }
 
-function endToEnd(headers: IncomingHttpHeaders, kept: readonly string[] = []): IncomingHttpHeaders {
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => kept.includes(name) || !ofConnection.has(name)),
-  );
-}
+const endToEnd = (headers: IncomingHttpHeaders, kept?: string): IncomingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name === kept || !ofConnection.has(name)));
 
 function keep(
   request: IncomingMessage,
@@ -114,28 +112,15 @@ function keep(
     const [, apiVersion = '', path = '', query] =
       /^(?:\/v([\d.]+))?([^?]*)(.*)/.exec(request.url ?? '') ?? [];
     const name = new URLSearchParams(query).get('name') ?? '';
-    const write = {
-      method: request.method ?? '',
-      path,
-      name,
-      apiVersion,
-      body: parsed(Buffer.concat(chunks)),
-    };
+    const body = parseObject(Buffer.concat(chunks).toString());
+    const write = { method: request.method ?? '', path, name, apiVersion, body };
     writes.push(write);
     void hold(write).then(() => {
-      const { status, body } = answerTo(write);
+      const [status, answer] = answerTo(write);
       response.writeHead(status, { 'Content-Type': 'application/json' });
-      response.end(body === undefined ? undefined : JSON.stringify(body));
+      response.end(answer && JSON.stringify(answer));
     });
   });
-}
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    return null;
-  }
 }
 
 /** Compose goes on behind these as it would after the real thing, up to the container, which is what it is asked for. */
@@ -148,12 +133,12 @@ const pretended: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/volumes\/create$/, 201],
 ];
 
-function answerTo({ method, path, body }: RecordedWrite): { status: number; body?: unknown } {
+function answerTo({ method, path, body }: RecordedWrite): [status: number, body?: Json] {
   const status = pretended.find(([verb, form]) => verb === method && form.test(path))?.[2];
-  if (status === undefined) return { status: 500, body: { message: 'only recorded, by svc-updater' } };
-  if (status !== 201) return { status };
+  if (status === undefined) return [500, { message: 'only recorded, by svc-updater' }];
+  if (status !== 201) return [status];
   // What the engine answers to who makes a network or a volume.
-  const { Name = '' } = Object(body) as { Name?: string };
-  const made = { Name, Driver: 'local', Mountpoint: '', Labels: {}, Options: {}, Scope: 'local' };
-  return { status, body: /^\/networks\//.test(path) ? { Id: '0'.repeat(64), Warning: '' } : made };
+  if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];
+  const Name = body?.Name ?? '';
+  return [status, { Name, Driver: 'local', Mountpoint: '', Labels: {}, Options: {}, Scope: 'local' }];
 }
