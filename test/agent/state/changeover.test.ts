@@ -135,6 +135,15 @@ describe('what runs once', () => {
     expect(newHasStarted(before, [container('app-1'), now])).toBe(expected);
   });
 
+  it.each<[string, Partial<Container>, boolean]>([
+    ['has ended well', { status: 'exited', exitCode: 0 }, true],
+    ['has failed', { status: 'exited', exitCode: 1 }, false],
+    ['still runs', {}, false],
+    ['has ended with another image', { status: 'exited', exitCode: 0, imageId: 'sha256:other' }, false],
+  ])('is done or not where the new one %s', (_, now, expected) => {
+    expect(isDone(before, migrate, [made('migrate-1', now)])).toBe(expected);
+  });
+
   it('stays down, whatever ran before', () => {
     expect(mustRun(migrate, { runs: true })).toBe(false);
     expect(idsToRun(before, [made('migrate-1'), made('app-1')])).toEqual(new Map([['app', ['app-1-new']]]));
