@@ -75,25 +75,23 @@ function report(
   { accepted, log }: { accepted: boolean; log: Log },
   where: { envFile: string; above: string | null },
 ): void {
-  const told = (kind: boolean) =>
-    new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : [])));
+  const told = (kind: boolean) => [
+    ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
+  ];
   for (const sentence of told(false)) {
     log.warn(`${sentence}: the files say something else by now, and that is what it gets`);
   }
-  const losses = [...told(true)];
-  for (const sentence of accepted ? losses : []) log.warn(`accepted: ${sentence}`);
-  if (accepted || losses.length === 0) return;
+  const detail = told(true);
+  if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
+  if (accepted || detail.length === 0) return;
   const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
+  const rights = remedies.filter(({ kind }) => kind === 'rights');
   const what = [
-    ...(remedies.some(({ kind }) => kind !== 'rights')
-      ? ['take from the instance what its files no longer say']
-      : []),
-    ...(remedies.some(({ kind }) => kind === 'rights')
-      ? ['give the instance rights over this machine that it has not now']
-      : []),
+    ...(rights.length < remedies.length ? ['take from the instance what its files no longer say'] : []),
+    ...(rights.length > 0 ? ['give the instance rights over this machine that it has not now'] : []),
   ];
   const advice = adviceFor(remedies, where);
-  throw new UpdateError('drift', `recreating would ${and(what)}`, { detail: losses, advice });
+  throw new UpdateError('drift', `recreating would ${and(what)}`, { detail, advice });
 }
 
 /**

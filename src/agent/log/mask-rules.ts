@@ -1,7 +1,8 @@
 import { parseReference } from '../../compose/reference.ts';
-import { secretsOfContent } from '../../compose/secret-lines.ts';
+import { type Secret, secretsOfContent } from '../../compose/secret-lines.ts';
 import type { Model, ModelService } from '../../engine/cli/compose.ts';
-import { type Container, serviceOf } from '../../engine/container.ts';
+import { type Container, environment, serviceOf } from '../../engine/container.ts';
+import { type Json, strings } from '../../engine/json.ts';
 import type { MaskRules } from './mask.ts';
 
 /** Compose's model, today's or the one that will be. */
@@ -43,11 +44,9 @@ export function imageNames(image: string): string[] {
   return [image, repository, tag ?? ''];
 }
 
-/** A shell may have set more than the files tell. PATH and the like come from images. */
+/** A shell may have set more than the files tell. */
 export const maskRulesOfContainers = (containers: readonly Container[]): MaskRules => ({
-  secrets: containers.flatMap(({ env }) =>
-    [...env].filter(([key]) => key !== 'PATH' && key !== 'HOME').map(([key, value]) => ({ key, value })),
-  ),
+  secrets: containers.flatMap(({ env }) => secretsOf(env)),
   shown: containers.flatMap((container) => [
     container.name,
     container.imageId,
@@ -58,11 +57,10 @@ export const maskRulesOfContainers = (containers: readonly Container[]): MaskRul
 });
 
 /** What `up` would send for containers: from compose 5 on, only there are the values of env files that are new. */
-export const maskRulesOfSent = (sent: Iterable<{ body: Readonly<Record<string, unknown>> }>): MaskRules => ({
-  secrets: [...sent].flatMap(({ body }) =>
-    (Array.isArray(body.Env) ? body.Env : []).flatMap((entry) => {
-      const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(String(entry)) ?? [];
-      return key === 'PATH' || key === 'HOME' ? [] : [{ key, value }];
-    }),
-  ),
+export const maskRulesOfSent = (sent: Iterable<{ body: Json }>): MaskRules => ({
+  secrets: [...sent].flatMap(({ body }) => secretsOf(environment(strings(body.Env)))),
 });
+
+/** PATH and the like come from images. */
+const secretsOf = (env: ReadonlyMap<string, string>): Secret[] =>
+  [...env].flatMap(([key, value]) => (key === 'PATH' || key === 'HOME' ? [] : [{ key, value }]));
