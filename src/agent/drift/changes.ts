@@ -1,8 +1,7 @@
 import type { Model } from '../../engine/cli/compose.ts';
 import { type DefinedContainer, gainedRights, type Right, type Surroundings } from '../../engine/rights.ts';
-import type { Definition } from './definition.ts';
 import type { InstanceFacts } from './dry-run.ts';
-import { type Difference, findDifferences, shapeOf } from './shape.ts';
+import { type Definition, type Difference, findDifferences, shapeOf } from './shape.ts';
 import { inlineConfig, type Place, type SetValue } from './written-text.ts';
 
 /** A container as it is, and as it would be made again; where its image is gone, only what of that gives rights. */

@@ -5,31 +5,15 @@ import { isEmpty, type Json, list, object } from '../../engine/json.ts';
 import type { DefinedContainer } from '../../engine/rights.ts';
 import type { SentContainer } from './dry-run.ts';
 import { type EngineDefaults, withChoices } from './engine-choices.ts';
-
-/** A container as the engine tells of it, or as compose would send it. */
-export interface Definition {
-  /** Without a number behind it, which each container of a service has. */
-  name: string;
-  config: Json;
-  hostConfig: Json;
-  /** By network name. */
-  networks: Readonly<Record<string, Json>>;
-  /** Its id's first 12 digits, which are its host name where it was given none. */
-  shortId: string;
-  /** What compose and the engine call the containers of its service, among the aliases of a network. */
-  ownNames: readonly string[];
-}
+import { type Definition, mounts, withoutNumber, withoutSlash } from './shape.ts';
 
 /** Of the answer to `GET /containers/<id>/json`. @param names of the service and of its containers */
 export function runningDefinition(raw: Json, names: readonly string[]): Definition {
   const hostConfig = object(raw.HostConfig);
-  const named = new Set(
-    [
-      ...(list(hostConfig.Binds) as string[]).map((bind) => bind.split(':')[1] ?? bind),
-      ...(list(hostConfig.Mounts) as Json[]).map(({ Target }) => String(Target)),
-      ...Object.keys(object(hostConfig.Tmpfs)),
-    ].map(withoutSlash),
-  );
+  const named = new Set([
+    ...mounts(hostConfig).map(({ target }) => target),
+    ...Object.keys(object(hostConfig.Tmpfs)).map(withoutSlash),
+  ]);
   // Volumes that the image asks for: the definition does not have them, and compose takes them along as mounts.
   const ofImage = (list(raw.Mounts) as Json[])
     .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
@@ -58,11 +42,6 @@ const withoutSwarmsAddress = (endpoint: Json): Json =>
   endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
     ? { ...endpoint, IPAMConfig: null }
     : endpoint;
-
-/** Besides those of the file, compose gives names and links that end in the number of the container. */
-export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
-
-export const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
 /** What a container gets besides what compose sends for it. */
 export interface GivenBesides {
@@ -197,7 +176,7 @@ export function definedByModel(model: Model, name: string, user: string): Define
       return Source === undefined ? [] : [{ Type: 'bind', Source, Target, ReadOnly: true }];
     }),
   );
-  const mounts = (service.volumes ?? []).map(({ type, source = '', target, read_only }) => ({
+  const volumes = (service.volumes ?? []).map(({ type, source = '', target, read_only }) => ({
     Type: type,
     Source: type === 'volume' ? (model.volumes?.[source]?.name ?? source) : source,
     Target: target,
@@ -217,7 +196,7 @@ export function definedByModel(model: Model, name: string, user: string): Define
       Capabilities: request.capabilities,
     })),
     Mounts: [
-      ...mounts,
+      ...volumes,
       ...files,
       ...(raw.use_api_socket === true ? [{ Type: 'bind', Source: socket, Target: socket }] : []),
     ],

@@ -1,7 +1,20 @@
 import { environment } from '../../engine/container.ts';
 import { type Json, list, object, strings } from '../../engine/json.ts';
 import { toolLabels } from '../../engine/labels.ts';
-import { type Definition, withoutNumber, withoutSlash } from './definition.ts';
+
+/** A container as the engine tells of it, or as compose would send it. */
+export interface Definition {
+  /** Without a number behind it, which each container of a service has. */
+  name: string;
+  config: Json;
+  hostConfig: Json;
+  /** By network name. */
+  networks: Readonly<Record<string, Json>>;
+  /** Its id's first 12 digits, which are its host name where it was given none. */
+  shortId: string;
+  /** What compose and the engine call the containers of its service, among the aliases of a network. */
+  ownNames: readonly string[];
+}
 
 /**
  * What a container is given, in the words of a compose file: by section, then by item (`''` where the section is one
@@ -204,6 +217,11 @@ function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (
     return byKey(own, ([name, endpoint]) => [name, read(endpoint, definition)]);
   };
 }
+
+/** Besides those of the file, compose gives names and links that end in the number of the container. */
+export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
+
+export const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
 /** What is given at a mount's target, as the shape's section `volumes` has it in JSON. */
 export interface ShapedMount {

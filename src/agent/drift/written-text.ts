@@ -2,7 +2,7 @@ import { interpolate } from '../../compose/interpolation.ts';
 import { trace } from '../../compose/traced.ts';
 import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { type Json, list, object } from '../../engine/json.ts';
-import { withoutSlash } from './definition.ts';
+import { withoutSlash } from './shape.ts';
 
 /** Where something of a service is said: a section of its shape, and an item of that, `''` where the section is one value. */
 export interface Place {

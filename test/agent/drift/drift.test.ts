@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
-  type Definition,
   type GivenBesides,
   plannedDefinition,
   runningDefinition,
 } from '../../../src/agent/drift/definition.ts';
 import type { EngineDefaults } from '../../../src/agent/drift/engine-choices.ts';
 import { adviceFor, type Finding, judgeDifference } from '../../../src/agent/drift/judge.ts';
-import { findDifferences, shapeOf } from '../../../src/agent/drift/shape.ts';
+import { type Definition, findDifferences, shapeOf } from '../../../src/agent/drift/shape.ts';
 import type { Json } from '../../../src/engine/json.ts';
 
 // What a container has against what compose would send for it, key by key of the compose specification. That compose and
@@ -763,4 +762,15 @@ describe('what helps', () => {
     expect(advice).toContain('Look above.');
     expect(advice).not.toContain('up -d');
   });
+});
+
+it('takes along the volumes that the image asks for, beside those that somebody has named', () => {
+  const more = { Type: 'volume', Source: 'more', Target: '/more/' };
+  const HostConfig = { Binds: ['data:/data/:z', '/anonymous'], Mounts: [more], Tmpfs: { '/tmp/': '' } };
+  const Mounts = ['/data', '/anonymous', '/more', '/tmp', '/cache'].map((Destination) => ({
+    ...{ Type: 'volume', Name: 'a', Destination, RW: true },
+  }));
+  const { hostConfig } = runningDefinition({ Id: id, Name: '/svc-app-1', HostConfig, Mounts }, []);
+  const ofImage = { Type: 'volume', Source: 'a', Target: '/cache', ReadOnly: false };
+  expect(hostConfig.Mounts).toEqual([more, ofImage]);
 });
