@@ -56,7 +56,7 @@ async function fromTheBeginning(
   const journal = await beginJournal(context, { instance, lock }, planned, earlier);
   soFar.journal = journal;
   const undo = (texts?: OldTexts) => (error: unknown) =>
-    undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar), ...(texts && { texts }) });
+    undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar), texts });
   const pulled = await pullAndPrepare(context, planned, journal).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
   if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);

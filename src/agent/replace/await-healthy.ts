@@ -4,9 +4,9 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
-import type { Log } from '../log/log.ts';
 import { maskRulesOfContainers } from '../log/mask-rules.ts';
 import { eachOnce } from '../log/wording.ts';
+import type { RunContext } from '../process/run-context.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 
 /** Events tell of most changes at once; looks find what no event tells, and what an engine that went away did not send. */
@@ -14,30 +14,27 @@ const lookEveryMs = 250;
 const logLines = 50;
 
 /**
- * Waits until these containers, by service, are all well: healthy where they have a health check, else without a restart
- * for 5 s, or 15 s where they are of `app`.
+ * Waits until these containers are all well: healthy where they have a health check, else without a restart for 5 s, or
+ * 15 s where they are of `app`.
  * @throws UpdateError broken, with the last lines of what the unwell containers printed
  */
 export async function awaitHealthy(
-  doors: Doors,
-  ids: ReadonlyMap<string, readonly string[]>,
-  timeoutMs: number,
+  context: RunContext,
+  containers: readonly { service: string; id: string }[],
   app = '',
-): Promise<HealthReport[]> {
-  const all = [...ids.values()].flat();
+): Promise<void> {
+  const services = [...Map.groupBy(containers, ({ service }) => service)];
   const look = async () => {
-    const found = await inspectContainers(doors.engine, all);
-    return [...ids].map(([name, list]) => {
-      const containers = found.filter(({ id }) => list.includes(id));
-      return { name, containers, has: containers.length, needs: list.length };
+    const found = await inspectContainers(
+      context.engine,
+      containers.map(({ id }) => id),
+    );
+    return services.map(([name, own]) => {
+      const there = found.filter(({ id }) => own.some((each) => each.id === id));
+      return { name, containers: there, has: there.length, needs: own.length };
     });
   };
-  return (await awaitWell(doors, look, { app, timeoutMs, missingMs: 0 })).reports;
-}
-
-interface Doors {
-  engine: Engine;
-  log: Log;
+  await awaitWell(context, look, { app, timeoutMs: context.options.waitTimeoutMs, missingMs: 0 });
 }
 
 /**
@@ -45,7 +42,7 @@ interface Doors {
  * @throws UpdateError broken, with the last lines of what the unwell containers printed
  */
 export async function awaitWell(
-  { engine, log }: Doors,
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
   look: () => Promise<WatchedService[]>,
   rules: HealthRules,
 ): Promise<{ reports: HealthReport[]; services: readonly WatchedService[] }> {

@@ -53,12 +53,10 @@ export async function verifyUnchanged(
   context.log.enter('verify');
   // No later run takes these for containers that an update has stopped: it has not touched them.
   await journal.note({ containers: [] });
-  const up = services.map(
-    ({ name, containers }) => [name, containers.filter(isUp).map(({ id }) => id)] as const,
+  const up = services.flatMap(({ name: service, containers }) =>
+    containers.filter(isUp).map(({ id }) => ({ service, id })),
   );
-  const ids = new Map(up.filter(([, list]) => list.length > 0));
-  const { app, waitTimeoutMs } = context.options;
-  await awaitHealthy(context, ids, waitTimeoutMs, app).catch((error: unknown) => {
+  await awaitHealthy(context, up, context.options.app).catch((error: unknown) => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
     throw new UpdateError('not-well', error.message, { detail: error.detail, cause: error });
   });

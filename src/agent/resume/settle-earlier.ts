@@ -104,10 +104,10 @@ const executors: Executors = {
   },
   'put-back': async ({ afterwards }, work) => {
     const { context, soFar, data, journal } = work;
-    const { engine, log, options } = context;
+    const { log } = context;
     await takeOver(work);
     if (data.goingBack === null) await markGoingBack(journal, log, null);
-    await restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, wasKilled: true });
+    await restoreInstance(context, journal, { wasKilled: true });
     log.info(`what it had changed is put back: ${data.from} runs`);
     isOver(work);
     if (afterwards.kind === 'repeat') {

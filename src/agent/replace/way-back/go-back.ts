@@ -13,14 +13,15 @@ import { endingFactsOf, type Journal } from '../../state/journal.ts';
 import { findLeftAlone, findSaved } from '../find-saved.ts';
 import { type Replacement, replacementOf } from '../replacement.ts';
 import type { Look } from '../same-containers.ts';
-import { type ContainersContext, restoreContainers } from './restore-containers.ts';
+import type { StopsUnderWay } from './plan-restore.ts';
+import { restoreContainers } from './restore-containers.ts';
 
 /** Old texts of files that a run writes, by path. */
 export type OldTexts = ReadonlyMap<string, string>;
 
-export interface RestoreContext extends ContainersContext {
-  /** Old texts of the written files, where this process has them still. */
-  texts?: OldTexts;
+/** What this process knows of the run beside its journal. */
+export interface BesideJournal extends StopsUnderWay {
+  texts?: OldTexts | undefined;
 }
 
 /**
@@ -28,12 +29,13 @@ export interface RestoreContext extends ContainersContext {
  * throws: why it ended, or `Interrupted`.
  */
 export async function undoBeforeRecreate(
-  { engine, log, options, cancellation }: RunContext,
+  context: RunContext,
   journal: Journal,
   error: unknown,
-  { facts, texts }: { facts: EndingFacts; texts?: OldTexts },
+  { facts, texts }: { facts: EndingFacts; texts?: OldTexts | undefined },
 ): Promise<never> {
   if (error instanceof Interrupted) throw error;
+  const { engine, log, options, cancellation } = context;
   const isThere = await engine.answers();
   // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
@@ -42,12 +44,7 @@ export async function undoBeforeRecreate(
     const ending = endingOf(error, { ...facts, product: options.product }, cancellation.signalNumber);
     await markGoingBack(journal, log, ending);
   }
-  await restoreInstance(journal, {
-    engine,
-    log,
-    waitTimeoutMs: options.waitTimeoutMs,
-    ...(texts && { texts }),
-  });
+  await restoreInstance(context, journal, { texts });
   throw error;
 }
 
@@ -78,19 +75,16 @@ export async function replacing<T>(
   try {
     return await replace(work);
   } catch (error) {
-    return await backOrBroken(work, error, { stopping: stops.underWay(), ...(texts && { texts }) });
+    return await backOrBroken(work, error, { stopping: stops.underWay(), texts });
   } finally {
     stops.close();
   }
 }
 
 /** Goes back where nothing of the new version has started; there is no other way back. Always throws. */
-async function backOrBroken(
-  { engine, log, options, journal, changeover }: Replacement,
-  error: unknown,
-  back: { stopping: readonly string[]; texts?: OldTexts },
-): Promise<never> {
+async function backOrBroken(work: Replacement, error: unknown, beside: BesideJournal): Promise<never> {
   if (error instanceof Interrupted) throw error;
+  const { engine, log, options, journal, changeover } = work;
   const now = await listProject(engine, journal.data.project.name).catch((cause) => {
     if (cause instanceof Interrupted) throw cause;
     throw new UpdateError('engine-lost', (error as Error).message, { cause });
@@ -109,7 +103,7 @@ async function backOrBroken(
   for (const line of ending.lines) log.error(line);
   log.warn('nothing of the new version has started: the old one is brought back');
   await markGoingBack(journal, log, ending);
-  await restoreInstance(journal, { engine, log, waitTimeoutMs: options.waitTimeoutMs, ...back });
+  await restoreInstance(work, journal, beside);
   if (!(failure instanceof UpdateError)) throw failure;
   throw new UpdateError(failure.code, failure.message, {
     advice: failure.advice,
@@ -134,11 +128,15 @@ export async function markGoingBack(journal: Journal, log: Log, ending: Ending |
  * stays, so that it can be done again after a kill. No signal ends it.
  * @throws UpdateError files-not-back, not-brought-back
  */
-export async function restoreInstance(journal: Journal, given: RestoreContext): Promise<void> {
+export async function restoreInstance(
+  given: RunContext,
+  journal: Journal,
+  { texts = new Map(), ...stops }: BesideJournal,
+): Promise<void> {
   const context = { ...given, engine: given.engine.uncancellable() };
   const { engine, log } = context;
   const { files, tags, project, changeover } = journal.data;
-  const leftAlone = await restoreFiles(files, context.texts ? { texts: context.texts } : {});
+  const leftAlone = await restoreFiles(files, { texts });
   for (const path of leftAlone) log.warn(`${path} was changed meanwhile: it is left as it is`);
   await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
     if (error instanceof Interrupted) throw error;
@@ -151,7 +149,7 @@ export async function restoreInstance(journal: Journal, given: RestoreContext): 
   }
   if (changeover === null) return;
   try {
-    await restoreContainers(journal, changeover, context);
+    await restoreContainers(context, journal, changeover, stops);
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });

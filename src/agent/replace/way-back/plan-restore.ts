@@ -17,8 +17,8 @@ export type RestoreStep =
   | { kind: 'start'; service: string; record: ContainerRecord }
   /** The container was down before, and somebody's `up` has started it. */
   | { kind: 'stop'; service: string; record: ContainerRecord }
-  /** The containers that ran and were well, by service. */
-  | { kind: 'await-healthy'; records: ReadonlyMap<string, readonly ContainerRecord[]> }
+  /** The containers that ran and were well. */
+  | { kind: 'await-healthy'; records: readonly ContainerRecord[] }
   /** All of them are held against what they were. */
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
@@ -44,7 +44,6 @@ export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreS
 
   let isAnyRebuilt = false;
   let isAnyStarted = false;
-  const well = new Map<string, ContainerRecord[]>();
   const all: ContainerRecord[] = [];
   for (const { name: service, follows } of changeover.moved) {
     for (const record of recordsOf(changeover, service)) {
@@ -76,10 +75,10 @@ export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreS
       const isStarted: boolean = !isRunning || isCutOff || networks.length > 0;
       if (isStarted) steps.push({ kind: 'start', service, record });
       isAnyStarted ||= isStarted;
-      if (record.well) well.set(service, [...(well.get(service) ?? []), record]);
     }
   }
-  if (well.size > 0) steps.push({ kind: 'await-healthy', records: well });
+  const well = all.filter((record) => record.runs && record.well);
+  if (well.length > 0) steps.push({ kind: 'await-healthy', records: well });
   if (all.length > 0) steps.push({ kind: 'compare', records: all });
   return steps;
 }
@@ -87,15 +86,23 @@ export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreS
 const missingNetworks = (blueprint: Blueprint | undefined, container: Container | undefined): string[] =>
   Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
 
+/** What is known of stops that the run which is put back has begun. */
+export interface StopsUnderWay {
+  /** The run was killed: it may have told any container that still runs to stop, and the engine does not tell which. */
+  wasKilled?: boolean;
+  /** Ids of containers that the engine was heard to stop. */
+  stopping?: readonly string[];
+}
+
 /**
  * What runs of the containers that were to be replaced, and may have been told to stop: it ends any moment, and inspecting
  * it does not tell of that. After a kill that is everything; else the workers, which are stopped before all else, and a service of
- * which compose has replaced a part, and what the engine was heard to stop (`heard`, ids). A paused one was told nothing.
+ * which compose has replaced a part, and what the engine was heard to stop. A paused one was told nothing.
  */
 export function mayBeStopping(
   changeover: Changeover,
   { containers, leftovers }: ProjectContainers,
-  { wasKilled = false, heard = [] }: { wasKilled?: boolean; heard?: readonly string[] } = {},
+  { wasKilled = false, stopping = [] }: StopsUnderWay = {},
 ): Container[] {
   const all = [...containers, ...leftovers];
   const hasBegun = (service: string) =>
@@ -110,7 +117,7 @@ export function mayBeStopping(
   return containers.filter(
     (container) =>
       container.status === 'running' &&
-      (told.includes(serviceOf(container)) || heard.includes(container.id)) &&
+      (told.includes(serviceOf(container)) || stopping.includes(container.id)) &&
       isBefore(changeover, container),
   );
 }

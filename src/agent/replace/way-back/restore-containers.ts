@@ -3,19 +3,24 @@ import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
 import { connectNetwork, rebuildContainer } from '../../../engine/api/rebuild-container.ts';
-import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
 import { Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
-import type { Log } from '../../log/log.ts';
 import { and } from '../../log/wording.ts';
+import type { RunContext } from '../../process/run-context.ts';
 import { type Changeover, type ContainerRecord, recordsOf } from '../../state/changeover.ts';
 import type { Journal } from '../../state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';
 import { stopAll } from '../stop-all.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
-import { mayBeStopping, planRestore, type RestoreStep, type RestoreStepOf } from './plan-restore.ts';
+import {
+  mayBeStopping,
+  planRestore,
+  type RestoreStep,
+  type RestoreStepOf,
+  type StopsUnderWay,
+} from './plan-restore.ts';
 
 /** Long, as a busy engine takes its time to start a container. */
 const startDeadlineMs = 900_000;
@@ -23,38 +28,25 @@ const startDeadlineMs = 900_000;
 const tries = 4;
 const pauseMs = 500;
 
-export interface ContainersContext {
-  engine: Engine;
-  log: Log;
-  waitTimeoutMs: number;
-  /**
-   * The run that is put back was killed: any container that still runs may have been told to stop by it, and the engine
-   * does not tell which.
-   */
-  wasKilled?: boolean;
-  /** Ids of containers that the engine is stopping still; without it none. */
-  stopping?: readonly string[];
-}
-
 /** The containers from before: started where they are still there, else made again, from the image's id. */
 export async function restoreContainers(
+  context: RunContext,
   journal: Journal,
   changeover: Changeover,
-  context: ContainersContext,
+  stops: StopsUnderWay,
 ): Promise<void> {
-  const { engine, wasKilled = false, stopping = [] } = context;
-  const now = await listProject(engine, journal.data.project.name);
+  const now = await listProject(context.engine, journal.data.project.name);
   // What is being stopped would end after it was found running: a second stop ends with the first one.
-  const ending = mayBeStopping(changeover, now, { wasKilled, heard: stopping });
-  await stopAll(engine, ending, context.log, ', as it was told to');
-  const work = { ...context, journal, successors: new Map<string, string>(), agreed: new Set<string>() };
+  const ending = mayBeStopping(changeover, now, stops);
+  await stopAll(context.engine, ending, context.log, ', as it was told to');
+  const work: RestoreWork = { ...context, journal, changeover, successors: new Map(), agreed: new Set() };
   for (let attempt = 1; ; attempt++) {
     const before = await containersNow(work);
-    const failure = await bringBack(changeover, before, work);
+    const failure = await bringBack(before, work);
     if (failure === null) return;
     if (failure instanceof Interrupted || attempt === tries) throw failure;
     // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
-    const removed = await findRemoved(changeover, before, work);
+    const removed = await findRemoved(before, work);
     if (removed.length === 0) throw failure;
     context.log.warn(`${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed meanwhile; once more`);
     await sleep(pauseMs * attempt);
@@ -62,14 +54,11 @@ export async function restoreContainers(
 }
 
 /** Takes the way back once. Gives what failed, null where all are back. */
-async function bringBack(
-  changeover: Changeover,
-  containers: readonly Container[],
-  work: RestoreWork,
-): Promise<unknown> {
+async function bringBack(containers: readonly Container[], work: RestoreWork): Promise<unknown> {
+  const { changeover, journal } = work;
   // A service that cannot come back must not keep the others down.
   const failures = new Map<string | null, unknown>();
-  for (const step of planRestore(changeover, { containers, blueprints: work.journal.data.blueprints })) {
+  for (const step of planRestore(changeover, { containers, blueprints: journal.data.blueprints })) {
     const service = 'service' in step ? step.service : null;
     if (service === null && failures.size > 0) break;
     if (failures.has(null) || failures.has(service)) continue;
@@ -90,23 +79,21 @@ async function containersNow({ engine, journal, successors }: RestoreWork): Prom
 }
 
 /** Names of containers that were there `before`, or were made again since, and are gone or about to go. */
-async function findRemoved(
-  changeover: Changeover,
-  before: readonly Container[],
-  work: RestoreWork,
-): Promise<string[]> {
+async function findRemoved(before: readonly Container[], work: RestoreWork): Promise<string[]> {
+  const { changeover, successors } = work;
   const now = await containersNow(work);
   const stays = ({ id }: ContainerRecord) =>
     now.some((container) => container.id === id && !['removing', 'dead'].includes(container.status));
   return changeover.moved
     .flatMap(({ name }) => recordsOf(changeover, name))
-    .filter((record) => before.some(({ id }) => id === record.id) || work.successors.has(record.id))
+    .filter((record) => before.some(({ id }) => id === record.id) || successors.has(record.id))
     .filter((record) => !stays(record))
     .map(({ name }) => name);
 }
 
-interface RestoreWork extends ContainersContext {
+interface RestoreWork extends RunContext {
   journal: Journal;
+  changeover: Changeover;
   /** Ids of the containers that were made again, by those of the containers from before. */
   successors: Map<string, string>;
   /** Ids of containers whose rights were checked, so that they may be made again from the journal. */
@@ -154,11 +141,9 @@ const executors: Executors = {
   },
   stop: ({ record }, work) => stopAll(work.engine, [standIn(record, work)], work.log),
   'await-healthy': ({ records }, work) => {
-    const ids = [...records].map(
-      ([service, list]) => [service, list.map((record) => idNow(record, work))] as const,
-    );
+    const containers = records.map((record) => ({ service: record.service, id: idNow(record, work) }));
     const [app] = work.journal.data.services;
-    return awaitHealthy(work, new Map(ids), work.waitTimeoutMs, app);
+    return awaitHealthy(work, containers, app);
   },
   compare: async ({ records }, work) => {
     const ids = records.map((record) => idNow(record, work));

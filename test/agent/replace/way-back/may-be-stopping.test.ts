@@ -36,7 +36,7 @@ describe('containers that still run and may have been told to stop', () => {
 
   it('are those that the engine was heard to stop', () => {
     const plan = changeover({ moved, containers: all.map((each) => record(each)) });
-    expect(mayBeStopping(plan, sortOut([app, sidecar]), { heard: [app.id] })).toEqual([app]);
+    expect(mayBeStopping(plan, sortOut([app, sidecar]), { stopping: [app.id] })).toEqual([app]);
   });
 
   it('are all after a kill', () => {

@@ -32,7 +32,7 @@ function steps({ moved, before, now, unknown = [] }: Case): string[] {
       case 'remove-new':
         return `remove ${step.containers.map(({ id }) => id).join(' ')}`;
       case 'await-healthy':
-        return `await ${[...step.records.values()].flatMap((list) => list.map(({ id }) => id)).join(' ')}`;
+        return `await ${step.records.map(({ id }) => id).join(' ')}`;
       case 'compare':
         return `compare ${step.records.map(({ id }) => id).join(' ')}`;
       case 'connect':
