@@ -38,8 +38,6 @@ export type AfterPutBack =
   /** Interrupted too often: the old version runs, and is left in peace. */
   | { kind: 'give-up' };
 
-export type EarlierStepOf<K extends EarlierStep['kind']> = Extract<EarlierStep, { kind: K }>;
-
 /** Decides what to do about a run that ended with something left to do (docs/contract.md 5.4); touches nothing. */
 export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   if (now.othersWork !== null) return { kind: 'leave-alone', because: now.othersWork };

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { removeScratches } from '../../engine/api/scratch.ts';
-import type { FileRecord } from '../../files/file-record.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { Log } from '../log/log.ts';
@@ -20,7 +19,7 @@ import {
 } from '../state/journal.ts';
 import type { Lock } from '../state/lock.ts';
 import { gatherEarlierFacts } from './earlier-facts.ts';
-import { type EarlierStep, type EarlierStepOf, maxAttempts, planEarlier } from './plan-earlier.ts';
+import { maxAttempts, planEarlier } from './plan-earlier.ts';
 import type { Locked, RunSoFar } from './run-so-far.ts';
 
 /** What an earlier run leaves to this one. */
@@ -39,11 +38,10 @@ export type Inheritance =
  */
 export async function settleEarlier(
   context: RunContext,
-  locked: Locked,
+  { lock, instance }: Locked,
   soFar: RunSoFar,
 ): Promise<Inheritance> {
   const { log } = context;
-  const { lock, instance } = locked;
   if (lock.takenOver) await removeScratches(context.engine, instance.place.name);
   const data = await readEarlier(lock, log);
   log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.outcome === null });
@@ -51,12 +49,50 @@ export async function settleEarlier(
   if (data === null || !isPending(data)) return fresh;
   soFar.earlier = { data, stands: true };
   log.warn(pendingSentence(data));
-  const { files, facts, rejection } = await gatherEarlierFacts(context, locked.instance, data);
+  const { files, facts, rejection } = await gatherEarlierFacts(context, instance, data);
   const step = planEarlier(data, facts);
   if (rejection !== null && (step.kind === 'go-on' || step.kind === 'bring-forward')) throw rejection;
   const journal = new Journal(lock, data);
-  const work: EarlierWork = { context, locked, soFar, data, files, attempt: facts.attempt, journal };
-  return (await take(step, work)) ?? fresh;
+  if (step.kind !== 'begin-anew' && step.kind !== 'leave-alone') {
+    // The journal is this container's from here on.
+    await journal.note({ files, containerId: instance.own.id, attempt: facts.attempt, outcome: null });
+  }
+  const over = { data, stands: false };
+  switch (step.kind) {
+    case 'begin-anew':
+      return fresh;
+    case 'leave-alone': {
+      const place = await setAside(lock.state, data);
+      log.warn(
+        `${step.because}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
+      );
+      soFar.earlier = over;
+      return fresh;
+    }
+    case 'go-on':
+      soFar.journal = journal;
+      log.info('going on with it');
+      return { kind: 'go-on', journal, changeover: step.changeover };
+    case 'put-back':
+      if (data.goingBack === null) await markGoingBack(journal, log, null);
+      await restoreInstance(context, journal, { wasKilled: true });
+      log.info(`what it had changed is put back: ${data.from} runs`);
+      soFar.earlier = over;
+      if (step.afterwards.kind === 'repeat') {
+        soFar.journal = journal;
+        return { kind: 'over', ending: step.afterwards.ending };
+      }
+      await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
+      if (step.afterwards.kind === 'give-up') throw new UpdateError('killed-often', killedOften(data));
+      return fresh;
+    case 'bring-forward':
+      await bringForward(context, journal, step.changeover);
+      await journal.closeForLaterRun('broken', 'another update came before it was verified');
+      soFar.earlier = over;
+      return fresh;
+    case 'give-up':
+      throw new UpdateError('broken', killedOften(data));
+  }
 }
 
 /** The journal of an earlier run; a journal that this version cannot read is put aside. */
@@ -67,89 +103,11 @@ async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | nul
   return null;
 }
 
-interface EarlierWork {
-  context: RunContext;
-  locked: Locked;
-  soFar: RunSoFar;
-  data: JournalData;
-  /** The journal's files, at the paths where they are mounted here. */
-  files: readonly FileRecord[];
-  attempt: number;
-  journal: Journal;
-}
-
-/** What is left to this run; null where it begins at its beginning. */
-type Remainder = Exclude<Inheritance, { kind: 'fresh' }> | null;
-
-type Executors = {
-  [K in EarlierStep['kind']]: (step: EarlierStepOf<K>, work: EarlierWork) => Promise<Remainder>;
-};
-
-const executors: Executors = {
-  'begin-anew': async () => null,
-  'leave-alone': async ({ because }, work) => {
-    const { context, locked, data } = work;
-    const place = await setAside(locked.lock.state, data);
-    context.log.warn(
-      `${because}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
-    );
-    return isOver(work);
-  },
-  'go-on': async ({ changeover }, work) => {
-    const { context, soFar, journal } = work;
-    await takeOver(work);
-    soFar.journal = journal;
-    context.log.info('going on with it');
-    return { kind: 'go-on', journal, changeover };
-  },
-  'put-back': async ({ afterwards }, work) => {
-    const { context, soFar, data, journal } = work;
-    const { log } = context;
-    await takeOver(work);
-    if (data.goingBack === null) await markGoingBack(journal, log, null);
-    await restoreInstance(context, journal, { wasKilled: true });
-    log.info(`what it had changed is put back: ${data.from} runs`);
-    isOver(work);
-    if (afterwards.kind === 'repeat') {
-      soFar.journal = journal;
-      return { kind: 'over', ending: afterwards.ending };
-    }
-    await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
-    if (afterwards.kind === 'give-up') throw new UpdateError('killed-often', killedOften(data));
-    return null;
-  },
-  'bring-forward': async ({ changeover }, work) => {
-    await takeOver(work);
-    await bringForward(work, changeover);
-    await work.journal.closeForLaterRun('broken', 'another update came before it was verified');
-    return isOver(work);
-  },
-  'give-up': async (_, work) => {
-    await takeOver(work);
-    throw new UpdateError('broken', killedOften(work.data));
-  },
-};
-
-const take = <K extends EarlierStep['kind']>(step: EarlierStepOf<K>, work: EarlierWork): Promise<Remainder> =>
-  (executors[step.kind] as (step: EarlierStepOf<K>, work: EarlierWork) => Promise<Remainder>)(step, work);
-
-/** Nothing of it stands any more. */
-function isOver({ soFar, data }: EarlierWork): null {
-  soFar.earlier = { data, stands: false };
-  return null;
-}
-
 const killedOften = ({ phase }: JournalData): string =>
   `this updater was interrupted ${maxAttempts} times in ${phase}: it does not try again by itself`;
 
-/** The journal is this container's from here on. */
-async function takeOver({ journal, files, attempt, locked }: EarlierWork): Promise<void> {
-  const { own } = locked.instance;
-  await journal.note({ files, containerId: own.id, attempt, outcome: null });
-}
-
 /** All services of a version that has started are brought to it, well or not. */
-async function bringForward({ context, journal }: EarlierWork, changeover: Changeover): Promise<void> {
+async function bringForward(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
   const { log } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
