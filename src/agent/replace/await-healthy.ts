@@ -7,6 +7,7 @@ import { breakSilence } from '../log/heartbeat.ts';
 import { maskRulesOfContainers } from '../log/mask-rules.ts';
 import { eachOnce } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
+import type { Doors } from './containers.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 
 /** Events tell of most changes at once; looks find what no event tells, and what an engine that went away did not send. */
@@ -42,7 +43,7 @@ export async function awaitHealthy(
  * @throws UpdateError broken, with the last lines of what the unwell containers printed
  */
 export async function awaitWell(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { engine, log }: Doors,
   look: () => Promise<WatchedService[]>,
   rules: HealthRules,
 ): Promise<{ reports: HealthReport[]; services: readonly WatchedService[] }> {

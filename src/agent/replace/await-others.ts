@@ -4,15 +4,14 @@ import {
   listProject,
   type ProjectContainers,
 } from '../../engine/api/project-containers.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
-import type { Log } from '../log/log.ts';
 import { seconds } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { JournalData } from '../state/journal.ts';
 import { wasLeftDown } from '../state/was-interrupted.ts';
+import type { Doors } from './containers.ts';
 import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
 
 /** What the engine has of a project where no compose call is replacing anything. */
@@ -23,12 +22,12 @@ export interface QuietProject extends ProjectContainers {
 
 /** Waits until nobody else's compose call replaces what is to be updated. @throws UpdateError compose-busy */
 export const awaitQuiet = (
-  { engine, log, options: { app, workers } }: RunContext,
+  context: RunContext,
   project: string,
   earlier: JournalData | null,
 ): Promise<QuietProject> =>
-  awaitOthers({ engine, log }, project, {
-    services: new Set([app, ...workers]),
+  awaitOthers(context, project, {
+    services: new Set([context.options.app, ...context.options.workers]),
     ignores: wasLeftDown(earlier),
   });
 
@@ -39,7 +38,7 @@ export const awaitQuiet = (
  * @throws UpdateError compose-busy after two minutes
  */
 export async function awaitOthers(
-  { engine, log }: { engine: Engine; log: Log },
+  { engine, log }: Doors,
   project: string,
   rules: OthersRules,
   first: ProjectContainers | null = null,

@@ -6,52 +6,49 @@ import {
   wasBeingReplaced,
   wasToBeStarted,
 } from '../../engine/api/project-containers.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Log } from '../log/log.ts';
 import { type Changeover, idsToRun, mustRun, recordsOf, staysDown } from '../state/changeover.ts';
 import { awaitWell } from './await-healthy.ts';
 import { awaitOthers } from './await-others.ts';
-import type { HealthReport, HealthRules, WatchedService } from './health.ts';
-import { giveNames, removeLeftovers } from './leftovers.ts';
+import { giveNames, removeLeftovers, startBrokenOff } from './containers.ts';
+import type { HealthReport, WatchedService } from './health.ts';
 import { type OthersRules, OthersWatch } from './others-watch.ts';
+import type { Replacement } from './replacement.ts';
 
 /** Somebody who takes a container away may be about to bring another. */
-export const missingMs = 10_000;
+const missingMs = 10_000;
 /** How often other calls may replace a container while it is waited for. */
 const maxRounds = 5;
-
-interface Doors {
-  engine: Engine;
-  log: Log;
-}
 
 /**
  * Waits until every moved service has its containers, well and under their own names, and no other call replaces them.
  * `found` is the look at all of the project that showed it.
+ * @param app the service that has to run for longer before it counts as well
+ * @param first a look of just now
  * @throws UpdateError broken
  */
 export async function awaitServices(
-  doors: Doors,
-  project: string,
-  changeover: Changeover,
-  { seen: first = null, ...rules }: HealthRules & { seen?: ProjectContainers | null },
+  work: Replacement,
+  app: string,
+  first: ProjectContainers | null = null,
 ): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
-  const { engine } = doors;
+  const { engine, compose, changeover, options, starts } = work;
+  const rules = { app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
+  const list = () => listProject(engine, compose.project.name);
   for (let round = 1; round <= maxRounds; round++) {
-    const { isBusy, seen } = await endOthers(doors, project, changeover, round === 1 ? first : null);
+    const { isBusy, seen } = await endOthers(work, round === 1 ? first : null);
     const watch = new OthersWatch(othersRules(changeover), performance.now());
-    let found = seen ?? (await listProject(engine, project));
+    let found = seen ?? (await list());
     let isNew = true;
     const look = async () => {
-      if (!isNew) found = await listProject(engine, project);
+      if (!isNew) found = await list();
       isNew = false;
       // What a call that came later is at, or was killed at, does not become well by waiting for it.
       if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw new OthersAtWork();
       return watchedServices(changeover, found.containers);
     };
-    const well = await awaitWell(doors, look, rules).catch((error) => {
+    const well = await awaitWell(work, look, rules).catch((error) => {
       if (error instanceof OthersAtWork) return null;
       throw error;
     });
@@ -86,22 +83,18 @@ interface EndedOthers {
  * Waits for somebody else's compose call that replaces what was just made, and clears up what a killed one left: the run
  * itself makes nothing any more. What it had stopped, or had made and not started, is started (docs/contract.md 2.18).
  */
-async function endOthers(
-  doors: Doors,
-  project: string,
-  changeover: Changeover,
-  first: ProjectContainers | null,
-): Promise<EndedOthers> {
-  const { engine, log } = doors;
-  const quiet = await awaitOthers(doors, project, othersRules(changeover), first).catch((error) => {
+async function endOthers(work: Replacement, first: ProjectContainers | null): Promise<EndedOthers> {
+  const { changeover } = work;
+  const project = work.compose.project.name;
+  const quiet = await awaitOthers(work, project, othersRules(changeover), first).catch((error) => {
     if (!(error instanceof UpdateError) || error.code !== 'compose-busy') throw error;
-    log.warn(`${error.message}: it is not waited for any longer`);
+    work.log.warn(`${error.message}: it is not waited for any longer`);
     return null;
   });
   const debris = (quiet?.debris ?? []).filter((container) => !staysDown(changeover, container));
   const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
-  await removeLeftovers(engine, leftovers, log);
-  const seen = quiet === null || leftovers.length > 0 ? await listProject(engine, project) : quiet;
+  await removeLeftovers(work, leftovers);
+  const seen = quiet === null || leftovers.length > 0 ? await listProject(work.engine, project) : quiet;
   const own = seen.containers.filter((container) => isMoved(changeover, container));
   const nameless = own.filter(
     (container) =>
@@ -109,17 +102,16 @@ async function endOthers(
       // A container that another call is about to name and start belongs to that call.
       (!wasToBeStarted(container) || debris.some(({ id }) => id === container.id)),
   );
-  await giveNames(engine, nameless, log);
+  await giveNames(work, nameless);
   const toStart = own.filter(
     (container) =>
       debris.some(({ id }) => id === container.id) ||
       (wasBeingReplaced(container, leftovers) && !staysDown(changeover, container)),
   );
-  for (const { id } of toStart) await engine.call(['start', id]);
-  if (toStart.length > 0) {
-    const names = toStart.map(finalName).join(', ');
-    log.warn(`another compose call broke off before it had started ${names}: started by the updater`);
-  }
+  await startBrokenOff(
+    work,
+    toStart.map((container) => ({ id: container.id, name: finalName(container) })),
+  );
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 

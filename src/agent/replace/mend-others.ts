@@ -5,13 +5,12 @@ import {
   listProject,
   type ProjectContainers,
 } from '../../engine/api/project-containers.ts';
-import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { breakSilence } from '../log/heartbeat.ts';
-import type { Log } from '../log/log.ts';
 import type { Changeover } from '../state/changeover.ts';
-import { giveNames } from './leftovers.ts';
+import { giveNames, namesOf, startBrokenOff } from './containers.ts';
 import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
+import type { Replacement } from './replacement.ts';
 
 /**
  * Starts what another compose call has begun to replace, among the services that do not move, and has left down: such a
@@ -20,17 +19,12 @@ import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
  * meanwhile.
  * @param first what was just found of the project
  */
-export async function mendOthers(
-  { engine, log }: { engine: Engine; log: Log },
-  project: string,
-  changeover: Changeover,
-  first: ProjectContainers,
-): Promise<boolean> {
+export async function mendOthers(work: Replacement, first: ProjectContainers): Promise<boolean> {
   const beganAt = performance.now();
   let seen = { state: '', since: beganAt };
   let begun: Container[];
   for (let found = first, wasBegun = false; ; wasBegun = true) {
-    begun = begunByOthers(changeover, found);
+    begun = begunByOthers(work.changeover, found);
     if (begun.length === 0) return wasBegun;
     const now = performance.now();
     const state = [...found.containers, ...found.leftovers]
@@ -39,16 +33,14 @@ export async function mendOthers(
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
     if (now - seen.since >= graceMs + stillMs || now - beganAt >= patienceMs) break;
-    breakSilence(log, `another compose call is replacing ${namesOf(begun)}: waiting for it to end`);
+    breakSilence(work.log, `another compose call is replacing ${namesOf(begun)}: waiting for it to end`);
     await sleep(lookEveryMs);
-    found = await listProject(engine, project);
+    found = await listProject(work.engine, work.compose.project.name);
   }
   // What runs still beside such a leftover does so since before a call was killed.
   const down = begun.filter((container) => !isUp(container));
-  if (down.length === 0) return true;
-  await giveNames(engine, down.filter(hasTemporaryName), log);
-  for (const { id } of down) await engine.call(['start', id]);
-  log.warn(`another compose call broke off before it had started ${namesOf(down)}: started by the updater`);
+  await giveNames(work, down.filter(hasTemporaryName));
+  await startBrokenOff(work, down);
   return true;
 }
 
@@ -69,5 +61,3 @@ export function begunByOthers(
     return begun === undefined ? [] : [begun];
   });
 }
-
-const namesOf = (containers: readonly Container[]): string => containers.map(({ name }) => name).join(', ');

@@ -9,15 +9,15 @@ import { withHeartbeat } from '../log/heartbeat.ts';
 import { and } from '../log/wording.ts';
 import { pullWhatIsGone } from '../pull/obtain-images.ts';
 import { newHasStarted } from '../state/changeover.ts';
-import { awaitServices, missingMs } from './await-services.ts';
+import { awaitServices } from './await-services.ts';
+import { giveNames, removeLeftovers, stopAll } from './containers.ts';
 import { findSaved } from './find-saved.ts';
-import { giveNames, removeLeftovers } from './leftovers.ts';
+import { StartTimes } from './health.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
 import type { Replacement } from './replacement.ts';
 import { runOnce } from './run-once.ts';
 import type { Look } from './same-containers.ts';
 import { awaitHooks, hookFailure, listenToHooks } from './start-hooks.ts';
-import { stopAll } from './stop-all.ts';
 
 /** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
 const upDeadlineMs = 900_000;
@@ -30,25 +30,24 @@ const freshMs = 500;
 type Executors = { [K in Step['kind']]: (step: StepOf<K>, work: RecreateWork) => Promise<void> };
 
 const executors: Executors = {
-  'remove-leftovers': ({ containers }, { engine, log }) => removeLeftovers(engine, containers, log),
-  'give-name': ({ containers }, { engine, log }) => giveNames(engine, containers, log),
-  stop: async ({ containers }, { engine, log }) => stopAll(engine, containers, log),
+  'remove-leftovers': ({ containers }, work) => removeLeftovers(work, containers),
+  'give-name': ({ containers }, work) => giveNames(work, containers),
+  stop: ({ containers }, work) => stopAll(work, containers),
   up: (step, context) => bringUp(step, context),
   'run-once': (step, context) =>
     runOnce(step, context, () => bringUp({ ...step, kind: 'up', start: true, force: false }, context)),
-  'await-healthy': async ({ service: name, dependent }, { engine, compose, changeover, options, log }) => {
-    log.info(`waiting for ${name}, which ${dependent} depends on`);
+  'await-healthy': async ({ service: name, dependent }, work) => {
+    work.log.info(`waiting for ${name}, which ${dependent} depends on`);
     // It is waited for by its service and not by its id: another call may replace the container meanwhile.
-    const moved = changeover.moved.filter((each) => each.name === name);
-    const rules = { app: name, timeoutMs: options.waitTimeoutMs, missingMs };
-    await awaitServices({ engine, log }, compose.project.name, { ...changeover, moved }, rules);
+    const moved = work.changeover.moved.filter((each) => each.name === name);
+    const changeover = { ...work.changeover, moved };
+    await awaitServices({ ...work, changeover, starts: new StartTimes() }, name);
   },
-  'stop-again': async ({ service: name, numbers }, { engine, compose, log }) => {
-    const { containers } = await listProject(engine, compose.project.name);
+  'stop-again': async ({ service: name, numbers }, work) => {
+    const { containers } = await listProject(work.engine, work.compose.project.name);
     await stopAll(
-      engine,
+      work,
       containers.filter((each) => serviceOf(each) === name && numbers.includes(numberOf(each))),
-      log,
     );
   },
 };
@@ -171,7 +170,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
       await sleep(pauseMs * attempt);
       const { leftovers } = await listProject(engine, compose.project.name);
       const own = leftovers.filter((container) => serviceOf(container) === step.service);
-      await removeLeftovers(engine, own, log);
+      await removeLeftovers(context, own);
       continue;
     }
     throw new UpdateError(

@@ -6,7 +6,7 @@ import type { RunContext } from '../process/run-context.ts';
 import type { Changeover } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
-import { awaitServices, missingMs, watchedServices } from './await-services.ts';
+import { awaitServices, watchedServices } from './await-services.ts';
 import { mendOthers } from './mend-others.ts';
 import type { Replacement } from './replacement.ts';
 
@@ -15,15 +15,11 @@ import type { Replacement } from './replacement.ts';
  * @param seen a look at the project of just now; null where there is none. @throws UpdateError broken
  */
 export async function verify(work: Replacement, seen: ProjectContainers | null): Promise<void> {
-  const { log, options, journal, changeover, starts } = work;
+  const { log, options, journal, changeover } = work;
   log.enter('verify');
   await journal.note({ phase: 'verify' });
-  const project = journal.data.project.name;
-  const rules = { app: options.app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
-  const awaitOwn = (first: ProjectContainers | null = null) =>
-    awaitServices(work, project, changeover, { ...rules, seen: first });
-  let { reports, found } = await awaitOwn(seen);
-  if (await mendOthers(work, project, changeover, found)) ({ reports, found } = await awaitOwn());
+  let { reports, found } = await awaitServices(work, options.app, seen);
+  if (await mendOthers(work, found)) ({ reports, found } = await awaitServices(work, options.app));
   const { containers } = found;
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {

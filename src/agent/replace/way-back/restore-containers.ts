@@ -11,7 +11,7 @@ import type { RunContext } from '../../process/run-context.ts';
 import { type Changeover, type ContainerRecord, recordsOf } from '../../state/changeover.ts';
 import type { Journal } from '../../state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';
-import { stopAll } from '../stop-all.ts';
+import { stopAll } from '../containers.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
 import {
@@ -38,7 +38,7 @@ export async function restoreContainers(
   const now = await listProject(context.engine, journal.data.project.name);
   // What is being stopped would end after it was found running: a second stop ends with the first one.
   const ending = mayBeStopping(changeover, now, stops);
-  await stopAll(context.engine, ending, context.log, ', as it was told to');
+  await stopAll(context, ending, ', as it was told to');
   const work: RestoreWork = { ...context, journal, changeover, successors: new Map(), agreed: new Set() };
   for (let attempt = 1; ; attempt++) {
     const before = await containersNow(work);
@@ -139,7 +139,7 @@ const executors: Executors = {
       await start();
     });
   },
-  stop: ({ record }, work) => stopAll(work.engine, [standIn(record, work)], work.log),
+  stop: ({ record }, work) => stopAll(work, [standIn(record, work)]),
   'await-healthy': ({ records }, work) => {
     const containers = records.map((record) => ({ service: record.service, id: idNow(record, work) }));
     const [app] = work.journal.data.services;
@@ -195,13 +195,10 @@ async function agree(record: ContainerRecord, work: RestoreWork): Promise<void> 
 }
 
 /** Removes containers; those that run get their grace period first. */
-async function remove(
-  containers: readonly { id: string; name: string }[],
-  { engine, log }: RestoreWork,
-): Promise<void> {
-  await stopAll(engine, containers, log);
+async function remove(containers: readonly { id: string; name: string }[], work: RestoreWork): Promise<void> {
+  await stopAll(work, containers);
   // `rm` without --volumes: the new container shares its anonymous volumes with the old one.
-  await engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
+  await work.engine.callOrThrow(['rm', '--force', ...containers.map(({ id }) => id)]);
 }
 
 /** Makes a container again that is there and cannot be mended. */

@@ -1,0 +1,58 @@
+import { finalName } from '../../engine/api/project-containers.ts';
+import { stopContainers } from '../../engine/api/query.ts';
+import type { Container } from '../../engine/container.ts';
+import { withHeartbeat } from '../log/heartbeat.ts';
+import type { RunContext } from '../process/run-context.ts';
+
+/** What it takes to call the engine, and to say so. */
+export type Doors = Pick<RunContext, 'engine' | 'log'>;
+
+/** Stops containers, and says so as long as their grace periods go on. @throws UpdateError engine-away */
+export async function stopAll(
+  { engine, log }: Doors,
+  containers: readonly { id: string; name: string }[],
+  words = '',
+): Promise<void> {
+  const stopped = stopContainers(
+    engine,
+    containers.map(({ id }) => id),
+  );
+  await withHeartbeat(log, `waiting for ${namesOf(containers)} to stop${words}`, stopped);
+}
+
+/** Removes containers that would block the next `up` by holding its names. */
+export async function removeLeftovers(
+  { engine, log }: Doors,
+  leftovers: readonly Container[],
+): Promise<void> {
+  if (leftovers.length === 0) return;
+  // `rm` without --volumes: an anonymous volume may belong to the container that this one was to replace.
+  await engine.callOrThrow(['rm', '--force', ...leftovers.map(({ id }) => id)]);
+  log.info(`removed what an earlier compose call left behind: ${namesOf(leftovers)}`);
+}
+
+/** Gives containers the final names that a compose call did not come to give them. */
+export async function giveNames({ engine, log }: Doors, containers: readonly Container[]): Promise<void> {
+  for (const container of containers) {
+    const name = finalName(container);
+    const { exitCode } = await engine.call(['rename', container.id, name]);
+    if (exitCode === 0) {
+      log.info(`${container.name} is ${name} now: a compose call ended before it named it`);
+    }
+  }
+}
+
+/** Starts containers that another compose call was to start. */
+export async function startBrokenOff(
+  { engine, log }: Doors,
+  containers: readonly { id: string; name: string }[],
+): Promise<void> {
+  if (containers.length === 0) return;
+  for (const { id } of containers) await engine.call(['start', id]);
+  log.warn(
+    `another compose call broke off before it had started ${namesOf(containers)}: started by the updater`,
+  );
+}
+
+export const namesOf = (containers: readonly { name: string }[]): string =>
+  containers.map(({ name }) => name).join(', ');
