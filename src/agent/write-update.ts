@@ -5,7 +5,7 @@ import { checkTargets } from '../files/check-targets.ts';
 import { replaceFiles } from '../files/replace-files.ts';
 import { stateName } from '../progress/state-name.ts';
 import { Cancelled } from '../progress/stops.ts';
-import { type Installation, movedServices } from './inspect/installation.ts';
+import { type Installation, replacedServices } from './inspect/installation.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
 import type { RunContext } from './process/run-context.ts';
@@ -36,13 +36,10 @@ export async function writeUpdate(
     filePlan,
     images,
     ...before
-  }: Preparation & {
-    earlier: JournalData | null;
-    debris: readonly Container[];
-  },
+  }: Preparation & { earlier: JournalData | null; debris: readonly Container[] },
 ): Promise<{ changeover: Changeover; look: Look }> {
-  const moved = [...movedServices(installation), ...installation.followers];
-  const { containers, look } = await sameContainers(context, installation.project.name, moved, before);
+  const replaced = replacedServices(installation);
+  const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
   const { from } = journal.data;
   const changeover = planChangeover(installation, plan, filePlan, { images, containers, from });
   await writeFiles(context, installation, filePlan, journal);

@@ -8,7 +8,7 @@ import type { HostPaths } from '../../files/host-paths.ts';
 import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
-import { withLinkedFiles } from '../inspect/read-files.ts';
+import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 import { modelWith } from '../proof/proposed-model.ts';
@@ -65,15 +65,10 @@ const namedFiles = ({ directory, files, envFiles }: ComposeProject): string[] =>
 async function readProject(project: ComposeProject, paths: HostPaths): Promise<ProjectFiles> {
   const { name, directory } = project;
   for (const path of namedFiles(project)) await paths.give(path);
-  const byDefault = join(directory, '.env');
-  const env =
-    project.envFiles.length > 0
-      ? await Promise.all(project.envFiles.map(readTextFile))
-      : [await readTextFileIfThere(byDefault)];
   const own: ProjectFiles = {
     composeFiles: await Promise.all(project.files.map(readTextFile)),
-    envFiles: env.filter((file) => file !== null),
-    newEnvFile: byDefault,
+    envFiles: await readEnvFiles(project.envFiles, directory),
+    newEnvFile: join(directory, '.env'),
     directory,
     given: { COMPOSE_PROJECT_NAME: name, PWD: directory },
   };

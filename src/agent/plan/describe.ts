@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { serviceOf } from '../../engine/container.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { fromWord } from '../inspect/describe.ts';
-import { type Installation, movedServices } from '../inspect/installation.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { leaveAll } from '../inspect/services/choices.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import type { Log } from '../log/log.ts';
@@ -11,14 +11,15 @@ import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** What the update is going to do, in one line. */
 export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
-  const { followers, containers } = installation;
   const bumps = movesOf(plan).filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
   const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
   const migrations = migrationsOf(installation);
-  const all = [...movedServices(installation), ...followers].map(({ name }) => name);
+  const all = replacedServices(installation).map(({ name }) => name);
   const moved = all.filter((name) => !migrations.includes(name));
   const known = [...all, ...migrations];
-  const stay = [...new Set(containers.map(serviceOf))].filter((name) => !known.includes(name)).sort();
+  const stay = [...new Set(installation.containers.map(serviceOf))]
+    .filter((name) => !known.includes(name))
+    .sort();
   const what = [
     ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),
     ...places,
@@ -32,7 +33,7 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
   log.addMaskRules(() => ({ shown: [plan.targetName] }));
   const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
   log.info(`${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} stay${stay.length > 1 ? '' : 's'}` : ''}`, {
-    from: fromWord(installation),
+    from,
     to: plan.targetName,
   });
   for (const warning of plan.warnings) log.warn(warning);

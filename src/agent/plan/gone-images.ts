@@ -1,6 +1,6 @@
 import { parseReference } from '../../compose/reference.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
-import { type Installation, movedServices } from '../inspect/installation.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { and } from '../log/wording.ts';
 
 /**
@@ -8,11 +8,10 @@ import { and } from '../log/wording.ts';
  * built over: a container that is replaced cannot be made again from it. One sentence for each image.
  */
 export function goneImages(installation: Installation): string[] {
-  const { followers, imagesInUse, product } = installation;
-  const containers = [...movedServices(installation), ...followers].flatMap((service) => service.containers);
+  const { imagesInUse, product } = installation;
+  const containers = replacedServices(installation).flatMap((service) => service.containers);
   const gone = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
-  return [...new Set(gone.map(({ imageId }) => imageId))].map((id) => {
-    const those = gone.filter(({ imageId }) => imageId === id);
+  return [...Map.groupBy(gone, ({ imageId }) => imageId)].map(([id, those]) => {
     const names = [...new Set(those.map(serviceOf))];
     const image = `an image that is gone from this machine (${id.slice(0, 19)}), as where its tag was built over`;
     return `${and(names)} ${names.length > 1 ? 'run' : 'runs'} ${image}: drift is looked for without it, and once replaced there is no way back to it. To have one, first: ${remedies(those, product.name)}`;

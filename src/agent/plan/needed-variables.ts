@@ -3,7 +3,7 @@ import type { ProjectFiles } from '../../compose/project-files.ts';
 import { unsetVariables, variablesOf } from '../../compose/variables.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { type Installation, movedServices } from '../inspect/installation.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { and } from '../log/wording.ts';
 import type { FileDraft } from './draft-files.ts';
 import type { ReleaseText } from './release-texts.ts';
@@ -33,8 +33,7 @@ export function missingVariables(
  */
 export function refuseUnsetSecrets(installation: Installation, draft: FileDraft, model: Model): void {
   const variables = variablesOf(draft.files.envFiles);
-  const services = [...movedServices(installation), ...installation.followers];
-  const names = services.flatMap(({ name }) =>
+  const names = replacedServices(installation).flatMap(({ name }) =>
     (['secrets', 'configs'] as const).flatMap((kind) =>
       (model.services[name]?.[kind] ?? []).flatMap(({ source }) => model[kind]?.[source]?.environment ?? []),
     ),
@@ -44,9 +43,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: FileDraft,
   throw new UpdateError(
     'missing-variable',
     `the release needs ${and(unset)} for a secret, which no file sets`,
-    {
-      advice: `${linesToAdd(installation, unset)}, then run the update again.`,
-    },
+    { advice: `${linesToAdd(installation, unset)}, then run the update again.` },
   );
 }
 

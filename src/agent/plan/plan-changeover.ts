@@ -1,7 +1,13 @@
 import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { awaitedEnds, type Installation, movedServices, type ServiceFacts } from '../inspect/installation.ts';
+import {
+  awaitedEnds,
+  type Installation,
+  movedServices,
+  replacedServices,
+  type ServiceFacts,
+} from '../inspect/installation.ts';
 import { and } from '../log/wording.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
 import type { FilePlan } from './plan-files.ts';
@@ -46,7 +52,7 @@ export function planChangeover(
       };
     };
   const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
-  const stoppedWorkers = installation.workers.map(({ name }) => name).filter((name) => !running.has(name));
+  const stoppedWorkers = installation.workers.map(nameOf).filter((name) => !running.has(name));
   const byHand = runByHand(installation, filePlan, running);
   return {
     moved: [
@@ -111,7 +117,7 @@ function restartedByHand(
   { services }: Model,
   running: ReadonlySet<string>,
 ): string[] {
-  const moved = new Set([...movedServices(installation), ...installation.followers].map(({ name }) => name));
+  const moved = new Set(replacedServices(installation).map(nameOf));
   const asks = ({ depends_on }: ModelService) =>
     Object.entries(depends_on ?? {}).some(([name, { restart }]) => restart === true && moved.has(name));
   return Object.keys(services).filter(
@@ -125,7 +131,7 @@ function runByHand(
   { model, alsoMoved, migrations }: FilePlan,
   running: ReadonlySet<string>,
 ): string[] {
-  const moved = movedServices(installation).map(({ name }) => name);
+  const moved = movedServices(installation).map(nameOf);
   const once = new Set(moved.flatMap((name) => awaitedEnds(model.services[name])));
   return [...new Set([...moved, ...alsoMoved])].filter(
     (name) => once.has(name) && !migrations.includes(name) && !running.has(name),

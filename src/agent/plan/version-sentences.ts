@@ -8,9 +8,12 @@ import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** What the app runs in the end; beside a floating tag the version that its image tells. */
 export function nameReached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
-  const { tag } = plan.app;
-  if (parsePinTag(tag).kind === 'release') return plan.targetName;
-  return filePlan.version ? `${tag} (${plan.prefix}${filePlan.version})` : tag;
+  return reachedBy(plan, plan.app, filePlan.version);
+}
+
+function reachedBy({ targetName, prefix }: UpdatePlan, { tag }: Move, version: string | null): string {
+  if (parsePinTag(tag).kind === 'release') return targetName;
+  return version ? `${tag} (${prefix}${version})` : tag;
 }
 
 /**
@@ -23,15 +26,9 @@ export function whatRuns(
   images: ReadonlyMap<string, Image>,
   stopped: readonly string[] = [],
 ): string {
-  const byWord = new Map<string, string[]>();
-  for (const move of movesOf(plan)) {
-    if (stopped.includes(move.service)) continue;
-    const version = versionOf(move, filePlan, images);
-    const floating = version ? `${move.tag} (${plan.prefix}${version})` : move.tag;
-    const word = parsePinTag(move.tag).kind === 'release' ? plan.targetName : floating;
-    byWord.set(word, [...(byWord.get(word) ?? []), move.service]);
-  }
-  return [...byWord].map(([word, names]) => `${and(names)} ${runs(names)} ${word}`).join(', ');
+  const moves = movesOf(plan).filter(({ service }) => !stopped.includes(service));
+  const word = (move: Move) => reachedBy(plan, move, versionOf(move, filePlan, images));
+  return [...Map.groupBy(moves, word)].map(runs).join(', ');
 }
 
 /** Where a floating tag or a label says something else than was asked for, once for each image. */
@@ -42,21 +39,24 @@ export function versionWarnings(
 ): string[] {
   const { target, targetName, prefix } = plan;
   if (target?.kind !== 'release') return [];
-  const byWarning = new Map<string, string[]>();
-  for (const move of movesOf(plan)) {
+  const isOther = (move: Move) => {
     const version = versionOf(move, filePlan, images);
-    if (!version || compareTold(version, target.version) === 0) continue;
-    const warning = floats(move)
-      ? `${move.tag}, which is ${prefix}${version} by now, not ${targetName}`
-      : `${move.to}, which says it is ${prefix}${version}, not ${targetName}`;
-    byWarning.set(warning, [...(byWarning.get(warning) ?? []), move.service]);
-  }
-  return [...byWarning].map(([warning, names]) => `${and(names)} ${runs(names)} ${warning}`);
+    return version !== null && compareTold(version, target.version) !== 0;
+  };
+  const warning = (move: Move) => {
+    const version = `${prefix}${versionOf(move, filePlan, images)}`;
+    return floats(move)
+      ? `${move.tag}, which is ${version} by now, not ${targetName}`
+      : `${move.to}, which says it is ${version}, not ${targetName}`;
+  };
+  return [...Map.groupBy(movesOf(plan).filter(isOther), warning)].map(runs);
 }
 
 const floats = ({ tag }: Move): boolean => ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
 
-const runs = (names: readonly string[]): string => (names.length > 1 ? 'run' : 'runs');
+/** `app and worker run v1.5.0` */
+const runs = ([what, moves]: [string, Move[]]): string =>
+  `${and(moves.map(({ service }) => service))} ${moves.length > 1 ? 'run' : 'runs'} ${what}`;
 
 function versionOf(
   { service: name, to }: Move,
