@@ -9,8 +9,7 @@ import { isPublished, type JudgedByTags, type Published, type PublishedTag, unas
 
 /**
  * Judges by what the registry has whether a target can be reached, as far as only the registry can tell before the pull:
- * whether it has the part of a version that a pin is moved to, and whether `6.9` is a release. Where it does not tell of a
- * part, the pull will.
+ * whether it has the part of a version that a pin is moved to, and whether `6.9` is a release.
  * Refusal: pin-unsupported, with the tags that are there.
  */
 export function checkPublished(plan: UpdatePlan, published: Published): JudgedByTags<null> {
@@ -19,33 +18,48 @@ export function checkPublished(plan: UpdatePlan, published: Published): JudgedBy
   // App and worker often come from one image: the first of them is named.
   const byReference = new Map(
     movesOf(plan)
-      .map((move) => [move.to, move] as const)
-      .toReversed(),
+      .toReversed()
+      .map((move) => [move.to, move] as const),
   );
-  const asks = [...byReference.values()].flatMap((move) =>
-    move.isShort ? checkShort(plan, move, target, published) : checkPart(plan, move, target, published),
-  );
+  const asks = [...byReference.values()].flatMap((move) => judge(plan, move, target, published));
   return asks.length > 0 ? { asks } : { result: null };
 }
 
-/** Gives the tags to be asked for before it can be judged whether the part that the pin moves to is published. */
-function checkPart(
-  { targetName }: UpdatePlan,
+/**
+ * Judges a tag that a pin moves to where only the registry can tell whether it is the target: a part of a version, which has
+ * to be there; and one of two numbers for a pin of three, which is the release `x.y.0` by itself where it is there, and none
+ * that it could float to. Gives the tags to be asked for first.
+ */
+function judge(
+  plan: UpdatePlan,
   move: Move,
   target: ReleaseTarget,
   published: Published,
 ): readonly PublishedTag[] {
-  const { pin, tag, pull, to } = move;
-  if (!pull || tag === pin.tag.text || parsePinTag(tag).kind !== 'part') return [];
+  const { pin, tag, to, pull, isShort = false } = move;
   const { repository } = pin.reference;
-  const asks = unasked(published, repository, [tag]);
-  if (asks.length > 0 || published.get(to) !== 'none') return asks;
-  const forms = formsBeside(move, target);
-  const more = unasked(published, repository, forms);
-  if (more.length > 0) return more;
-  const there = forms.filter((form) => isPublished(published, repository, form));
+  const form = parsePinTag(tag);
+  const isMoved = tag !== pin.tag.text && isNumbered(form);
+  if (!isShort && !(isMoved && pull && form.kind === 'part')) return [];
+  if (isMoved) {
+    const floats = isShort ? ['.0', '.1'].map((last) => styled(form, `${form.version}${last}`)) : [];
+    const asks = unasked(published, repository, [tag, ...floats]);
+    if (asks.length > 0) return asks;
+    // Where the registry does not tell of a part, the pull will.
+    const isThere = isShort ? isPublished(published, repository, tag) : published.get(to) !== 'none';
+    if (isThere && floats.every((each) => published.get(`${repository}:${each}`) === 'none')) return [];
+  }
+  const forms = formsOf(pin.tag, target).filter((each) => each !== pin.tag.text);
+  const asks = unasked(published, repository, forms);
+  if (asks.length > 0) return asks;
+  const there = forms.filter((each) => isPublished(published, repository, each));
+  throw isShort ? unclear(plan, move, target, there) : unpublished(plan, move, there);
+}
+
+/** `there`: the tags of the target that the registry has. */
+function unpublished({ targetName }: UpdatePlan, { pin, tag }: Move, there: readonly string[]): UpdateError {
   const others = there.length > 0 ? `; of ${targetName} it has ${and(there)}` : '';
-  throw new UpdateError('pin-unsupported', `${repository} has no ${tag}${others}`, {
+  return new UpdateError('pin-unsupported', `${pin.reference.repository} has no ${tag}${others}`, {
     advice:
       there.length > 0
         ? `Write ${there[0]} by hand (${pin.place.description}), then docker compose pull && docker compose up -d.`
@@ -53,31 +67,13 @@ function checkPart(
   });
 }
 
-/**
- * Judges whether the tag that a pin of three numbers is to move to, which has two, is the release `x.y.0` by itself: it is
- * there, and none that it could float to. Gives the tags to be asked for first.
- */
-function checkShort(
+function unclear(
   { targetName }: UpdatePlan,
-  move: Move,
+  { pin }: Move,
   target: ReleaseTarget,
-  published: Published,
-): readonly PublishedTag[] {
-  const { tag, pin } = move;
-  const { repository } = pin.reference;
-  const form = parsePinTag(tag);
-  if (tag !== pin.tag.text && isNumbered(form)) {
-    const beside = ['.0', '.1'].map((last) => styled(form, `${form.version}${last}`));
-    const asks = unasked(published, repository, [tag, ...beside]);
-    if (asks.length > 0) return asks;
-    const floats = beside.some((each) => published.get(`${repository}:${each}`) !== 'none');
-    if (isPublished(published, repository, tag) && !floats) return [];
-  }
-  const forms = formsBeside(move, target);
-  const more = unasked(published, repository, forms);
-  if (more.length > 0) return more;
-  const there = forms.filter((each) => isPublished(published, repository, each));
-  const found = there.length > 0 ? `; ${repository} has ${and(there)}` : '';
+  there: readonly string[],
+): UpdateError {
+  const found = there.length > 0 ? `; ${pin.reference.repository} has ${and(there)}` : '';
   const whole = there
     .map(parsePinTag)
     .find((each) => each.kind === 'release' && each.version !== target.version);
@@ -85,13 +81,9 @@ function checkShort(
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
       : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(target.version)))}`;
-  throw new UpdateError(
+  return new UpdateError(
     'pin-unsupported',
     `${targetName} does not say which release ${pin.service} goes to, which is at ${pin.tag.text} (${pin.place.description})${found}`,
     { advice: `Name the release in full, such as --target ${example}.` },
   );
 }
-
-/** The tags that a target may be published by in the variant of the pin, but for the pin's own. */
-const formsBeside = ({ pin }: Move, target: ReleaseTarget): string[] =>
-  formsOf(pin.tag, target).filter((form) => form !== pin.tag.text);
