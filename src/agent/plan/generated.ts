@@ -3,7 +3,7 @@ import type { Model, ModelService } from '../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { type Installation, movedServices } from '../inspect/installation.ts';
+import { type Installation, movedServices, replacedServices } from '../inspect/installation.ts';
 import { and } from '../log/wording.ts';
 import type { Expectation } from '../proof/prove.ts';
 import type { Move } from './plan-update.ts';
@@ -17,14 +17,15 @@ export interface NewDefinitions {
 
 /**
  * A generated file may change anything that the update can carry out: replacing the moved services and their followers.
- * Gives a warning for each change that the update does not carry out. Refusal: shared-definition. Failure: proof-failed.
+ * Gives a warning for each change that the update does not carry out, and the services with containers whose definition
+ * changes and which it leaves as they are. Refusal: shared-definition. Failure: proof-failed.
  */
 export function checkGenerated(
   installation: Installation,
   definitions: NewDefinitions,
   expected: Expectation,
   moves: readonly Move[],
-): string[] {
+): { warnings: string[]; changedServices: string[] } {
   const { model } = definitions;
   for (const { service, tag } of moves) {
     const image = model.services[service]?.image ?? 'nothing';
@@ -43,27 +44,24 @@ export function checkGenerated(
       `the release changes the definition of ${fatal.join(', ')}, which is in use`,
     );
   }
-  const [lost] = lostNeighbours(installation, model);
-  if (lost) throw new UpdateError('shared-definition', lost);
-  return [...changes.map(({ warning }) => warning), ...goneServices(installation, model)];
-}
-
-/** Services with containers whose definition the new files change, and which the update leaves as they are. */
-export function changedServices(installation: Installation, model: Model): string[] {
-  const { model: before } = installation;
-  return stayingServices(installation).filter((name) => {
-    const [old, now] = [before.services[name], model.services[name]];
-    return old !== undefined && now !== undefined && JSON.stringify(old) !== JSON.stringify(now);
-  });
+  const staying = stayingServices(installation);
+  refuseLostNeighbours(installation, model, staying);
+  const { services: before } = installation.model;
+  const known = staying.filter((name) => name in before);
+  const gone = known.filter((name) => !(name in model.services));
+  const leaves = `the release's compose file no longer has ${and(gone)}: what runs of it stays as it is`;
+  const isOther = (name: string) => JSON.stringify(before[name]) !== JSON.stringify(model.services[name]);
+  return {
+    warnings: [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])],
+    changedServices: known.filter((name) => name in model.services && isOther(name)),
+  };
 }
 
 function stayingServices(installation: Installation): string[] {
-  const moved = new Set(recreated(installation).map(({ name }) => name));
+  const replaced = replacedServices(installation).map(({ name }) => name);
   const names = new Set(installation.containers.map(serviceOf));
-  return [...names].filter((name) => !moved.has(name)).sort();
+  return [...names].filter((name) => !replaced.includes(name)).sort();
 }
-
-const recreated = (installation: Installation) => [...movedServices(installation), ...installation.followers];
 
 interface SharedChange {
   /** `network internal` */
@@ -86,7 +84,7 @@ function sharedChanges(
       if (now === undefined || now?.external || JSON.stringify(old) === JSON.stringify(now)) return [];
       return [{ key, name: old?.name ?? key, isRenamed: old?.name !== now?.name }];
     });
-  const users = recreated(installation).map(({ name }) => name);
+  const users = replacedServices(installation).map(({ name }) => name);
   const networks = new Set(
     users.flatMap((name) => [...networkKeys(before.services[name]), ...networkKeys(model.services[name])]),
   );
@@ -112,34 +110,22 @@ function sharedChanges(
 const networkKeys = (service: ModelService | undefined): string[] =>
   service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
 
-/** Refusals for recreated services that would lose the last network which they share with a service that stays. */
-function lostNeighbours(installation: Installation, model: Model): string[] {
-  const staying = stayingServices(installation).map((name) => ({
-    name,
-    networks: [
-      ...networksOf(installation.containers.filter((each) => serviceOf(each) === name && isUp(each))),
-    ],
-  }));
-  return movedServices(installation).flatMap(({ name, containers }) => {
+/** Refuses where a moved service would lose the last network that it shares with a running service that stays. */
+function refuseLostNeighbours(installation: Installation, model: Model, staying: readonly string[]): void {
+  const networksOf = (containers: readonly Container[]) => containers.flatMap(({ networks }) => networks);
+  const up = Map.groupBy(installation.containers.filter(isUp), serviceOf);
+  for (const { name, containers } of movedServices(installation)) {
     const today = networksOf(containers);
     const then = networkKeys(model.services[name]).map((key) => model.networks?.[key]?.name ?? key);
-    const lost = staying
-      .filter(({ networks }) => networks.some((network) => today.has(network)))
-      .filter(({ networks }) => !networks.some((network) => then.includes(network)));
-    if (lost.length === 0) return [];
-    return [
-      `the release takes ${name} out of the network that it shares with ${and(lost.map((each) => each.name))}`,
-    ];
-  });
-}
-
-const networksOf = (containers: readonly Container[]): Set<string> =>
-  new Set(containers.flatMap(({ networks }) => networks));
-
-function goneServices(installation: Installation, model: Model): string[] {
-  const gone = stayingServices(installation).filter(
-    (name) => name in installation.model.services && !(name in model.services),
-  );
-  if (gone.length === 0) return [];
-  return [`the release's compose file no longer has ${and(gone)}: what runs of it stays as it is`];
+    const lost = staying.filter((other) => {
+      const networks = networksOf(up.get(other) ?? []);
+      const shares = (own: readonly string[]) => networks.some((network) => own.includes(network));
+      return shares(today) && !shares(then);
+    });
+    if (lost.length === 0) continue;
+    throw new UpdateError(
+      'shared-definition',
+      `the release takes ${name} out of the network that it shares with ${and(lost)}`,
+    );
+  }
 }

@@ -6,11 +6,11 @@ import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, isMajorChange } from '../../release/order.ts';
 import { versionOfLabel } from '../../release/pin-tag.ts';
-import { type Installation, movedServices } from '../inspect/installation.ts';
+import { type Installation, movedServices, replacedServices } from '../inspect/installation.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import { type Expectation, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
-import { changedServices, checkGenerated, type NewDefinitions } from './generated.ts';
+import { checkGenerated, type NewDefinitions } from './generated.ts';
 import { majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** The second half of a plan: what only the pulled image can tell. */
@@ -50,23 +50,18 @@ export function planFiles(
   version: string | null,
 ): FilePlan {
   const { draft, model } = proposal;
-  const moved = movedServices(installation);
+  const pins = movedServices(installation).map(({ pin }) => pin);
   const expected: Expectation = {
     images: draft.references,
     substitutions: substitutionsOf(draft.files, draft.edits),
-    shares: (service) =>
-      sharesPin(
-        installation.files,
-        service,
-        moved.map(({ pin }) => pin),
-      ),
+    shares: (service) => sharesPin(installation.files, service, pins),
   };
-  const isWritten = draft.changes.length > 0;
-  const proof = isWritten
-    ? proven(installation, plan, proposal, expected)
-    : { alsoMoved: [], warnings: [], changedServices: [] };
+  const proof =
+    draft.changes.length > 0
+      ? proven(installation, plan, proposal, expected)
+      : { alsoMoved: [], warnings: [], changedServices: [] };
   const migrations = migrationsOf(installation, model);
-  const own = [...[...moved, ...installation.followers].map(({ name }) => name), ...migrations];
+  const own = [...replacedServices(installation).map(({ name }) => name), ...migrations];
   const others = (names: readonly string[]) => names.filter((name) => !own.includes(name));
   return {
     model,
@@ -87,13 +82,12 @@ function proven(
   { draft, ...definitions }: Proposal,
   expected: Expectation,
 ): Pick<FilePlan, 'alsoMoved' | 'warnings' | 'changedServices'> {
-  const { model } = definitions;
-  const { alsoMoved, ...proof } = prove(installation.model, model, expected);
+  const proof = prove(installation.model, definitions.model, expected);
+  const { alsoMoved } = proof;
   if (installation.kind === 'generated') {
-    const warnings = checkGenerated(installation, definitions, expected, movesOf(plan));
-    return { alsoMoved, warnings, changedServices: changedServices(installation, model) };
+    return { alsoMoved, ...checkGenerated(installation, definitions, expected, movesOf(plan)) };
   }
-  refuseUnproven({ alsoMoved, ...proof }, draft.files, draft.edits);
+  refuseUnproven(proof, draft.files, draft.edits);
   return { alsoMoved, warnings: [], changedServices: [] };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changedServices, checkGenerated } from '../../../src/agent/plan/generated.ts';
+import { checkGenerated } from '../../../src/agent/plan/generated.ts';
 import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import type { Model, ModelService } from '../../../src/engine/cli/compose.ts';
@@ -57,10 +57,9 @@ function check(changes: Changes, hashed: readonly string[] = []) {
   const plan = planUpdate(install, parseTarget('v1.1.0'));
   const after = model('v1.1.0', changes);
   const expected = { images: new Map([['app', 'svc:v1.1.0']]), substitutions: [], shares: () => false };
-  const warnings = checkGenerated(install, { model: after, hashedNetworks: new Set(hashed) }, expected, [
-    plan.app,
-  ]);
-  return { warnings, changed: changedServices(install, after) };
+  const definitions = { model: after, hashedNetworks: new Set(hashed) };
+  const { warnings, changedServices } = checkGenerated(install, definitions, expected, [plan.app]);
+  return { warnings, changed: changedServices };
 }
 
 const networks = (inner: object, outer: object = { name: 'svc_outer' }): Changes => ({
