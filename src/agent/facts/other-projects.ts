@@ -16,8 +16,8 @@ import { modelWith } from '../proof/proposed-model.ts';
 /** Another project that reads one of the files to be written. */
 interface Sharer {
   project: ComposeProject;
-  /** The paths of its files that change, as its labels spell them. */
-  shared: readonly string[];
+  /** Its files that change, with their new texts, at their paths as its labels spell them. */
+  shared: readonly TextFile[];
   /** Null where one of its files is not to be seen from here. */
   files: ProjectFiles | null;
 }
@@ -42,14 +42,15 @@ export async function warnOthers(
   for (const project of installation.beside) {
     const files = await readProject(project, paths).catch(() => null);
     const own = files === null ? namedFiles(project) : allFiles(files).map(({ path }) => path);
-    const shared: string[] = [];
-    for (const path of own) if (texts.has(await real(path))) shared.push(path);
+    const shared: TextFile[] = [];
+    for (const path of own) {
+      const text = texts.get(await real(path));
+      if (text !== undefined) shared.push({ path, text });
+    }
     if (shared.length === 0) continue;
     log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
     if (files !== null) await learnFiles(log, files, (path) => paths.fromHost(path));
-    const after = async (path: string) => ({ path, text: texts.get(await real(path)) ?? '' });
-    const news = await Promise.all(shared.map(after));
-    const warning = await warningOf({ project, shared, files }, news, { engine, installation, written });
+    const warning = await warningOf({ project, shared, files }, { engine, installation, written });
     if (warning !== null) warnings.push(warning);
   }
   return warnings;
@@ -78,26 +79,25 @@ async function readProject(project: ComposeProject, paths: HostPaths): Promise<P
 /** Null where nothing of that project moves. */
 async function warningOf(
   { project, shared, files }: Sharer,
-  news: readonly TextFile[],
   { engine, installation, written }: { engine: Engine; installation: Installation; written: string },
 ): Promise<string | null> {
-  const names = and(shared.map((path) => nameOf(installation.files, path)));
+  const names = and(shared.map(({ path }) => nameOf(installation.files, path)));
   const says = `project ${project.name} (${project.directory}) reads ${names}, too: its next docker compose up`;
-  const models = files === null ? null : await modelsOf(new Compose(engine, project), files, news);
+  const models = files === null ? null : await modelsOf(new Compose(engine, project), files, shared);
   if (models === null) return `${says} takes what is written there (${written})`;
   const [before, after] = models;
   const what = changesOf(before, after);
   return what.length > 0 ? `${says} moves ${and(what)}` : null;
 }
 
-/** Before and after; null where compose cannot tell from here. */
+/** Before and with the new texts; null where compose cannot tell from here. */
 async function modelsOf(
   compose: Compose,
   files: ProjectFiles,
-  news: readonly TextFile[],
+  shared: readonly TextFile[],
 ): Promise<readonly [Model, Model] | null> {
-  const then = news.reduce((done, file) => withFile(done, file), files);
-  const paths = news.map(({ path }) => path);
+  const then = shared.reduce((done, file) => withFile(done, file), files);
+  const paths = shared.map(({ path }) => path);
   return Promise.all([compose.config(), modelWith(compose, then, paths)]).catch(() => null);
 }
 
