@@ -42,37 +42,39 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   for (const to of new Set(floatingMoves(plan).map((move) => move.to))) {
     log.info(`whether ${to} leads to ${plan.targetName} only the pulled image can tell`);
   }
-  const images = await localImages(
-    engine,
-    moves.map(({ to }) => to),
-  );
-  const missing = [...new Set(moves.map(({ to }) => to).filter((reference) => !images.has(reference)))];
+  const references = [...new Set(moves.map(({ to }) => to))];
+  const images = await localImages(engine, references);
+  const missing = references.filter((reference) => !images.has(reference));
   if (missing.length > 0) {
     log.info(
       `${missing.join(', ')} is not on this machine yet: what only the pulled image can tell is not shown, such as a release that has to come first`,
     );
     if (needsImages(installation, plan)) return finish(log);
   }
-  const filePlan = await prepareFiles(engine, installation, plan, {
-    images,
-    beforePull: true,
-    backup: `${stateName}/backup`,
-    log,
-  });
-  for (const change of filePlan.changes) {
+  const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(
+    engine,
+    installation,
+    plan,
+    {
+      images,
+      beforePull: true,
+      backup: `${stateName}/backup`,
+      log,
+    },
+  );
+  for (const change of changes) {
     const name = relative(installation.project.directory, change.path);
     const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
     for (const line of difference(name, change, installation.files, isShipped)) log.info(line);
   }
-  if (filePlan.changes.length === 0) log.info('no file changes');
-  for (const warning of filePlan.warnings) log.warn(warning);
-  for (const name of filePlan.alsoMoved)
+  if (changes.length === 0) log.info('no file changes');
+  for (const warning of warnings) log.warn(warning);
+  for (const name of alsoMoved)
     log.info(`${name} is pinned by the same text: its next recreate moves it, too`);
-  const { changedServices } = filePlan;
   if (changedServices.length > 0)
     log.info(`changed in this release: ${changedServices.join(', ')}; not recreated by the update`);
-  if (filePlan.newServices.length > 0)
-    log.info(`new in this release: ${filePlan.newServices.join(', ')}; not started by the update`);
+  if (newServices.length > 0)
+    log.info(`new in this release: ${newServices.join(', ')}; not started by the update`);
   finish(log);
 }
 

@@ -25,10 +25,8 @@ export async function pullMoves(
     if (!pull) log.info(`${service} has pull_policy never: the local ${to} counts`);
   }
   if (wanted.size > 0) await pullImages(context, compose, wanted, { deadline, platform });
-  return requireLocal(
-    engine,
-    moves.map(({ to }) => to),
-  );
+  const references = moves.map(({ to }) => to);
+  return requireLocal(engine, references);
 }
 
 /** With the references that have no tag: they mean `latest`, which is here and is not pulled a second time. */
@@ -73,13 +71,9 @@ export async function pullHookImages(
   const wanted = names.flatMap((name) =>
     (services[name]?.pre_start ?? []).flatMap(({ image }) => (image ? [[name, image] as const] : [])),
   );
-  const local = await localImages(
-    engine,
-    wanted.map(([, image]) => image),
-  );
-  const missing = new Map(
-    wanted.filter(([, image]) => !local.has(image)).map(([name, image]) => [image, name]),
-  );
+  const byImage = new Map(wanted.map(([name, image]) => [image, name]));
+  const local = await localImages(engine, byImage.keys());
+  const missing = new Map([...byImage].filter(([image]) => !local.has(image)));
   for (const [image, name] of missing) {
     if (services[name]?.pull_policy === 'never') continue;
     await pullImages(context, compose, new Map([[name, image]]), { deadline, platform, percent: false });

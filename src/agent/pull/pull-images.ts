@@ -45,7 +45,7 @@ export async function pullImages(
   { engine, log }: Pick<RunContext, 'engine' | 'log'>,
   compose: Compose,
   references: ReadonlyMap<string, string>,
-  options: PullOptions,
+  { percent = true, deadline, platform }: PullOptions,
 ): Promise<void> {
   const names = [...new Set(references.values())].join(', ');
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-pull-'));
@@ -55,8 +55,8 @@ export async function pullImages(
     const meter = new PullMeter();
     let oneByOne = false;
     for (let attempt = 0; ; attempt++) {
-      const report = reporter(meter, names, log, options.percent ?? true);
-      const deadlineMs = options.deadline - performance.now();
+      const report = reporter(meter, names, log, percent);
+      const deadlineMs = deadline - performance.now();
       if (deadlineMs <= 0) throw tooSlow(names);
       const result = await compose.pull([...references.keys()], override, {
         deadlineMs,
@@ -77,16 +77,15 @@ export async function pullImages(
       const failed = failedImages(references.values(), messages, failure.code).join(', ');
       oneByOne ||= failure.again === 'patiently';
       const pause = pausesMs[failure.again][attempt];
-      if (pause === undefined || performance.now() + pause > options.deadline) {
+      if (pause === undefined || performance.now() + pause > deadline) {
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
+        const advice =
+          failure.code === 'pull-unknown' && platform !== undefined
+            ? `See that ${failed} is published for ${platform}, then run the update again.`
+            : failure.advice;
         throw new UpdateError(failure.code, `${failed}: ${failure.sentence}${again}`, {
           detail: messages,
-          ...(failure.advice === undefined ? {} : { advice: failure.advice }),
-          ...(failure.code === 'pull-unknown' && options.platform !== undefined
-            ? {
-                advice: `See that ${failed} is published for ${options.platform}, then run the update again.`,
-              }
-            : {}),
+          ...(advice !== undefined && { advice }),
         });
       }
       log.warn(
@@ -96,7 +95,7 @@ export async function pullImages(
         throw new Cancelled();
       });
     }
-    if (options.percent ?? true) log.progress(100, `${names} is here`);
+    if (percent) log.progress(100, `${names} is here`);
     else log.info(`${names} is here`);
   } finally {
     await rm(directory, { recursive: true, force: true });

@@ -8,9 +8,7 @@ import type { Log } from '../log/log.ts';
 export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
   const list = [...new Set(references)];
   const images = await inspectImages(engine, list);
-  return new Map(
-    list.flatMap((reference, index) => (images[index] ? [[reference, images[index]] as const] : [])),
-  );
+  return new Map(list.flatMap((reference, at) => (images[at] ? [[reference, images[at]] as const] : [])));
 }
 
 /** The image behind each reference today, as far as it is on this machine. */
@@ -18,10 +16,8 @@ export async function tagsBefore(
   engine: Engine,
   references: Iterable<string>,
 ): Promise<{ reference: string; imageId: string }[]> {
-  return [...(await localImages(engine, references))].map(([reference, { id }]) => ({
-    reference,
-    imageId: id,
-  }));
+  const images = [...(await localImages(engine, references))];
+  return images.map(([reference, { id }]) => ({ reference, imageId: id }));
 }
 
 /**
@@ -35,10 +31,8 @@ export async function restoreTags(
   log: Log,
 ): Promise<void> {
   if (before.length === 0) return;
-  const now = await localImages(
-    engine,
-    before.map(({ reference }) => reference),
-  );
+  const references = before.map(({ reference }) => reference);
+  const now = await localImages(engine, references);
   const { containers } = await listProject(engine, project);
   for (const { reference, imageId } of before) {
     const id = now.get(reference)?.id;
