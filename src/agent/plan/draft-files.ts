@@ -46,10 +46,9 @@ export function draftFiles(installation: Installation, plan: UpdatePlan, pulled:
     moves.flatMap((move) => {
       const pin = pinOf(begun, installation, move.service);
       if (kind === 'generated' && !isOverride(installation, pin)) return [];
-      const digest = newDigest(pin, move, pulled.images);
-      const tag = pin.reference.tag ?? 'latest';
-      if (tag === move.tag && (digest === undefined || digest === pin.reference.digest)) return [];
-      return [{ pin, tag: move.tag, ...(digest === undefined ? {} : { digest }) }];
+      const moved = { pin, tag: move.tag, ...newDigest(pin, move, pulled.images) };
+      const { tag, digest } = pin.reference;
+      return moved.tag === (tag ?? 'latest') && (moved.digest ?? null) === digest ? [] : [moved];
     }),
   );
   const draft = withEdits(begun, edits);
@@ -67,8 +66,7 @@ function expectedReference(
   images: ReadonlyMap<string, Image>,
 ): string {
   if (installation.kind === 'generated') return pinOf(draft, installation, move.service).referenceText;
-  const digest = newDigest(move.pin, move, images);
-  return movedReference({ ...move, ...(digest === undefined ? {} : { digest }) });
+  return movedReference({ ...move, ...newDigest(move.pin, move, images) });
 }
 
 /** The pin in the files as they will be. Refusal: release-file, where the new file has no such service. */
@@ -85,13 +83,13 @@ function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
 }
 
 /** The digest of the new release where the pin carries one. */
-function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): string | undefined {
-  if (pin.reference.digest === null) return undefined;
+function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { digest?: string } {
+  if (pin.reference.digest === null) return {};
   const digests = images.get(move.to)?.digests.map((text) => text.split('@')) ?? [];
   const { repository } = pin.reference;
   const [, digest] =
     digests.find(([name]) => name === repository || name?.endsWith(`/${repository}`)) ?? digests[0] ?? [];
-  if (digest !== undefined) return digest;
+  if (digest !== undefined) return { digest };
   throw new UpdateError(
     'proof-failed',
     `the registry gave no digest for ${move.to}, and ${pin.place.description} pins one`,

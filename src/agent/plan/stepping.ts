@@ -33,8 +33,8 @@ export function checkStepping(
     ];
   }
   // The app migrates the database, so its oldest container counts, and not a worker that is ahead.
-  const running = runningVersions(installation.app.containers).at(0) ?? installation.runningVersion;
-  if (running === null || running === undefined) {
+  const running = runningVersions(installation.app.containers)[0] ?? installation.runningVersion;
+  if (running === null) {
     return [
       `${app.to} can only be updated to from ${step.tag} on, and what runs does not tell its version: it is not checked`,
     ];
