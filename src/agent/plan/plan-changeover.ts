@@ -34,31 +34,26 @@ export function planChangeover(
   const { app, followers } = installation;
   const { migrations } = filePlan;
   refuseRunning(migrations, containers);
-  const moved =
-    (follows: boolean) =>
-    (name: string): MovedService => {
-      const reference = filePlan.references.get(name);
-      const image = reference === undefined ? undefined : images.get(reference);
-      const { depends_on, pre_start } = filePlan.model.services[name] ?? {};
-      const conditions = depends_on ?? {};
-      return {
-        name,
-        isApp: name === app.name,
-        follows,
-        image: reference === undefined || image === undefined ? null : movedTo(reference, image),
-        awaits: conditions[app.name]?.condition === 'service_healthy' ? [app.name] : [],
-        ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
-        ...(migrations.includes(name) && { runsOnce: true }),
-      };
+  const following = followers.map(nameOf);
+  const moved = (name: string): MovedService => {
+    const reference = filePlan.references.get(name) ?? '';
+    const image = images.get(reference);
+    const { depends_on, pre_start } = filePlan.model.services[name] ?? {};
+    return {
+      name,
+      isApp: name === app.name,
+      follows: following.includes(name),
+      image: image === undefined ? null : movedTo(reference, image),
+      awaits: depends_on?.[app.name]?.condition === 'service_healthy' ? [app.name] : [],
+      ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
+      ...(migrations.includes(name) && { runsOnce: true }),
     };
+  };
   const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
   const stoppedWorkers = installation.workers.map(nameOf).filter((name) => !running.has(name));
   const byHand = runByHand(installation, filePlan, running);
   return {
-    moved: [
-      ...inOrder(movedServices(installation).map(nameOf), filePlan).map(moved(false)),
-      ...followers.map(nameOf).map(moved(true)),
-    ],
+    moved: [...inOrder(movedServices(installation).map(nameOf), filePlan), ...following].map(moved),
     // The way back never starts what runs once: it would run it on data that it was not made for.
     containers: containers.map((each) =>
       migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
