@@ -30,8 +30,7 @@ export async function takeReleaseFiles(
   const wanted = wantedReleaseFiles(installation);
   const fresh = await readReleaseFiles(engine, image, wanted, installation);
   const running = app.containers.at(-1);
-  if (running !== undefined && runsImage(running, image))
-    return releaseTexts(installation, fresh, fresh, backup);
+  if (running && runsImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
   // An image without such files cannot show what was edited by hand.
@@ -50,7 +49,7 @@ export async function takeReleaseFiles(
  */
 async function readReleaseFiles(
   engine: Engine,
-  image: { id: string; labels: Readonly<Record<string, string>> },
+  image: Image,
   files: readonly ReleaseFile[],
   { project, product }: Pick<Installation, 'project' | 'product'>,
 ): Promise<ShippedFiles> {
@@ -78,11 +77,9 @@ async function readReleaseFiles(
 }
 
 function releaseText(file: ContainerFile | NoFile, name: string, product: Product): string {
-  if (file === 'too-big') {
-    throw new UpdateError('release-file', `the release's ${name} is larger than 1 MiB`);
-  }
   if (typeof file === 'string') {
-    throw new UpdateError('release-file', `the release's ${name} is not a regular file`);
+    const what = file === 'too-big' ? 'larger than 1 MiB' : 'not a regular file';
+    throw new UpdateError('release-file', `the release's ${name} is ${what}`);
   }
   let text: string;
   try {

@@ -31,23 +31,20 @@ export async function modelWith(
     await writeFile(path, text, { mode: 0o600 });
     return path;
   };
+  const copyOf = async ({ path, text }: TextFile, name: string) => {
+    const copy = await put(text, `${name}-${basename(path)}`);
+    copied.set(copy, path);
+    return copy;
+  };
   const copies = (list: readonly TextFile[], kind: string) =>
-    Promise.all(
-      list.map(async ({ path, text }, index) => {
-        const copy = await put(text, `${kind}${index}-${basename(path)}`);
-        copied.set(copy, path);
-        return copy;
-      }),
-    );
-  const laidOver = async (texts: readonly string[], kind: string) =>
+    Promise.all(list.map((file, index) => copyOf(file, `${kind}${index}`)));
+  const laidOver = (texts: readonly string[], kind: string) =>
     Promise.all(texts.map((text, index) => put(text, `${kind}-stand-in${index}`)));
   try {
     const { composeFiles, envFiles } = reachOf(files);
     const linked = new Set([...composeFiles, ...envFiles].map(({ path }) => path));
-    const [moreFiles, moreEnvFiles] = await Promise.all([
-      laidOver(standIns.composeFiles, 'f'),
-      laidOver(standIns.envFiles, 'e'),
-    ]);
+    const moreFiles = await laidOver(standIns.composeFiles, 'f');
+    const moreEnvFiles = await laidOver(standIns.envFiles, 'e');
     if (!changed.some((path) => linked.has(path))) {
       return await compose.config({
         files: [...(await copies(files.composeFiles, 'f')), ...moreFiles],
