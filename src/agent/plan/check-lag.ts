@@ -8,12 +8,12 @@ import type { ReleaseTarget } from '../../release/target.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 import type { JudgedByTags, Published, PublishedTag } from './published.ts';
 
-/** What is known of the image that a tag leads to: `leads` is the sentence of a refusal, `asks` has to be known first. */
+/** What is known of the image that a tag leads to: `leads` is the sentence of a refusal, `asks` a tag to be asked for first. */
 type Judgement = { leads: string } | { warning: string } | { asks: PublishedTag } | null;
 
 /**
- * Where a release was asked for: the services whose tags do not move to it, and may lead to another one. A worker's own
- * tag, such as `edge`, may be of versions of its own.
+ * Where a release was asked for: the services whose tags do not move to it, and may lead to another release. The tag of a
+ * worker, such as `edge`, may be of a product with versions of its own: it is not held against the target.
  */
 export function floatingMoves(plan: UpdatePlan): Move[] {
   const { target } = plan;
@@ -79,7 +79,7 @@ function judge(
   if (image === undefined || target?.kind !== 'release') return null;
   const version = versionOfLabel(image.labels[versionLabel]);
   if (version !== null) {
-    // A newer one is told in the end, by what runs then.
+    // A newer version is no lag: the last line of the run warns of it.
     const isOlder = compareTold(version, target.version) < 0;
     return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${targetName}` } : null;
   }

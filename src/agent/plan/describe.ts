@@ -41,8 +41,8 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
 
 /**
  * Recalls that a release of another minor or major version may come with a new compose file, which an update of a
- * user-written install does not take. Whoever names services is updating a product that publishes one; a platform that does
- * so knows its own.
+ * user-written install does not take. Said only where the services are named: that is how a product of somebody else is
+ * updated, and a platform knows what its own releases come with.
  */
 export function recallFiles(
   installation: Installation,

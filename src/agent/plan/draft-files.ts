@@ -9,7 +9,7 @@ import type { Installation } from '../inspect/installation.ts';
 import { isOverride, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 import type { ReleaseText } from './release-texts.ts';
 
-/** What only the pulled images can tell. */
+/** What is known once the images are pulled. */
 export interface PulledFacts {
   /** Local images by the references of the moves. */
   images: ReadonlyMap<string, Image>;

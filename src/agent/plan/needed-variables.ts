@@ -9,8 +9,8 @@ import type { FileDraft } from './draft-files.ts';
 import type { ReleaseText } from './release-texts.ts';
 
 /**
- * What compose's rejection of the release's files means: variables that they need and that no file sets. Null where it
- * means something else. Gives a missing-variable, with the lines to add.
+ * A missing-variable with the lines to add, where compose rejects the release's files for variables that they need and no
+ * file sets; null where it rejects them for something else.
  */
 export function missingVariables(
   installation: Installation,

@@ -9,7 +9,7 @@ export interface PublishedTag {
 /** What registries have said of tags, by reference. A tag that was not asked for is not in it. */
 export type Published = ReadonlyMap<string, RemoteDigest>;
 
-/** A judgement that needs the word of registries: its result, or the tags that have to be asked for first. */
+/** A judgement that depends on what registries have: its result, or the tags to be asked for before it can be made. */
 export type JudgedByTags<T> = { result: T } | { asks: readonly PublishedTag[] };
 
 /** The tags of a repository that were not asked for yet. */

@@ -24,11 +24,11 @@ const pausesMs: Readonly<Record<Again, readonly number[]>> = {
   often: [2_000, 5_000, 10_000],
 };
 const progressEveryMs = 1_000;
-/** Less than this is here before anybody reads of it. */
+/** A smaller pull is over before anybody reads of its progress. */
 const tellingBytes = 1_000_000;
 
 export interface PullOptions {
-  /** Off for what is pulled late: percent must not go back within the phase. */
+  /** Off for images that are pulled after the others: percent must not go back within the phase. */
   percent?: boolean;
   /** When all pulls of the run must have ended, by `performance.now()`. */
   deadline: number;
