@@ -1,3 +1,5 @@
+import { object, parseObject } from './json.ts';
+
 /** What the engine takes for a login, as it comes in `X-Registry-Auth`. */
 export type RegistryLogin =
   | { username: string; password: string; serveraddress: string }
@@ -10,7 +12,7 @@ const dockerHub = 'https://index.docker.io/v1/';
  * credential store.
  */
 export function registryLogin(configText: string, repository: string): RegistryLogin | null {
-  const auths = readAuths(configText);
+  const auths = object(parseObject(configText)?.auths);
   const wanted = hostOf(registryOf(repository));
   const [key, entry] = Object.entries(auths).find(([name]) => hostOf(name) === wanted) ?? [];
   if (key === undefined || typeof entry !== 'object' || entry === null) return null;
@@ -22,14 +24,6 @@ export function registryLogin(configText: string, repository: string): RegistryL
   const [, user, secret] =
     /^([^:]+):(.*)$/s.exec(Buffer.from(typeof auth === 'string' ? auth : '', 'base64').toString()) ?? [];
   return user === undefined ? null : { username: user, password: secret ?? '', serveraddress: key };
-}
-
-function readAuths(text: string): Record<string, unknown> {
-  try {
-    return Object(Object(JSON.parse(text)).auths);
-  } catch {
-    return {};
-  }
 }
 
 /** The first part of a repository is its registry where it looks like a host. */

@@ -16,18 +16,15 @@ import {
   type EngineStream,
   nameOf,
   openStream,
-  type SizeLimit,
 } from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { logTiming } from '../timing.ts';
 
 /** Its path has no version; `HEAD` is asked in none, as the docker command does. Without a deadline it has 30 seconds. */
-export type ApiRequest = Omit<EngineQuestion, 'deadlineMs' | 'signal'> &
-  Partial<SizeLimit> & { deadlineMs?: number };
+export type ApiRequest = Omit<EngineQuestion, 'deadlineMs' | 'signal'> & { deadlineMs?: number };
 
 const whoAreYou = '/version';
 const defaultDeadlineMs = 30_000;
-const defaultLimit = 16 * 1024 * 1024;
 const maxAttempts = 3;
 /** The engine answers 500 for a container that is just being removed, until it is gone. */
 const maxReadings = 20;
@@ -38,7 +35,7 @@ const readingPauseMs = 250;
  * asked once more: whatever is asked must bear being asked twice. @throws UpdateError engine-away, Cancelled
  */
 export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineAnswer> {
-  const { limit = defaultLimit, cut = false, deadlineMs = defaultDeadlineMs, ...question } = asked;
+  const { deadlineMs = defaultDeadlineMs } = asked;
   const what = nameOf(asked);
   const target = apiTarget(engine.address);
   for (let attempt = 1; ; attempt++) {
@@ -46,8 +43,8 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineA
       const beganAt = performance.now();
       const spoken = asked.path === whoAreYou || asked.method === 'HEAD' ? null : engine.apiVersion;
       const path = inVersion(spoken, asked.path);
-      const sent = { ...question, path, deadlineMs, signal: engine.aborted };
-      const answer = await ask(target, sent, { limit, cut });
+      const sent = { ...asked, path, deadlineMs, signal: engine.aborted };
+      const answer = await ask(target, sent);
       logTiming(what, beganAt, `status ${answer.status}`);
       if (isAbsence(answer)) throw new EngineFault('away', refusalFault(what, answer).message);
       if (spoken === null) return answer;

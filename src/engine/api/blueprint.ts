@@ -155,17 +155,9 @@ function networksOf(
       const primary = name === mode || (name === 'bridge' && mode === 'default');
       const chosenMac = (primary ? mac : null) ?? probablyChosenMac(from);
       const { IPAMConfig, Links, DriverOpts, GwPriority } = from;
-      return [
-        name,
-        {
-          ...(IPAMConfig ? { IPAMConfig } : {}),
-          ...(Links ? { Links } : {}),
-          ...(DriverOpts ? { DriverOpts } : {}),
-          ...(GwPriority ? { GwPriority } : {}),
-          ...(aliases.length > 0 && { Aliases: aliases }),
-          ...(chosenMac && { MacAddress: chosenMac }),
-        },
-      ];
+      const chosen = { IPAMConfig, Links, DriverOpts, GwPriority, MacAddress: chosenMac };
+      const given = Object.entries({ ...chosen, Aliases: aliases.length > 0 && aliases });
+      return [name, Object.fromEntries(given.filter(([, value]) => Boolean(value)))];
     }),
   );
 }

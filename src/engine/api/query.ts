@@ -5,6 +5,7 @@ import { type Container, type Image, readContainer, readImage } from '../contain
 import { type ListedContainer, listOf, readListed } from '../container-details.ts';
 import { isVersion } from '../http/api-version.ts';
 import { refusalFault } from '../http/fault.ts';
+import { nameOf } from '../http/request.ts';
 import type { Json } from '../json.ts';
 import { composeLabels } from '../labels.ts';
 import { findOwnContainer, type OwnTraces } from '../own-container.ts';
@@ -159,7 +160,7 @@ async function get(engine: Engine, path: string, none: readonly number[] = [404]
   const answer = await readApi(engine, path);
   if (answer.status === 200) return JSON.parse(answer.body.toString());
   if (none.includes(answer.status)) return null;
-  const call = `GET ${path.replace(/\?.*/, '')}`;
+  const call = nameOf({ method: 'GET', path });
   const { isForeign, message } = refusalFault(call, answer);
   if (isForeign && answer.status < 500) throw new UpdateError('engine-away', message, { advice: letThrough });
   throw notDone(`answer (${call})`, answer);

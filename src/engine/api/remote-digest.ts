@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
+import { object, parseObject } from '../json.ts';
 import { loginHeaders, registryLogin } from '../registry-login.ts';
 import { askApi } from './api.ts';
 
@@ -40,10 +41,6 @@ export async function remoteDigest(
 }
 
 function digestOf(text: string): RemoteDigest {
-  try {
-    const { digest } = Object(Object(JSON.parse(text)).Descriptor) as { digest?: unknown };
-    return typeof digest === 'string' ? { digest } : null;
-  } catch {
-    return null;
-  }
+  const { digest } = object(parseObject(text)?.Descriptor);
+  return typeof digest === 'string' ? { digest } : null;
 }

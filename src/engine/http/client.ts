@@ -15,7 +15,6 @@ import type { EngineTarget } from './target.ts';
 /** Without a deadline of its own, it has the client's. */
 export type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: number };
 
-const limit = 16 * 1024 * 1024;
 /** Of a page that a proxy sends in place of an answer, so many bytes are enough to tell what it is. */
 const ofRefusal = { limit: 64 * 1024, cut: true };
 
@@ -41,7 +40,7 @@ export class EngineClient {
   /** Gives the body of the answer. */
   ask(question: Question): Promise<Buffer> {
     return this.#versioned(question, async (asked) => {
-      const answer = await ask(this.#target, asked, { limit });
+      const answer = await ask(this.#target, asked);
       if (answer.status < 300) return answer.body;
       throw refusalFault(nameOf(question), answer);
     });
@@ -53,7 +52,7 @@ export class EngineClient {
       const stream = await openStream(this.#target, asked, silenceMs);
       const { status, chunks } = stream;
       if (status < 300) return stream;
-      const beginning = bodyOf(chunks, ofRefusal, asked);
+      const beginning = bodyOf(chunks, { ...asked, ...ofRefusal });
       const body = await inTime(beginning, asked.deadlineMs, asked).finally(() => stream.close());
       throw refusalFault(nameOf(question), { status, body });
     });
@@ -86,7 +85,7 @@ export class EngineClient {
   /** Null where the engine does not say, or a proxy lets nobody ask: the engine takes its newest then. */
   async #negotiate(): Promise<string | null> {
     const asked = { method: 'GET', path: '/version', deadlineMs: this.#deadlineMs } as const;
-    const { status, body } = await ask(this.#target, asked, { limit });
+    const { status, body } = await ask(this.#target, asked);
     return status === 200 ? apiVersion(objectOf(body.toString())) : null;
   }
 }

@@ -39,7 +39,7 @@ export function refusalFault(call: string, answer: { status: number; body: Buffe
   const { status } = answer;
   const said = refusal(answer);
   const isForeign =
-    !isEnginesOwn(answer.body) && (answer.body.length > 0 || statusesOfDenial.includes(status));
+    wordsOf(answer.body) === null && (answer.body.length > 0 || statusesOfDenial.includes(status));
   if (!isForeign) return new EngineFault('refused', said, { status });
   const words = said
     .replaceAll(/<[^<>]*>/g, ' ')
@@ -53,24 +53,18 @@ export function refusalFault(call: string, answer: { status: number; body: Buffe
 
 /** What a proxy says while nothing answers behind it. */
 export const isAbsence = ({ status, body }: { status: number; body: Buffer }): boolean =>
-  [502, 503, 504].includes(status) && !isEnginesOwn(body);
+  [502, 503, 504].includes(status) && wordsOf(body) === null;
 
-function isEnginesOwn(body: Buffer): boolean {
-  try {
-    return typeof JSON.parse(body.toString()).message === 'string';
-  } catch {
-    return false;
-  }
-}
+/** The engine's own words for why it refuses; those of a proxy where the body is not the engine's. */
+export const refusal = ({ status, body }: { status: number; body: Buffer }): string =>
+  wordsOf(body) ?? (body.toString().trim().split('\n')[0]?.slice(0, 300) || `status ${status}`);
 
-/** The engine's own words for why it refuses. */
-export function refusal({ status, body }: { status: number; body: Buffer }): string {
-  const text = body.toString().trim();
+/** What the engine says in its JSON; null where the body is not its own. */
+function wordsOf(body: Buffer): string | null {
   try {
-    const { message } = JSON.parse(text);
-    if (typeof message === 'string') return message;
+    const { message } = JSON.parse(body.toString());
+    return typeof message === 'string' ? message : null;
   } catch {
-    // The body is not the engine's JSON; it may be a proxy's page.
+    return null;
   }
-  return text.split('\n')[0]?.slice(0, 300) || `status ${status}`;
 }

@@ -15,13 +15,12 @@ export interface EngineQuestion {
   /** From the question to the end of its answer; of a stream, to the answer's head. Infinity for none. */
   deadlineMs: number;
   signal?: AbortSignal;
-}
-
-/** Bytes of an answer beyond which it is not read any further: a fault, or, where it is cut, its end. */
-export interface SizeLimit {
-  limit: number;
+  /** Bytes of a whole answer beyond which it is not read any further, 16 MiB by default: a fault, or, where it is cut, its end. */
+  limit?: number;
   cut?: boolean;
 }
+
+const usualLimit = 16 * 1024 * 1024;
 
 export interface EngineAnswer {
   status: number;
@@ -57,14 +56,10 @@ export function openRequest(
 }
 
 /** @throws EngineFault where there is no whole answer in time; the reason of the signal */
-export async function ask(
-  target: EngineTarget,
-  asked: EngineQuestion,
-  { limit, cut = false }: SizeLimit,
-): Promise<EngineAnswer> {
+export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<EngineAnswer> {
   const question = send(target, asked);
   const whole = question.answer.then(async (answer): Promise<EngineAnswer> => {
-    const body = await bodyOf(answer, { limit, cut }, asked);
+    const body = await bodyOf(answer, asked);
     const apiVersion = String(answer.headers['api-version'] ?? '');
     return { status: answer.statusCode ?? 0, apiVersion, body };
   });
@@ -126,8 +121,7 @@ function send(
 /** @throws EngineFault where there are more bytes than the limit, and it is not cut off there */
 export async function bodyOf(
   pieces: AsyncIterable<Buffer>,
-  { limit, cut }: SizeLimit,
-  asked: Pick<EngineQuestion, 'method' | 'path'>,
+  { limit = usualLimit, cut = false, ...asked }: Pick<EngineQuestion, 'method' | 'path' | 'limit' | 'cut'>,
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
