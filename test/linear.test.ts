@@ -63,7 +63,11 @@ describe('what other people write is read in a time that grows as it does', () =
     ['secretsOfLines', (text) => secretsOfLines(`x${text}x`), ['0a', '-', '.', ' ', '\t', 'a =', '"', ': ']],
     ['secretsOfContent', (text) => secretsOfContent(`a: b${text}x`), ['a', ' ', ' # ', '\t', '=', '"']],
     ['commentedOut', (text) => commentedOut(`# PASS: b${text}x`), ['#', ' ', ' #', 'a']],
-    ['findAssignments', (text) => findAssignments(`A=${text}`), ['a', ' ', '#', '\n', 'A=b\n', ' #']],
+    [
+      'findAssignments',
+      (text) => findAssignments({ path: '', text: `A=${text}` }),
+      ['a', ' ', '#', '\n', 'A=b\n', ' #'],
+    ],
     [
       'classifyPullFailure',
       classifyPullFailure,

@@ -1,12 +1,11 @@
-import { basename } from 'node:path';
+import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Edit, editOf } from './edit.ts';
-import type { ProjectFiles } from './project-files.ts';
+import { type ProjectFiles, placeAt } from './project-files.ts';
 
 /** One `KEY=value` of an env file. */
 export interface Assignment {
   key: string;
-  line: number;
   /** Offsets of the value's own text: between the quotes, without an inline comment. */
   start: number;
   end: number;
@@ -28,16 +27,15 @@ const restOfLine = /[^\n]*/y;
  * assigns nothing.
  * @throws UpdateError compose-invalid: one bad line fails the whole file in compose too
  */
-export function findAssignments(text: string, name = '.env'): Assignment[] {
+export function findAssignments(file: TextFile): Assignment[] {
+  const { text } = file;
   const found: Assignment[] = [];
-  let line = 1;
-  let counted = 0;
+  let begin = 0;
   let at = text.startsWith('\ufeff') ? 1 : 0;
   for (;;) {
     for (let length = -1; length !== 0; at += length) length = matched(spaceOrComment, at).length;
     if (at >= text.length) return found;
-    line += newlines(counted, at);
-    counted = at;
+    begin = at;
     const word = matched(exportWord, at);
     at += word.length;
     at += matched(blanks, at).length;
@@ -52,7 +50,7 @@ export function findAssignments(text: string, name = '.env'): Assignment[] {
     at += 1;
     at += matched(blanks, at).length;
     const value = valueAt(at);
-    found.push({ key, line, ...value });
+    found.push({ key, ...value });
     at = value.quote === '' ? value.start + matched(restOfLine, value.start).length : value.end + 1;
   }
 
@@ -88,14 +86,8 @@ export function findAssignments(text: string, name = '.env'): Assignment[] {
     return form.exec(text)?.[0] ?? '';
   }
 
-  function newlines(from: number, to: number): number {
-    let count = 0;
-    for (let i = text.indexOf('\n', from); i >= 0 && i < to; i = text.indexOf('\n', i + 1)) count += 1;
-    return count;
-  }
-
   function invalid(message: string): UpdateError {
-    return new UpdateError('compose-invalid', `${name} line ${line}: ${message}`);
+    return new UpdateError('compose-invalid', `${placeAt(file, begin)}: ${message}`);
   }
 }
 
@@ -111,7 +103,7 @@ export function setVariableEdit(
   // Any other character would need quotes, and which kind depends on what stands around.
   if (!/^[A-Za-z0-9._/:@+-]*$/.test(value)) throw new RangeError(`${key}: a value that needs quotes`);
   for (const file of envFiles.toReversed()) {
-    const last = findAssignments(file.text, basename(file.path)).findLast((each) => each.key === key);
+    const last = findAssignments(file).findLast((each) => each.key === key);
     if (last) return editOf(file, last, value, key);
   }
   const file = envFiles.at(-1) ?? { path: newEnvFile, text: '' };

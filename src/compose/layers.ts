@@ -35,7 +35,11 @@ export interface LinkedFile {
 
 /** The `-f` files; their links start from the project directory, wherever they lie (compose-go, loader.go). */
 export function rootLayers(files: ProjectFiles): Layer[] {
-  const variables = variablesOf(files.envFiles, givenTo(files));
+  const given = new Map(Object.entries(files.given ?? {}));
+  const variables = variablesOf(files.envFiles, (variable) => {
+    const text = given.get(variable);
+    return text === undefined ? null : trace(text, '', -1, { via: 'variable', variable });
+  });
   const base = directoryOf(files);
   return files.composeFiles.map((file) => ({
     file: readComposeFile(file),
@@ -45,13 +49,6 @@ export function rootLayers(files: ProjectFiles): Layer[] {
     follows: true,
   }));
 }
-
-const givenTo = ({ given = {} }: ProjectFiles): Lookup => {
-  return (name) => {
-    const text = Object.hasOwn(given, name) ? given[name] : undefined;
-    return text === undefined ? null : trace(text, '', -1, { via: 'variable', variable: name });
-  };
-};
 
 /** The files of one entry of `include`, in order: the later one wins. What is not at hand is told instead. */
 export function includedLayers(files: ProjectFiles, layer: Layer, include: Include): (Layer | UpdateError)[] {
@@ -71,17 +68,14 @@ function includeScope(layer: Layer, include: Include): { base: string; env: Link
   const { projectDirectory, envFiles } = include;
   const directory =
     projectDirectory === null ? null : resolve(layer.base, resolvedText(layer, projectDirectory, 'include'));
-  const base = directory ?? dirname(main ? resolve(layer.base, resolvedLink(layer, main)) : layer.base);
-  const byDefault = {
-    path: join(base, '.env'),
-    as: 'env file of include',
-    where: placeOf(layer, main?.line ?? 1),
-    optional: true,
-  };
+  const base = directory ?? dirname(main ? pathIn(layer, main) : layer.base);
   // Compose, too, takes an empty list for none.
-  if (!envFiles?.length) return { base, env: [byDefault] };
+  if (!envFiles?.length) {
+    const where = placeOf(layer, main?.line ?? 1);
+    return { base, env: [{ path: join(base, '.env'), as: 'env file of include', where, optional: true }] };
+  }
   const env = envFiles.map((link) => ({
-    path: resolve(layer.base, resolvedLink(layer, link)),
+    path: pathIn(layer, link),
     as: 'env_file of include',
     where: placeOf(layer, link.line),
     optional: false,
@@ -99,10 +93,9 @@ export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): La
 
 /** The file that a link leads to, or why it cannot be looked into. */
 function linkedFile(files: ProjectFiles, layer: Layer, link: Link, as: string): ComposeFile | UpdateError {
-  const text = resolvedLink(layer, link);
-  const where = placeOf(layer, link.line);
-  if (isRemote(text)) return remote(text, as, where);
-  const path = resolve(layer.base, text);
+  const target = targetOf(layer, link, as);
+  if (target instanceof UpdateError) return target;
+  const { path, where } = target;
   const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
   return file ? readComposeFile(file) : missing(path, as, where);
 }
@@ -112,16 +105,24 @@ export const missing = (path: string, as: string, where: string): UpdateError =>
     advice: 'Put the file there, or take the line out.',
   });
 
-const remote = (text: string, as: string, where: string): UpdateError =>
-  new UpdateError('pin-unsupported', `${where}: ${as} ${text} is not a file on this host`, {
+/** Where a link leads, or that compose itself would have to fetch it. */
+function targetOf(layer: Layer, link: Link, as: string): LinkedFile | UpdateError {
+  const text = resolvedLink(layer, link);
+  const where = placeOf(layer, link.line);
+  if (!isRemote(text)) return { path: resolve(layer.base, text), as, where, optional: false };
+  return new UpdateError('pin-unsupported', `${where}: ${as} ${text} is not a file on this host`, {
     advice: 'Save that file in the compose directory and name the copy there, then run it again.',
   });
+}
 
 /** Compose fetches these from a repository or a registry. */
 const isRemote = (path: string): boolean => /^(\w+:\/\/|[\w-]+@|github\.com\/)/.test(path);
 
 const resolvedLink = (layer: Layer, { path, line }: Link): string =>
   resolvedText(layer, path, placeOf(layer, line));
+
+/** Where a path that is written in a layer leads, with its variables resolved. */
+export const pathIn = (layer: Layer, link: Link): string => resolve(layer.base, resolvedLink(layer, link));
 
 /** A text that is written in a layer, with its variables resolved. */
 export const resolvedText = ({ file, variables }: Layer, text: string, where: string): string =>
@@ -145,7 +146,7 @@ export interface Reach {
 export function reachOf(files: ProjectFiles): Reach {
   const composeFiles = new Map<string, LinkedFile>();
   const envFiles = new Map<string, LinkedFile>();
-  const afar: UpdateError[] = [];
+  const remote: UpdateError[] = [];
   const seen = new Set<string>();
   const layers: Layer[] = [];
   const queue = rootLayers(files);
@@ -162,11 +163,9 @@ export function reachOf(files: ProjectFiles): Reach {
     }
     layers.push(layer);
     const note = (link: Link, as: string) => {
-      const text = resolvedLink(layer, link);
-      const path = resolve(layer.base, text);
-      const where = placeOf(layer, link.line);
-      if (isRemote(text)) afar.push(remote(text, as, where));
-      else if (!composeFiles.has(path)) composeFiles.set(path, { path, as, where, optional: false });
+      const target = targetOf(layer, link, as);
+      if (target instanceof UpdateError) remote.push(target);
+      else if (!composeFiles.has(target.path)) composeFiles.set(target.path, target);
     };
     for (const include of layer.follows ? layer.file.includes : []) {
       for (const link of include.paths) note(link, 'include');
@@ -179,15 +178,7 @@ export function reachOf(files: ProjectFiles): Reach {
       if (isLayer(base)) queue.push(base);
     }
   }
-  return {
-    layers,
-    composeFiles: [...composeFiles.values()],
-    envFiles: [...envFiles.values()],
-    remote: afar,
-  };
+  return { layers, composeFiles: [...composeFiles.values()], envFiles: [...envFiles.values()], remote };
 }
 
 const isLayer = (found: Layer | UpdateError): found is Layer => !(found instanceof UpdateError);
-
-/** Where a path that is written in a layer leads, with its variables resolved. */
-export const pathIn = (layer: Layer, link: Link): string => resolve(layer.base, resolvedLink(layer, link));

@@ -13,17 +13,10 @@ import type { YamlDocument } from './yaml-document.ts';
 
 /** The values of env files as compose reads them; of one that compose rejects, line by line. */
 export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
+  const valuesOf = (some: readonly TextFile[]) => tolerantly(() => writtenValues(some));
   const readable = files.filter((file) => valuesOf([file]) !== null);
   const unreadable = files.filter((file) => !readable.includes(file));
   return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => secretsOfLines(text))];
-}
-
-function valuesOf(files: readonly TextFile[]): Secret[] | null {
-  try {
-    return writtenValues(files);
-  } catch {
-    return null;
-  }
 }
 
 /** Paths of what must be read for its secrets: env files of services, files of secrets, and those of configs and labels. */

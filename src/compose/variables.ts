@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { type Assignment, findAssignments } from './env-file.ts';
@@ -94,13 +93,8 @@ const read = new WeakMap<TextFile, EnvFile>();
 export function readEnvFile(file: TextFile): EnvFile {
   const known = read.get(file);
   if (known) return known;
-  const assignments = findAssignments(file.text, basename(file.path));
-  const byKey = new Map<string, number[]>();
-  for (const [index, { key }] of assignments.entries()) {
-    const indexes = byKey.get(key);
-    if (indexes) indexes.push(index);
-    else byKey.set(key, [index]);
-  }
+  const assignments = findAssignments(file);
+  const byKey = Map.groupBy(assignments.keys(), (index) => assignments[index]?.key ?? '');
   const env = { file, assignments, byKey };
   read.set(file, env);
   return env;

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../src/compose/edit.ts';
 import { findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
+import { lineAt } from '../../src/compose/project-files.ts';
 import { segments, trace } from '../../src/compose/traced.ts';
 import { variablesOf } from '../../src/compose/variables.ts';
 
@@ -85,16 +86,17 @@ describe('the env file as compose reads it', () => {
     ['A\u2003=1', '.env line 1: unexpected "\u2003" in the name of a variable'],
     ['A=1\nexport  ', '.env line 2: there is no name behind export'],
   ])('%j fails as a whole, as it does in compose', (text, message) => {
-    expect(() => findAssignments(text)).toThrow(
+    expect(() => findAssignments({ path: '/srv/svc/.env', text })).toThrow(
       expect.objectContaining({ code: 'compose-invalid', message }),
     );
   });
 
   it('says the place of each value', () => {
     const text = '\ufeffA=1\r\n# c\r\n\r\nexport B = "two" # c\r\nC:\'\'\r\nD=x # y';
-    const found = findAssignments(text).map(({ key, line, start, end, quote }) => [
+    const file = { path: '/srv/svc/.env', text };
+    const found = findAssignments(file).map(({ key, start, end, quote }) => [
       key,
-      line,
+      lineAt(file, start),
       text.slice(start, end),
       quote,
     ]);
@@ -166,7 +168,7 @@ describe('the env file as compose reads it', () => {
     ['comments', '# V=1\n'.repeat(50_000)],
   ])('reads %s in no time', (_, text) => {
     const started = performance.now();
-    findAssignments(text);
+    findAssignments({ path: '/srv/svc/.env', text });
     // A hundred times what it takes; a reading that goes over the text again and again takes minutes.
     expect(performance.now() - started).toBeLessThan(2000);
   });

@@ -220,7 +220,7 @@ function mentioning(name: string, envFiles: readonly string[]): Set<string> {
   for (let size = 0; size < found.size; ) {
     size = found.size;
     for (const text of envFiles) {
-      for (const { key, start, end } of findAssignments(text)) {
+      for (const { key, start, end } of findAssignments({ path: '', text })) {
         if ([...found].some((other) => text.slice(start, end).includes(other))) found.add(key);
       }
     }
@@ -234,7 +234,7 @@ function ours({ envFiles, templates }: Question): Answer {
     const lookup = variablesOf(files);
     for (const [i, file] of files.entries()) {
       // Each in the place where it stands, for compose resolves those too that a later one covers.
-      for (const { key, end, quote } of findAssignments(file.text)) {
+      for (const { key, end, quote } of findAssignments(file)) {
         const above = { ...file, text: file.text.slice(0, end) + quote };
         variablesOf([...files.slice(0, i), above])(key);
       }
@@ -260,7 +260,9 @@ function ours({ envFiles, templates }: Question): Answer {
  */
 function holdsUntaken({ envFiles, templates }: Question): boolean {
   const values = envFiles.flatMap((text) =>
-    findAssignments(text).flatMap(({ start, end, quote }) => (quote === "'" ? [] : [text.slice(start, end)])),
+    findAssignments({ path: '', text }).flatMap(({ start, end, quote }) =>
+      quote === "'" ? [] : [text.slice(start, end)],
+    ),
   );
   return [...Object.values(templates), ...values].some(
     (text) => /\$\{[^}]*\$/.test(text) && failsSomehow(text),
@@ -290,7 +292,7 @@ function missesLater({ envFiles }: Question): boolean {
     const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
     const last = variablesOf(files);
     for (const file of files) {
-      for (const { start, end, quote } of findAssignments(file.text)) {
+      for (const { start, end, quote } of findAssignments(file)) {
         const template = trace(file.text.slice(start, end), file.path, start, { via: 'text' });
         if (quote !== "'") interpolate(template, last, 'here');
       }
@@ -303,7 +305,7 @@ function missesLater({ envFiles }: Question): boolean {
 
 /** What compose 2.26 does in its own way. */
 function differsOnHost({ envFiles }: Question): boolean {
-  const keys = envFiles.map((text) => new Set(findAssignments(text).map(({ key }) => key)));
+  const keys = envFiles.map((text) => new Set(findAssignments({ path: '', text }).map(({ key }) => key)));
   // To 2.26, `$V` in a later file means the V of an earlier one, though it is set anew in between.
   const isSetTwice = keys.some((set, i) =>
     keys.slice(0, i).some((other) => [...set].some((key) => other.has(key))),
@@ -315,8 +317,8 @@ function differsOnHost({ envFiles }: Question): boolean {
 
 function endsInName(text: string): boolean {
   try {
-    const ended = findAssignments(`${text}=`);
-    return findAssignments(text).length < ended.length && ended.at(-1)?.key !== '';
+    const ended = findAssignments({ path: '', text: `${text}=` });
+    return findAssignments({ path: '', text }).length < ended.length && ended.at(-1)?.key !== '';
   } catch {
     return true;
   }

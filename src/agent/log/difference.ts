@@ -38,7 +38,7 @@ function withoutEnvComment(line: string): string {
 
 function assignmentsIn(line: string) {
   try {
-    return findAssignments(line);
+    return findAssignments({ path: '', text: line });
   } catch {
     return [];
   }
