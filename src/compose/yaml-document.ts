@@ -12,6 +12,7 @@ import {
   type ParsedNode,
   Parser,
   visit,
+  type YAMLMap,
 } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
@@ -116,24 +117,23 @@ function lenientLexer(): Lexer {
 
 function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocument {
   const targets = aliasTargets(document, fail);
-  const entries = new WeakMap<ParsedMap, Map<string, unknown>>();
+  const entries = new WeakMap<YAMLMap, Map<string, unknown>>();
 
   function follow(node: unknown): Node | null {
-    let current = node;
     // An alias names a node, and never another alias.
-    if (isAlias(current)) current = targets.get(current);
-    return isMap(current) || isSeq(current) || isScalar(current) ? (current as Node) : null;
+    const target = isAlias(node) ? targets.get(node) : node;
+    return isMap(target) || isSeq(target) || isScalar(target) ? target : null;
   }
 
   /** The mapping and all it merges, those that win first. */
-  function* layers(start: unknown, above: Set<Node>, seen: Set<Node>): Generator<ParsedMap> {
+  function* layers(start: unknown, above: Set<Node>, seen: Set<Node>): Generator<YAMLMap> {
     const map = follow(start);
     if (!isMap(map)) return;
     if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias that contains itself');
     // A node that was merged already adds nothing; looking at it again and again is how alias bombs work.
     if (seen.has(map)) return;
     seen.add(map);
-    yield map as ParsedMap;
+    yield map;
     for (const { key, value } of map.items) {
       if (!isMergeKey(key)) continue;
       const merged = follow(value);
@@ -143,7 +143,7 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   }
 
   /** A mapping's own entries, indexed once: a large file is asked for each of its services. */
-  function entriesOf(map: ParsedMap): Map<string, unknown> {
+  function entriesOf(map: YAMLMap): Map<string, unknown> {
     const known = entries.get(map);
     if (known) return known;
     const own = new Map(
@@ -175,10 +175,6 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
 
 /** `<<`, or `!!merge <<` as some tools write it. */
 const isMergeKey = (key: unknown): boolean => isScalar(key) && key.source === '<<' && key.type === 'PLAIN';
-
-interface ParsedMap {
-  items: { key: unknown; value: unknown }[];
-}
 
 /** What each alias stands for: the node that bore the anchor last before it. */
 function aliasTargets(document: Document.Parsed<ParsedNode>, fail: Fail): Map<Alias, Node> {

@@ -74,28 +74,24 @@ export class HostPaths {
   }
 
   mappingOfHost(host: string): Mapping | undefined {
-    return deepest(
-      this.#mappings.filter((mapping) => isWithin(host, mapping.host)),
-      'host',
-    );
+    return this.#deepest(host, 'host');
   }
 
   #mappingOf(here: string): Mapping | undefined {
-    return deepest(
-      this.#mappings.filter((mapping) => isWithin(here, mapping.here)),
-      'here',
-    );
+    return this.#deepest(here, 'here');
+  }
+
+  #deepest(path: string, by: 'host' | 'here'): Mapping | undefined {
+    const around = this.#mappings.filter((mapping) => isWithin(path, mapping[by]));
+    return around.toSorted((a, b) => b[by].length - a[by].length)[0];
   }
 
   /** Gives every directory that is mounted, as far as it can be given: files of the project may lead to any of them. */
   async giveDirectories(): Promise<{ link: string; to: string }[]> {
     const given: { link: string; to: string }[] = [];
     for (const { host, here } of this.#mappings) {
-      const isDirectory = await stat(here).then(
-        (found) => found.isDirectory(),
-        () => false,
-      );
-      const link = isDirectory ? await this.give(host).catch(() => null) : null;
+      const found = await stat(here).catch(() => null);
+      const link = found?.isDirectory() ? await this.give(host).catch(() => null) : null;
       if (link !== null) given.push(link);
     }
     return given;
@@ -131,13 +127,6 @@ export class HostPaths {
   }
 }
 
-function deepest(mappings: readonly Mapping[], by: 'host' | 'here'): Mapping | undefined {
-  return mappings.reduce<Mapping | undefined>(
-    (best, mapping) => (best && best[by].length >= mapping[by].length ? best : mapping),
-    undefined,
-  );
-}
-
 async function sameFile(a: string, b: string): Promise<boolean> {
   const [left, right] = await Promise.all([a, b].map((path) => realpath(path).catch(() => null)));
   return left !== null && left === right;
@@ -148,11 +137,7 @@ async function firstMissing(from: string, to: string): Promise<string | null> {
   const below = relative(from, to).split('/').filter(Boolean);
   for (let depth = 0; depth <= below.length; depth++) {
     const path = join(from, ...below.slice(0, depth));
-    const exists = await lstat(path).then(
-      () => true,
-      () => false,
-    );
-    if (!exists) return path;
+    if ((await lstat(path).catch(() => null)) === null) return path;
   }
   return null;
 }

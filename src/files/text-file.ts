@@ -45,18 +45,13 @@ async function readRegularFile(path: string): Promise<Buffer> {
   const found = await stat(path);
   if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
   if (found.size > maxBytes) {
-    throw new UpdateError(
-      'compose-invalid',
-      `${path} has ${megabytes(found.size)} MiB: at most 5 MiB are read`,
-      {
-        advice: 'That is no compose or env file: see what it holds.',
-      },
-    );
+    const megabytes = (found.size / 1024 / 1024).toFixed(1);
+    throw new UpdateError('compose-invalid', `${path} has ${megabytes} MiB: at most 5 MiB are read`, {
+      advice: 'That is no compose or env file: see what it holds.',
+    });
   }
   return readFile(path);
 }
-
-const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
 async function refuseLinkOutside(path: string): Promise<void> {
   const link = await readlink(path).catch(() => null);

@@ -54,8 +54,7 @@ export async function runCommand(
     buffer: { stdout: true, stderr: options.onStderrLine === undefined },
   });
   const tail: string[] = [];
-  let timedOut = false;
-  let aborted = false;
+  const ended = { timedOut: false, aborted: false };
   let escalation: NodeJS.Timeout | undefined;
   const killGroup = (signal: NodeJS.Signals) => {
     try {
@@ -64,19 +63,14 @@ export async function runCommand(
       // The process group has ended by itself.
     }
   };
-  const stop = () => {
+  const stop = (why: keyof typeof ended) => {
+    ended[why] = true;
     killGroup('SIGTERM');
     escalation ??= setTimeout(() => killGroup('SIGKILL'), graceMs);
   };
-  const onAbort = () => {
-    aborted = true;
-    stop();
-  };
-  const pass = () => {
-    timedOut = true;
-    stop();
-  };
-  const deadline = options.deadlineMs <= longestTimerMs ? setTimeout(pass, options.deadlineMs) : undefined;
+  const onAbort = () => stop('aborted');
+  const { deadlineMs } = options;
+  const deadline = deadlineMs <= longestTimerMs ? setTimeout(stop, deadlineMs, 'timedOut') : undefined;
   if (options.signal?.aborted) onAbort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
   if (options.onStderrLine && child.stderr) {
@@ -94,5 +88,5 @@ export async function runCommand(
   const exitCode = result.exitCode ?? null;
   const kept = options.onStderrLine ? tail.join('\n') : (result.stderr ?? '');
   const stderr = exitCode === null && !kept ? (result.originalMessage ?? '') : kept;
-  return { exitCode, stdout: result.stdout, stderr, timedOut, aborted };
+  return { exitCode, stdout: result.stdout, stderr, ...ended };
 }

@@ -7,6 +7,12 @@ import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 const useHostUsers =
   'Add --userns=host to the docker run command: this engine runs containers with mapped users (userns-remap), and their root may not use its socket.';
 
+const clientTooNew =
+  /client version (?<client>[\d.]+) is too new.*?maximum supported api version is (?<server>[\d.]+)/i;
+const clientTooOld = /client version ([\d.]+) is too old.*?minimum supported api version is ([\d.]+)/i;
+const engineTooOld =
+  /api version (?<server>[\d.]+) is not supported by this client: the minimum supported api version is (?<client>[\d.]+)/i;
+
 /** Why an engine cannot be used, by what the command line printed. Refusals: no-socket, socket-denied, engine-version. */
 export function unreachable(host: string, stderr: string): UpdateError {
   const refused = proxyRefusal(stderr);
@@ -19,18 +25,9 @@ export function unreachable(host: string, stderr: string): UpdateError {
       isMapped() ? { advice: useHostUsers } : {},
     );
   }
-  const tooNew = /client version ([\d.]+) is too new.*?maximum supported api version is ([\d.]+)/i.exec(
-    stderr,
-  );
-  const tooOld = /client version ([\d.]+) is too old.*?minimum supported api version is ([\d.]+)/i.exec(
-    stderr,
-  );
-  const needs =
-    /api version ([\d.]+) is not supported by this client: the minimum supported api version is ([\d.]+)/i.exec(
-      stderr,
-    );
-  if (tooNew || needs) {
-    const [client, server] = tooNew ? [tooNew[1], tooNew[2]] : [needs?.[2], needs?.[1]];
+  const tooNew = clientTooNew.exec(stderr) ?? engineTooOld.exec(stderr);
+  if (tooNew) {
+    const { client, server } = tooNew.groups ?? {};
     return new UpdateError(
       'engine-version',
       `the engine is too old: it speaks API ${server}, this image's CLI needs ${client}`,
@@ -40,6 +37,7 @@ export function unreachable(host: string, stderr: string): UpdateError {
         : {},
     );
   }
+  const tooOld = clientTooOld.exec(stderr);
   if (tooOld) {
     return new UpdateError(
       'engine-version',
