@@ -1,11 +1,11 @@
 import { type Container, type Mount, readContainer } from './container.ts';
 
-/** What the engine tells of a container besides. */
+/** A container with what the server library alone asks of it. */
 export interface ContainerDetails extends Container {
   /** ISO 8601. */
   createdAt: string;
   finishedAt: string;
-  /** What stands behind the entrypoint. */
+  /** The arguments behind the entrypoint. */
   args: readonly string[];
   /** Its mounts as directories and files of the host; a volume is one, too. */
   hostMounts: readonly Mount[];

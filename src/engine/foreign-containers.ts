@@ -46,7 +46,7 @@ const absolute = (list = '', directory = ''): string =>
 /** What a container says that it was started from. */
 export const claimOf = (container: Pick<Claimant, 'labels'>): string => partsOf(container).join('\n');
 
-/** The same of a project, as compose writes it to its containers. */
+/** What the containers of a project say they were started from, as compose writes it to their labels. */
 export const claimFor = (project: {
   directory: string;
   files: readonly string[];
@@ -55,14 +55,14 @@ export const claimFor = (project: {
 
 const what = ['another directory', 'other compose files', 'other env files'] as const;
 
-/** The repository that one was started from; null where only an image's id is known. */
+/** The repository of a container's image; null where only the image's id is known. */
 function repositoryOf({ imageReference }: Pick<Claimant, 'imageReference'>): string | null {
   if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
   return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 }
 
 /**
- * Those of a project's containers that anybody may have started (docs/contract.md 4.10); null where nothing tells of one.
+ * The containers of a project that anybody may have started (docs/contract.md 4.10); null where nothing tells of any.
  * The containers of one service are made by compose from one directory, one list of files and one repository. Services may
  * differ from each other, as somebody may have started one alone, and projects of two directories may have one name.
  * @param containers of the project, without one-off ones, hooks and what a killed compose call has left
@@ -73,13 +73,13 @@ export function findForeign(containers: readonly Claimant[], known: KnownInstanc
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = oddOf(service, all, known) ?? strangeImages(all, known);
     if (odd === null) continue;
-    if (odd.isCertain) return certain(odd, service, known);
-    return disagreeing(odd, service, all, { known, containers });
+    return odd.isCertain ? certain(odd, service, known) : disagreeing(odd, service, known, containers);
   }
   return null;
 }
 
 interface Odd {
+  /** All containers of the service where it is not certain which of them are foreign. */
   containers: readonly Claimant[];
   /** In what they differ. */
   by: string;
@@ -135,10 +135,10 @@ function certain({ containers, by }: Odd, service: string, { project }: KnownIns
 }
 
 function disagreeing(
-  { by }: Odd,
+  { containers: all, by }: Odd,
   service: string,
-  all: readonly Claimant[],
-  { known, containers }: { known: KnownInstance; containers: readonly Claimant[] },
+  { project }: KnownInstance,
+  containers: readonly Claimant[],
 ): ForeignContainers {
   const keyOf = by === 'image' ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
   const differ =
@@ -152,7 +152,7 @@ function disagreeing(
     .toSorted((a, b) => (votes.get(b)?.length ?? 0) - (votes.get(a)?.length ?? 0))[0];
   const others = all.filter((each) => keyOf(each) !== likely);
   return {
-    message: `containers ${namesOf(all)} all claim by labels to be of service ${service} of project ${known.project}, and ${differ}: not all of them are this instance's`,
+    message: `containers ${namesOf(all)} all claim by labels to be of service ${service} of project ${project}, and ${differ}: not all of them are this instance's`,
     advice: `See whose they are: ${removal(others)} removes what is somebody else's. ${remake(service)}`,
   };
 }
@@ -160,7 +160,7 @@ function disagreeing(
 const remake = (service: string): string =>
   `Where all are this instance's, recreate them from its own files: docker compose up -d --no-deps --force-recreate ${service}. Then run the update again.`;
 
-/** Those of a project that are of its directory, and of them those that were started as most are. */
+/** The containers of a project's directory, and of these the ones that were started from the same files as most. */
 export function agreeing<C extends Pick<Claimant, 'labels'>>(
   containers: readonly C[],
   directory: string,

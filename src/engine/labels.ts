@@ -18,7 +18,7 @@ export const composeLabels = {
   hook: `${compose}.hook`,
   /** On a container that was made in another's place. */
   replaces: `${compose}.replace`,
-  /** Compose's own. */
+  /** Of the compose that made the container. */
   version: `${compose}.version`,
   /** Of the image that it was made from: the id up to compose 5.2, later mostly the digest of the platform's manifest. */
   image: `${compose}.image`,

@@ -4,9 +4,9 @@ import { type Container, isUp } from './container.ts';
 
 /** What a process can see of the container that it runs in. */
 export interface OwnTraces {
-  /** By which /etc/hostname is mounted: 64 hex digits; null where the mount table does not tell. */
+  /** From the path that /etc/hostname is mounted from: 64 hex digits; null where the mount table does not tell. */
   id: string | null;
-  /** By what the engine may know it: the id, else the host name. */
+  /** What the engine may know the container by: the id, else the host name. */
   name: string;
   /** The directory of the host that its root writes to; null without an overlay. */
   layer: string | null;
@@ -19,7 +19,7 @@ export interface OwnTraces {
 export interface ContainerLookup<C extends Container> {
   /** Null where there is none. */
   inspect(name: string): Promise<C | null>;
-  /** The ids of those that live in the network of that container. */
+  /** The ids of the containers that live in that container's network. */
   inNetworkOf(id: string): Promise<readonly string[]>;
 }
 
@@ -67,14 +67,14 @@ export async function findOwnContainer<C extends Container>(
   return byLayer ?? (await bestFit(all, traces));
 }
 
-/** Null where one of them does not tell. Long options of a mount are given with paths that are relative. */
+/** Null where the engine or the mount table does not tell. Long options of a mount are given with paths that are relative. */
 function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | null {
   if (upperDir === null || layer === null) return null;
   return upperDir === layer || upperDir.endsWith(`/${layer}`);
 }
 
 /**
- * The one whose mounts are all here, and of several the one with most of them, then with most of the environment. Null
+ * The container whose mounts are all here; of several the one with most mounts, then with most of the environment. Null
  * where two of different images cannot be told apart.
  */
 async function bestFit<C extends Container>(candidates: readonly C[], traces: OwnTraces): Promise<C | null> {
@@ -87,11 +87,11 @@ async function bestFit<C extends Container>(candidates: readonly C[], traces: Ow
     .sort((a, b) => compare(b.score, a.score));
   const [best, next] = ranked;
   const isTie = best && next && compare(best.score, next.score) === 0;
-  // Of replicas each tells the same.
+  // Replicas are of one image, and each of them tells the same.
   return best === undefined || (isTie && best.each.imageId !== next.each.imageId) ? null : best.each;
 }
 
-/** How many of its mounts are here, how many with the same source, and how much of its environment; null for none of ours. */
+/** How many of its mounts are here, how many with the same source, and how much of its environment; null where a mount is missing. */
 async function fitOf({ mounts, env }: Container, own: OwnTraces): Promise<number[] | null> {
   let sources = 0;
   for (const { destination, source } of mounts) {

@@ -3,7 +3,7 @@ import { requestedMounts } from './container.ts';
 import { type Json, list, object, strings } from './json.ts';
 
 // What of a container's definition gives power over its host, whoever wrote it: an engine gives all of it to whoever asks.
-// What only takes less away (a file system that is no longer read-only, privileges that it may get anew) is none.
+// What only takes less away (a file system that is no longer read-only, privileges that it may get anew) is no such power.
 
 /** The two halves of a definition, as the engine inspects them and as `POST /containers/create` takes them. */
 export interface DefinedContainer {
@@ -15,7 +15,7 @@ export interface DefinedContainer {
 export interface Right {
   /** The word of a compose file that gives it: `privileged`, `cap_add`, `volumes`. */
   section: string;
-  /** Of a mount and of a device where it is in the container, else `''`. */
+  /** The path in the container of a mount or a device, else `''`. */
   item: string;
   /** For people: `capability SYS_ADMIN`, `the host's / at /host`. */
   name: string;
@@ -28,7 +28,7 @@ export interface Surroundings {
    * write to a directory may have made links in it that lead out.
    */
   isOwn: (path: string) => boolean;
-  /** The options that a named volume's driver has, or would get; none of one that is not known. */
+  /** The options that a named volume's driver has, or would get; empty for a volume that is not known. */
   volumeOptions: (name: string) => Json;
 }
 
@@ -58,7 +58,7 @@ export function gainedRights(
 
 const right = (section: string, name: string, item = ''): Right => ({ section, item, name });
 
-/** Those of `then` that `now` has not, by their texts. */
+/** The texts of `then` that `now` does not have, each once. */
 const added = (now: unknown, then: unknown): string[] => {
   const known = new Set(strings(now));
   return [...new Set(strings(then))].filter((each) => !known.has(each));
@@ -73,7 +73,7 @@ const namespaces = [
   ['cgroup', 'CgroupnsMode'],
 ] as const;
 
-/** Those of the host, and those of another container, which may have them of the host. */
+/** Namespaces of the host, and of another container, which may share the host's in its turn. */
 const gainedNamespaces = (now: Json, then: Json): Right[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
@@ -81,7 +81,7 @@ const gainedNamespaces = (now: Json, then: Json): Right[] =>
     return isShared && mode !== now[key] ? [right(section, `${section}: ${mode}`)] : [];
   });
 
-/** What the engine gives where nothing is said; of moby's `oci/caps/defaults.go`. */
+/** The capabilities that the engine gives where nothing is said, from moby's `oci/caps/defaults.go`. */
 const defaultCapabilities = [
   ...['CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'MKNOD', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP'],
   ...['SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL', 'AUDIT_WRITE'],
@@ -102,7 +102,7 @@ function gainedCapabilities(now: Json, then: Json): Right[] {
   const [has, gets] = [capabilities(now), capabilities(then)];
   const isCovered = (name: string) => has.added.has(name) || (has.added.has('ALL') && !has.dropped.has(name));
   const gained = [...gets.added].filter((name) => !isCovered(name));
-  // Of two that have all, the one that is to come may lack less.
+  // Where both definitions have all capabilities, the new one may drop fewer of them.
   const less = gets.added.has('ALL') && has.added.has('ALL') ? [...has.dropped] : [];
   const back = less.filter((name) => !gets.dropped.has(name));
   const isAsked = (name: string) => named(then.CapAdd).includes(name);
@@ -158,7 +158,7 @@ const isDefault = (option: string): boolean =>
   ['apparmor=docker-default', 'seccomp=builtin', 'seccomp=default'].includes(option);
 const isOff = (option: string): boolean => /=(?:unconfined|disable)$/.test(option);
 
-/** Where nothing is said, the engine hides its own list, and tells it only of a container that is there. */
+/** Where a definition says nothing, the engine hides its own list of paths, and tells it only of a container that exists. */
 const gainsSystemPaths = (now: Json, then: Json): boolean =>
   then.Privileged !== true &&
   ['MaskedPaths', 'ReadonlyPaths'].some((key) => {
@@ -210,7 +210,7 @@ const ofNetwork = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'tmpfs']);
 const isOfMachine = ({ type, device }: Json): boolean =>
   device !== undefined && !ofNetwork.has(String(type ?? ''));
 
-/** What it may do with what is mounted: as root, and as a member of groups. */
+/** The user and the groups, which decide what a container may do with its mounts. */
 function gainedIdentity(now: DefinedContainer, then: DefinedContainer): Right[] {
   const user = ({ config }: DefinedContainer) => String(config.User ?? '').split(':');
   const isRoot = (definition: DefinedContainer) => ['', '0', 'root'].includes(user(definition)[0] ?? '');

@@ -8,16 +8,16 @@ const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 
 export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => temporaryName.test(name);
 
-/** The name that it was to get. */
+/** The name that such a container is to get in the end; its own where it has no temporary one. */
 export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
 
-/** Whether compose has called it so: by `_` docker-compose 1 and `--compatibility`, by `-` today's. */
+/** Whether compose has joined the container's name so: by `_` docker-compose 1 and `--compatibility`, by `-` today's. */
 export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
   const project = container.labels[composeLabels.project] ?? '';
   return container.name === [project, serviceOf(container), numberOf(container)].join(separator);
 }
 
-/** Made by docker-compose 1, whose labels today's compose takes for those of another definition. */
+/** Whether docker-compose 1 made it: today's compose takes the labels of such a container for those of another definition. */
 export const isOfComposeOne = ({ labels }: Pick<Container, 'labels'>): boolean =>
   /^1\./.test(labels[composeLabels.version] ?? '');
 
@@ -37,7 +37,7 @@ export function oldNamesOf(containers: readonly Container[]): string[] {
     .sort();
 }
 
-/** Whether compose made the one to take the other's place. */
+/** Whether compose made the first container to take the second one's place. */
 export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {
   const prefix = temporaryName.exec(name)?.[1];
   return prefix !== undefined && id.startsWith(prefix);
@@ -54,7 +54,7 @@ export const wasToBeStarted = (container: Container): boolean =>
 export const wasNotYetStarted = ({ status, labels }: Container): boolean =>
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
-/** It only runs a hook of its service. Compose 5.3 labels such a one with project, service and version alone. */
+/** It only runs a hook of its service. Compose 5.3 labels such a container with project, service and version alone. */
 export const isHook = ({ labels }: Pick<Container, 'labels'>): boolean =>
   labels[composeLabels.hook] !== undefined ||
   (labels[composeLabels.number] === undefined && labels[composeLabels.oneOff] === undefined);
@@ -76,7 +76,7 @@ export const wasBeingReplaced = (container: Container, leftovers: readonly Conta
   (wasMovedAside(container) ||
     leftovers.some((leftover) => isMadeFor(leftover, container) || isPredecessor(leftover, container)));
 
-/** Of a container that docker-compose 1 has made and not started yet. */
+/** Whether the leftover is the old container in place of which docker-compose 1 has made this one, and not started it yet. */
 const isPredecessor = (leftover: Container, { name, status }: Container): boolean =>
   wasMovedAside(leftover) && finalName(leftover) === name && status === 'created';
 

@@ -167,8 +167,8 @@ async function get(engine: Engine, path: string, none: readonly number[] = [404]
 }
 
 /**
- * Stops containers, all at a time, and waits as long as their own grace periods ask: no deadline cuts a stop off. One that
- * is gone is stopped. @throws UpdateError engine-away
+ * Stops containers, all at a time, and waits as long as their own grace periods ask: no deadline cuts a stop off. A
+ * container that is gone counts as stopped. @throws UpdateError engine-away
  */
 export async function stopContainers(engine: Engine, ids: readonly string[]): Promise<void> {
   await Promise.all(

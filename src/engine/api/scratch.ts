@@ -8,11 +8,11 @@ import { mendArchives } from './container-file.ts';
 import { type CopiedFile, copiedArchive } from './copied-files.ts';
 import { listContainers } from './query.ts';
 
-/** On a container that only exists to be copied from or to; its value is the project it was made for, or the path that it is to see. */
+/** The label of a container that only exists to be copied from or to: the project it was made for, or the path it is to see. */
 const scratchLabel = 'svc-updater.scratch';
 
 interface ScratchOptions {
-  /** Whose content of the image it has. */
+  /** The platform whose content of the image the container has. */
   platform?: string | null;
   /** In the engine's own form. */
   mounts?: readonly Readonly<Record<string, unknown>>[];
@@ -44,13 +44,13 @@ export async function createScratch(
   return String(JSON.parse(answer.body.toString()).Id);
 }
 
-/** With its anonymous volumes; one that is gone is removed. @throws UpdateError engine-away */
+/** Removes it with its anonymous volumes; a container that is gone counts as removed. @throws UpdateError engine-away */
 export async function removeScratch(engine: Engine, id: string): Promise<void> {
   const answer = await askApi(engine, { method: 'DELETE', path: `/containers/${id}?force=1&v=1` });
   if (answer.status >= 400 && answer.status !== 404) throw notDone(`remove ${id}`, answer);
 }
 
-/** Removes what killed runs have left of those that were made for that project, or to see that path. */
+/** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. */
 export async function removeScratches(engine: Engine, madeFor: string): Promise<void> {
   const left = await listContainers(engine, { label: [`${scratchLabel}=${madeFor}`] });
   for (const { id } of left) await removeScratch(engine, id);

@@ -119,10 +119,10 @@ export class Compose {
 
   /** All services, whatever their profiles. Throws compose-invalid with compose's own words. */
   async config(options: ConfigOptions = {}): Promise<Model> {
-    // With the values of env files, of which none must be printed.
+    // The model holds the values of env files: never print it.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
-      // A run has no need of an env file that compose cannot read, of a service that it leaves alone.
+      // An env file that compose cannot read may be of a service that the run leaves alone.
       const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
@@ -174,7 +174,7 @@ export class Compose {
       deadlineMs: options.deadlineMs,
       repeatable: options.repeatable ?? false,
       cwd,
-      // No flag says no to it.
+      // There is no flag that turns it off.
       env: asksForNames && !isOld ? { ...env, COMPOSE_COMPATIBILITY: 'false' } : env,
     });
   }

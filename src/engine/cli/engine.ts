@@ -69,7 +69,7 @@ interface EngineOptions {
 interface SharedState {
   answeredOnce: boolean;
   apiVersion?: string | null;
-  /** From when on it has not answered whoever waits for it; told once, however many calls wait. */
+  /** Since when the engine has not answered the calls that wait for it; told once, however many wait. */
   awaySince: number | null;
   readonly shutdown: AbortController;
 }
