@@ -164,23 +164,17 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
   if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);
   if (tag.kind !== 'release') {
-    throw new UpdateError(
-      'pin-unsupported',
-      `${service} is at ${tag.text} (${place.description}), which is no release tag`,
-      { advice: 'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.' },
-    );
+    const message = `${service} is at ${tag.text} (${place.description}), which is no release tag`;
+    const advice = 'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.';
+    throw new UpdateError('pin-unsupported', message, { advice });
   }
   const moved = retag(tag, target);
   if (moved.kind === 'moved') return moved.tag;
   if (moved.kind === 'variant' && target.kind === 'release') throw otherVariant(pin, target);
-  throw new UpdateError(
-    'pin-unsupported',
-    `${target.tag} does not say which release ${service} goes to, which is at ${tag.text} (${place.description})`,
-    {
-      advice:
-        'Name the release in full with --to; where it is published by that name alone, write it there by hand.',
-    },
-  );
+  const message = `${target.tag} does not say which release ${service} goes to, which is at ${tag.text} (${place.description})`;
+  const advice =
+    'Name the release in full with --to; where it is published by that name alone, write it there by hand.';
+  throw new UpdateError('pin-unsupported', message, { advice });
 }
 
 /** Only a registry could tell whether a part of a version leads to one release, so the part itself has to be named. */
@@ -192,11 +186,7 @@ function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string |
   if (countOf(version) === count) return styled(tag, version);
   if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
   const part = countOf(version) > count ? ` ${tag.prefix}${cut(version, count)}` : '';
-  throw new UpdateError(
-    'pin-unsupported',
-    `${pin.service} is at ${tag.text} (${pin.place.description}), which is moved to a tag of the same form`,
-    {
-      advice: `Name that with --to${part}, once it leads to the release; update asks the registry for it by itself.`,
-    },
-  );
+  const message = `${pin.service} is at ${tag.text} (${pin.place.description}), which is moved to a tag of the same form`;
+  const advice = `Name that with --to${part}, once it leads to the release; update asks the registry for it by itself.`;
+  throw new UpdateError('pin-unsupported', message, { advice });
 }

@@ -34,13 +34,9 @@ export function describeInstallation(installation: Installation, log: Log): void
       );
     } else describeReplicas(worker, down, log);
   }
-  if (followers.length > 0) {
-    log.info(
-      followers.length > 1
-        ? `${and(followers.map(({ name }) => name))} share a namespace with ${names}: they are recreated with it`
-        : `${followers[0]?.name} shares a namespace with ${names}: it is recreated with it`,
-    );
-  }
+  const beside = and(followers.map(({ name }) => name));
+  if (followers.length === 1) log.info(`${beside} shares a namespace with ${names}: it is recreated with it`);
+  if (followers.length > 1) log.info(`${beside} share a namespace with ${names}: they are recreated with it`);
 }
 
 /** Where there are several; `left` are those that stay stopped. */

@@ -59,11 +59,9 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
   const named = [...project.files, ...project.envFiles];
   const outside = named.filter((file) => paths.fromHost(file) === null);
   if (outside.length > 0) {
-    throw new UpdateError(
-      'outside-mounts',
-      `the instance was started with ${outside.join(', ')}, which is not mounted here`,
-      { advice: addMounts(...outside.map((file) => dirname(file))) },
-    );
+    const message = `the instance was started with ${outside.join(', ')}, which is not mounted here`;
+    const advice = addMounts(...outside.map((file) => dirname(file)));
+    throw new UpdateError('outside-mounts', message, { advice });
   }
   const tell = (path: string, to: string) =>
     log.info(`${path} is mounted at ${to}: compose gets it under its own path`);
@@ -181,9 +179,7 @@ function checkEnvFiles(
 
 function refuseOutside(outside: readonly NamedFile[]): void {
   if (outside.length === 0) return;
-  throw new UpdateError(
-    'outside-mounts',
-    `outside the mounted directories: ${outside.map(({ path, as }) => `${path} (${as})`).join(', ')}`,
-    { advice: addMounts(...outside.map(({ path }) => dirname(path))) },
-  );
+  const named = outside.map(({ path, as }) => `${path} (${as})`).join(', ');
+  const advice = addMounts(...outside.map(({ path }) => dirname(path)));
+  throw new UpdateError('outside-mounts', `outside the mounted directories: ${named}`, { advice });
 }

@@ -62,14 +62,10 @@ export function checkNamed(
 
 function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void {
   if (isDatabase(app.reference)) {
-    throw new UpdateError(
-      'foreign-service',
-      `${app.name} runs ${shown(app.reference)}, the image of a database, and a database is never moved`,
-      {
-        advice:
-          'Name the app first with --service. A database is updated by hand, as its makers say, after a dump.',
-      },
-    );
+    const message = `${app.name} runs ${shown(app.reference)}, the image of a database, and a database is never moved`;
+    const advice =
+      'Name the app first with --service. A database is updated by hand, as its makers say, after a dump.';
+    throw new UpdateError('foreign-service', message, { advice });
   }
   const judged = named.map((each) => ({ name: each.name, why: whyForeign(app, each) }));
   const namesWhere = (isForeign: boolean) =>
