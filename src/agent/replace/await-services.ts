@@ -72,18 +72,15 @@ const othersRules = (changeover: Changeover): OthersRules => ({
 const isMoved = ({ moved }: Changeover, container: Container): boolean =>
   moved.some(({ name }) => name === serviceOf(container));
 
-/** What was found once no other compose call was at work, or was no longer waited for. */
-interface EndedOthers {
-  /** Null where something was done after that. */
-  seen: ProjectContainers | null;
-  isBusy: boolean;
-}
-
 /**
  * Waits for somebody else's compose call that replaces what was just made, and clears up what a killed one left: the run
  * itself makes nothing any more. What it had stopped, or had made and not started, is started (docs/contract.md 2.18).
+ * Gives whether a call is at work still, and the last look; null where something was done after that.
  */
-async function endOthers(work: Replacement, first: ProjectContainers | null): Promise<EndedOthers> {
+async function endOthers(
+  work: Replacement,
+  first: ProjectContainers | null,
+): Promise<{ isBusy: boolean; seen: ProjectContainers | null }> {
   const { changeover } = work;
   const project = work.compose.project.name;
   const quiet = await awaitOthers(work, project, othersRules(changeover), first).catch((error) => {

@@ -4,7 +4,7 @@ import { composeCommand, upCommand } from '../../progress/compose-command.ts';
 import { type Ending, endWell } from '../log/ending.ts';
 import { savedMeanwhile } from '../log/ending-facts.ts';
 import { and, seconds } from '../log/wording.ts';
-import type { Changeover } from '../state/changeover.ts';
+import { type Changeover, recordsOf } from '../state/changeover.ts';
 import { findSaved } from './find-saved.ts';
 import type { Replacement } from './replacement.ts';
 
@@ -65,34 +65,25 @@ export interface Freeable {
 }
 
 /** The old images of the services that moved, the app's first, as far as no container is left of them; null for none. */
-export async function freeable(engine: Engine, { moved, containers }: Changeover): Promise<Freeable | null> {
-  const old = new Map(
-    moved.flatMap(({ name }) =>
-      containers
-        .filter(({ service }) => service === name)
-        .map(({ imageId, reference }) => [imageId, reference] as const),
-    ),
+export async function freeable(engine: Engine, changeover: Changeover): Promise<Freeable | null> {
+  const records = changeover.moved.flatMap(({ name }) => recordsOf(changeover, name));
+  const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
+  const found = await Promise.all(
+    [...old].map(async ([id, reference]) => {
+      const [users, [image, named]] = await Promise.all([
+        listContainers(engine, { ancestor: [id] }),
+        inspectImages(engine, [id, reference]),
+      ]);
+      if (users.length > 0 || !image) return [];
+      return [{ reference: named?.id === image.id ? reference : id.slice(0, 19), size: image.size }];
+    }),
   );
-  const found = await Promise.all([...old].map(([id, reference]) => look(engine, id, reference)));
-  const free = found.filter((each) => each !== null);
+  const free = found.flat();
   if (free.length === 0) return null;
   return {
     references: free.map(({ reference }) => reference),
     size: free.reduce((sum, { size }) => sum + size, 0),
   };
-}
-
-async function look(
-  engine: Engine,
-  id: string,
-  reference: string,
-): Promise<{ reference: string; size: number } | null> {
-  const [users, [image, named]] = await Promise.all([
-    listContainers(engine, { ancestor: [id] }),
-    inspectImages(engine, [id, reference]),
-  ]);
-  if (users.length > 0 || !image) return null;
-  return { reference: named?.id === image.id ? reference : id.slice(0, 19), size: image.size };
 }
 
 /** `to free 12 MB: docker image rm acme/svc:v1.0.0 acme/svc-learning:v1.0.0` */

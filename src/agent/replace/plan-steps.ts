@@ -53,10 +53,11 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
   const nameless = own.filter(hasTemporaryName);
   if (nameless.length > 0) steps.push({ kind: 'give-name', containers: nameless });
 
-  const stop = ({ name }: MovedService, which: (old: Container) => boolean) => {
-    const old = own.filter((each) => serviceOf(each) === name && isBefore(changeover, each) && isUp(each));
-    const containers = old.filter(which);
-    if (containers.length > 0) steps.push({ kind: 'stop', service: name, containers });
+  const oldOf = ({ name }: MovedService) =>
+    own.filter((each) => serviceOf(each) === name && isBefore(changeover, each));
+  const stop = (moved: MovedService, which: (old: Container) => boolean) => {
+    const containers = oldOf(moved).filter((old) => isUp(old) && which(old));
+    if (containers.length > 0) steps.push({ kind: 'stop', service: moved.name, containers });
   };
   const isStoppedFirst = ({ isApp, follows, runsOnce }: MovedService) => !isApp && !follows && !runsOnce;
   for (const worker of pending.filter(isStoppedFirst)) stop(worker, () => true);
@@ -79,7 +80,8 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
       service: moved.name,
       scale: records.length,
       start,
-      force: mustBeForced(changeover, moved, own),
+      // Compose would not replace a follower whose own definition stays; one that is new already is only started.
+      force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });
     const stopped = records.filter((record) => !mustRun(moved, record)).map(({ number }) => number);
@@ -88,11 +90,3 @@ export function planSteps(changeover: Changeover, now: ProjectContainers): Step[
   }
   return steps;
 }
-
-/** Compose would not replace a follower whose own definition stays. A follower that is new already is only started. */
-const mustBeForced = (
-  changeover: Changeover,
-  { name, follows }: MovedService,
-  own: readonly Container[],
-): boolean =>
-  follows && own.some((container) => serviceOf(container) === name && isBefore(changeover, container));

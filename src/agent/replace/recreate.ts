@@ -67,7 +67,10 @@ export async function recreate(
   starts.note(seen.containers, null);
   const work = { ...given, seen };
   const steps = planSteps(changeover, seen);
-  for (const step of steps) await run(step, work);
+  for (const step of steps) {
+    const execute = executors[step.kind] as (step: Step, work: RecreateWork) => Promise<void>;
+    await execute(step, work);
+  }
   return steps.at(-1)?.kind === 'up' ? work.seen : null;
 }
 
@@ -75,9 +78,6 @@ interface RecreateWork extends Replacement {
   /** The project as it was at the last look, which follows each `up`. */
   seen: ProjectContainers;
 }
-
-const run = <K extends Step['kind']>(step: StepOf<K>, work: RecreateWork): Promise<void> =>
-  (executors[step.kind] as (step: StepOf<K>, work: RecreateWork) => Promise<void>)(step, work);
 
 /** Says what is about to be replaced, where the run has not come to `verify` before it was killed. */
 export function announce({ log, journal, changeover: { moved } }: Replacement): void {

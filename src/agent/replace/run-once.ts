@@ -20,18 +20,17 @@ export async function runOnce(
   bringUp: () => Promise<void>,
 ): Promise<void> {
   const list = async () => (await listProject(engine, project.name)).containers;
+  const own = (containers: readonly Container[]) => containers.filter((each) => serviceOf(each) === name);
   const look = async () => {
-    const containers = (await list()).filter((each) => serviceOf(each) === name);
+    const containers = own(await list());
     return [{ name, containers, has: containers.length, needs: scale, isToEnd: true }];
   };
-  const toEnd = () =>
-    awaitWell({ engine, log }, look, { app: '', timeoutMs: waitTimeoutMs, missingMs: 0, starts }).catch(
-      explain,
-    );
+  const rules = { app: '', timeoutMs: waitTimeoutMs, missingMs: 0, starts };
+  const toEnd = () => awaitWell({ engine, log }, look, rules).catch(explain);
   const explain = async (error: unknown): Promise<never> => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
     const now = await list();
-    const isOn = now.some((each) => serviceOf(each) === name && isUp(each));
+    const isOn = own(now).some(isUp);
     const command = composeCommand(project);
     throw new UpdateError('migration-failed', error.message, {
       state: `${name} ${isOn ? 'has not ended, and is left to run' : 'has failed'}: ${standing(changeover, now)}; the files are the new ones, and nothing was put back, as data may have been migrated`,
@@ -42,11 +41,10 @@ export async function runOnce(
       cause: error,
     });
   };
-  const moved = changeover.moved.find((each) => each.name === name);
-  const before = await list();
-  if (before.some((each) => serviceOf(each) === name && isUp(each))) {
+  if (own(await list()).some(isUp)) {
     log.info(`waiting for ${name}, which was begun earlier`);
     await toEnd();
+    const moved = changeover.moved.find((each) => each.name === name);
     if (moved !== undefined && isDone(changeover, moved, await list())) return;
   }
   log.info(`running ${name}, to its end`);

@@ -43,9 +43,8 @@ export async function gatherEarlierFacts(
   log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await givePaths(project, paths, log);
   const about = { containers, services, product: options.product };
-  const viewed = viewProject(new Compose(engine, project), paths, about, log);
   // Of files that are half old and half new compose may take none: they have to be put back before it is asked again.
-  const rejection = await viewed.then(
+  const rejection = await viewProject(new Compose(engine, project), paths, about, log).then(
     () => null,
     (error: unknown) => {
       if (error instanceof UpdateError && error.outcome === 'refused') return error;
@@ -56,13 +55,8 @@ export async function gatherEarlierFacts(
   const states = files.map(async (record) => ({ path: record.path, state: await stateOf(record) }));
   const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
   const images = await localImages(engine, wanted);
-  const remains = {
-    files: await Promise.all(states),
-    containers,
-    images,
-  };
+  const othersWork = findOthersWork(data, { files: await Promise.all(states), containers, images });
   const isOwn = data.containerId === own.id;
-  const othersWork = findOthersWork(data, remains);
   if (othersWork === null && files.length > 0) {
     checkFiles(data, await pathsOfProject(project, options.product, paths), place.mountedAt);
   }
@@ -93,17 +87,10 @@ const isSameRequest = (
  * The directory may be mounted at another place than in the run that wrote it. What lies beside a file, and where backups
  * are, is known without it.
  */
-async function asMountedHere(
-  record: FileRecord,
-  { project, run }: Pick<JournalData, 'project' | 'run'>,
-): Promise<FileRecord> {
+async function asMountedHere(record: FileRecord, { project, run }: JournalData): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
   const backups = join(stateDirectory(project.directory), 'backup', run);
-  return {
-    ...record,
-    real,
-    backup: backup === null ? null : join(backups, basename(backup)),
-    temporary: temporaryOf(real, run),
-  };
+  const here = backup === null ? null : join(backups, basename(backup));
+  return { ...record, real, backup: here, temporary: temporaryOf(real, run) };
 }

@@ -22,8 +22,6 @@ export type RestoreStep =
   /** All of them are held against what they were. */
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
-export type RestoreStepOf<K extends RestoreStep['kind']> = Extract<RestoreStep, { kind: K }>;
-
 /** What the engine has of the project, and what the journal can make again. */
 export interface RestoreFacts {
   /** Compose's leftovers among them. */

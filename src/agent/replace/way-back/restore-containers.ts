@@ -14,13 +14,7 @@ import { awaitHealthy } from '../await-healthy.ts';
 import { stopAll } from '../containers.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
-import {
-  mayBeStopping,
-  planRestore,
-  type RestoreStep,
-  type RestoreStepOf,
-  type StopsUnderWay,
-} from './plan-restore.ts';
+import { mayBeStopping, planRestore, type RestoreStep, type StopsUnderWay } from './plan-restore.ts';
 
 /** Long, as a busy engine takes its time to start a container. */
 const startDeadlineMs = 900_000;
@@ -62,7 +56,8 @@ async function bringBack(containers: readonly Container[], work: RestoreWork): P
     const service = 'service' in step ? step.service : null;
     if (service === null && failures.size > 0) break;
     if (failures.has(null) || failures.has(service)) continue;
-    await take(step, work).catch((error) => failures.set(service, error));
+    const execute = executors[step.kind] as (step: RestoreStep, work: RestoreWork) => Promise<unknown>;
+    await execute(step, work).catch((error) => failures.set(service, error));
   }
   const [failure = null] = failures.values();
   return failure;
@@ -101,7 +96,10 @@ interface RestoreWork extends RunContext {
 }
 
 type Executors = {
-  [K in RestoreStep['kind']]: (step: RestoreStepOf<K>, work: RestoreWork) => Promise<unknown>;
+  [K in RestoreStep['kind']]: (
+    step: Extract<RestoreStep, { kind: K }>,
+    work: RestoreWork,
+  ) => Promise<unknown>;
 };
 
 const executors: Executors = {
@@ -115,17 +113,12 @@ const executors: Executors = {
     throw unknown(record);
   },
   connect: async ({ record, networks }, work) => {
-    const { engine, log } = work;
-    const blueprint = blueprintOf(record, work);
+    const { networks: endpoints } = blueprintOf(record, work);
     for (const network of networks) {
-      const { status } = await connectNetwork(
-        engine,
-        network,
-        idNow(record, work),
-        blueprint.networks[network] ?? {},
-      );
+      const endpoint = endpoints[network] ?? {};
+      const { status } = await connectNetwork(work.engine, network, idNow(record, work), endpoint);
       if (status !== 200) return remake(record, work);
-      log.info(`${record.name} is in network ${network} again`);
+      work.log.info(`${record.name} is in network ${network} again`);
     }
   },
   start: async ({ record }, work) => {
@@ -158,9 +151,6 @@ const executors: Executors = {
     }
   },
 };
-
-const take = <K extends RestoreStep['kind']>(step: RestoreStepOf<K>, work: RestoreWork): Promise<unknown> =>
-  (executors[step.kind] as (step: RestoreStepOf<K>, work: RestoreWork) => Promise<unknown>)(step, work);
 
 /** The container from before, or the one that was made again in its place. */
 const idNow = ({ id }: ContainerRecord, { successors }: RestoreWork): string => successors.get(id) ?? id;
