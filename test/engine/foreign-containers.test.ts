@@ -146,6 +146,7 @@ describe('containers that are somebody else’s', () => {
       const found = findForeign(containers, byHand);
       for (const name of ['app-1', 'app-9']) expect(found?.message).toContain(`${name} (${name}`);
       expect(found?.message).toContain(by);
+      expect(found?.message).not.toMatch(/worker-1|db-1/);
       // For what agrees with nothing else of the project; whoever types it has to look.
       expect(found?.advice).toMatch(
         /^See whose they are: docker rm -f app-9 removes what is somebody else's\. /,

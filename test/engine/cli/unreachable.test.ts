@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isMapped } from '../../../src/engine/cli/unreachable.ts';
+import { isMapped, unreachable } from '../../../src/engine/cli/unreachable.ts';
 
 it.each([
   ['         0          0 4294967295\n', false],
@@ -8,4 +8,22 @@ it.each([
   ['', false],
 ])('sees in %j whether root is another user outside: %s', (map, expected) => {
   expect(isMapped(map)).toBe(expected);
+});
+
+it.each([
+  [
+    'client version 1.52 is too new. Maximum supported API version is 1.41',
+    "the engine is too old: it speaks API 1.41, this image's CLI needs 1.52",
+  ],
+  [
+    'API version 1.41 is not supported by this client: the minimum supported API version is 1.44',
+    "the engine is too old: it speaks API 1.41, this image's CLI needs 1.44",
+  ],
+  [
+    'client version 1.52 is too old. Minimum supported API version is 1.90',
+    "the engine is too new: it needs API 1.90 or later, this image's CLI speaks 1.52",
+  ],
+])('tells which of the two is too old by %j', (printed, message) => {
+  const refused = unreachable('unix:///run/docker.sock', `Error response from daemon: ${printed}\n`);
+  expect(refused).toMatchObject({ code: 'engine-version', message });
 });
