@@ -19,21 +19,15 @@ export interface Look {
   at: number;
 }
 
-/** Containers of a service that the run replaces, as it found them. */
-interface FoundService {
-  name: string;
-  containers: readonly Container[];
-}
-
 /**
  * The containers right before the first byte changes.
- * @param moved the services that are about to be replaced; `debris` is what stood still at the beginning
+ * @param moved the services that are about to be replaced, as the run found them; `debris` is what stood still then
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function sameContainers(
   context: RunContext,
   project: string,
-  moved: readonly FoundService[],
+  moved: readonly { name: string; containers: readonly Container[] }[],
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
 ): Promise<{ containers: Changeover['containers']; look: Look }> {
   const services = new Set(moved.map(({ name }) => name));

@@ -22,15 +22,14 @@ export type RestoreStep =
   /** All of them are held against what they were. */
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
-/** What the engine has of the project, and what the journal can make again. */
-export interface RestoreFacts {
-  /** Compose's leftovers among them. */
-  containers: readonly Container[];
-  blueprints: readonly Blueprint[];
-}
-
-/** Decides how the containers from before come back: as they are, mended, started, or made again; touches nothing. */
-export function planRestore(changeover: Changeover, now: RestoreFacts): RestoreStep[] {
+/**
+ * Decides how the containers from before come back: as they are, mended, started, or made again; touches nothing.
+ * @param now the containers of the project, compose's leftovers among them, and what the journal can make again
+ */
+export function planRestore(
+  changeover: Changeover,
+  now: { containers: readonly Container[]; blueprints: readonly Blueprint[] },
+): RestoreStep[] {
   const there = new Map(now.containers.map((container) => [container.id, container] as const));
   const blueprints = new Map(now.blueprints.map((blueprint) => [blueprint.id, blueprint] as const));
   const steps: RestoreStep[] = [];

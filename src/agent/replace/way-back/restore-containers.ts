@@ -56,7 +56,7 @@ async function bringBack(containers: readonly Container[], work: RestoreWork): P
     const service = 'service' in step ? step.service : null;
     if (service === null && failures.size > 0) break;
     if (failures.has(null) || failures.has(service)) continue;
-    const execute = executors[step.kind] as (step: RestoreStep, work: RestoreWork) => Promise<unknown>;
+    const execute = executors[step.kind] as Execute<RestoreStep>;
     await execute(step, work).catch((error) => failures.set(service, error));
   }
   const [failure = null] = failures.values();
@@ -95,12 +95,8 @@ interface RestoreWork extends RunContext {
   agreed: Set<string>;
 }
 
-type Executors = {
-  [K in RestoreStep['kind']]: (
-    step: Extract<RestoreStep, { kind: K }>,
-    work: RestoreWork,
-  ) => Promise<unknown>;
-};
+type Execute<S> = (step: S, work: RestoreWork) => Promise<unknown>;
+type Executors = { [K in RestoreStep['kind']]: Execute<Extract<RestoreStep, { kind: K }>> };
 
 const executors: Executors = {
   'remove-new': ({ containers }, work) => remove(containers, work),
@@ -109,9 +105,7 @@ const executors: Executors = {
     await remove([standIn(record, work)], work);
   },
   rebuild: ({ record }, work) => rebuild(record, work),
-  'give-up': async ({ record }) => {
-    throw unknown(record);
-  },
+  'give-up': ({ record }) => Promise.reject(unknown(record)),
   connect: async ({ record, networks }, work) => {
     const { networks: endpoints } = blueprintOf(record, work);
     for (const network of networks) {
@@ -134,8 +128,8 @@ const executors: Executors = {
   },
   stop: ({ record }, work) => stopAll(work, [standIn(record, work)]),
   'await-healthy': ({ records }, work) => {
-    const containers = records.map((record) => ({ service: record.service, id: idNow(record, work) }));
     const [app] = work.journal.data.services;
+    const containers = records.map((record) => standIn(record, work));
     return awaitHealthy(work, containers, app);
   },
   compare: async ({ records }, work) => {
@@ -155,10 +149,7 @@ const executors: Executors = {
 /** The container from before, or the one that was made again in its place. */
 const idNow = ({ id }: ContainerRecord, { successors }: RestoreWork): string => successors.get(id) ?? id;
 
-const standIn = (record: ContainerRecord, work: RestoreWork) => ({
-  id: idNow(record, work),
-  name: record.name,
-});
+const standIn = (record: ContainerRecord, work: RestoreWork) => ({ ...record, id: idNow(record, work) });
 
 function blueprintOf(record: ContainerRecord, { journal }: RestoreWork): Blueprint {
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
