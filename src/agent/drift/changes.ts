@@ -1,7 +1,7 @@
 import type { Model } from '../../engine/cli/compose.ts';
 import { type DefinedContainer, gainedRights, type Right, type Surroundings } from '../../engine/rights.ts';
 import type { InstanceFacts } from './dry-run.ts';
-import { type Definition, type Difference, findDifferences, shapeOf } from './shape.ts';
+import { type Definition, type Difference, findDifferences } from './shape.ts';
 import { inlineConfig, type Place, type SetValue } from './written-text.ts';
 
 /** A container as it is, and as it would be made again; where its image is gone, only what of that gives rights. */
@@ -72,7 +72,7 @@ export function changesOf(
   const byDefault = pin?.place.kind === 'default' ? pin.place.variable : undefined;
   const changes = [
     ...replaced
-      .flatMap(({ now, next }) => ('networks' in next ? findDifferences(shapeOf(now), shapeOf(next)) : []))
+      .flatMap(({ now, next }) => ('networks' in next ? findDifferences(now, next) : []))
       .map((difference) => ({ service, kind: 'difference', difference }) as const),
     ...replaced
       .flatMap(({ now, next }) => gainedRights(now, next, surroundings))

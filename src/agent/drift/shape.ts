@@ -17,26 +17,14 @@ export interface Definition {
 }
 
 /**
- * What a container is given, in the words of a compose file: by section, then by item (`''` where the section is one
- * value), as a text that can be compared. What is not given, and what amounts to nothing (no, 0, an empty list), has no
- * item; nor has what only names the same in another way.
+ * What a container is given in a section of a compose file, by item (`''` where the section is one value). What amounts to
+ * nothing (no, 0, an empty list) is not given; nor has an item what only names the same in another way.
  */
-export type Shape = ReadonlyMap<string, ReadonlyMap<string, string>>;
-
 type Items = Readonly<Record<string, unknown>>;
 type Sections = Readonly<Record<string, (definition: Definition) => Items>>;
 
-export const shapeOf = (definition: Definition): Shape =>
-  new Map(
-    Object.entries(sections).map(([name, read]) => [
-      name,
-      new Map(
-        Object.entries(read(definition)).flatMap(([item, value]) =>
-          isNothing(value) ? [] : [[item, text(value)]],
-        ),
-      ),
-    ]),
-  );
+const textsOf = (items: Items): ReadonlyMap<string, string> =>
+  new Map(Object.entries(items).flatMap(([item, value]) => (isNothing(value) ? [] : [[item, text(value)]])));
 
 const isNothing = (value: unknown): boolean =>
   value === undefined ||
@@ -295,9 +283,9 @@ export interface Difference {
   planned: string | null;
 }
 
-export function findDifferences(running: Shape, planned: Shape): Difference[] {
-  const differences = [...running].flatMap(([section, now]) => {
-    const then = planned.get(section) ?? new Map<string, string>();
+export function findDifferences(running: Definition, planned: Definition): Difference[] {
+  const differences = Object.entries(sections).flatMap(([section, read]) => {
+    const [now, then] = [textsOf(read(running)), textsOf(read(planned))];
     return [...new Set([...now.keys(), ...then.keys()])].flatMap((item): Difference[] => {
       const pair = { running: now.get(item) ?? null, planned: then.get(item) ?? null };
       return pair.running === pair.planned ? [] : [{ section, item, ...pair }];

@@ -6,7 +6,7 @@ import {
 } from '../../../src/agent/drift/definition.ts';
 import type { EngineDefaults } from '../../../src/agent/drift/engine-choices.ts';
 import { adviceFor, type Finding, judgeDifference } from '../../../src/agent/drift/judge.ts';
-import { type Definition, findDifferences, shapeOf } from '../../../src/agent/drift/shape.ts';
+import { type Definition, findDifferences } from '../../../src/agent/drift/shape.ts';
 import type { Json } from '../../../src/engine/json.ts';
 
 // What a container has against what compose would send for it, key by key of the compose specification. That compose and
@@ -117,7 +117,7 @@ function findings(has: Parts, would: Parts, given: Partial<GivenBesides> = {}): 
   const running: Definition = runningDefinition(inspected(has), ['app', 'svc-app-1']);
   const besides = { image: imageOfRelease, moreNetworks: [], defaults, ...given };
   const planned = plannedDefinition({ name: would.name ?? 'svc-app-1', body: sent(would) }, running, besides);
-  const differences = findDifferences(shapeOf(running), shapeOf(planned));
+  const differences = findDifferences(running, planned);
   return differences.map((difference) => judgeDifference('app', difference, nothingUnset));
 }
 
