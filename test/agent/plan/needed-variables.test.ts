@@ -7,7 +7,7 @@ import {
 } from '../../../src/agent/plan/needed-variables.ts';
 import { withFile } from '../../../src/compose/project-files.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';
-import { installation } from '../../build.ts';
+import { container, installation } from '../../build.ts';
 
 const path = '/opt/svc/compose.yaml';
 const head = 'services:\n  app:\n    image: svc:v1\n  worker:\n    image: svc:v1\n';
@@ -25,7 +25,8 @@ function given(text: string, env = 'SET=1\nNOTHING=\n', before = '') {
   };
   const fresh = { path, text: `${head}${text}` };
   const draft: FileDraft = { files: withFile(files, fresh), changes: [], edits: [], references: new Map() };
-  const install = installation(files, { name: 'svc', services: {} }, { kind: 'generated' });
+  const followers = { tail: [container('tail-1')] };
+  const install = installation(files, { name: 'svc', services: {} }, { kind: 'generated', followers });
   return { install, draft, release: [{ ...fresh, description: '' }] };
 }
 
@@ -69,17 +70,20 @@ describe('variables that a release needs and no file sets', () => {
 
   it('are refused where a secret comes from one, which compose finds out too late', () => {
     const { install, draft } = given('');
-    const model = (environment: string) => ({
+    const model = (environment: string, service = 'app') => ({
       name: 'svc',
-      services: { app: { secrets: [{ source: 'token' }] } },
+      services: { [service]: { secrets: [{ source: 'token' }] } },
       secrets: { token: { environment } },
     });
-    expect(() => refuseUnsetSecrets(install, draft, model('TOKEN'))).toThrow(
-      expect.objectContaining({
-        code: 'missing-variable',
-        advice: expect.stringContaining('Add TOKEN=… to'),
-      }),
-    );
+    for (const service of ['app', 'worker', 'tail']) {
+      expect(() => refuseUnsetSecrets(install, draft, model('TOKEN', service))).toThrow(
+        expect.objectContaining({
+          code: 'missing-variable',
+          advice: expect.stringContaining('Add TOKEN=… to'),
+        }),
+      );
+    }
+    expect(() => refuseUnsetSecrets(install, draft, model('TOKEN', 'db'))).not.toThrow();
     expect(() => refuseUnsetSecrets(install, draft, model('SET'))).not.toThrow();
   });
 });

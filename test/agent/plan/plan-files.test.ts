@@ -212,10 +212,12 @@ describe('planFiles refuses', () => {
         'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}', db: 'postgres:17' }),
         '.env': 'SVC_VERSION=v1.0.0',
       },
-      { kind: 'generated' },
+      { kind: 'generated', containers: [container('app-1'), container('db-1')] },
     );
     const ships = (tag: string) => generated({ app: `acme/svc:${tag}`, db: 'postgres:18' });
-    expect(planned(from, { ships: ships('${SVC_VERSION}') }).references.get('app')).toBe('acme/svc:v1.1.0');
+    const { references, changedServices } = planned(from, { ships: ships('${SVC_VERSION}') });
+    expect(references.get('app')).toBe('acme/svc:v1.1.0');
+    expect(changedServices).toEqual(['db']);
     expect(() => planned(from, { ships: ships('v1.0.9') })).toThrow(
       expected('proof-failed', 'with the files of the release app would run acme/svc:v1.0.9, not v1.1.0'),
     );
