@@ -60,10 +60,7 @@ function search(
   const found: Found = { hasBuild: false, isThere: false };
   for (const layer of layers.toReversed()) {
     const entry = layer.file.service(service);
-    if (entry) {
-      found.isThere = true;
-      found.hasBuild ||= entry.hasBuild;
-    }
+    if (entry) merge(found, { isThere: true, hasBuild: entry.hasBuild });
     if (entry?.image) found.image = { layer, image: entry.image };
     // Compose 5.2 and later lay what the file says over what it includes, also where that is to replace what earlier files
     // say, and look at `extends` last; an older one rejects a service of both.
@@ -111,8 +108,8 @@ function searchIncludes(
 function merge(found: Found, other: Found): void {
   found.hasBuild ||= other.hasBuild;
   found.isThere ||= other.isThere;
-  if (other.image && !found.image) found.image = other.image;
-  if (other.away && !found.away) found.away = other.away;
+  if (other.image) found.image ??= other.image;
+  if (other.away) found.away ??= other.away;
 }
 
 const circular = (layer: Layer, line: number, says: string): UpdateError =>

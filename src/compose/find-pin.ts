@@ -19,15 +19,14 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   const resolved = interpolate(template, layer.variables, where);
   const reference = parseReference(resolved.text);
   if (!reference) {
-    const why = resolved.unset.length > 0 ? `; ${resolved.unset.join(' and ')} is not set` : '';
+    const unset = resolved.unset.join(' and ');
+    const why = unset && `; ${unset} is not set`;
     // A block text ends with a line feed, which must not break the sentence in two.
     const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
       `${where} resolves to "${shown}", which is no image reference${why}`,
-      resolved.unset.length > 0
-        ? { advice: `Set ${resolved.unset.join(' and ')} in ${files.newEnvFile}, then run the update again.` }
-        : {},
+      unset ? { advice: `Set ${unset} in ${files.newEnvFile}, then run the update again.` } : {},
     );
   }
   if (reference.digest !== null && reference.tag === null) {

@@ -17,11 +17,10 @@ export function secretsOfLines(text: string): Secret[] {
   return linesOf(text).flatMap((line) => {
     const bare = line.replace(/^#+\s*/, '');
     const { key, value } = split(bare);
-    const inside = [...bare.matchAll(assigned)];
     return [
       ...[line, bare].map((whole) => ({ key: '', value: whole })),
       ...value.map((each) => ({ key, value: each })),
-      ...inside.map(([, name = '', each = '']) => ({
+      ...[...bare.matchAll(assigned)].map(([, name = '', each = '']) => ({
         key: name,
         value: unquoted(each),
       })),

@@ -19,9 +19,9 @@ const maxBytes = 5 * 1024 * 1024;
 export async function readTextFile(path: string): Promise<TextFile> {
   const bytes = await readRegularFile(path).catch(async (error: NodeJS.ErrnoException) => {
     if (error instanceof UpdateError) throw error;
-    if (error.code === 'ENOENT') await refuseLinkOutside(path);
-    const why =
-      error.code === 'ENOENT' ? 'does not exist' : `cannot be read (${error.code ?? error.message})`;
+    const isMissing = error.code === 'ENOENT';
+    if (isMissing) await refuseLinkOutside(path);
+    const why = isMissing ? 'does not exist' : `cannot be read (${error.code ?? error.message})`;
     throw new UpdateError('compose-invalid', `${path} ${why}`, {
       advice:
         error.code === 'EACCES' || error.code === 'EPERM'

@@ -27,13 +27,11 @@ export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
   return {
     async next(withinMs) {
       if (!hasNews) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, withinMs);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const timer = setTimeout(resolve, withinMs);
+        wake = resolve;
+        await promise;
+        clearTimeout(timer);
       }
       hasNews = false;
     },
