@@ -11,7 +11,7 @@ export interface ScalarText {
   start: number;
 }
 
-export interface ExtendsLink {
+interface ExtendsLink {
   service: string;
   /** As written; null for a service of the same file. */
   file: string | null;
@@ -19,7 +19,7 @@ export interface ExtendsLink {
 }
 
 /** What one file says of one service. */
-export interface ServiceEntry {
+interface ServiceEntry {
   image: ScalarText | null;
   /** `image: !reset`: what earlier files say of the image does not count. */
   resetsImage: boolean;

@@ -12,7 +12,7 @@ import {
 import { nameOf, type ProjectFiles } from './project-files.ts';
 
 /** The `image` that wins for a service, and the file in which it is written. */
-export interface EffectiveImage {
+interface EffectiveImage {
   layer: Layer;
   image: ScalarText;
 }

@@ -4,7 +4,7 @@ import type { Mark, Origin, TracedText } from './traced.ts';
 /** The value of a variable and where it comes from; null where nothing sets it. */
 export type Lookup = (name: string) => TracedText | null;
 
-export interface Interpolation extends TracedText {
+interface Interpolation extends TracedText {
   /** Variables without a value that stand for nothing. */
   unset: string[];
 }

@@ -131,7 +131,7 @@ export const resolvedText = ({ file, variables }: Layer, text: string, where: st
 export const placeOf = ({ name }: Layer, line: number): string => `${name} line ${line}`;
 
 /** All that the `-f` files lead to. */
-export interface Reach {
+interface Reach {
   /** Each file in each place it is read in; the `-f` files first. */
   layers: Layer[];
   /** Compose files that a link names, at hand or not, each once. */

@@ -156,7 +156,7 @@ function unescaped(whole: string, octal: string | undefined, letter: string | un
 }
 
 /** Variables of a compose file that nothing sets. */
-export interface UnsetVariables {
+interface UnsetVariables {
   /** Compose rejects the file without them: `${V:?}`. */
   required: string[];
   /** They stand for nothing: `${V}` without a default. */

@@ -20,7 +20,7 @@ export interface KnownInstance {
 }
 
 /** Containers that compose would take for those of an instance, and that are not, or are not all, the instance's. */
-export interface ForeignContainers {
+interface ForeignContainers {
   message: string;
   /** With the command that removes them. No path in it, as a label may name any. */
   advice: string;

@@ -16,7 +16,7 @@ export interface OwnTraces {
 }
 
 /** What has to be asked of an engine. */
-export interface ContainerLookup<C extends Container> {
+interface ContainerLookup<C extends Container> {
   /** Null where there is none. */
   inspect(name: string): Promise<C | null>;
   /** The ids of the containers that live in that container's network. */

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../progress/update-error.ts';
  */
 export type Again = 'never' | 'once' | 'patiently' | 'often';
 
-export interface PullFailure {
+interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
   again: Again;
   /** What it comes to, after "repository:tag: ". */

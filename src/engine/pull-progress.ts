@@ -20,7 +20,7 @@ const afterDownload =
   /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
 
 /** What the engine says of a layer, in its words. */
-export interface LayerNews {
+interface LayerNews {
   id: string;
   words: readonly string[];
   /** Bytes. */

@@ -2,7 +2,7 @@ import { isAtLeast } from './http/api-version.ts';
 import { composeLabels } from './labels.ts';
 
 /** What a container is made of, as the engine tells it or a journal has it. */
-export interface ImageInUse {
+interface ImageInUse {
   /** The local image's id, `sha256:…`: with the containerd store the digest of an index, with the others of a configuration. */
   imageId: string;
   /** The digest of its platform's manifest, which no attestation changes; null or left out where the engine does not tell. */

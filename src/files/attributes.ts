@@ -14,7 +14,7 @@ export const unread = 'unread';
 const posixAcl = 'system.posix_acl_access';
 
 /** Whether losing it, or getting it from the directory, lets somebody in or keeps somebody out. */
-export const isAccessList = (name: string): boolean => name.startsWith('system.');
+const isAccessList = (name: string): boolean => name.startsWith('system.');
 
 /** A list of the old file that the new one could not be given, or one of the directory that it could not be freed of. */
 export class RightsLost extends Error {}

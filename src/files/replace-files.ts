@@ -24,7 +24,7 @@ export interface Replacement {
   after: string;
 }
 
-export interface TransactionOptions {
+interface TransactionOptions {
   /** Names the temporaries, `.<basename>.svc-updater-<run>`: those of an earlier try are removed. */
   run: string;
   /** Absolute path of the directory for the backups, null for none. */

@@ -108,7 +108,7 @@ const withImages = (
   });
 
 /** A service that compose is asked about. */
-export interface AskedService {
+interface AskedService {
   name: string;
   /** A local image, by id or reference, to take in place of the one in the files. */
   image: string;

@@ -6,7 +6,7 @@ import type { Difference, ShapedMount } from './shape.ts';
 import { hasDefault, resolveText, type SetValue, unsetIn } from './written-text.ts';
 
 /** What helps against one thing that would be taken. */
-export type Remedy =
+type Remedy =
   /** A default that stands in the files may also have been edited since. `line` is the very one, where it can be told. */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
   | { kind: 'home' }
@@ -25,7 +25,7 @@ export interface Finding {
 }
 
 /** What the files tell of a change. */
-export interface WrittenFacts {
+interface WrittenFacts {
   /** What the files say of it; nothing where no file has a word of it. */
   texts: readonly string[];
   /** Variables in these texts that no file sets; only a shell can have had them. */

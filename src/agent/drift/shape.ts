@@ -262,7 +262,7 @@ const shaped = (type: string, source: string, readOnly: boolean): ShapedMount =>
 const anyAddress = new Set(['', '0.0.0.0', '::']);
 
 /** `127.0.0.1:80:8080/tcp`; a port that the engine chooses is `0`. */
-export function publishedPorts(host: Json): string[] {
+function publishedPorts(host: Json): string[] {
   return Object.entries(object(host.PortBindings)).flatMap(([target, bindings]) =>
     (list(bindings) as Json[]).map(({ HostIp, HostPort }) => {
       const address = anyAddress.has(String(HostIp ?? '')) ? '' : `${HostIp}:`;

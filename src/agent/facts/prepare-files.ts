@@ -21,7 +21,7 @@ import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
 /** A draft that needs no pulled image, and the model of it that compose was asked for already. */
-export interface EarlyDraft {
+interface EarlyDraft {
   draft: FileDraft;
   model: Promise<Model>;
 }

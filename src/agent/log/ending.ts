@@ -17,7 +17,7 @@ export interface Ending {
 }
 
 /** How a run ended that did not do what was asked, and what to say of it. */
-export interface Failure extends Ending {
+interface Failure extends Ending {
   /** What explains it, for the log before the last line. */
   lines: readonly string[];
   code: string | null;

@@ -8,7 +8,7 @@ import { mapTexts, writtenOut } from '../../progress/plain-text.ts';
 import { Mask, type MaskRules } from './mask.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
-export type Sink = (event: ProgressEvent, fields: Fields) => void;
+type Sink = (event: ProgressEvent, fields: Fields) => void;
 
 /** The story of a run, one event a line. Everything that leaves goes through the mask. */
 export class Log {

@@ -15,7 +15,7 @@ import type { UpdatePlan } from './plan-update.ts';
 import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /** What the engine has right before the first file changes. */
-export interface ChangeoverFacts {
+interface ChangeoverFacts {
   /** The images behind the references of the plan. */
   images: ReadonlyMap<string, Image>;
   /** All of the project's. */

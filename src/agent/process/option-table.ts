@@ -2,7 +2,7 @@ import { settingsName } from '../../progress/state-name.ts';
 import { parseTarget, targetForms } from '../../release/target.ts';
 
 /** An option, written down once: what it takes, where else it may be said, and what `--help` says of it. */
-export interface OptionRow {
+interface OptionRow {
   /** What stands behind it in the help; without one it is a switch, which an environment variable of 1 turns on. */
   value?: string;
   /** It may be given several times. */

@@ -12,7 +12,7 @@ import { engineAddress } from './engine-address.ts';
 export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
 
 /** The versions of what the image has beside this program. */
-export interface Programs {
+interface Programs {
   /** Of the docker command: `29.7.2` */
   cli: string;
   /** The newest version of the engine's API that it speaks: `1.55` */

@@ -14,12 +14,12 @@ export interface Expectation {
   shares: (service: string) => boolean;
 }
 
-export interface Substitution {
+interface Substitution {
   from: string;
   to: string;
 }
 
-export interface Proof {
+interface Proof {
   /** What differs beyond the plan; empty when the edit is proven. */
   unexpected: string[];
   /** What comes from the version variable and is no version: data that would lie elsewhere, another image. */

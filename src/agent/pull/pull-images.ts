@@ -27,7 +27,7 @@ const progressEveryMs = 1_000;
 /** A smaller pull is over before anybody reads of its progress. */
 const tellingBytes = 1_000_000;
 
-export interface PullOptions {
+interface PullOptions {
   /** Off for images that are pulled after the others: percent must not go back within the phase. */
   percent?: boolean;
   /** When all pulls of the run must have ended, by `performance.now()`. */

@@ -15,7 +15,7 @@ import type { Doors } from './containers.ts';
 import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
 
 /** What the engine has of a project where no compose call is replacing anything. */
-export interface QuietProject extends ProjectContainers {
+interface QuietProject extends ProjectContainers {
   /** The containers that a killed call has left unfinished, among the others. */
   debris: readonly Container[];
 }

@@ -58,7 +58,7 @@ export async function endUpdated(
 }
 
 /** Images that can go, as `docker image rm` takes them. */
-export interface Freeable {
+interface Freeable {
   references: readonly string[];
   /** Bytes of all; what they share is counted with each. */
   size: number;

@@ -36,7 +36,7 @@ export interface HealthReport {
 }
 
 /** What one look at the containers comes to. */
-export type HealthVerdict =
+type HealthVerdict =
   | { kind: 'well'; reports: HealthReport[] }
   | { kind: 'waiting'; sentence: string }
   /** A container has ended for good, or is gone, or the time is up. The logs of `worst` tell why. */

@@ -10,7 +10,7 @@ export const patienceMs = 120_000;
 export const lookEveryMs = 500;
 
 /** Whether another compose call seems to be replacing containers. */
-export type OthersVerdict =
+type OthersVerdict =
   /** No call is under way. `debris` are containers that a killed call has left unfinished. */
   | { kind: 'quiet'; debris: readonly Container[] }
   | { kind: 'waiting'; sentence: string }

@@ -51,7 +51,7 @@ export async function awaitHooks(engine: Engine, service: Service, log: Log): Pr
   await withHeartbeat(log, sentence, ended());
 }
 
-export interface HookListener {
+interface HookListener {
   /** Of the hook that ran last, as far as the engine has told them; ends the listening. */
   lastLines(): Promise<string[]>;
   close(): void;

@@ -31,7 +31,7 @@ export type EarlierStep =
   /** The new version has started, and this container was interrupted too often to try once more. */
   | { kind: 'give-up' };
 
-export type AfterPutBack =
+type AfterPutBack =
   | { kind: 'begin-anew' }
   /** The run had an end already when it was interrupted putting things back. */
   | { kind: 'repeat'; ending: Ending }

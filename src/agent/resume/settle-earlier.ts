@@ -23,7 +23,7 @@ import { maxAttempts, planEarlier } from './plan-earlier.ts';
 import type { Locked, RunSoFar } from './run-so-far.ts';
 
 /** What an earlier run leaves to this one. */
-export type Inheritance =
+type Inheritance =
   /** Nothing, or nothing any more: this run begins at its beginning. `data` is what its journal said. */
   | { kind: 'fresh'; data: JournalData | null }
   /** Its containers are half replaced, or not verified yet. */

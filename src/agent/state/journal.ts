@@ -126,7 +126,7 @@ const spelledOut = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
 /** A journal that this version cannot read, with its text. */
-export type ReadJournal = JournalData | { unreadable: string } | null;
+type ReadJournal = JournalData | { unreadable: string } | null;
 
 /** @throws UpdateError foreign-state; what the system says */
 export async function readJournal(state: string): Promise<ReadJournal> {

@@ -21,7 +21,7 @@ import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { logTiming } from '../timing.ts';
 
 /** Its path has no version; `HEAD` is asked in none, as the docker command does. Without a deadline it has 30 seconds. */
-export type ApiRequest = Omit<EngineQuestion, 'deadlineMs' | 'signal'> & { deadlineMs?: number };
+type ApiRequest = Omit<EngineQuestion, 'deadlineMs' | 'signal'> & { deadlineMs?: number };
 
 const whoAreYou = '/version';
 const defaultDeadlineMs = 30_000;

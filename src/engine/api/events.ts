@@ -7,7 +7,7 @@ import { streamApi } from './api.ts';
 /** What changes how a container is. The single health checks come as events, too, and are many. */
 const changes = ['start', 'die', 'oom', 'restart', 'pause', 'unpause', 'destroy', 'health_status'];
 
-export interface EngineEvents {
+interface EngineEvents {
   /** Resolves once the engine has told something since the last call, and after that many milliseconds at the latest. */
   next(withinMs: number): Promise<void>;
   close(): void;
@@ -39,7 +39,7 @@ export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
   };
 }
 
-export interface StopWatch {
+interface StopWatch {
   /** Ids of the containers that were told to stop since the watch began, and have not ended since. */
   underWay(): string[];
   close(): void;

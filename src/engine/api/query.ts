@@ -31,7 +31,7 @@ export interface NamedMount {
 }
 
 /** A network or a volume, and the hash of the definition that compose made it from. */
-export interface MadeDefinition {
+interface MadeDefinition {
   name: string;
   /** Null where whoever made it gave it none. */
   hash: string | null;

@@ -13,7 +13,7 @@ export interface CommandResult {
   aborted: boolean;
 }
 
-export interface CommandOptions {
+interface CommandOptions {
   /** The whole environment of the command; nothing is inherited. */
   env: Readonly<Record<string, string>>;
   /** Infinity for none. */

@@ -20,7 +20,7 @@ export interface ComposeProject {
   upOnly?: readonly string[];
 }
 
-export interface ModelMount {
+interface ModelMount {
   type: string;
   source?: string;
   target: string;
@@ -68,20 +68,20 @@ export interface Model {
   secrets?: Record<string, { file?: string; content?: string; environment?: string } | null>;
 }
 
-export interface ConfigOptions {
+interface ConfigOptions {
   /** Files that stand in for the project's own while an edit is proven. */
   files?: readonly string[];
   envFiles?: readonly string[];
 }
 
-export interface ImagePull {
+interface ImagePull {
   deadlineMs: number;
   onStderrLine: (line: string) => void;
   /** No image is asked for before the one before it is here. */
   oneByOne: boolean;
 }
 
-export interface UpOptions {
+interface UpOptions {
   /** How many containers it gets, or of several services each. */
   scale?: number | ReadonlyMap<string, number>;
   start: boolean;

@@ -20,7 +20,7 @@ export interface EngineAddress {
   configDirectory: string;
 }
 
-export interface CallOptions {
+interface CallOptions {
   deadlineMs?: number;
   cwd?: string;
   /** Variables beside PATH and HOME. */

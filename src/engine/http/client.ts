@@ -13,7 +13,7 @@ import {
 import type { EngineTarget } from './target.ts';
 
 /** Without a deadline of its own, it has the client's. */
-export type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: number };
+type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: number };
 
 /** Of a page that a proxy sends in place of an answer, so many bytes are enough to tell what it is. */
 const ofRefusal = { limit: 64 * 1024, cut: true };

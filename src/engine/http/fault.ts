@@ -2,7 +2,7 @@
  * `refused`: the engine answered, and not with what was asked for; `away`: nobody answers, or the answer breaks off;
  * `late`: no answer, or no more of it, in time; `too-big`: more of an answer than any question has.
  */
-export type FaultKind = 'refused' | 'away' | 'late' | 'too-big';
+type FaultKind = 'refused' | 'away' | 'late' | 'too-big';
 
 /** The engine refused, or does not answer. */
 export class EngineFault extends Error {

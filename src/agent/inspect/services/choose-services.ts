@@ -6,7 +6,7 @@ import type { WasInterrupted } from '../../state/changeover.ts';
 import type { ServiceFacts } from '../installation.ts';
 
 /** The services of a run, with what the engine has of them. */
-export interface ChosenServices {
+interface ChosenServices {
   app: ServiceFacts;
   /** Those that were named, and of them those that have containers. */
   asked: readonly ServiceFacts[];

@@ -20,7 +20,7 @@ import { restoreContainers } from './restore-containers.ts';
 export type OldTexts = ReadonlyMap<string, string>;
 
 /** What this process knows of the run beside its journal. */
-export interface BesideJournal extends StopsUnderWay {
+interface BesideJournal extends StopsUnderWay {
   texts?: OldTexts | undefined;
 }
 
