@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 
 /** A word that stands by itself. */
-interface Argument {
+export interface Argument {
   /** In capitals: `CHANNEL`. */
   name: string;
   /** All that it may be, where that is known. */

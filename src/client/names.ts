@@ -1,7 +1,7 @@
 import { inCapitals, type Product, svc } from '../progress/product.ts';
 
 /** Everything in this client that is called after the product. */
-interface Names {
+export interface Names {
   /** What the product is called, and what this client is typed by: `svc`. */
   name: string;
   /** Environment variables: where the server is, the token for it, and where releases are. */

@@ -3,7 +3,7 @@ import { type Args, type Command, UsageError } from './command.ts';
 import { names } from './names.ts';
 
 /** What somebody has typed. */
-type Typed =
+export type Typed =
   | { kind: 'run'; command: Command; args: Args }
   /** Help is wanted: of one command, or of all that begin so. */
   | { kind: 'help'; command: Command | null; group: string }

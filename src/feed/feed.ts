@@ -28,7 +28,7 @@ export interface Feed {
 }
 
 /** As people are told of it. */
-interface FeedFailure {
+export interface FeedFailure {
   /** Half a sentence. */
   message: string;
   /** ISO 8601. */
@@ -44,7 +44,7 @@ export interface LogEntry {
 }
 
 /** What a feed asks of its owner. */
-interface FeedHost {
+export interface FeedHost {
   /** Called after each check that succeeded. */
   onCheck?: () => void;
   /** The channel that releases are offered from. Default `stable`. */

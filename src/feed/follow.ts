@@ -10,7 +10,7 @@ export interface FeedOptions {
 }
 
 /** How an address is asked that a feed has named. */
-interface Following {
+export interface Following {
   feed: FeedOptions;
   /** Sent to every origin; those of the feed go before them. */
   headers: Readonly<Record<string, string>>;

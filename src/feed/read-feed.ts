@@ -26,7 +26,7 @@ export interface FeedAnswer {
 }
 
 /** What a check goes by. */
-interface CheckFacts {
+export interface CheckFacts {
   /** Of the check before. */
   known: FeedAnswer | null;
   /** Further pages are read only while none of its releases was found. */

@@ -1,7 +1,7 @@
 import valid from 'semver/functions/valid.js';
 
 /** What the tag of an image says about its version. */
-type Tag =
+export type Tag =
   | {
       kind: 'release';
       text: string;

@@ -2,7 +2,7 @@
  * A field of an answer: its type, how a reader takes what a server says, and what OpenAPI says of it. Answers grow: a
  * reader takes words that it does not know, and OpenAPI closes nothing.
  */
-interface Field<T> {
+export interface Field<T> {
   /** JSON Schema. */
   readonly schema: object;
   /** The value where it is of this kind, else undefined. */

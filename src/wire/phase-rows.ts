@@ -2,7 +2,7 @@ import type { RunState } from './codes.ts';
 import type { Run, RunStep } from './status.ts';
 
 /** What a person is shown of the states that a run goes through before its end. */
-interface PhaseRow {
+export interface PhaseRow {
   /** While it lasts: `replacing`. */
   doing: string;
   /** Afterwards: `replaced`. */

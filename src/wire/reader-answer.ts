@@ -74,6 +74,6 @@ export async function readJson(response: Response): Promise<{ value: unknown } |
 }
 
 /** Half an answer that nobody reads would keep its connection. */
-const drop = async (response: Response): Promise<void> => {
+export const drop = async (response: Response): Promise<void> => {
   await response.body?.cancel().catch(() => {});
 };

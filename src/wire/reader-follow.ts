@@ -18,7 +18,7 @@ export type News =
   | { kind: 'unknown' };
 
 /** All in milliseconds. */
-interface FollowTiming {
+export interface FollowTiming {
   /** Before the next try; half as long again each time, up to the longest. */
   firstPause: number;
   longestPause: number;
@@ -38,7 +38,7 @@ const usualTiming: FollowTiming = {
   poll: 2_000,
 };
 
-interface Following {
+export interface Following {
   /** The id of the run. */
   run: string;
   /** Ends it, without further news. */

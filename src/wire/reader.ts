@@ -14,7 +14,7 @@ const usualDeadlines = {
 const json = ['application/json'];
 const stream = 'text/event-stream';
 
-interface ReaderOptions {
+export interface ReaderOptions {
   /** Where the endpoints are: `https://svc.example.org/api/v1/instance/update`, without a slash at the end. */
   address: string;
   /** Sent with each request. */
@@ -31,7 +31,7 @@ export interface Order {
 }
 
 /** An event stream that has begun. */
-interface OpenStream {
+export interface OpenStream {
   body: ReadableStream<Uint8Array>;
 }
 
@@ -164,7 +164,7 @@ export class Reader {
   }
 }
 
-interface Waiting {
+export interface Waiting {
   signal?: AbortSignal | undefined;
 }
 

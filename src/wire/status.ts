@@ -23,7 +23,7 @@ const sentence = () => text('One sentence for people');
 const clock = () => time("The server's clock, from which ages are reckoned");
 
 export interface JobInTheWay extends TypeOf<typeof jobShape> {}
-const jobShape = shape('Job', 'Work of the platform that an update would meet', {
+export const jobShape = shape('Job', 'Work of the platform that an update would meet', {
   kind: or(word(codes.jobKinds), () => 'job' as const),
   state: or(word(codes.jobStates), () => 'running' as const),
   title: nullable(text(), 'What people call it'),
@@ -32,7 +32,7 @@ const jobShape = shape('Job', 'Work of the platform that an update would meet', 
 });
 
 export interface Reason extends TypeOf<typeof reasonShape> {}
-const reasonShape = shape('Reason', 'Why an update may not start now', {
+export const reasonShape = shape('Reason', 'Why an update may not start now', {
   code: word(codes.reasonCodes),
   message: or(sentence(), ({ code }) => String(code)),
   since: optional(time(), 'Since when, where that is known'),
@@ -40,13 +40,13 @@ const reasonShape = shape('Reason', 'Why an update may not start now', {
 });
 
 export interface CancelReason extends TypeOf<typeof cancelReasonShape> {}
-const cancelReasonShape = shape('CancelReason', 'Why a run cannot be cancelled now', {
+export const cancelReasonShape = shape('CancelReason', 'Why a run cannot be cancelled now', {
   code: word(codes.cancelCodes),
   message: sentence(),
 });
 
 export interface PublishedRelease extends TypeOf<typeof releaseShape> {}
-const releaseShape = shape('Release', null, {
+export const releaseShape = shape('Release', null, {
   version: needed(text('The tag: vX.Y.Z or vX.Y.Z-canary.N')),
   url: nullable(text()),
   notes: nullable(text(), 'Markdown of the publisher, in `releases` alone: not to be trusted as HTML'),
@@ -54,7 +54,7 @@ const releaseShape = shape('Release', null, {
 });
 
 export interface NextRelease extends TypeOf<typeof nextShape> {}
-const nextShape = shape(
+export const nextShape = shape(
   'Next',
   'What an update goes to now: `latest`, or the stepping release that has to come before it',
   {
@@ -64,20 +64,20 @@ const nextShape = shape(
 );
 
 export interface UpToDate extends TypeOf<typeof upToDateShape> {}
-const upToDateShape = shape('UpToDate', 'Why nothing is offered', {
+export const upToDateShape = shape('UpToDate', 'Why nothing is offered', {
   code: word(codes.upToDateCodes),
   message: or(sentence(), ({ code }) => `Nothing is offered: ${code}.`),
 });
 
 export interface FeedProblem extends TypeOf<typeof feedErrorShape> {}
-const feedErrorShape = shape(
+export const feedErrorShape = shape(
   'FeedError',
   'Why the releases could not be read the last time; what was read before stays',
   { message: needed(text()), nextCheckAt: time('UTC, ISO 8601: when the releases are read again') },
 );
 
 export interface BuildServer extends TypeOf<typeof buildServerShape> {}
-const buildServerShape = shape('BuildServer', 'A server elsewhere that an update does not reach', {
+export const buildServerShape = shape('BuildServer', 'A server elsewhere that an update does not reach', {
   name: needed(text()),
   version: needed(text()),
   behind: flag('It is older than what runs'),
@@ -85,7 +85,7 @@ const buildServerShape = shape('BuildServer', 'A server elsewhere that an update
 });
 
 export interface RunStep extends TypeOf<typeof stepShape> {}
-const stepShape = shape('Step', 'A state that a run was in', {
+export const stepShape = shape('Step', 'A state that a run was in', {
   state: word(codes.runStates),
   startedAt: needed(time()),
   endedAt: nullable(time(), 'Null while it lasts'),

@@ -13,7 +13,7 @@ import { JsonEvents, PlainLines } from './lines.ts';
 import { LiveList } from './live-list.ts';
 import { logOf, type Printer, type View } from './view.ts';
 
-interface FollowOptions {
+export interface FollowOptions {
   /** As it was told last, as it came. */
   run: ToldRun;
   /** After so many seconds in a row without any answer it is given up. */

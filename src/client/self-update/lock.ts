@@ -5,7 +5,7 @@ import { names } from '../names.ts';
 import { refused, unchangedBy } from './failure.ts';
 
 /** Ends what `takeLock` began. */
-interface Lock {
+export interface Lock {
   /** Whether other updates are kept out; not where the system does not tell of its processes. */
   isHeld: boolean;
   release(): Promise<void>;

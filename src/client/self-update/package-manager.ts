@@ -1,7 +1,7 @@
 import { runToEnd } from './run-to-end.ts';
 
 /** Who has installed a file, and what brings it up to date. */
-interface Installer {
+export interface Installer {
   name: string;
   command: string;
 }

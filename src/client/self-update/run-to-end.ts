@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { names } from '../names.ts';
 
 /** How a command ended. */
-interface Ended {
+export interface Ended {
   /** The first 64 KiB of its standard output, where it was not shown. */
   output: string;
   /** Half a sentence, behind the command: `ended with exit code 3`; null for exit code 0. */

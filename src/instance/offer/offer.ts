@@ -30,7 +30,7 @@ export interface OfferFacts {
 }
 
 /** There is either something to update to, or a reason why not. */
-type Offer = {
+export type Offer = {
   /** The newest release of the channel. */
   latest: Release | null;
 } & ({ next: Release; upToDate: null } | { next: null; upToDate: UpToDate });

@@ -27,7 +27,7 @@ const secondsToStop = 120;
 export const maxRestarts = 3;
 
 /** What of an updater's container is different from run to run. */
-interface UpdaterOrder {
+export interface UpdaterOrder {
   /** `vX.Y.Z` or `canary`. */
   target: string;
   /** All of them, the app first; null leaves the choice to the updater. */

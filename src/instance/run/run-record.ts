@@ -6,7 +6,7 @@ import { runOf } from '../../wire/reader-shapes.ts';
 import type { Run, RunStep } from '../../wire/status.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
 
-type LaunchState = (typeof launchStates)[number];
+export type LaunchState = (typeof launchStates)[number];
 /** Why a run ended that did not succeed. */
 export type Why = Partial<Pick<Run, 'cause' | 'code' | 'advice' | 'step'>>;
 

@@ -8,14 +8,14 @@ import { readClock, type ServerClock } from './ages.ts';
 type Moment = number;
 
 /** That svc does not answer. */
-interface Absence {
+export interface Absence {
   since: Moment;
   /** Since when a page that is no error answers in its place. */
   pageSince: Moment | null;
 }
 
 /** The start of an update that the person at this page has asked for. */
-type Start =
+export type Start =
   /** Not answered yet. */
   | { kind: 'pressed'; to: string | null }
   /** It was not accepted; `problem` is null where its answer was lost. */

@@ -19,7 +19,7 @@ export interface Situation {
   isDue: boolean;
 }
 
-interface Schedule {
+export interface Schedule {
   /** When the status is asked for; null: not at all. */
   askAt: number | null;
   /** The run whose event stream is held open. */
