@@ -1,4 +1,6 @@
 import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
 
 export interface CommandResult {
@@ -21,6 +23,10 @@ interface CommandOptions {
   signal?: AbortSignal | undefined;
   cwd?: string | undefined;
   onStderrLine?: ((line: string) => void) | undefined;
+  /** What it reads; closed where there is none. */
+  input?: Readable | undefined;
+  /** Where its standard output goes, as it comes, instead of into the result. */
+  output?: Writable | undefined;
 }
 
 /** Between a polite SIGTERM and SIGKILL. */
@@ -31,7 +37,7 @@ const tailLines = 200;
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
- * Runs a command to its end: no shell, stdin closed, own process group. The group matters twice: Ctrl-C on the
+ * Runs a command to its end: no shell, stdin closed but for `input`, own process group. The group matters twice: Ctrl-C on the
  * updater's terminal must not reach a compose call that has to finish, and a deadline must reach the plugin behind
  * `docker compose` as well.
  */
@@ -44,14 +50,14 @@ export async function runCommand(
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     env: options.env,
     extendEnv: false,
-    stdin: 'ignore',
+    stdin: options.input === undefined ? 'ignore' : 'pipe',
     detached: true,
     cleanup: false,
     reject: false,
     stripFinalNewline: false,
     maxBuffer: 200_000_000,
     // A pull reports every block it fetches: hours of that must not pile up in memory.
-    buffer: { stdout: true, stderr: options.onStderrLine === undefined },
+    buffer: { stdout: options.output === undefined, stderr: options.onStderrLine === undefined },
   });
   const tail: string[] = [];
   const ended = { timedOut: false, aborted: false };
@@ -81,12 +87,24 @@ export async function runCommand(
     });
   }
 
-  const result = await child;
+  // A command that ends early, or a full disk, ends the other side too; the exit code and the stream's error tell why.
+  const streams = [
+    ...(options.input && child.stdin ? [pipeline(options.input, child.stdin).catch(() => {})] : []),
+    ...(options.output && child.stdout
+      ? [
+          pipeline(child.stdout, options.output).catch((error: unknown) => {
+            killGroup('SIGTERM');
+            throw error;
+          }),
+        ]
+      : []),
+  ];
+  const [result] = await Promise.all([child, ...streams]);
   clearTimeout(deadline);
   clearTimeout(escalation);
   options.signal?.removeEventListener('abort', onAbort);
   const exitCode = result.exitCode ?? null;
   const kept = options.onStderrLine ? tail.join('\n') : (result.stderr ?? '');
   const stderr = exitCode === null && !kept ? (result.originalMessage ?? '') : kept;
-  return { exitCode, stdout: result.stdout, stderr, ...ended };
+  return { exitCode, stdout: result.stdout ?? '', stderr, ...ended };
 }
