@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Engine } from '../engine/cli/engine.ts';
 import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
+import { back } from './back.ts';
 import { bump, withBumpSettings } from './bump/bump.ts';
 import { init } from './init/init.ts';
 import { reportEnding } from './log/ending.ts';
@@ -22,6 +23,7 @@ import {
 import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
 import { usageOf } from './process/usage.ts';
 import { versionLine } from './process/versions.ts';
+import { removePoint } from './remove-point.ts';
 import { endingFacts, nothingYet } from './resume/run-so-far.ts';
 import { showPlan } from './show-plan.ts';
 import { update } from './update.ts';
@@ -77,6 +79,8 @@ async function main(argv: readonly string[]): Promise<number> {
     }
     const context = { ...doors, options };
     const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
+    if (options.command === 'back') return await back({ ...doors, options }, readUpdate);
+    if (options.command === 'restore-point') return await removePoint(context, readUpdate);
     if (options.command === 'update') return await update(context, readUpdate);
     await showPlan(context, soFar, readUpdate);
     return 0;

@@ -85,7 +85,12 @@ describe('1, 2, 0', () => {
       ],
     ],
     ['a canary build as a target', ['--target', 'v1.1.0-canary.1'], {}, ['--target is "v1.1.0-canary.1"']],
-    ['an unknown command', ['upgrade'], {}, ['unknown command "upgrade": use update, plan, init or bump']],
+    [
+      'an unknown command',
+      ['upgrade'],
+      {},
+      ['unknown command "upgrade": use update, plan, back, restore-point, init or bump'],
+    ],
     ['bump without what it needs', ['bump'], {}, ['bump needs --to', 'bump needs --service']],
   ];
   test.for(mistakes)('2: %s', async ([, args, env, says]) => {

@@ -26,7 +26,7 @@ import { pinOf, settingsText } from './settings-text.ts';
  */
 export async function init(doors: Omit<RunContext, 'options'>, options: InitOptions): Promise<void> {
   const { engine, log } = doors;
-  const instance = await findInstance({ ...doors, options: { ...options, command: 'plan' } });
+  const instance = await findInstance({ ...doors, options });
   const { place } = instance;
   const { containers } = await listProject(engine, place.name);
   refuseForeignContainers(containers, instance, options, null);
@@ -79,10 +79,14 @@ function asNamed(
       advice: `Its services are ${known.join(', ')}: name them with --service.`,
     });
   }
-  checkNamed(
-    { ...options, command: 'plan' },
-    { files, model, kind: 'user-written', running: started, followers: [], migrations: [] },
-  );
+  checkNamed(options, {
+    files,
+    model,
+    kind: 'user-written',
+    running: started,
+    followers: [],
+    migrations: [],
+  });
   return { app, workers };
 }
 

@@ -33,6 +33,7 @@ const seconds = {
   inFile: true,
   form: [/^[1-9]\d{0,5}$/, 'a whole number of seconds, from 1 to 999999'],
 } as const;
+const switchForm = [/^[01]$/, '1, or 0 for off'] as const;
 const log = { value: 'line|json', form: [/^(line|json)$/, 'line or json'] } as const;
 
 export const updateTable = {
@@ -73,13 +74,38 @@ all containers of a service must agree`,
   'wait-timeout': { ...seconds, help: `for the new version to become healthy [] (${usualSeconds.wait})` },
   'pull-timeout': { ...seconds, help: `for all pulls together [] (${usualSeconds.pull})` },
   'accept-drift': {
-    form: [/^[01]$/, '1, or 0 for off'],
+    form: switchForm,
     help: 'go on where the files no longer say what the containers have []',
   },
+  'restore-point': {
+    inFile: true,
+    form: switchForm,
+    help: 'keep the data as they were before it, and put them back after a bad release []',
+  },
+  'restore-dir': {
+    value: 'DIR',
+    form: [/^\//, 'an absolute path'],
+    help: 'where they are kept, as mounted [] (with what else the updater keeps)',
+  },
+  stay: { form: switchForm, help: 'after a bad release, leave data and new version as they are []' },
   log: { ...log, help: '[] (line)' },
 } satisfies Record<string, OptionRow>;
 
-const { target, container, 'accept-drift': drift, ...ofInstance } = updateTable;
+const {
+  target,
+  container,
+  'accept-drift': drift,
+  'restore-point': point,
+  'restore-dir': pointDir,
+  stay,
+  ...ofInstance
+} = updateTable;
+const { 'pull-timeout': pull, ...ofWayBack } = ofInstance;
+const { project, dir } = ofInstance;
+
+export const backTable = {
+  yes: { help: 'do it; without it, only what would be done and lost is shown' },
+} satisfies Record<string, OptionRow>;
 
 export const initTable = {
   'dry-run': { help: 'only show the file' },
@@ -112,6 +138,8 @@ export type OptionTable = Readonly<Record<string, OptionRow>>;
 export const optionsOf = {
   update: updateTable,
   plan: updateTable,
+  back: { ...ofWayBack, container, 'restore-dir': pointDir, ...backTable },
+  'restore-point': { project, dir, container, 'restore-dir': pointDir, log: ofInstance.log },
   init: { ...ofInstance, ...initTable },
   bump: bumpTable,
 } satisfies Record<string, OptionTable>;
@@ -119,13 +147,14 @@ export const optionsOf = {
 /** What an option is called in a settings file: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
 
-/** The environment variable of an option; those of `bump` and `init` alone have none. */
+/** The environment variable of an option; those of `back`, `bump` and `init` alone have none. */
 export const variableOf = (name: string): string | null =>
   name in updateTable ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}` : null;
 
 /** What a settings file may say, by its keys. */
-export const settings: ReadonlyMap<string, { name: string; isList: boolean }> = new Map(
-  Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(([name, { isList = false, inFile }]) =>
-    inFile ? [[keyOf(name), { name, isList }]] : [],
+export const settings: ReadonlyMap<string, { name: string; isList: boolean; isSwitch: boolean }> = new Map(
+  Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(
+    ([name, { isList = false, inFile, value }]) =>
+      inFile ? [[keyOf(name), { name, isList, isSwitch: value === undefined }]] : [],
   ),
 );

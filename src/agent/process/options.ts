@@ -5,8 +5,8 @@ import { parseTarget, type Target, targetForms } from '../../release/target.ts';
 import type { LogFormat } from '../log/log.ts';
 import { type OptionTable, optionsOf, usualSeconds, variableOf } from './option-table.ts';
 
+/** What a run at an instance is told, whichever command it is of. */
 export interface UpdateOptions {
-  command: 'update' | 'plan';
   product: Product;
   target: Target | null;
   project: string | null;
@@ -25,7 +25,25 @@ export interface UpdateOptions {
   waitTimeoutMs: number;
   pullTimeoutMs: number;
   acceptDrift: boolean;
+  /** The data are kept before the new version starts. */
+  restorePoint: boolean;
+  /** Where restore points lie, as mounted; null: with what else the updater keeps. */
+  restoreDir: string | null;
+  /** After a bad release, data and new version are left as they are. */
+  stay: boolean;
   log: LogFormat;
+}
+
+/** To the restore point, and what was kept from going back to it. */
+export interface BackOptions extends UpdateOptions {
+  command: 'back';
+  /** Else it is only shown. */
+  yes: boolean;
+}
+
+/** Takes the restore point away: `rm` is all there is to do with one. */
+export interface RestorePointOptions extends UpdateOptions {
+  command: 'restore-point';
 }
 
 export interface BumpOptions {
@@ -43,7 +61,7 @@ export interface BumpOptions {
 }
 
 /** What `init` looks for, as `update` has it, and writes down. */
-export interface InitOptions extends Omit<UpdateOptions, 'command'> {
+export interface InitOptions extends UpdateOptions {
   command: 'init';
   dryRun: boolean;
   /** In place of a file that is there. */
@@ -54,13 +72,17 @@ export interface InitOptions extends Omit<UpdateOptions, 'command'> {
 export interface GivenValue {
   value: string;
   where: string;
+  /** As it is told, where that is not the value. */
+  words?: string;
 }
 
 /** What a settings file says, by option. */
 export type FileValues = ReadonlyMap<string, readonly GivenValue[]>;
 
 export type Options =
-  | UpdateOptions
+  | (UpdateOptions & { command: 'update' | 'plan' })
+  | BackOptions
+  | RestorePointOptions
   | InitOptions
   | BumpOptions
   | { command: 'help'; product: Product }
@@ -77,7 +99,7 @@ export class UsageError extends Error {
   }
 }
 
-const commands = ['update', 'plan', 'init', 'bump'] as const;
+const commands = ['update', 'plan', 'back', 'restore-point', 'init', 'bump'] as const;
 
 /**
  * Reads a command line, the environment and a settings file; each wins over what follows it. Without a file, services that
@@ -98,10 +120,14 @@ export function parseOptions(
   const [first = ''] = argv;
   const command = commands.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
-    mistakes.push(`unknown command "${first}": use update, plan, init or bump`);
+    mistakes.push(`unknown command "${first}": use update, plan, back, restore-point, init or bump`);
   }
   const table: OptionTable = optionsOf[command];
-  const said = readFlags(first !== '' && !first.startsWith('-') ? argv.slice(1) : argv, table, mistakes);
+  const args = first !== '' && !first.startsWith('-') ? argv.slice(1) : argv;
+  const hasVerb = command === 'restore-point' && args[0] === 'rm';
+  if (command === 'restore-point' && !hasVerb)
+    mistakes.push('restore-point needs the word rm, which takes it away');
+  const said = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
   for (const [name, { isList }] of Object.entries(table)) {
     const where = variableOf(name);
     const text = where === null ? undefined : env[where];
@@ -163,7 +189,11 @@ export function parseOptions(
         }
       : {
           log,
-          ...(command === 'init' ? { command, dryRun: isOn('dry-run'), force: isOn('force') } : { command }),
+          ...(command === 'init'
+            ? { command, dryRun: isOn('dry-run'), force: isOn('force') }
+            : command === 'back'
+              ? { command, yes: isOn('yes') }
+              : { command }),
           product,
           target: target('target'),
           project: one('project'),
@@ -177,6 +207,9 @@ export function parseOptions(
           waitTimeoutMs: milliseconds('wait-timeout', usualSeconds.wait),
           pullTimeoutMs: milliseconds('pull-timeout', usualSeconds.pull),
           acceptDrift: isOn('accept-drift'),
+          restorePoint: isOn('restore-point'),
+          restoreDir: one('restore-dir'),
+          stay: isOn('stay'),
         };
   for (const { value, where } of said.get('leave') ?? []) {
     const other = said.get('service')?.find((each) => each.value === value);

@@ -27,7 +27,7 @@ export async function withSettings<T>(
   if (file === null) return options;
   const values = settingsOf(file);
   const words = [...values].map(
-    ([flag, said]) => `${keyOf(flag)} ${said.map(({ value }) => value).join(', ')}`,
+    ([flag, said]) => `${keyOf(flag)} ${said.map(({ words, value }) => words ?? value).join(', ')}`,
   );
   if (words.length > 0) log.info(`${settingsName}: ${words.join('; ')}`);
   try {
@@ -62,7 +62,11 @@ export function settingsOf(file: TextFile): FileValues {
     if (setting === undefined)
       mistakes.push(`${at(key)}: unknown key "${name}"; known are ${[...settings.keys()].join(', ')}`);
     else if (nodes === null) mistakes.push(`${where} should be a list, such as [app, worker]`);
-    else if (texts.length === 0 || texts.some((text) => !text)) {
+    else if (setting.isSwitch) {
+      const isOn = isScalar(value) && value.value;
+      if (typeof isOn !== 'boolean' || !isScalar(value)) mistakes.push(`${where} should be true or false`);
+      else values.set(setting.name, [{ value: isOn ? '1' : '0', words: String(isOn), where }]);
+    } else if (texts.length === 0 || texts.some((text) => !text)) {
       const what = name === 'files' ? 'files' : 'services';
       mistakes.push(`${where} should ${setting.isList ? `name ${what}` : 'be one value'}`);
     } else {

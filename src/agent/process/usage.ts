@@ -1,6 +1,13 @@
 import { type Product, roleLabelOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
-import { bumpTable, initTable, type OptionTable, updateTable, variableOf } from './option-table.ts';
+import {
+  backTable,
+  bumpTable,
+  initTable,
+  type OptionTable,
+  updateTable,
+  variableOf,
+} from './option-table.ts';
 
 /** What `--help` prints. The variables are of those who make a product, and svc's operators have always had them. */
 export function usageOf(product: Product): string {
@@ -25,14 +32,20 @@ or leaves it exactly as it was.
 
   ${name}-updater [update] [options]   update the instance in the mounted directory (the default)
   ${name}-updater plan [options]       show what update would do; changes nothing
+  ${name}-updater back [options]       go back to the restore point, with the data; changes nothing without --yes
+  ${name}-updater restore-point rm     take the restore point away
   ${name}-updater init [options]       write the services to update into ${settingsName}, or list what to choose from
   ${name}-updater bump [options]       edit version pins in files only; needs no engine
   ${name}-updater --help | --version
 
 update and plan${isSvc ? ' (environment variable in brackets)' : ''}:
 ${linesOf(updateTable)}
+back: --project, --dir, --container, --service, --leave, --version-var, --wait-timeout, --restore-dir, --log as above
+${linesOf(backTable)}
+restore-point rm: --project, --dir, --container, --restore-dir, --log as above
+
 init: --project, --dir, --log as above; --service, --leave, --version-var, --wait-timeout and --pull-timeout are written down
-${linesOf(initTable)}update, plan and bump take from that file what no option and no variable says.
+${linesOf(initTable)}update, plan, back and bump take from that file what no option and no variable says.
 
 bump:
 ${linesOf(bumpTable)}

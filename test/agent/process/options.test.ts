@@ -29,6 +29,9 @@ describe('parseOptions', () => {
       waitTimeoutMs: 300_000,
       pullTimeoutMs: 3_600_000,
       acceptDrift: false,
+      restorePoint: false,
+      restoreDir: null,
+      stay: false,
       log: 'line',
     });
   });
@@ -52,6 +55,9 @@ describe('parseOptions', () => {
       SVC_UPDATER_CONTAINER: 'c0ffee00'.repeat(8),
       SVC_UPDATER_VERSION_VAR: 'TAG',
       SVC_UPDATER_ACCEPT_DRIFT: '1',
+      SVC_UPDATER_RESTORE_POINT: '1',
+      SVC_UPDATER_RESTORE_DIR: '/backup',
+      SVC_UPDATER_STAY: '1',
     };
     expect(parseOptions(['plan', '--service', 'app', '--wait-timeout', '9'], env)).toEqual({
       command: 'plan',
@@ -69,6 +75,9 @@ describe('parseOptions', () => {
       container: 'c0ffee00'.repeat(8),
       versionVariable: 'TAG',
       acceptDrift: true,
+      restorePoint: true,
+      restoreDir: '/backup',
+      stay: true,
     });
   });
 
@@ -89,6 +98,17 @@ describe('parseOptions', () => {
     expect(mistakes([], { SVC_UPDATER_ACCEPT_DRIFT: 'yes' })).toEqual([
       'SVC_UPDATER_ACCEPT_DRIFT is "yes": it should be 1, or 0 for off',
     ]);
+  });
+
+  it.each([
+    [['back'], { command: 'back', yes: false, app: 'app', waitTimeoutMs: 300_000 }],
+    [
+      ['back', '--yes', '--service', 'web', '--restore-dir', '/b'],
+      { yes: true, app: 'web', restoreDir: '/b' },
+    ],
+    [['restore-point', 'rm', '--project', 'x'], { command: 'restore-point', project: 'x' }],
+  ])('reads %j', (argv, expected) => {
+    expect(parseOptions(argv, {})).toMatchObject(expected);
   });
 
   it('reads bump', () => {
@@ -163,7 +183,7 @@ describe('parseOptions', () => {
         },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan, init or bump',
+      'unknown command "updat": use update, plan, back, restore-point, init or bump',
       'unknown option --nope',
       'unexpected argument "extra"',
       '--accept-drift takes no value',
@@ -183,6 +203,20 @@ describe('parseOptions', () => {
     [['--service=-x'], ['--service is "-x": it should be a service\'s name']],
     [['--project', 'A B'], ['--project is "A B": it should be a compose project name']],
     [['-x'], ['unknown option -x']],
+    [['--restore-dir', 'b'], ['--restore-dir is "b": it should be an absolute path']],
+    [
+      ['back', '--target', 'v1.0.0'],
+      ['unknown option --target', 'unexpected argument "v1.0.0"'],
+    ],
+    [['restore-point'], ['restore-point needs the word rm, which takes it away']],
+    [
+      ['restore-point', 'ls', '--yes'],
+      [
+        'restore-point needs the word rm, which takes it away',
+        'unexpected argument "ls"',
+        'unknown option --yes',
+      ],
+    ],
     [
       ['bump'],
       [

@@ -60,6 +60,18 @@ describe('a settings file', () => {
     ]);
   });
 
+  it('turns a switch on and off, and gives way to a variable', async () => {
+    await writeFile(path(), 'restore-point: true\n');
+    const { options, lines } = await read();
+    expect(options).toMatchObject({ restorePoint: true, stay: false });
+    expect(lines).toEqual(['info: .svc-updater.yaml: restore-point true']);
+    expect((await read([], { SVC_UPDATER_RESTORE_POINT: '0' })).options).toMatchObject({
+      restorePoint: false,
+    });
+    await writeFile(path(), 'restore-point: false\n');
+    expect((await read()).options).toMatchObject({ restorePoint: false });
+  });
+
   it('may say with an alias what it has said', async () => {
     await writeFile(path(), 'services: [&app server, worker]\nleave: &left [cron]\n');
     expect((await read()).options).toMatchObject({ app: 'server', workers: ['worker'], leave: ['cron'] });
@@ -101,6 +113,9 @@ describe('a settings file', () => {
       ['.svc-updater.yaml line 1: wait-timeout is "soon": it should be a whole number of sec'],
     ],
     ['services: [app, ../x]\n', ['line 1: services is "../x": it should be a service\'s name']],
+    ['restore-point: yes\n', ['line 1: restore-point should be true or false']],
+    ['restore-point: "true"\n', ['line 1: restore-point should be true or false']],
+    ['restore-point: [true]\n', ['line 1: restore-point should be true or false']],
     ['services: [a, a]\n', ['line 1: services names a service twice']],
     ['services: [a, b]\nleave: [b]\n', ['b is named by']],
     ['services: [a]\nservices: [b]\n', ['.svc-updater.yaml line 2: Map keys must be unique']],
