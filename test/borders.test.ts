@@ -28,12 +28,13 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     state: ['log'],
     proof: [],
     drift: ['log', 'process'],
+    data: ['log', 'process', 'state'],
     inspect: ['drift', 'log', 'process', 'state'],
     plan: ['inspect', 'log', 'proof', 'state'],
-    facts: ['drift', 'inspect', 'log', 'plan', 'process', 'proof', 'state'],
+    facts: ['data', 'drift', 'inspect', 'log', 'plan', 'process', 'proof', 'state'],
     pull: ['facts', 'inspect', 'log', 'plan', 'process', 'state'],
-    replace: ['drift', 'log', 'process', 'pull', 'state'],
-    resume: ['inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
+    replace: ['data', 'drift', 'log', 'process', 'pull', 'state'],
+    resume: ['data', 'inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
     bump: ['inspect', 'log', 'process', 'proof', 'state'],
     init: ['inspect', 'log', 'process'],
   },
@@ -93,8 +94,10 @@ const writtenOnce: readonly [name: string, file: string][] = [
  * never how long it took or is waited for.
  */
 const wallClockReaders: readonly [file: string, what: string][] = [
+  ['agent/data/keep-point.ts', 'since when nobody writes any more'],
   ['agent/log/log.ts', 'the time of a line'],
   ['agent/main.ts', 'when the run began'],
+  ['agent/replace/way-back/restore-data.ts', 'what the present is called, once it is gone back'],
   ['agent/state/journal.ts', 'the folder of a journal that is put aside'],
   ['agent/state/lock.ts', 'since when the lock is held'],
 ];

@@ -1,7 +1,36 @@
-import type { ReadOptions } from './inspect/choose-workers.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import { discardOthers } from './data/keep-point.ts';
+import { placesIn, pointsDirectory } from './data/point.ts';
+import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
+import { findInstance } from './inspect/find-instance.ts';
+import { givePaths } from './inspect/view-project.ts';
 import type { RunContext } from './process/run-context.ts';
+import { toItsEnd } from './resume/to-its-end.ts';
+import { pendingJournal, pendingSentence } from './state/journal.ts';
+import { takeLock } from './state/lock.ts';
 
-/** Takes the restore point away. Gives the exit code. */
-export async function removePoint(_context: RunContext, _read: ReadOptions): Promise<number> {
-  throw new Error('restore-point is not there yet');
-}
+/** Takes all restore points away. Gives the exit code. Refusals: journal-pending, and those of finding the project. */
+export const removePoint = (given: RunContext, read: ReadOptions): Promise<number> =>
+  toItsEnd(given, async (soFar) => {
+    const instance = await findInstance(given);
+    soFar.instance = instance;
+    const { engine, log, options } = await withProjectOptions(given, instance.place, read);
+    const { own, paths, place } = instance;
+    const lock = await takeLock({ engine, log }, own, place.mountedAt);
+    soFar.lock = lock;
+    const pending = await pendingJournal(lock.state);
+    if (pending?.point) throw new UpdateError('journal-pending', pendingSentence(pending));
+    const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
+    await givePaths(project, paths, log);
+    const directory = pointsDirectory(options.restoreDir, paths, project);
+    const count = (await placesIn(directory, project)).length;
+    const work = { engine, log, project: place.name, moved: [], toolsImage: own.imageId };
+    await discardOthers(directory, project, [], work);
+    log.enter('done');
+    const message =
+      count === 0
+        ? 'unchanged: there is no restore point'
+        : `removed: ${count} restore point${count > 1 ? 's' : ''}`;
+    log.info(message);
+    return { outcome: 'unchanged', exitCode: 0, message };
+  });

@@ -1,5 +1,6 @@
 import type { ProjectContainers } from '../engine/api/project-containers.ts';
 import { makePlan } from './facts/make-plan.ts';
+import { planPoint } from './facts/plan-point.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
@@ -11,6 +12,7 @@ import { pullAndPrepare } from './pull/pull-and-prepare.ts';
 import { awaitQuiet } from './replace/await-others.ts';
 import { endUpdated, freeable } from './replace/end-updated.ts';
 import { announce, recreate } from './replace/recreate.ts';
+import { save } from './replace/save.ts';
 import { verify } from './replace/verify.ts';
 import {
   type OldTexts,
@@ -82,12 +84,14 @@ export async function planRun(
   describeInstallation(installation, context.log);
   context.log.enter('plan');
   const plan = await makePlan(context, installation, instance.own.id);
-  return { installation, plan, interrupted };
+  const point = await planPoint(context, instance, installation);
+  return { installation, plan, interrupted, point };
 }
 
-/** The phases `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */
+/** The phases `save`, `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */
 const replace = (context: RunContext, planned: PlannedReplacement): Promise<Ending> =>
   replacing(context, planned, async (work) => {
+    await save(work);
     announce(work);
     const seen = await recreate(work, planned.look);
     // Nobody needs the old image any more, and the engine has time while the new one is waited for.

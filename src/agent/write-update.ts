@@ -11,6 +11,7 @@ import type { FilePlan } from './plan/plan-files.ts';
 import type { RunContext } from './process/run-context.ts';
 import type { Preparation } from './pull/pull-and-prepare.ts';
 import { type Look, sameContainers } from './replace/same-containers.ts';
+import { beginPoint } from './replace/save.ts';
 import type { OldTexts } from './replace/way-back/go-back.ts';
 import { keepWayBack } from './replace/way-back/keep-way-back.ts';
 import type { PlannedRun } from './resume/run-so-far.ts';
@@ -31,7 +32,7 @@ export const oldTexts = ({ changes }: Pick<FilePlan, 'changes'>): OldTexts =>
 export async function writeUpdate(
   context: RunContext,
   journal: Journal,
-  { installation, plan }: PlannedRun,
+  { installation, plan, point }: PlannedRun,
   {
     filePlan,
     images,
@@ -42,8 +43,9 @@ export async function writeUpdate(
   const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
   const { from } = journal.data;
   const changeover = planChangeover(installation, plan, filePlan, { images, containers, from });
+  const place = point && (await beginPoint(context, journal, changeover, point));
   await writeFiles(context, installation, filePlan, journal);
-  await keepWayBack(context, journal, changeover, installation);
+  await keepWayBack(context, journal, changeover, installation, place);
   if (before.earlier?.started && isThereAlready(changeover, look.found.containers)) {
     await journal.note({ started: true });
   }

@@ -1,6 +1,6 @@
 import type { Outcome } from './outcome.ts';
 import type { Product } from './product.ts';
-import { stateName } from './state-name.ts';
+import { settingsName, stateName } from './state-name.ts';
 
 type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
@@ -92,6 +92,15 @@ const table = {
     'Run the svc-updater image as root, which has getfattr and setfattr, or take the list off the file (setfacl -b), then run it again.',
   ],
   'foreign-state': ['refused', 'See who has put it there, move it away, then run the update again.'],
+  'data-unsaid': ['refused', `Say with data in ${settingsName} what is kept of it, then run the update again.`],
+  'data-unfit': [
+    'refused',
+    'Change what it names, or say none for that service; or update without --restore-point, after a dump of your own.',
+  ],
+  'no-space': ['refused', 'Make room there, or keep it elsewhere with --restore-dir.'],
+  'no-point': ['refused', 'Going back needs an update that was made with --restore-point.'],
+  'point-damaged': ['refused', 'See who has changed it: what is in it cannot be put back any more.'],
+  'not-as-left': ['refused', 'Put it back as the update left it, then run back again.'],
   'path-taken': ['refused', 'Mount the compose directory at its own path.'],
 
   'engine-away': ['failed', 'See that the engine answers (docker ps), then run the update again.'],
@@ -119,10 +128,20 @@ const table = {
     'failed',
     'Find out what ends it (docker inspect svc-updater, the log of the kernel), then run the update again.',
   ],
+  'data-busy': ['failed', 'End what it names, then run the update again.'],
+  'save-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
+  'went-back': [
+    'failed',
+    'See the log of the new version above; tell its makers, or mend the cause, then run the update again.',
+  ],
   'recreate-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
 
   'files-not-back': ['broken', `Copy the files back from ${stateName}/backup, then docker compose up -d.`],
   'not-brought-back': ['broken', 'See docker compose ps and docker compose logs app worker.'],
+  'data-not-back': [
+    'broken',
+    'Nothing runs on data that are half back. Mend the cause (does the database run? has the disk room?), then run the update again: it goes on putting them back.',
+  ],
   'engine-lost': [
     'broken',
     'See that the engine answers (docker ps), then run the update again: it goes on where this one stopped.',

@@ -77,7 +77,7 @@ export interface DataKind<S, P> {
   survey(asked: readonly string[], place: PointPlace, work: DataWork): Promise<Survey<S>>;
   /** Keeps everybody out until `open`, and ends nobody: @throws UpdateError data-busy, with the sessions or containers named */
   close(source: S, work: DataWork): Promise<void>;
-  /** Ends those who are still in, once nothing of theirs is to be waited for. After `close`, before `restore`. */
+  /** Keeps everybody out, too, and ends those who are in: nothing of theirs is to be waited for. Before `keep` and `restore`. */
   evict(source: S, work: DataWork): Promise<void>;
   /**
    * Keeps the data of now, synced to the disk. They are closed, and stay so. What an earlier call has left half done of
@@ -100,10 +100,10 @@ export interface DataKind<S, P> {
   /**
    * Puts the kept data behind the names that the app uses, whole or not at all where the server can do that, and proves
    * them equal to what was kept. They are still closed. A second call, after all or a part was done, ends the same.
-   * `kept` is what `keep` gave for the data that make room.
+   * `kept` is what `keep` gave for the data that make room; null where there was no room to keep them, and they are lost.
    * @throws UpdateError data-not-back
    */
-  restore(source: S, part: P, kept: P, place: PointPlace, work: DataWork): Promise<void>;
+  restore(source: S, part: P, kept: P | null, place: PointPlace, work: DataWork): Promise<void>;
   /** Looks, and touches nothing. */
   compare(source: S, part: P, place: PointPlace, work: DataWork): Promise<Difference>;
 }

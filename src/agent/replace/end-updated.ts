@@ -1,12 +1,15 @@
+import { dirname } from 'node:path';
 import { inspectImages, listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { composeCommand, upCommand } from '../../progress/compose-command.ts';
+import { discardOthers } from '../data/keep-point.ts';
 import { type Ending, endWell } from '../log/ending.ts';
 import { savedMeanwhile } from '../log/ending-facts.ts';
 import { and, seconds } from '../log/wording.ts';
 import { type Changeover, recordsOf } from '../state/changeover.ts';
 import { findSaved } from './find-saved.ts';
 import type { Replacement } from './replacement.ts';
+import { dataWork } from './save.ts';
 
 /** The phase `done`: what is left to a person, and the last line. */
 export async function endUpdated(
@@ -18,6 +21,7 @@ export async function endUpdated(
     findSaved(engine, journal.data).catch(() => null),
     freeing.catch(() => null),
   ]);
+  await dropOlderPoints({ engine, log, journal, moved });
   log.enter('done');
   for (const name of words.alsoMoved) {
     log.info(`${name} is pinned by the same text: ${upCommand(project, [name])} moves it, too`);
@@ -55,6 +59,19 @@ export async function endUpdated(
     to: words.goal,
     images: [...images],
   });
+}
+
+/** The newest restore point is kept; older ones are of no use once it is there and its run has ended well. */
+async function dropOlderPoints({
+  engine,
+  log,
+  journal,
+  moved,
+}: Pick<Replacement, 'engine' | 'log' | 'journal'> & Pick<Changeover, 'moved'>): Promise<void> {
+  const { point, project } = journal.data;
+  if (!point) return;
+  const doors = await dataWork({ engine, log }, journal, moved);
+  await discardOthers(dirname(point.directory), project, [point.directory], doors);
 }
 
 /** Images that can go, as `docker image rm` takes them. */

@@ -87,7 +87,7 @@ const isSameRequest = (
  * The directory may be mounted at another place than in the run that wrote it. What lies beside a file, and where backups
  * are, is known without it.
  */
-async function asMountedHere(record: FileRecord, { project, run }: JournalData): Promise<FileRecord> {
+export async function asMountedHere(record: FileRecord, { project, run }: JournalData): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
   const backups = join(stateDirectory(project.directory), 'backup', run);

@@ -1,3 +1,4 @@
+import type { PlannedPoint } from '../data/survey-point.ts';
 import { fromWord } from '../inspect/describe.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
@@ -24,6 +25,8 @@ export interface PlannedRun {
   installation: Installation;
   plan: UpdatePlan;
   interrupted: WasInterrupted;
+  /** Null where no restore point was asked for. */
+  point: PlannedPoint | null;
 }
 
 /** What a run has found and taken so far: its last line, which may come at any moment, and its clean-up are made of it. */

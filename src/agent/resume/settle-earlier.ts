@@ -8,6 +8,7 @@ import type { RunContext } from '../process/run-context.ts';
 import { recreate } from '../replace/recreate.ts';
 import { replacementOf } from '../replace/replacement.ts';
 import { markGoingBack, restoreInstance } from '../replace/way-back/go-back.ts';
+import { reopenData } from '../replace/way-back/restore-data.ts';
 import type { Changeover } from '../state/changeover.ts';
 import {
   isPending,
@@ -62,6 +63,8 @@ export async function settleEarlier(
     case 'begin-anew':
       return fresh;
     case 'leave-alone': {
+      // Whatever somebody has done: nobody stays locked out of data that this run has closed.
+      if (data.changeover !== null) await reopenData(context, journal, data.changeover);
       const place = await setAside(lock.state, data);
       log.warn(
         `${step.because}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,

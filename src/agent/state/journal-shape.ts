@@ -165,7 +165,7 @@ export const isJournal = shape({
   services: list(name),
   /** `v1.4.2` */
   from: text,
-  phase: oneOf('pull', 'write', 'recreate', 'verify', 'done'),
+  phase: oneOf('pull', 'write', 'save', 'recreate', 'verify', 'restore', 'done'),
   /** The image id behind each reference before the pull. */
   tags: list(shape({ reference, imageId })),
   files: list(file),
@@ -179,6 +179,19 @@ export const isJournal = shape({
   started: flag,
   /** Everything is being put back, and how the run ends then; null where an update begins anew after it. */
   goingBack: orNull(shape({ ending: orNull(ending) })),
+  /** The restore point that the run makes, or goes back to. */
+  point: optional(
+    orNull(
+      shape({
+        /** Its directory on the host. */
+        directory: path,
+        /** That of the point which the present becomes, once it is gone back. */
+        kept: orNull(path),
+        /** The data are those of the point, and were proven to be. */
+        isBack: flag,
+      }),
+    ),
+  ),
   /** Files that were not put back, as somebody has saved them meanwhile. */
   leftAlone: optional(shapeOf<LeftAlone>({ paths: list(text), next: orNull(list(text)) })),
   outcome: orNull(ending),

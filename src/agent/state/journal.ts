@@ -85,7 +85,9 @@ export class Journal {
   async end(outcome: Ending): Promise<void> {
     const isOver = leavesNothingToDo(outcome);
     const over = isOver ? ({ phase: 'done', goingBack: null } as const) : {};
-    await this.write({ ...over, ...((isOver || this.#data.started) && { blueprints: [] }), outcome });
+    // The new version has started, and nobody puts the old one back any more; but where its data are being put back.
+    const isForward = this.#data.started && this.#data.goingBack === null;
+    await this.write({ ...over, ...((isOver || isForward) && { blueprints: [] }), outcome });
   }
 
   /** Its run was settled by a later one, which begins at its beginning. */

@@ -16,6 +16,8 @@ interface ScratchOptions {
   platform?: string | null;
   /** In the engine's own form. */
   mounts?: readonly Readonly<Record<string, unknown>>[];
+  /** Of those that stay: they are not removed with the scratch containers. */
+  label?: string;
 }
 
 /** A container that is never started. Gives its id, or null where the image is gone. @throws UpdateError engine-away */
@@ -23,7 +25,7 @@ export async function createScratch(
   engine: Engine,
   image: string,
   madeFor: string,
-  { platform = null, mounts = [] }: ScratchOptions = {},
+  { platform = null, mounts = [], label = scratchLabel }: ScratchOptions = {},
 ): Promise<string | null> {
   const query = new URLSearchParams(platform === null ? {} : { platform });
   const answer = await askApi(engine, {
@@ -33,7 +35,7 @@ export async function createScratch(
       Image: image,
       // The engine creates no container without a command, and an image may have none.
       Cmd: ['-'],
-      Labels: { [scratchLabel]: madeFor },
+      Labels: { [label]: madeFor },
       HostConfig: { NetworkMode: 'none', ...(mounts.length > 0 && { Mounts: mounts }) },
     },
   });
@@ -51,8 +53,12 @@ export async function removeScratch(engine: Engine, id: string): Promise<void> {
 }
 
 /** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. */
-export async function removeScratches(engine: Engine, madeFor: string): Promise<void> {
-  const left = await listContainers(engine, { label: [`${scratchLabel}=${madeFor}`] });
+export async function removeScratches(
+  engine: Engine,
+  madeFor: string,
+  label = scratchLabel,
+): Promise<void> {
+  const left = await listContainers(engine, { label: [`${label}=${madeFor}`] });
   for (const { id } of left) await removeScratch(engine, id);
 }
 

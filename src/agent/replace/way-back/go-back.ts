@@ -3,9 +3,11 @@ import { listProject } from '../../../engine/api/project-containers.ts';
 import { restoreFiles } from '../../../files/restore-files.ts';
 import { Cancelled, Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
+import { clockTime } from '../../data/point.ts';
 import { type Ending, endingOf } from '../../log/ending.ts';
 import type { EndingFacts } from '../../log/ending-facts.ts';
 import type { Log } from '../../log/log.ts';
+import { seconds } from '../../log/wording.ts';
 import type { RunContext } from '../../process/run-context.ts';
 import { restoreTags } from '../../pull/tags.ts';
 import { type Changeover, newHasStarted } from '../../state/changeover.ts';
@@ -13,8 +15,10 @@ import { endingFactsOf, type Journal } from '../../state/journal.ts';
 import { findLeftAlone, findSaved } from '../find-saved.ts';
 import { type Replacement, replacementOf } from '../replacement.ts';
 import type { Look } from '../same-containers.ts';
+import { pointOf, unsave } from '../save.ts';
 import type { StopsUnderWay } from './plan-restore.ts';
 import { restoreContainers } from './restore-containers.ts';
+import { beginBack, endBack, keptBeside, reopenData, restoreData } from './restore-data.ts';
 
 /** Old texts of files that a run writes, by path. */
 export type OldTexts = ReadonlyMap<string, string>;
@@ -81,7 +85,7 @@ export async function replacing<T>(
   }
 }
 
-/** Goes back where nothing of the new version has started; there is no other way back. Always throws. */
+/** Goes back where nothing of the new version has started, or with the data of before where they were kept. Always throws. */
 async function backOrBroken(work: Replacement, error: unknown, beside: BesideJournal): Promise<never> {
   if (error instanceof Interrupted) throw error;
   const { engine, log, options, journal, changeover } = work;
@@ -93,7 +97,9 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
   if (journal.data.started || newHasStarted(changeover, now.containers)) {
     const leftAlone = await findSaved(engine, journal.data);
     await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
-    if (isBroken || !(error instanceof UpdateError)) throw error;
+    if (!(error instanceof UpdateError)) throw error;
+    if (journal.data.point && !options.stay) return backWithData(work, error);
+    if (isBroken) throw error;
     throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
   }
   const failure = isBroken
@@ -112,6 +118,32 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
   });
 }
 
+/** The new version has started and is not well: everything is as before it in the end, the data too. Always throws. */
+async function backWithData(work: Replacement, error: UpdateError): Promise<never> {
+  const { log, options, journal, changeover, beganAt } = work;
+  const found = await pointOf(journal);
+  if (found?.point.at == null) throw error;
+  const { from, goal } = changeover.words;
+  const facts = { ...endingFactsOf(journal.data), product: options.product };
+  for (const line of endingOf(error, facts).lines) log.error(line);
+  const at = clockTime(found.point.at);
+  log.warn(`${goal} did not come up: going back to ${from} with its data of ${at}`);
+  const kept = keptBeside(found.place, journal.data.project);
+  const went = new UpdateError('went-back', error.message, {
+    state: `${from} runs again with its data of ${at}; what ${goal} did in ${seconds(performance.now() - beganAt)} is kept as ${kept.host}`,
+    isLogged: true,
+    cause: error,
+  });
+  const ending = endingOf(went, facts);
+  await beginBack(work, journal, { ...found, kept }, changeover, ending).catch((cause) => {
+    if (cause instanceof Interrupted) throw cause;
+    log.error(`it cannot be gone back: ${(cause as Error).message}`);
+    throw new UpdateError('broken', error.message, { detail: error.detail, isLogged: true, cause });
+  });
+  await restoreInstance(work, journal, {});
+  throw went;
+}
+
 /** Notes that everything is being put back, and how the run ends then; null where an update begins anew after it. */
 export async function markGoingBack(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
   const masked = ending && {
@@ -124,9 +156,9 @@ export async function markGoingBack(journal: Journal, log: Log, ending: Ending |
 }
 
 /**
- * Puts everything back to what the journal says it was: files first, then tags, then containers. What is back already
- * stays, so that it can be done again after a kill. No signal ends it.
- * @throws UpdateError files-not-back, not-brought-back
+ * Puts everything back to what the journal says it was: data first where they were touched, then files, tags and
+ * containers. What is back already stays, so that it can be done again after a kill. No signal ends it.
+ * @throws UpdateError data-not-back, files-not-back, not-brought-back
  */
 export async function restoreInstance(
   given: RunContext,
@@ -135,7 +167,8 @@ export async function restoreInstance(
 ): Promise<void> {
   const context = { ...given, engine: given.engine.uncancellable() };
   const { engine, log } = context;
-  const { files, tags, project, changeover } = journal.data;
+  await restoreData(context, journal);
+  const { files, tags, project, changeover, phase } = journal.data;
   const leftAlone = await restoreFiles(files, { texts });
   for (const path of leftAlone) log.warn(`${path} was changed meanwhile: it is left as it is`);
   await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
@@ -148,10 +181,21 @@ export async function restoreInstance(
     await journal.note({ leftAlone: await findLeftAlone(engine, journal.data, leftAlone) });
   }
   if (changeover === null) return;
+  const isOfPoint = phase === 'restore';
   try {
+    if (isOfPoint) await reopenData(context, journal, changeover);
+    else await unsave(context, journal, changeover);
     await restoreContainers(context, journal, changeover, stops);
+    if (isOfPoint) await endBack(context, journal, changeover);
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
-    throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });
+    const state = isOfPoint
+      ? { state: `data and files are those of ${journal.data.from}, which could not be started` }
+      : {};
+    throw new UpdateError('not-brought-back', error.message, {
+      ...state,
+      detail: error.detail,
+      cause: error,
+    });
   }
 }

@@ -2,6 +2,7 @@ import { takeBlueprints } from '../../../engine/api/blueprint.ts';
 import { copiedPaths } from '../../../engine/api/copied-files.ts';
 import { proveCopies } from '../../../engine/api/scratch.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
+import type { PointPlace } from '../../data/kind.ts';
 import type { RunContext } from '../../process/run-context.ts';
 import type { Changeover } from '../../state/changeover.ts';
 import type { Journal } from '../../state/journal.ts';
@@ -12,6 +13,7 @@ export async function keepWayBack(
   journal: Journal,
   changeover: Changeover,
   { model, project }: { model: Model; project: { name: string } },
+  point: PointPlace | null,
 ): Promise<void> {
   const names = new Set(changeover.moved.map(({ name }) => name));
   const moved = changeover.containers.filter((record) => names.has(record.service));
@@ -24,5 +26,6 @@ export async function keepWayBack(
     log.warn(`${lost.join(', ')} in ${name} cannot be kept for a way back: compose put it there`);
   }
   for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);
-  await journal.write({ phase: 'recreate', changeover, blueprints });
+  const made = point && { directory: point.host, kept: null, isBack: false };
+  await journal.write({ phase: made ? 'save' : 'recreate', changeover, blueprints, point: made });
 }

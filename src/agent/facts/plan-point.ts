@@ -1,0 +1,29 @@
+import { declareData } from '../data/declare.ts';
+import type { DataWork } from '../data/kind.ts';
+import { placeOf, pointsDirectory } from '../data/point.ts';
+import { describePoint, type PlannedPoint, surveyPoint } from '../data/survey-point.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
+import type { RunContext } from '../process/run-context.ts';
+
+/**
+ * What the restore point of the run is to hold, held against what is there, and said; null where none was asked for.
+ * Refusals: data-unsaid, data-unfit, no-space, outside-mounts.
+ */
+export async function planPoint(
+  { engine, options, log }: RunContext,
+  { own, paths }: FoundInstance,
+  installation: Installation,
+): Promise<PlannedPoint | null> {
+  if (!options.restorePoint) return null;
+  const { project } = installation;
+  const directory = pointsDirectory(options.restoreDir, paths, project);
+  const moved = replacedServices(installation).map(({ name }) => name);
+  const declared = declareData(installation, options);
+  const work: DataWork = { engine, log, project: project.name, moved, toolsImage: own.imageId };
+  // There is no directory for the point yet; the one above is on the same disk.
+  const above = options.restoreDir === null ? project.directory : directory;
+  const place = { ...placeOf(directory, project), name: 'survey', here: above, host: above };
+  for (const line of describePoint(await surveyPoint(declared, place, work))) log.info(line);
+  return { declared, directory };
+}
