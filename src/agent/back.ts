@@ -13,6 +13,7 @@ import { type FoundInstance, findInstance, refuseForeignContainers } from './ins
 import { inspectInstallation } from './inspect/inspect.ts';
 import { pathsOfProject } from './inspect/view-project.ts';
 import { type Ending, endWell, repeatEnding } from './log/ending.ts';
+import { maskRulesOfSent } from './log/mask-rules.ts';
 import { and, seconds } from './log/wording.ts';
 import type { BackOptions } from './process/options.ts';
 import type { RunContext } from './process/run-context.ts';
@@ -106,6 +107,8 @@ async function findBack(context: RunContext, instance: FoundInstance, soFar: Run
   const [at, point] = await newestPoint(directory, project);
   const back = point.back;
   if (back?.changeover == null) throw new UpdateError('no-point', `${at.host} does not say what ran`);
+  // What the containers of then had: an old password may still open something.
+  log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance);
   const files = await Promise.all(back.files.map((record) => asMountedHere(record, back)));
   if (files.length > 0)
