@@ -104,6 +104,7 @@ export class Updates implements UpdateService {
       checkedAt: known.checkedAt?.toISOString() ?? null,
       feedError: this.#catalog.failure,
       preparation: this.#context.settings.preparation,
+      restorePoint: null,
       buildServers,
       manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
       run,

@@ -14,6 +14,9 @@ export const reasonCodes = [
   'cleanup-running',
   'job-running',
   'up-to-date',
+  /** Of going back alone: nothing of before is kept, or the updater refuses. */
+  'no-point',
+  'back-refused',
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
 
@@ -25,6 +28,10 @@ export type CancelCode = (typeof cancelCodes)[number];
 export const jobKinds = ['deployment', 'backup', 'cron', 'cleanup', 'job'] as const;
 export type JobKind = (typeof jobKinds)[number];
 export const jobStates = ['queued', 'running'] as const;
+
+/** What a run does: to a release, or back to a restore point. */
+export const runKinds = ['update', 'back'] as const;
+export type RunKind = (typeof runKinds)[number];
 
 /** How a run ends, in words. */
 export const endStates = [
@@ -39,7 +46,7 @@ export const endStates = [
 export type EndState = (typeof endStates)[number];
 
 /** The words of the updater's log for what it is doing. */
-export const phaseWords = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify'] as const;
+export const phaseWords = ['inspect', 'plan', 'pull', 'write', 'save', 'recreate', 'verify'] as const;
 export type PhaseWord = (typeof phaseWords)[number];
 
 /** What a run is in before there is an updater. */

@@ -12,7 +12,7 @@ export interface PhaseRow {
   tells: readonly RunState[];
 }
 
-/** The five phases of the nine states, in their order. */
+/** The phases of the states, in their order; `saving` is shown once a run has come to it. */
 export const phaseRows: readonly PhaseRow[] = [
   {
     doing: 'preparing',
@@ -22,6 +22,7 @@ export const phaseRows: readonly PhaseRow[] = [
   },
   { doing: 'checking', done: 'checked', states: ['inspect', 'plan'], tells: [] },
   { doing: 'pulling', done: 'pulled', states: ['pull'], tells: ['pull'] },
+  { doing: 'saving', done: 'saved', states: ['save'], tells: [] },
   { doing: 'replacing', done: 'replaced', states: ['write', 'recreate'], tells: [] },
   { doing: 'verifying', done: 'verified', states: ['verify'], tells: [] },
 ];
@@ -38,9 +39,9 @@ export interface RowOfRun {
   took: number | null;
 }
 
-/** From `recreate` on svc may be away; a state that nobody knows is a newer server's. */
+/** From here on svc may be away, and a run goes on to its end; a state that nobody knows is a newer server's. */
 export const mayBeAway = ({ state }: Pick<Run, 'state'>): boolean =>
-  state === 'recreate' || state === 'verify';
+  state === 'save' || state === 'recreate' || state === 'verify';
 
 /**
  * The phases of a run, as the server's clock has it: `now` is a moment of it in milliseconds. What an ended run did not
@@ -54,8 +55,10 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
   const current = phaseRows.findIndex((row) => isIn(row, isOver && last ? last.state : run.state));
   return phaseRows.flatMap((row, index): RowOfRun[] => {
     const steps = run.steps.filter(({ state }) => isIn(row, state));
-    if (steps.length === 0 && index !== current) {
-      return isOver || index < current
+    // The files are written before the data are kept, so that `replacing` may have begun before `saving`.
+    const isAhead = steps.length === 0 || (current >= 0 && index > current);
+    if (isAhead && index !== current) {
+      return isOver || index < current || row.states.includes('save')
         ? []
         : [{ mark: 'ahead', word: row.doing, message: '', percent: null, took: null }];
     }

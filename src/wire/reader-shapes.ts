@@ -1,4 +1,6 @@
 import {
+  type BackOffer,
+  backOfferShape,
   type Problem,
   problemShape,
   type Run,
@@ -29,6 +31,9 @@ export const readToldRun = (value: unknown): ToldRun | null => toldRunShape.read
 
 /** Null where it is no run. */
 export const readRun = (value: unknown): Run | null => runShape.read(value) ?? null;
+
+/** Null where it says not even where to. */
+export const readBackOffer = (value: unknown): BackOffer | null => backOfferShape.read(value) ?? null;
 
 export const readHistory = (value: unknown): Run[] | null =>
   Array.isArray(value) ? value.flatMap((one) => readRun(one) ?? []) : null;

@@ -1,6 +1,6 @@
 import { type Answer, noAnswer, type Refused, readJson, refusalIn } from './reader-answer.ts';
-import { readHistory, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
-import type { Run, Status, ToldRun } from './status.ts';
+import { readBackOffer, readHistory, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
+import type { BackOffer, Run, Status, ToldRun } from './status.ts';
 
 /** Milliseconds that an answer may take. */
 const usualDeadlines = {
@@ -9,6 +9,8 @@ const usualDeadlines = {
   refresh: 30_000,
   /** The host holds its queue and looks at its jobs before it. */
   change: 60_000,
+  /** An updater compares all data with those of the restore point. */
+  compare: 330_000,
 };
 
 const json = ['application/json'];
@@ -28,6 +30,12 @@ export interface Order {
   target: string;
   when?: 'idle';
   force?: true;
+}
+
+/** A way back that was asked for twice. */
+export interface BackOrder extends Omit<Order, 'target'> {
+  /** The version to go back to, as the offer says. */
+  confirm: string;
 }
 
 /** An event stream that has begun. */
@@ -83,6 +91,17 @@ export class Reader {
       deadline: this.#deadlines.change,
       signal,
     });
+  }
+
+  /** What going back to the last restore point leads to; a problem of 409 where there is nothing to go back to. */
+  backOffer({ signal }: Waiting = {}): Promise<Answer<BackOffer>> {
+    return this.#ask(readBackOffer, { path: '/back', deadline: this.#deadlines.compare, signal });
+  }
+
+  /** Like `start`. */
+  goBack(order: BackOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
+    const { change: deadline } = this.#deadlines;
+    return this.#ask(readToldRun, { method: 'POST', path: '/back', body: order, deadline, signal });
   }
 
   async setChannel(channel: string, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {

@@ -37,6 +37,8 @@ export const reasonShape = shape('Reason', 'Why an update may not start now', {
   message: or(sentence(), ({ code }) => String(code)),
   since: optional(time(), 'Since when, where that is known'),
   jobs: optional(list(jobShape), 'Every job that is in the way'),
+  refusal: optional(text(), 'With `back-refused`: why, as the code of the updater, such as `not-as-left`'),
+  advice: optional(text(), 'What a person does next, where the updater says it'),
 });
 
 export interface CancelReason extends TypeOf<typeof cancelReasonShape> {}
@@ -84,6 +86,34 @@ export const buildServerShape = shape('BuildServer', 'A server elsewhere that an
   command: text('What updates it, typed there'),
 });
 
+export interface RestorePoint extends TypeOf<typeof pointShape> {}
+export const pointShape = shape('RestorePoint', 'The data as a run has kept them, to go back to', {
+  at: needed(time('UTC, ISO 8601: of when the data are')),
+  version: needed(text('What ran then')),
+  bytes: nullable(number({ minimum: 0 }), 'How much was kept'),
+});
+
+export interface WentBack extends TypeOf<typeof wentBackShape> {}
+export const wentBackShape = shape('WentBack', 'What runs again, as an update has gone back by itself', {
+  version: needed(text()),
+  at: needed(time('UTC, ISO 8601: of when its data are')),
+  kept: nullable(text(), 'Where that is what the new version did with the data'),
+});
+
+/** What it means to go back. */
+export interface BackOffer extends TypeOf<typeof backOfferShape> {}
+export const backOfferShape = shape('BackOffer', 'What going back leads to, and what is lost by it', {
+  from: nullable(text(), 'What runs'),
+  to: needed(text('What runs afterwards')),
+  at: needed(time('UTC, ISO 8601: of when the data are then')),
+  since: optional(time(), 'Since when what was done is lost, where that is another moment'),
+  rows: nullable(number({ minimum: 0 }), 'Rows that differ, where they were counted'),
+  tables: nullable(number({ minimum: 0 }), 'Tables that differ'),
+  files: nullable(number({ minimum: 0 }), 'Files that differ'),
+  seconds: nullable(number({ minimum: 0 }), 'How long the product is away for it, about'),
+  words: list(text(), 'What differs, the largest first: `orders: 214 rows more`'),
+});
+
 export interface RunStep extends TypeOf<typeof stepShape> {}
 export const stepShape = shape('Step', 'A state that a run was in', {
   state: word(codes.runStates),
@@ -95,6 +125,7 @@ export const stepShape = shape('Step', 'A state that a run was in', {
 export interface Run extends TypeOf<typeof runShape> {}
 export const runShape = shape('Run', 'The current update, or the last one', {
   id: needed(text()),
+  kind: or(word(codes.runKinds), () => 'update' as const),
   state: word(codes.runStates),
   phase: nullable(word(codes.phaseWords), 'The last phase that the updater was in'),
   percent: nullable(percent(), 'Of the phase, where known'),
@@ -119,12 +150,21 @@ export const runShape = shape('Run', 'The current update, or the last one', {
   ),
   log: nullable(text(), 'The command that shows its log on the machine'),
   by: nullable(text(), 'Who started it; null where it was started by hand'),
+  point: nullable(pointShape, 'What it has kept before it replaced anything'),
+  wentBack: nullable(
+    wentBackShape,
+    'Where the new version was not well and the old one runs again, with its data',
+  ),
 });
 
 export interface ToldRun extends TypeOf<typeof toldRunShape> {}
 export const toldRunShape = shape('ToldRun', 'A run by itself, outside of a status', {
   ...runShape.fields,
   now: clock(),
+});
+
+export const keepingShape = shape('Keeping', 'What it means that updates keep the data', {
+  seconds: nullable(number({ minimum: 0 }), 'How much longer the product is away for it, by the last time'),
 });
 
 /** What runs, what is newer, and whether an update may start. */
@@ -141,6 +181,7 @@ export const statusShape = shape('Status', null, {
   checkedAt: nullable(time(), 'When the releases were last read'),
   feedError: nullable(feedErrorShape),
   preparation: nullable(text(), 'What the platform does before an update, in its words'),
+  restorePoint: nullable(keepingShape, 'The data are kept by each update; null where they are not'),
   buildServers: list(buildServerShape),
   manual: list(text(), 'The commands that update this instance by hand'),
   run: nullable(runShape),
@@ -177,7 +218,11 @@ export const answers = [
   upToDateShape,
   feedErrorShape,
   stepShape,
+  pointShape,
+  wentBackShape,
   runShape,
+  backOfferShape,
+  keepingShape,
   buildServerShape,
   statusShape,
   versionShape,

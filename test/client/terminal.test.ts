@@ -146,7 +146,7 @@ describe.concurrent('on a terminal', () => {
           .slice(1, 6)
           .map((line) => line.split(',')[0]),
       ).toEqual(['prepared', 'checked', 'pulled', 'replaced', 'verified']);
-      expect(phaseWords).toHaveLength(6);
+      expect(phaseWords).toHaveLength(7);
     },
   );
 });

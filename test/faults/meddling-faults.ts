@@ -71,7 +71,7 @@ const pairs: readonly Fault[] = calls.map((call) => ({
   group: 'people',
   name: `docker ${call.by ? '' : 'compose '}${call.args.join(' ')} by hand${call.slowDb ? ' with a slow db' : ''}, each phase`,
   installs: call.slowDb ? userWritten : installs,
-  tries: phases.length,
+  tries: met.length,
   shortTries: call.shortTries ?? 0,
   run: (trial) => tryCall(trial, call),
 }));
@@ -88,13 +88,16 @@ export const meddlingFaults: readonly Fault[] = [
   },
 ];
 
+/** The data are kept by no run here. */
+const met = phases.filter((phase) => phase !== 'save');
+
 /** When the operator types: milliseconds after the run was started, after a phase has begun, or after its end. */
 type When = { start: number } | { phase: Phase; afterMs: number } | { end: number };
 
 const after = (phase: Phase, ...delays: number[]): When[] => delays.map((afterMs) => ({ phase, afterMs }));
 
 /** Compose takes a fifth of a second before it touches anything: what is to meet a short phase is typed before it. */
-const moments: Record<Phase, readonly When[]> = {
+const moments: Record<Exclude<Phase, 'save'>, readonly When[]> = {
   inspect: [{ start: 300 }, { start: 500 }, ...after('inspect', 0, 0, 40)],
   plan: after('plan', 0, 40, 100),
   pull: after('plan', 200, 500, 1_000, 1_800, 2_500),
@@ -127,7 +130,7 @@ const typed: Record<'compose' | 'docker' | 'prune', Typed> = {
 
 async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   const { args, by, leaves = 'up' } = meddling;
-  const phase = phases[trial.seed % phases.length] ?? 'recreate';
+  const phase = met[trial.seed % met.length] ?? 'recreate';
   const when = trial.random.pick(moments[phase]);
   const { subject, slowDown } = await subjectFor(trial, phase, meddling);
   const { instance } = subject;

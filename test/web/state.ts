@@ -34,6 +34,7 @@ export const statusOf = (change: Partial<Status> = {}): Status => ({
   checkedAt: begin,
   feedError: null,
   preparation: null,
+  restorePoint: null,
   buildServers: [],
   manual: [],
   run: null,

@@ -33,9 +33,10 @@ const told = (run: Run, seconds: number) =>
   );
 
 describe('the phases of a run', () => {
-  it('are five, and each state but the ends is in one of them', () => {
-    expect(phaseRows.flatMap(({ states }) => states)).toEqual([...launchStates, ...phaseWords]);
-    expect(phaseRows).toHaveLength(5);
+  it('are six, and each state but the ends is in one of them', () => {
+    const inRows = phaseRows.flatMap(({ states }) => states);
+    expect(inRows.toSorted()).toEqual([...launchStates, ...phaseWords].toSorted());
+    expect(phaseRows).toHaveLength(6);
   });
 
   it.each<[string[], number, Partial<Run>, string[]]>([
@@ -91,14 +92,40 @@ describe('the phases of a run', () => {
     [
       ['launching', ...phaseWords],
       60,
-      { state: 'updated', outcome: 'updated', endedAt: at(7) },
+      { state: 'updated', outcome: 'updated', endedAt: at(8) },
       [
         'done prepared 1 s',
         'done checked 2 s',
         'done pulled pull said 1 s',
+        'done saved 1 s',
         'done replaced 2 s',
         'done verified 1 s',
       ],
+    ],
+    // The files are written before the data are kept.
+    [
+      ['pull', 'write'],
+      2,
+      {},
+      ['done pulled pull said 1 s', 'now replacing write said 1 s', 'ahead verifying'],
+    ],
+    [
+      ['pull', 'write', 'save'],
+      4,
+      { percent: 30 },
+      ['done pulled pull said 1 s', 'now saving save said 2 s', 'ahead replacing', 'ahead verifying'],
+    ],
+    [
+      ['pull', 'write', 'save', 'recreate'],
+      6,
+      {},
+      ['done pulled pull said 1 s', 'done saved 1 s', 'now replacing recreate said 4 s', 'ahead verifying'],
+    ],
+    [
+      ['pull', 'write', 'save'],
+      60,
+      { state: 'failed', outcome: 'failed', endedAt: at(3) },
+      ['done pulled pull said 1 s', 'failed saving save said 1 s'],
     ],
     // Nothing had to be replaced.
     [

@@ -6,15 +6,29 @@ import { expectValid } from '../instance/http/ask.ts';
 
 const at = '2026-11-21T10:42:07.000Z';
 const job = { kind: 'backup', state: 'queued', title: 'nightly', since: at, stuck: true };
-const reason = { code: 'backup-running', message: 'A backup runs.', since: at, jobs: [job] };
+const reason = {
+  code: 'backup-running',
+  message: 'A backup runs.',
+  since: at,
+  jobs: [job],
+  refusal: 'not-as-left',
+  advice: 'See to it.',
+};
 const release = { version: 'v1.5.0', url: 'https://x.test', notes: 'New.', publishedAt: at };
 const next = { version: 'v1.5.0', major: true };
 const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
 const feedError = { message: 'no answer', nextCheckAt: at };
 const step = { state: 'pull', startedAt: at, endedAt: at, message: 'pulling' };
 const buildServer = { name: 'b1', version: 'v1.4.2', behind: true, command: 'svc-builder update' };
+const point = { at, version: 'v1.4.2', bytes: 325_000_000 };
+const wentBack = { version: 'v1.4.2', at, kept: '20261121t104207z' };
+const back = {
+  ...{ from: 'v1.5.0', to: 'v1.4.2', at, since: at },
+  ...{ rows: 214, tables: 6, files: 12, seconds: 40, words: ['orders: 214 rows more'] },
+};
 const run = {
   id: 'run1',
+  kind: 'back',
   state: 'failed',
   phase: 'pull',
   percent: 42,
@@ -36,6 +50,8 @@ const run = {
   away: 1.5,
   log: 'docker logs svc-updater',
   by: 'ben',
+  point,
+  wentBack,
 };
 const status = {
   version: 'v1.4.2',
@@ -49,6 +65,7 @@ const status = {
   checkedAt: at,
   feedError,
   preparation: 'a backup is made',
+  restorePoint: { seconds: 12.5 },
   buildServers: [buildServer],
   manual: ['docker compose pull'],
   run,
@@ -61,7 +78,13 @@ const needed = Symbol('needed');
 /** Of each answer a whole one, and what a reader makes of each field that is missing. */
 const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> = {
   Job: [job, { kind: 'job', state: 'running', title: null, since: null, stuck: false }],
-  Reason: [reason, { code: needed, message: 'backup-running', since: undefined, jobs: undefined }],
+  Reason: [
+    reason,
+    {
+      ...{ code: needed, message: 'backup-running', since: undefined, jobs: undefined },
+      ...{ refusal: undefined, advice: undefined },
+    },
+  ],
   CancelReason: [
     { code: 'too-late', message: 'Too late.' },
     { code: needed, message: '' },
@@ -72,6 +95,16 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
   FeedError: [feedError, { message: needed, nextCheckAt: '' }],
   Step: [step, { state: needed, startedAt: needed, endedAt: null, message: '' }],
   BuildServer: [buildServer, { name: needed, version: needed, behind: false, command: '' }],
+  RestorePoint: [point, { at: needed, version: needed, bytes: null }],
+  WentBack: [wentBack, { version: needed, at: needed, kept: null }],
+  BackOffer: [
+    back,
+    {
+      ...{ from: null, to: needed, at: needed, since: undefined },
+      ...{ rows: null, tables: null, files: null, seconds: null, words: [] },
+    },
+  ],
+  Keeping: [{ seconds: 12.5 }, { seconds: null }],
   Run: [run, ofRun()],
   ToldRun: [
     { ...run, now: at },
@@ -91,6 +124,7 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
       checkedAt: null,
       feedError: null,
       preparation: null,
+      restorePoint: null,
       buildServers: [],
       manual: [],
       run: null,
@@ -110,6 +144,7 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
 function ofRun() {
   return {
     id: needed,
+    kind: 'update',
     state: needed,
     phase: null,
     percent: null,
@@ -131,6 +166,8 @@ function ofRun() {
     away: null,
     log: null,
     by: null,
+    point: null,
+    wentBack: null,
   };
 }
 const shapeOf = (name: string) => answers.find((one) => one.name === name) as Shape<never> | undefined;
@@ -155,7 +192,9 @@ describe('an answer', () => {
       Object.entries(filledIn).map(([field, value]) => [name, field, value, whole] as const),
     ),
   )('%s without %s', (name, field, value, whole) => {
-    for (const other of [undefined, null, {}, Symbol('x')]) {
+    // Of what updates keep nothing has to be known.
+    const others = field === 'restorePoint' ? [null] : [null, {}];
+    for (const other of [undefined, ...others, Symbol('x')]) {
       const read: Record<string, unknown> | undefined = shapeOf(name)?.read({ ...whole, [field]: other });
       expect(read && field in read ? read[field] : needed).toEqual(value);
     }

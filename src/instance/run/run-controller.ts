@@ -1,4 +1,5 @@
 import { formatEnd } from '../../progress/end-line.ts';
+import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import { buildServersLeftBehind } from '../offer/build-servers.ts';
 import type { Surroundings } from '../place/surroundings.ts';
@@ -134,8 +135,8 @@ export class RunController {
     const record = this.#record;
     const session = this.#session;
     if (record === null || record.hasEnded) return { reason: notRunning };
-    const { id, state } = record.run;
-    if (state === 'recreate' || state === 'verify') {
+    const { id } = record.run;
+    if (mayBeAway(record.run)) {
       const message = `${settings.product.name} is being replaced: the update can no longer be cancelled`;
       return { reason: { code: 'too-late', message } };
     }

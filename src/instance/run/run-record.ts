@@ -110,7 +110,7 @@ export class RunRecord {
   }
 
   /** What is found out besides. */
-  note(what: Partial<Pick<Run, 'cancelAskedBy' | 'away' | 'log'>>): void {
+  note(what: Partial<Pick<Run, 'cancelAskedBy' | 'away' | 'log' | 'point' | 'wentBack'>>): void {
     this.#change(what);
   }
 

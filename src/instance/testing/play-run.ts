@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { formatEnd } from '../../progress/end-line.ts';
 import type { ProgressEvent } from '../../progress/event.ts';
 import type { PhaseWord } from '../../wire/codes.ts';
+import { mayBeAway } from '../../wire/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../http/update-service.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
 
@@ -33,7 +34,7 @@ export async function playRun(
     if (record.hasEnded) break;
     if (absent.includes(step.disturbed)) away += step.seconds;
     // Before the containers are replaced, an updater that is asked to stop does so at its next step.
-    if (record.run.cancelAskedBy !== null && step.state !== 'recreate' && step.state !== 'verify') {
+    if (record.run.cancelAskedBy !== null && !mayBeAway(step)) {
       finish(
         { outcome: 'cancelled', message: `nothing was changed, ${record.run.from} runs on` },
         record,
@@ -44,7 +45,8 @@ export async function playRun(
   }
   stage.disturb(null);
   if (record.hasEnded) return;
-  if (away > 0) record.note({ away });
+  const { point, wentBack } = end;
+  record.note({ ...(away > 0 && { away }), ...(point && { point }), ...(wentBack && { wentBack }) });
   finish(end, record, stage);
 }
 

@@ -1,6 +1,13 @@
 import type { ProductOptions } from '../../progress/product.ts';
 import { type EndState, type launchStates, type PhaseWord, phaseWords } from '../../wire/codes.ts';
-import type { JobInTheWay, PublishedRelease, Run, Status } from '../../wire/status.ts';
+import type {
+  JobInTheWay,
+  PublishedRelease,
+  RestorePoint,
+  Run,
+  Status,
+  WentBack,
+} from '../../wire/status.ts';
 import type { Awaitable, Caller } from '../contract/options.ts';
 
 /**
@@ -31,6 +38,10 @@ export interface ScriptedEnd {
   cause?: string;
   code?: string;
   advice?: string;
+  /** What it has kept before it replaced anything. */
+  point?: RestorePoint;
+  /** What runs again, with its data. */
+  wentBack?: WentBack;
   /** What runs afterwards. Default: `to` where it was updated, else what ran before. */
   version?: string;
 }
@@ -92,6 +103,7 @@ export const plainStatus: StatusPieces = {
   checkedAt: '2026-11-21T10:40:00.000Z',
   feedError: null,
   preparation: null,
+  restorePoint: null,
   buildServers: [],
   manual: ['docker compose pull', 'docker compose up -d'],
 };
@@ -100,22 +112,25 @@ const pulled = [10, 40, 70, 100].map((percent) => ({
   message: `pulling, ${percent * 1.2} of 120 MB`,
   percent,
 }));
+const kept = [30, 60, 100].map((percent) => ({ message: `keeping, ${percent * 3.2} of 320 MB`, percent }));
 const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
   inspect: { seconds: 1, says: ['the updater begins', 'the instance is found'] },
   plan: { seconds: 1, says: ['app and worker go to the release'] },
   pull: { seconds: 5, says: pulled },
   write: { seconds: 1, says: ['.env is written'] },
+  save: { seconds: 2, says: kept, disturbed: 'closed' },
   recreate: { seconds: 2, says: ['replacing app and worker'], disturbed: 'closed' },
   verify: { seconds: 3, says: ['waiting for app and worker to become healthy'] },
 };
 
 /**
- * A run as most are, of 14 seconds, two of them without a server. One that ends otherwise ends in the phase that is
- * named, by default in the last one.
+ * A run as most are, of 14 seconds, two of them without a server; with a restore point two seconds more. One that ends
+ * otherwise ends in the phase that is named, by default in the last one.
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;
-  const played = phaseWords.slice(0, phaseWords.indexOf(last) + 1);
+  const reached = phaseWords.slice(0, phaseWords.indexOf(last) + 1);
+  const played = reached.filter((state) => state !== 'save' || end.point !== undefined || last === 'save');
   const launching = { state: 'launching', seconds: 1, says: ['launching the updater'] } as const;
   return { steps: [launching, ...played.map((state) => ({ state, ...typical[state] }))], end: rest };
 }

@@ -3,6 +3,7 @@ import type { ProgressEvent } from '../../progress/event.ts';
 import { productOf, svc } from '../../progress/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
+import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
@@ -107,7 +108,7 @@ export class ScriptedService implements UpdateService {
     const open = this.#open();
     if (!open) return { reason: { code: 'not-running', message: 'No update is on.' } };
     const { state } = open.run;
-    if (state === 'recreate' || state === 'verify') {
+    if (mayBeAway(open.run)) {
       const message = 'The containers are being replaced: it goes on to its end.';
       return { reason: { code: 'too-late', message } };
     }

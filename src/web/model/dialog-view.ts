@@ -184,6 +184,8 @@ const blocking: Record<ReasonCode, Blocking> = {
   'cleanup-running': 'jobs',
   'job-running': 'jobs',
   'up-to-date': 'none',
+  'no-point': 'none',
+  'back-refused': 'none',
 };
 
 /** What a dialog shows where nothing has happened. */

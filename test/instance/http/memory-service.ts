@@ -92,6 +92,7 @@ export class MemoryService implements UpdateService {
       checkedAt: '2026-11-21T10:40:00.000Z',
       feedError: { message: 'the releases cannot be read', nextCheckAt: '2026-11-21T10:50:00.000Z' },
       preparation: 'A dump of the database is made first.',
+      restorePoint: { seconds: 12.5 },
       buildServers: [{ name: 'build-1', version: 'v1.4.1', behind: true, command: 'svc update' }],
       manual: ['docker compose pull', 'docker compose up -d'],
       run: this.run?.run ?? null,

@@ -71,6 +71,7 @@ describe('openApi', () => {
     expect([...used].filter((name) => !there.includes(name))).toEqual([]);
     expect(there.filter((name) => !used.has(name))).toEqual([
       // Told of in words.
+      '#/components/schemas/BackOffer',
       '#/components/schemas/Line',
       '#/components/responses/NotFound',
       '#/components/responses/MethodNotAllowed',

@@ -25,6 +25,7 @@ describe('the state of a run', () => {
     const { run, hasEnded, lineCount } = record();
     expect(run).toEqual({
       id: 'run1',
+      kind: 'update',
       state: 'launching',
       phase: null,
       percent: null,
@@ -53,6 +54,8 @@ describe('the state of a run', () => {
       away: null,
       log: null,
       by: null,
+      point: null,
+      wentBack: null,
     });
     expect([hasEnded, lineCount]).toEqual([false, 0]);
   });

@@ -38,6 +38,10 @@ async function play(script: Script = {}) {
   return { playing, ended, ask };
 }
 
+const withoutSave = phaseWords.filter((word) => word !== 'save');
+const at = '2026-11-21T10:42:15.000Z';
+const point = { at, version: 'v1.4.2', bytes: 325_000_000 };
+
 const job = (more: Partial<ScriptedJob> = {}): ScriptedJob => ({
   kind: 'backup',
   state: 'running',
@@ -56,7 +60,7 @@ describe('a script', () => {
     expect((await ask('POST')).json).toMatchObject({ id: 'run1', state: 'launching', by: 'admin' });
     const run = await ended;
     expect(run).toMatchObject({ outcome: 'updated', from: 'v1.4.2', to: 'v1.5.0', away: 2 });
-    expect(run.steps.map(({ state }) => state)).toEqual(['launching', ...phaseWords]);
+    expect(run.steps.map(({ state }) => state)).toEqual(['launching', ...withoutSave]);
     const { json } = await ask('GET');
     expect(json).toMatchObject({
       version: 'v1.5.0',
@@ -97,6 +101,16 @@ describe('a script', () => {
     expect((await ask('GET')).json.canUpdate).toBe(outcome !== 'updated');
   });
 
+  it('may keep the data first, and go back with them', async () => {
+    const wentBack = { version: 'v1.4.2', at, kept: null };
+    const { ask, ended } = await play({ runs: [typicalRun({ outcome: 'failed', point, wentBack })] });
+    await ask('POST');
+    const run = await ended;
+    expect(run).toMatchObject({ outcome: 'failed', point, wentBack, away: 4 });
+    expect(run.steps.map(({ state }) => state)).toEqual(['launching', ...phaseWords]);
+    expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.2', canUpdate: true });
+  });
+
   it('may leave the new version behind, to be looked at again', async () => {
     const broken = typicalRun({ outcome: 'broken', version: 'v1.5.0', cause: 'it crash-loops' });
     const { ask, ended } = await play({ runs: [broken, typicalRun({ outcome: 'unchanged' })] });
@@ -124,7 +138,7 @@ describe('a script', () => {
     const steps = [
       { state: 'waiting', seconds: 1, jobs: [job()], until: '2026-11-21T11:40:00.000Z' },
       { state: 'preparing', seconds: 1, says: ['pg_dump'] },
-      ...typicalRun().steps,
+      ...typicalRun({ outcome: 'updated', point }).steps,
     ] as const;
     for (const outcome of endStates) {
       const { ended, playing } = await play({ runs: [{ steps, end: { outcome } }] });
@@ -204,7 +218,7 @@ describe('a script', () => {
     off();
     await ended;
     await sleep(5);
-    expect(told).toEqual(['start run1', ...phaseWords, 'done', 'end run1']);
+    expect(told).toEqual(['start run1', ...withoutSave, 'done', 'end run1']);
   });
 
   it('says something else after it was told to look again', async () => {
