@@ -41,7 +41,8 @@ make_cli_standin() {
     apt_fetch sid "$debs/sid" "docker-cli=$STANDIN_CLI" "docker-compose=$STANDIN_COMPOSE"
   fi
   apt_fetch sid "$debs/sid" docker-buildx=
-  apt_fetch "$codename" "$debs/$codename" libc6= busybox-static= ca-certificates= attr=
+  apt_fetch "$codename" "$debs/$codename" libc6= busybox-static= ca-certificates= attr= acl= tar= \
+    libacl1= libattr1= libselinux1= libpcre2-8-0=
   rm -rf "$root"
   mkdir -p "$root"/{image,unpacked/usr/bin}
 
@@ -54,10 +55,12 @@ make_cli_standin() {
     cp "$(toolchain_folder cli)/docker" "$root/unpacked/usr/bin/docker"
     cp "$(toolchain_folder "$STANDIN_COMPOSE_MODULE")/docker-compose" "$root/unpacked/usr/libexec/docker/cli-plugins/docker-compose"
   fi
-  for name in busybox-static ca-certificates attr; do
+  for name in busybox-static ca-certificates attr acl tar; do
     dpkg-deb -x "$(apt_file "$debs/$codename" "$name")" "$root/unpacked"
   done
-  dpkg-deb -x "$(apt_file "$debs/$codename" libc6)" "$root/image"
+  for name in libc6 libacl1 libattr1 libselinux1 libpcre2-8-0; do
+    dpkg-deb -x "$(apt_file "$debs/$codename" "$name")" "$root/image"
+  done
   # Character sets nobody converts between, and documentation.
   rm -rf "$root"/image/usr/lib/*/{gconv,audit} "$root"/image/usr/share
 
@@ -67,7 +70,7 @@ make_cli_standin() {
   mv "$root/unpacked/usr/bin/docker" "$root/image/usr/local/bin/docker"
   mv "$root/unpacked/usr/libexec/docker/cli-plugins/"docker-{compose,buildx} "$root/image/$plugins/"
   mv "$root/unpacked/bin/busybox" "$root/image/bin/busybox"
-  mv "$root/unpacked/usr/bin/"{get,set}fattr "$root/image/usr/bin/"
+  mv "$root/unpacked/usr/bin/"{get,set}fattr "$root/unpacked/bin/"{setfacl,tar} "$root/image/usr/bin/"
   for applet in $("$root/image/bin/busybox" --list); do
     [[ $applet == busybox ]] || ln -s busybox "$root/image/bin/$applet"
   done
