@@ -86,7 +86,7 @@ export async function keepPresent(
   work: DataWork,
   { isForced }: { isForced: boolean },
 ): Promise<Point> {
-  let point = given;
+  let point: Point = { ...given, at: given.at ?? new Date().toISOString() };
   const report = reporter(point, work);
   for (const [index, { kind, source, part, isLost, words }] of given.entries.entries()) {
     if (part !== null || isLost) continue;
@@ -106,7 +106,7 @@ export async function keepPresent(
     }
     await writePoint(place, point);
   }
-  return point;
+  return writePoint(place, point);
 }
 
 /** Puts all data of a point in the place of those that were kept; what is back already stays. @throws UpdateError data-not-back */

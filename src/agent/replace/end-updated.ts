@@ -51,7 +51,9 @@ export async function endUpdated(
     ? savedMeanwhile(saved)
     : freed
       ? howToFree(freed)
-      : `docker compose -p ${project.name} ps shows it`;
+      : journal.data.point
+        ? 'back undoes it, and takes the data back with it'
+        : `docker compose -p ${project.name} ps shows it`;
   const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
   const took = seconds(performance.now() - beganAt);
   return endWell(log, 'updated', `updated ${words.from} → ${words.reached} in ${took}; ${next}`, {

@@ -66,7 +66,7 @@ export async function beginBack(
   const forward = await presentOf({ engine }, journal.data, back, present, basename(keptPlace.host));
   const kept: Point = {
     ...point,
-    at: new Date().toISOString(),
+    at: null,
     version: point.next,
     next: point.version,
     entries: point.entries.map(({ kind, source, words, bytes }) => ({
@@ -167,12 +167,8 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
   await repeated(log, async () => {
     await removeMoved(context, journal, changeover);
     for (const { kind, source } of target.point.entries) await kindOf(kind).evict(source, doors);
-    const present = await keepPresent(
-      (await pointOf(journal, 'kept'))?.point ?? kept.point,
-      kept.place,
-      doors,
-      { isForced },
-    );
+    const known = (await pointOf(journal, 'kept'))?.point ?? kept.point;
+    const present = await keepPresent(known, kept.place, doors, { isForced });
     await restorePoint(target, present, doors);
   });
   await journal.write({ point: { ...point, isBack: true } });
