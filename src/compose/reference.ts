@@ -65,19 +65,39 @@ export const isOneRepository = (a: Reference, b: Reference): boolean =>
   canonicalRepository(a.repository) === canonicalRepository(b.repository);
 
 // A database's data is of one major version, and is moved to the next by the database's own tools.
-const databases = new Set([
-  ...['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'cockroach', 'mysql'],
-  ...['mariadb', 'percona', 'mongo', 'mongodb', 'redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
-  ...['clickhouse', 'cassandra', 'scylla'],
-]);
+const databases = new Map(
+  Object.entries({
+    postgres: ['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'paradedb'],
+    mariadb: ['mariadb', 'mysql', 'percona'],
+    other: [
+      ...['mongo', 'mongodb', 'clickhouse', 'cockroach', 'cockroachdb', 'couchdb', 'influxdb', 'cassandra'],
+      ...['scylla', 'neo4j', 'arangodb', 'rethinkdb', 'surrealdb', 'questdb', 'mssql'],
+    ],
+    cache: ['redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
+  } as const).flatMap(([kind, words]) => words.map((word) => [word as string, kind as DatabaseKind])),
+);
+/** `mariadb` is MySQL, too; the data of a `cache` can be made again. */
+export type DatabaseKind = 'postgres' | 'mariadb' | 'other' | 'cache';
 /** Words for programs that serve a database and are none: `postgres-exporter`. */
 const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
 
 /** By the name of the image. */
-export function isDatabase({ repository }: Pick<Reference, 'repository'>): boolean {
-  const words = (repository.split('/').at(-1) ?? '').split(/[-_.]+/);
+export const isDatabase = ({ repository }: Pick<Reference, 'repository'>): boolean =>
+  databaseOf(repository) !== null;
+
+/** Which database the image is, by its name; null where it is none. */
+export function databaseOf(repository: string): DatabaseKind | null {
+  const words = wordsOf(repository);
   const at = words.findIndex((word) => databases.has(word));
-  if (at < 0 || words.some((word) => helpers.test(word))) return false;
+  if (at < 0 || isHelper(repository)) return null;
   // `zabbix-server-mysql` is a server that is built for a database, `mysql-server` is one.
-  return !words.slice(0, at).includes('server');
+  if (words.slice(0, at).includes('server')) return null;
+  // `percona-server-mongodb`: who makes it comes before what it is.
+  return databases.get(words.findLast((word) => databases.has(word)) ?? '') ?? null;
 }
+
+/** Whether it serves a database, and is none: `postgres-exporter`. */
+export const isHelper = (repository: string): boolean =>
+  wordsOf(repository).some((word) => helpers.test(word));
+
+const wordsOf = (repository: string): string[] => (repository.split('/').at(-1) ?? '').split(/[-_.]+/);

@@ -16,7 +16,14 @@ export interface Product {
   readonly labelPrefix: string;
   /** The web address of its releases; null where there is none. */
   readonly feed: string | null;
+  /** What of its services a restore point keeps, where neither the instance's settings nor labels say it. */
+  readonly data?: Readonly<Record<string, DataWord>>;
 }
+
+/** What may be said of the data of a service. `mariadb` is MySQL, too. */
+export const dataWords = ['postgres', 'mariadb', 'files', 'none'] as const;
+export type DataWord = (typeof dataWords)[number];
+export const isDataWord = (value: unknown): value is DataWord => dataWords.some((word) => word === value);
 
 /** A product as its maker writes it down: what is left out comes from the name. */
 export type ProductOptions = Pick<Product, 'name'> &
@@ -26,7 +33,10 @@ export type ProductOptions = Pick<Product, 'name'> &
 
 const serviceForm = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-const forms: Record<Exclude<keyof Product, 'services' | 'feed'>, readonly [form: RegExp, should: string]> = {
+const forms: Record<
+  Exclude<keyof Product, 'services' | 'feed' | 'data'>,
+  readonly [form: RegExp, should: string]
+> = {
   name: [/^[a-z][a-z0-9-]{0,30}[a-z0-9]$/, 'a word of lower-case letters, digits and dashes'],
   versionVariable: [/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'],
   marker: [/^#[^\r\n]*[^\s]$/, 'a comment of one line, such as # larder:generated'],
@@ -53,13 +63,15 @@ export function productOf(given: ProductOptions): Product {
     containerName: given.containerName ?? `${name}-updater`,
     labelPrefix: given.labelPrefix ?? name,
     feed: given.feed ?? null,
+    // An older updater, which knows no such key, is started with the record of a product that says nothing.
+    ...(given.data !== undefined && { data: given.data }),
   };
 }
 
 function mistakesIn(given: unknown): string[] {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return ['it should be an object'];
   const record = given as Record<string, unknown>;
-  const known = [...Object.keys(forms), 'services', 'feed'];
+  const known = [...Object.keys(forms), 'services', 'feed', 'data'];
   const texts = Object.entries(forms).flatMap(([key, [form, should]]) => {
     const value = record[key];
     if (value === undefined && key !== 'name') return [];
@@ -69,6 +81,7 @@ function mistakesIn(given: unknown): string[] {
     ...texts,
     ...serviceMistakes(record.services),
     ...feedMistakes(record.feed),
+    ...dataMistakes(record.data),
     ...Object.keys(record)
       .filter((key) => !known.includes(key))
       .map((key) => `there is no ${key}`),
@@ -91,6 +104,20 @@ function feedMistakes(value: unknown): string[] {
   return /^https?:$/.test(protocol) ? [] : [`feed should be a web address${not(value)}`];
 }
 
+function dataMistakes(value: unknown): string[] {
+  if (value === undefined) return [];
+  const isRight =
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.entries(value).every(([name, word]) => serviceForm.test(name) && isDataWord(word));
+  return isRight
+    ? []
+    : [
+        `data should say of services postgres, mariadb, files or none, such as { db: 'postgres' }${not(value)}`,
+      ];
+}
+
 const not = (value: unknown): string => (value === undefined ? '' : `, not ${JSON.stringify(value)}`);
 
 /** As the names of its environment variables begin: `LARDER` for `LARDER_URL`. */
@@ -98,6 +125,9 @@ export const inCapitals = (name: string): string => name.toUpperCase().replaceAl
 
 /** By which a compose file says what a service is for: `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
+
+/** By which a compose file says what of a service a restore point keeps: `postgres`. */
+export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
 
 /** On an image: where it keeps the compose files of its release. */
 export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;

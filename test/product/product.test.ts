@@ -43,10 +43,23 @@ describe('a product', () => {
       containerName: 'larder_update',
       labelPrefix: 'org.example.larder',
       feed: 'https://forge.example.org/releases',
+      data: { db: 'postgres', cache: 'none' },
     } as const;
     expect(productOf(given)).toEqual(given);
     expect(productOf(productOf(given))).toEqual(given);
     expect(roleLabelOf(productOf(given))).toBe('org.example.larder.role');
+  });
+
+  it.each([
+    [{ db: 'pg' }, '{"db":"pg"}'],
+    [['db'], '["db"]'],
+    [{ '../db': 'none' }, '{"../db":"none"}'],
+    ['postgres', '"postgres"'],
+    [null, 'null'],
+  ])('says of the data of a service one of four words, not %j', (data, shown) => {
+    expect(() => productOf({ name: 'larder', data } as never)).toThrow(
+      `wrong product: data should say of services postgres, mariadb, files or none, such as { db: 'postgres' }, not ${shown}`,
+    );
   });
 
   it.each<[string, unknown, string]>([

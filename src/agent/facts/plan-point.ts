@@ -1,9 +1,10 @@
-import { declareData } from '../data/declare.ts';
+import { type DataFacts, declareData } from '../data/declare.ts';
 import type { DataWork } from '../data/kind.ts';
 import { placeOf, pointsDirectory } from '../data/point.ts';
 import { describePoint, type PlannedPoint, surveyPoint } from '../data/survey-point.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
+import type { UpdateOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 
 /**
@@ -18,8 +19,9 @@ export async function planPoint(
   if (!options.restorePoint) return null;
   const { project } = installation;
   const directory = pointsDirectory(options.restoreDir, paths, project);
-  const moved = replacedServices(installation).map(({ name }) => name);
-  const declared = declareData(installation, options);
+  const facts = dataFacts(installation, options);
+  const { moved } = facts;
+  const declared = declareData(facts);
   const work: DataWork = { engine, log, project: project.name, moved, toolsImage: own.imageId };
   // There is no directory for the point yet; the one above is on the same disk.
   const above = options.restoreDir === null ? project.directory : directory;
@@ -27,3 +29,10 @@ export async function planPoint(
   for (const line of describePoint(await surveyPoint(declared, place, work))) log.info(line);
   return { declared, directory };
 }
+
+/** What is said of the data of an installation, and what there is. */
+export const dataFacts = (installation: Installation, { data }: UpdateOptions): DataFacts => ({
+  ...installation,
+  moved: replacedServices(installation).map(({ name }) => name),
+  said: data,
+});

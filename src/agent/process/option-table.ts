@@ -151,10 +151,17 @@ export const keyOf = (name: string): string => (name === 'service' || name === '
 export const variableOf = (name: string): string | null =>
   name in updateTable ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}` : null;
 
-/** What a settings file may say, by its keys. */
-export const settings: ReadonlyMap<string, { name: string; isList: boolean; isSwitch: boolean }> = new Map(
-  Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(
-    ([name, { isList = false, inFile, value }]) =>
-      inFile ? [[keyOf(name), { name, isList, isSwitch: value === undefined }]] : [],
-  ),
-);
+/** How a setting is written; `pairs` are a service and a word each. */
+export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
+
+/** What a settings file may say, by its keys: options, and what a restore point keeps. */
+export const settings: ReadonlyMap<string, { name: string; form: SettingForm }> = new Map<
+  string,
+  { name: string; form: SettingForm }
+>([
+  ...Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
+    const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';
+    return row.inFile ? [[keyOf(name), { name, form }] as const] : [];
+  }),
+  ['data', { name: 'data', form: 'pairs' }],
+]);

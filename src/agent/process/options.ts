@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Product, productOf, svc } from '../../progress/product.ts';
+import { type DataWord, isDataWord, type Product, productOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { parseTarget, type Target, targetForms } from '../../release/target.ts';
 import type { LogFormat } from '../log/log.ts';
@@ -29,6 +29,8 @@ export interface UpdateOptions {
   restorePoint: boolean;
   /** Where restore points lie, as mounted; null: with what else the updater keeps. */
   restoreDir: string | null;
+  /** What a settings file says of the data of services. */
+  data: readonly DataSaid[];
   /** After a bad release, data and new version are left as they are. */
   stay: boolean;
   log: LogFormat;
@@ -72,8 +74,15 @@ export interface InitOptions extends UpdateOptions {
 export interface GivenValue {
   value: string;
   where: string;
-  /** As it is told, where that is not the value. */
-  words?: string;
+  /** Of which service it is said. */
+  service?: string;
+}
+
+/** What is said of the data of a service. */
+export interface DataSaid {
+  service: string;
+  word: DataWord;
+  where: string;
 }
 
 /** What a settings file says, by option. */
@@ -165,6 +174,14 @@ export function parseOptions(
     return undefined as never;
   };
 
+  /** Only a file says it, and only an update asks for it. */
+  const data = (): DataSaid[] =>
+    (file?.get('data') ?? []).flatMap(({ value: word, where, service = '' }) => {
+      if (isDataWord(word)) return [{ service, word, where }];
+      mistakes.push(`${where} is "${word}": it should be postgres, mariadb, files or none`);
+      return [];
+    });
+
   const log = (one('log') ?? 'line') as LogFormat;
   const named = said.has('service') ? all('service') : null;
   if (new Set(named).size < (named ?? []).length)
@@ -209,6 +226,7 @@ export function parseOptions(
           acceptDrift: isOn('accept-drift'),
           restorePoint: isOn('restore-point'),
           restoreDir: one('restore-dir'),
+          data: data(),
           stay: isOn('stay'),
         };
   for (const { value, where } of said.get('leave') ?? []) {

@@ -8,7 +8,7 @@ import type { TextFile } from '../../files/text-file.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { keyOf, settings } from './option-table.ts';
+import { keyOf, type SettingForm, settings } from './option-table.ts';
 import { type FileValues, type GivenValue, UsageError } from './options.ts';
 
 const maxBytes = 64 * 1024;
@@ -26,9 +26,7 @@ export async function withSettings<T>(
   const file = await readSettings(join(directory, settingsName));
   if (file === null) return options;
   const values = settingsOf(file);
-  const words = [...values].map(
-    ([flag, said]) => `${keyOf(flag)} ${said.map(({ words, value }) => words ?? value).join(', ')}`,
-  );
+  const words = [...values].map(([flag, said]) => `${keyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`);
   if (words.length > 0) log.info(`${settingsName}: ${words.join('; ')}`);
   try {
     return read(values);
@@ -57,28 +55,57 @@ export function settingsOf(file: TextFile): FileValues {
     const where = `${at(key)}: ${name}`;
     const setting = settings.get(name);
     const value = follow(written);
-    const nodes = setting?.isList ? (isSeq(value) ? value.items : null) : [value];
-    const texts = (nodes ?? []).map(follow).map(textOf);
     if (setting === undefined)
       mistakes.push(`${at(key)}: unknown key "${name}"; known are ${[...settings.keys()].join(', ')}`);
-    else if (nodes === null) mistakes.push(`${where} should be a list, such as [app, worker]`);
-    else if (setting.isSwitch) {
-      const isOn = isScalar(value) && value.value;
-      if (typeof isOn !== 'boolean' || !isScalar(value)) mistakes.push(`${where} should be true or false`);
-      else values.set(setting.name, [{ value: isOn ? '1' : '0', words: String(isOn), where }]);
-    } else if (texts.length === 0 || texts.some((text) => !text)) {
-      const what = name === 'files' ? 'files' : 'services';
-      mistakes.push(`${where} should ${setting.isList ? `name ${what}` : 'be one value'}`);
-    } else {
-      values.set(
-        setting.name,
-        texts.map((text) => ({ value: text ?? '', where })),
-      );
+    else {
+      const said = readers[setting.form](value, { name, where, at, follow });
+      if (typeof said === 'string') mistakes.push(`${where} should ${said}`);
+      else if (said.length > 0) values.set(setting.name, said);
     }
   }
   if (mistakes.length > 0) throw invalid(mistakes);
   return values;
 }
+
+interface Place {
+  name: string;
+  where: string;
+  at(node: unknown): string;
+  follow(node: unknown): unknown;
+}
+
+/** What is said in each form, or what it should be. */
+const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
+  value: (node, { where }) => {
+    const value = textOf(node);
+    return value ? [{ value, where }] : 'be one value';
+  },
+  list: (node, { name, where, follow }) => {
+    if (!isSeq(node)) return 'be a list, such as [app, worker]';
+    const values = node.items.map((item) => textOf(follow(item)) ?? '');
+    if (values.length === 0 || values.includes('')) return `name ${name === 'files' ? 'files' : 'services'}`;
+    return values.map((value) => ({ value, where }));
+  },
+  switch: (node, { where }) => {
+    const value = isScalar(node) ? node.value : null;
+    return typeof value === 'boolean' ? [{ value: value ? '1' : '0', where }] : 'be true or false';
+  },
+  pairs: (node, { name, at, follow }) => {
+    if (!isMap(node)) return 'be a word for each service, such as {db: postgres}';
+    return node.items.map(({ key, value }) => {
+      const service = textOf(follow(key)) ?? '';
+      return { service, value: textOf(follow(value)) ?? '', where: `${at(key)}: ${name} of ${service}` };
+    });
+  },
+};
+
+/** As it was written. */
+const wordsOf =
+  (flag: string) =>
+  ({ value, service }: GivenValue): string => {
+    if (service !== undefined) return `${service}: ${value}`;
+    return settings.get(keyOf(flag))?.form === 'switch' ? String(value === '1') : value;
+  };
 
 function parsed(file: TextFile) {
   try {

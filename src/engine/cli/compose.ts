@@ -20,7 +20,7 @@ export interface ComposeProject {
   upOnly?: readonly string[];
 }
 
-interface ModelMount {
+export interface ModelMount {
   type: string;
   source?: string;
   target: string;

@@ -31,6 +31,7 @@ describe('parseOptions', () => {
       acceptDrift: false,
       restorePoint: false,
       restoreDir: null,
+      data: [],
       stay: false,
       log: 'line',
     });
@@ -77,6 +78,7 @@ describe('parseOptions', () => {
       acceptDrift: true,
       restorePoint: true,
       restoreDir: '/backup',
+      data: [],
       stay: true,
     });
   });

@@ -72,6 +72,16 @@ describe('a settings file', () => {
     expect((await read()).options).toMatchObject({ restorePoint: false });
   });
 
+  it('says what a restore point keeps of each service, with its line', async () => {
+    await writeFile(path(), 'data:\n  db: postgres\n  no: none # a cache\n');
+    const { options, lines } = await read();
+    expect(options?.data).toEqual([
+      { service: 'db', word: 'postgres', where: '.svc-updater.yaml line 2: data of db' },
+      { service: 'no', word: 'none', where: '.svc-updater.yaml line 3: data of no' },
+    ]);
+    expect(lines).toEqual(['info: .svc-updater.yaml: data db: postgres, no: none']);
+  });
+
   it('may say with an alias what it has said', async () => {
     await writeFile(path(), 'services: [&app server, worker]\nleave: &left [cron]\n');
     expect((await read()).options).toMatchObject({ app: 'server', workers: ['worker'], leave: ['cron'] });
@@ -116,6 +126,13 @@ describe('a settings file', () => {
     ['restore-point: yes\n', ['line 1: restore-point should be true or false']],
     ['restore-point: "true"\n', ['line 1: restore-point should be true or false']],
     ['restore-point: [true]\n', ['line 1: restore-point should be true or false']],
+    ['data: [db]\n', ['line 1: data should be a word for each service, such as {db: postgres}']],
+    ['data:\n', ['line 1: data should be a word for each service']],
+    [
+      'data:\n  db: pg\n  events:\n  x: [none]\n',
+      ['line 2: data of db is "pg": it should be', 'line 3: data of events is ""', 'line 4: data of x is ""'],
+    ],
+    ['data: {db: none, db: none}\n', ['.svc-updater.yaml line 1: Map keys must be unique']],
     ['services: [a, a]\n', ['line 1: services names a service twice']],
     ['services: [a, b]\nleave: [b]\n', ['b is named by']],
     ['services: [a]\nservices: [b]\n', ['.svc-updater.yaml line 2: Map keys must be unique']],
