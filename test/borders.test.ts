@@ -36,7 +36,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     replace: ['data', 'drift', 'log', 'process', 'pull', 'state'],
     resume: ['data', 'inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
     bump: ['inspect', 'log', 'process', 'proof', 'state'],
-    init: ['inspect', 'log', 'process'],
+    init: ['data', 'inspect', 'log', 'process'],
   },
   instance: {
     '': 'all',

@@ -4,6 +4,8 @@ import { inspectContainers } from '../engine/api/query.ts';
 import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { stateName } from '../progress/state-name.ts';
+import { judgeData, proposalLine } from './data/declare.ts';
+import { dataFacts } from './facts/plan-point.ts';
 import { prepareFiles } from './facts/prepare-files.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { findInstance } from './inspect/find-instance.ts';
@@ -35,6 +37,10 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
   const found = await listProject(engine, instance.place.name);
   const { installation, plan } = await planRun(context, instance, soFar, found, pending);
+  const proposal = context.options.restorePoint
+    ? null
+    : proposalLine(judgeData(dataFacts(installation, context.options)));
+  if (proposal !== null) log.info(proposal);
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);

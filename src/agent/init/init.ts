@@ -5,6 +5,7 @@ import { disk, systemCode, writeWhole } from '../../files/file-system.ts';
 import { isWithin } from '../../files/host-paths.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { judgeData } from '../data/declare.ts';
 import { findInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
 import { checkNamed } from '../inspect/services/check-named.ts';
 import {
@@ -43,7 +44,11 @@ export async function init(doors: Omit<RunContext, 'options'>, options: InitOpti
   for (const each of others) log.info(`${describeService(each)} stays as it is`);
   const { directory, files } = survey.project;
   const names = files.map((path) => (isWithin(path, directory) ? relative(directory, path) : path));
-  const text = settingsText({ ...choice, others }, options, names);
+  const { undecided } = judgeData({
+    ...{ model: survey.model, containers, product: options.product, said: [] },
+    moved: moved.map(({ name }) => name),
+  });
+  const text = settingsText({ ...choice, others, undecided }, options, names);
   const shown = join(place.directory, settingsName);
   log.info(`${shown}:`);
   for (const line of text.trimEnd().split('\n')) log.info(`+ ${line}`);

@@ -1,4 +1,5 @@
 import { svc } from '../../progress/product.ts';
+import type { Undecided } from '../data/declare.ts';
 import { type Choice, describeService } from '../inspect/services/choices.ts';
 import type { ServiceImage } from '../inspect/services/together.ts';
 import { and } from '../log/wording.ts';
@@ -16,7 +17,15 @@ const usualName = /^(?:docker-)?compose(?:\.override)?\.ya?ml$/;
  * @param files the compose files in their order, those of the directory by their names
  */
 export function settingsText(
-  { app, workers, others }: Choice & { others: readonly ServiceImage[] },
+  {
+    app,
+    workers,
+    others,
+    undecided,
+  }: Choice & {
+    others: readonly ServiceImage[];
+    undecided: readonly Undecided[];
+  },
   given: Given,
   files: readonly string[],
 ): string {
@@ -30,6 +39,7 @@ export function settingsText(
     others.length > 0 && `# As they are: ${and(others.map(describeService))}`,
     leave.length > 0 && `# Of the app, and left at ${leave.length > 1 ? 'their' : 'its'} version.`,
     leave.length > 0 && `leave: [${leave.map(scalar).join(', ')}]`,
+    ...dataLines(undecided),
     !hasUsualNames && '# For bump, which asks no engine.',
     !hasUsualNames && `files: ${JSON.stringify(files)}`,
     versionVariable !== svc.versionVariable && `version-var: ${versionVariable}`,
@@ -37,6 +47,22 @@ export function settingsText(
     pullTimeoutMs !== usualSeconds.pull * 1000 && `pull-timeout: ${pullTimeoutMs / 1000}`,
   ];
   return lines.flatMap((line) => (line === false ? [] : `${line}\n`)).join('');
+}
+
+/** What databases look like; that one is left out is for a person to say. */
+function dataLines(undecided: readonly Undecided[]): string[] {
+  const isAble = ({ proposal }: Undecided): boolean => proposal !== 'none';
+  if (undecided.length === 0) return [];
+  return [
+    '# What a restore point (--restore-point) keeps beside the files of the services above.',
+    `${undecided.some(isAble) ? '' : '# '}data:`,
+    ...undecided
+      .toSorted((a, b) => Number(isAble(b)) - Number(isAble(a)))
+      .map((each) => {
+        const line = `  ${scalar(each.service)}: ${each.proposal}  # ${each.image}`;
+        return isAble(each) ? line : `# ${line}, which it cannot keep: without the first # that is accepted`;
+      }),
+  ];
 }
 
 /** Without the line, which the next edit moves. */

@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { Undecided } from '../../../src/agent/data/declare.ts';
 import { settingsText } from '../../../src/agent/init/settings-text.ts';
 import { imagesOf } from '../../../src/agent/inspect/services/together.ts';
-import { type InitOptions, parseOptions } from '../../../src/agent/process/options.ts';
+import { type InitOptions, parseOptions, type UpdateOptions } from '../../../src/agent/process/options.ts';
 import { settingsOf } from '../../../src/agent/process/settings-file.ts';
 import { composeText, modelOf, projectFiles } from '../../build-plan.ts';
 
@@ -24,7 +25,10 @@ it('tells what each service is pinned by, and what stays', () => {
   );
   if (app === undefined || worker === undefined) throw new Error('no services');
   expect(
-    settingsText({ app, workers: [worker], others }, options(), ['compose.yml', 'compose.override.yaml']),
+    settingsText({ app, workers: [worker], others, undecided: [] }, options(), [
+      'compose.yml',
+      'compose.override.yaml',
+    ]),
   ).toBe(`# Read by svc-updater (update, plan and bump); what is given as an option wins.
 # The first is the app, the others move with it.
 services:
@@ -49,7 +53,7 @@ it('writes what was given with init, and what it writes is read as it was meant'
     '--pull-timeout',
     '8',
   ];
-  const text = settingsText({ app, workers: [worker], others: [] }, options(...given), [
+  const text = settingsText({ app, workers: [worker], others: [], undecided: [] }, options(...given), [
     'compose.yaml',
     '/srv/a b.yaml',
   ]);
@@ -60,4 +64,43 @@ it('writes what was given with init, and what it writes is read as it was meant'
   const bump = parseOptions(['bump', '--to', 'v1.1.0'], {}, settingsOf({ path: '/.svc-updater.yaml', text }));
   expect(bump).toMatchObject({ services: ['no', '1e3'], files: ['compose.yaml', '/srv/a b.yaml'] });
   expect(read).toMatchObject({ waitTimeoutMs: 9_000, pullTimeoutMs: 8_000 });
+});
+
+describe('what a restore point keeps', () => {
+  const proposed = (...undecided: Undecided[]): string => {
+    const [app] = running({ app: 'acme/a:v1.0.0' });
+    if (app === undefined) throw new Error('no service');
+    const text = settingsText({ app, workers: [], others: [], undecided }, options(), ['compose.yaml']);
+    return text.slice(text.indexOf('# What'));
+  };
+  const db: Undecided = { service: 'db', image: 'postgres:16', proposal: 'postgres' };
+  const no: Undecided = { service: 'no', image: 'mysql:8', proposal: 'mariadb' };
+  const events: Undecided = { service: 'events', image: 'clickhouse/clickhouse-server:24', proposal: 'none' };
+
+  it('is proposed, and read as it was meant; what it cannot keep is for a person to say', () => {
+    const text = proposed(events, db, no);
+    expect(text).toBe(`# What a restore point (--restore-point) keeps beside the files of the services above.
+data:
+  db: postgres  # postgres:16
+  "no": mariadb  # mysql:8
+#   events: none  # clickhouse/clickhouse-server:24, which it cannot keep: without the first # that is accepted
+`);
+    const read = (written: string) =>
+      (
+        parseOptions([], {}, settingsOf({ path: '/.svc-updater.yaml', text: written })) as UpdateOptions
+      ).data.map(({ service, word }) => `${service} ${word}`);
+    expect(read(text)).toEqual(['db postgres', 'no mariadb']);
+    expect(read(text.replace('#   events', '  events'))).toEqual([
+      'db postgres',
+      'no mariadb',
+      'events none',
+    ]);
+  });
+
+  it('is not said where nothing is kept, or nothing has to be said', () => {
+    const text = proposed(events);
+    expect(text).toContain('\n# data:\n#   events: none  # ');
+    expect(settingsOf({ path: '/.svc-updater.yaml', text }).size).toBe(0);
+    expect(proposed()).not.toContain('data:');
+  });
 });
