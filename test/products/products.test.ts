@@ -5,7 +5,7 @@ import { read, tablesOf } from '../documents/documents.ts';
 import { products } from './all.ts';
 import { choose } from './choose.ts';
 import { filesAt } from './compose-file.ts';
-import { rowOf, wordsOf } from './document.ts';
+import { pointRowOf, rowOf, wordsOf } from './document.ts';
 import { type Form, ofRelease, type Product } from './product.ts';
 import { judgeOwnWords } from './words.ts';
 
@@ -62,6 +62,11 @@ describe('docs/other-products.md', () => {
   it('has every product, its pins, and the words that are tried', () => {
     const [table] = tablesOf(read('docs/other-products.md'));
     expect(table?.rows.map((row) => row.slice(0, 3))).toEqual(products.map(rowOf));
+  });
+
+  it('has what a restore point keeps of every product, and what it does not', () => {
+    const [, table] = tablesOf(read('docs/other-products.md'));
+    expect(table?.rows).toEqual(products.map(pointRowOf));
   });
 
   it('has a command with the words of its product', () => {
