@@ -1,6 +1,7 @@
 // Builds what is published into dist/, or into the directory that is named: build.mjs [DIRECTORY]
 //   agent.mjs               the agent for the image, without any need of node_modules; beside it the licenses of the
 //                           packages that went into it
+//   tools.mjs               what the agent runs in containers that have mounted what an app keeps
 //   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise. Where
 //                           `svc update` looks for releases is built in: SVC_UPDATER_BUILD_FEED in the environment
 //   client/index.mjs        what makes the client of another product, and what it depends on outside
@@ -66,6 +67,15 @@ async function buildAgent() {
   });
   await writeFile(join(out, 'agent.licenses.txt'), await licensesOf(metafile));
   await weigh('agent.mjs', 740_000);
+
+  await build({
+    ...forNode,
+    entryPoints: ['src/agent/data/tools.ts'],
+    outfile: join(out, 'tools.mjs'),
+    minify: true,
+    keepNames: true,
+  });
+  await weigh('tools.mjs', 20_000);
 }
 
 async function buildClient() {

@@ -86,7 +86,10 @@ describe("SECURITY.md's tables of calls", () => {
     // The client's own, which replaces a program and runs it.
     const ofClient = 'client/self-update/run-to-end.ts';
     const ofFiles = 'files/attributes.ts';
+    // A program of its own, in a container without the engine's socket.
+    const inContainer = 'agent/data/tools.ts';
     expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
+      inContainer,
       ofClient,
       'engine/cli/command.ts',
       // Reads and sets the attributes of files.

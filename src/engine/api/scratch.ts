@@ -8,7 +8,10 @@ import { mendArchives } from './container-file.ts';
 import { type CopiedFile, copiedArchive } from './copied-files.ts';
 import { listContainers } from './query.ts';
 
-/** The label of a container that only exists to be copied from or to: the project it was made for, or the path it is to see. */
+/**
+ * The label of a container that only exists to be copied from or to, or to read and write files: the project it was made
+ * for, or the path it is to see.
+ */
 const scratchLabel = 'svc-updater.scratch';
 
 interface ScratchOptions {
@@ -18,14 +21,17 @@ interface ScratchOptions {
   mounts?: readonly Readonly<Record<string, unknown>>[];
   /** Of those that stay: they are not removed with the scratch containers. */
   label?: string;
+  /** For one that is to be started: what of its configuration, and of the host's, is not as in all others. */
+  config?: Readonly<Record<string, unknown>>;
+  hostConfig?: Readonly<Record<string, unknown>>;
 }
 
-/** A container that is never started. Gives its id, or null where the image is gone. @throws UpdateError engine-away */
+/** A container that nobody has started. Gives its id, or null where the image is gone. @throws UpdateError engine-away */
 export async function createScratch(
   engine: Engine,
   image: string,
   madeFor: string,
-  { platform = null, mounts = [], label = scratchLabel }: ScratchOptions = {},
+  { platform = null, mounts = [], label = scratchLabel, config = {}, hostConfig = {} }: ScratchOptions = {},
 ): Promise<string | null> {
   const query = new URLSearchParams(platform === null ? {} : { platform });
   const answer = await askApi(engine, {
@@ -35,8 +41,9 @@ export async function createScratch(
       Image: image,
       // The engine creates no container without a command, and an image may have none.
       Cmd: ['-'],
+      ...config,
       Labels: { [label]: madeFor },
-      HostConfig: { NetworkMode: 'none', ...(mounts.length > 0 && { Mounts: mounts }) },
+      HostConfig: { ...hostConfig, NetworkMode: 'none', ...(mounts.length > 0 && { Mounts: mounts }) },
     },
   });
   if (answer.status === 404) return null;

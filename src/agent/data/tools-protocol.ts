@@ -1,0 +1,27 @@
+// What the updater and `tools.ts`, which it runs in a container, say to each other.
+
+/** What one mount is. */
+export interface Look {
+  /** Sockets and devices are `other`. */
+  type: 'directory' | 'file' | 'other';
+  /** The number that the kernel has for its file system's type. */
+  fileSystem: number;
+  /** On the disk: a hole has none. */
+  bytes: number;
+  files: number;
+  /** Where other file systems are mounted in it, a few. */
+  inside: string[];
+}
+
+/** What is said meanwhile: bytes of that mount so far. */
+export interface Progress {
+  at: number;
+  bytes: number;
+}
+
+/** Where the mount of that number is, and the directory of the restore point. */
+export const dataPath = (at: number): string => `/data/${at}`;
+export const pointPath = '/point';
+export const archiveName = (at: number): string => `files-${at}.tar`;
+
+export type Verb = 'look' | 'save' | 'restore' | 'compare';

@@ -1,0 +1,230 @@
+// A program of its own, `tools.mjs` in the image: it runs in a container that has mounted what an app keeps, and reads and
+// writes there. `tools.mjs look '{"mounts":[{"isFile":false}]}'`; prints an object of JSON a line, the last one the result.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream, lstatSync, readdirSync, rmdirSync, statfsSync, unlinkSync } from 'node:fs';
+import { chmod, open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Archive, readArchive } from './archive.ts';
+import { archiveName, dataPath, type Look, type Progress, pointPath, type Verb } from './tools-protocol.ts';
+import { countDifferences, type TreeDifference } from './tree-difference.ts';
+
+interface Asked {
+  mounts: { isFile: boolean }[];
+}
+
+const verbs = { look, save, restore, compare } satisfies Record<Verb, unknown>;
+
+/** Of the same tree the same tar, but for what `readArchive` sees through. Other times than of change nobody can set. */
+const makeTar = [
+  ...['--create', '--sort=name', '--format=posix', '--sparse', '--numeric-owner', '--one-file-system'],
+  '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
+];
+/** Tar gives them only to files that it makes itself: one that is mounted by itself keeps those that it has. */
+const attributesOf = (isFile: boolean): string[] =>
+  isFile ? [] : ['--acls', '--xattrs', '--xattrs-include=*'];
+const directoryOf = (at: number, isFile: boolean): string => `--directory=${isFile ? '/data' : dataPath(at)}`;
+const ofTree = (at: number, isFile: boolean): string[] => [
+  directoryOf(at, isFile),
+  '--',
+  isFile ? `${at}` : '.',
+];
+
+const say = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`);
+
+/** Runs it to its end. Gives its exit code, what it complains of goes to this one's errors. */
+async function run(
+  program: string,
+  args: readonly string[],
+  { input, output }: { input?: Readable; output?: (from: Readable) => Promise<void> } = {},
+): Promise<{ code: number | null; said: string }> {
+  const child = spawn(program, args, {
+    stdio: [input ? 'pipe' : 'ignore', output ? 'pipe' : 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-20_000);
+    process.stderr.write(text);
+  });
+  const ended = once(child, 'close');
+  await Promise.all([
+    // Where it ends before its input, its own words tell why.
+    input && child.stdin && pipeline(input, child.stdin).catch(() => {}),
+    output && child.stdout && output(child.stdout),
+    ended,
+  ]);
+  return { code: child.exitCode, said };
+}
+
+function look({ mounts }: Asked): Look[] {
+  return mounts.map((_, at) => {
+    const path = dataPath(at);
+    const root = lstatSync(path);
+    const type = root.isDirectory() ? 'directory' : root.isFile() ? 'file' : 'other';
+    const found: Look = { type, fileSystem: statfsSync(path).type, bytes: 0, files: 0, inside: [] };
+    const seen = new Set<number>();
+    const walk = (each: Buffer) => {
+      const is = lstatSync(each);
+      if (is.dev !== root.dev) {
+        if (found.inside.length < 5) found.inside.push(each.toString().slice(path.length));
+        return;
+      }
+      found.files++;
+      if (!seen.has(is.ino)) found.bytes += is.blocks * 512;
+      if (is.isDirectory()) for (const name of namesIn(each)) walk(name);
+      else if (is.nlink > 1) seen.add(is.ino);
+    };
+    if (type !== 'other') walk(Buffer.from(path));
+    return found;
+  });
+}
+
+/** Names are bytes: nobody has to write them in UTF-8. */
+const namesIn = (directory: Buffer): Buffer[] =>
+  readdirSync(directory, { encoding: 'buffer' }).map((name) =>
+    Buffer.concat([directory, Buffer.from('/'), name]),
+  );
+
+async function save({ mounts }: Asked): Promise<Archive[]> {
+  const archives: Archive[] = [];
+  for (const [at, { isFile }] of mounts.entries()) {
+    const file = await open(`${pointPath}/${archiveName(at)}`, 'wx', 0o600);
+    const tell = progress(at);
+    archives.push(
+      await treeOf(at, isFile, async (bytes) => {
+        await file.writeFile(bytes);
+        tell(bytes.length);
+      }),
+    );
+    await file.sync();
+    await file.close();
+  }
+  await syncDirectory(pointPath);
+  return archives;
+}
+
+async function treeOf(
+  at: number,
+  isFile: boolean,
+  write?: (bytes: Buffer) => Promise<void>,
+): Promise<Archive> {
+  let archive: Archive | undefined;
+  const { code, said } = await run(
+    'tar',
+    [...makeTar, ...attributesOf(isFile), '--file=-', ...ofTree(at, isFile)],
+    {
+      output: async (from) => {
+        archive = await readArchive(from, write);
+      },
+    },
+  );
+  if (code !== 0 || archive === undefined) throw new Error(`tar ended with ${code}`);
+  if (/file is on a different filesystem/.test(said)) throw new Error('another file system is mounted in it');
+  return archive;
+}
+
+/** Empties each mount in its place and unpacks into it; gives what it then holds. */
+async function restore({ mounts }: Asked): Promise<Archive[]> {
+  const archives: Archive[] = [];
+  for (const [at, { isFile }] of mounts.entries()) {
+    if (!isFile) await makeBare(dataPath(at));
+    const tell = progress(at);
+    const input = createReadStream(`${pointPath}/${archiveName(at)}`, { highWaterMark: 1 << 20 });
+    input.on('data', (bytes) => tell(bytes.length));
+    const how = ['--extract', '--same-owner', '--same-permissions', '--numeric-owner'];
+    // What it could not set, as a label that the kernel makes by itself, is no failure where the tree is the same.
+    await run(
+      'tar',
+      [...how, ...(isFile ? ['--overwrite'] : attributesOf(isFile)), '--file=-', directoryOf(at, isFile)],
+      {
+        input,
+      },
+    );
+  }
+  await run('sync', []);
+  for (const [at, { isFile }] of mounts.entries()) archives.push(await treeOf(at, isFile));
+  return archives;
+}
+
+/** A directory's default list and its set-group-id bit would be handed down to what is unpacked in it. */
+async function makeBare(path: string): Promise<void> {
+  await run('setfacl', ['-bk', path]);
+  await chmod(path, 0o700);
+  const names: string[] = [];
+  await run('getfattr', ['--absolute-names', '--match=^user\\.', path], {
+    output: async (from) => {
+      for await (const piece of from.setEncoding('utf8')) names.push(piece);
+    },
+  });
+  for (const name of names.join('').split('\n')) {
+    if (name.startsWith('user.')) await run('setfattr', ['--remove', name, path]);
+  }
+  const { dev } = lstatSync(path);
+  const empty = (directory: Buffer) => {
+    for (const name of namesIn(directory)) {
+      const found = lstatSync(name);
+      if (found.dev !== dev) throw new Error(`another file system is mounted at ${name}`);
+      if (!found.isDirectory()) unlinkSync(name);
+      else {
+        empty(name);
+        rmdirSync(name);
+      }
+    }
+  };
+  empty(Buffer.from(path));
+}
+
+async function compare({ mounts }: Asked): Promise<TreeDifference[]> {
+  const found: TreeDifference[] = [];
+  // Into this device tar writes, and reads, no contents.
+  const isBy = ['--verbose', '--verbose', '--full-time', '--numeric-owner', '--quoting-style=escape'];
+  for (const [at, { isFile }] of mounts.entries()) {
+    const lists: string[][] = [[], []];
+    const calls = [
+      ['--list', ...isBy, `--file=${pointPath}/${archiveName(at)}`],
+      [...makeTar, ...isBy, '--file=/dev/null', ...ofTree(at, isFile)],
+    ];
+    for (const [which, args] of calls.entries()) {
+      const { code } = await run('tar', args, {
+        output: async (from) => {
+          let text = '';
+          for await (const piece of from.setEncoding('latin1')) text += piece;
+          lists[which] = text.split('\n');
+        },
+      });
+      if (code !== 0) throw new Error(`tar ended with ${code}`);
+    }
+    found.push(countDifferences(lists[0] ?? [], lists[1] ?? []));
+  }
+  return found;
+}
+
+const everyMs = 500;
+
+function progress(at: number): (more: number) => void {
+  let bytes = 0;
+  let said = performance.now();
+  return (more) => {
+    bytes += more;
+    if (performance.now() - said < everyMs) return;
+    said = performance.now();
+    say({ at, bytes } satisfies Progress);
+  };
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  await directory.sync().finally(() => directory.close());
+}
+
+const [verb, text] = process.argv.slice(2);
+if (verb !== undefined && verb in verbs) {
+  try {
+    say(await verbs[verb as Verb](JSON.parse(text ?? '')));
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
+}
