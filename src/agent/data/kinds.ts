@@ -1,12 +1,14 @@
+import { files } from './files.ts';
 import type { DataKind } from './kind.ts';
+import { mariadb } from './mariadb.ts';
 
 /** Every kind of data that can be kept; a new one is a file of its own, and a row here. */
-const kinds = {} satisfies Record<string, DataKind<never, never>>;
+const kinds = { files, mariadb };
 
 export type KindName = 'files' | 'postgres' | 'mariadb';
 
 /** Whoever has a source or a part of a kind by its name has had it checked by that kind. */
-export type AnyKind = DataKind<unknown, unknown>;
+type AnyKind = DataKind<unknown, unknown>;
 
 export const isKindName = (value: unknown): value is KindName =>
   typeof value === 'string' && Object.hasOwn(kinds, value);
