@@ -66,8 +66,11 @@ export const mariadb: DataKind<readonly server.Source[], readonly Kept[]> = {
   },
 
   async evict(source, work) {
-    for (const each of source)
-      await server.empty(await Database.enter(each.service, work, 'data-busy'), each, work);
+    for (const each of source) {
+      const database = await Database.enter(each.service, work, 'data-busy');
+      await server.shut(database, each);
+      await server.empty(database, each, work);
+    }
   },
 
   async save(source, place, work) {
