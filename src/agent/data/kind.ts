@@ -48,7 +48,7 @@ export interface Survey<S> {
   /** How long it takes to keep them, about. */
   seconds: number;
   rooms: readonly Room[];
-  /** Why it cannot be kept, a sentence each (SPEC 10.6); empty where it can. */
+  /** Why it cannot be kept, a sentence each (docs/contract.md 5.20); empty where it can. */
   refusals: readonly string[];
 }
 
