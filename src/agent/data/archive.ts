@@ -116,7 +116,7 @@ export async function readArchive(
       records.linkpath ?? field(157, 257),
       type === '3' || type === '4' ? field(329, 345) : '',
       type === '3' || type === '4' ? field(337, 345) : '',
-      records['GNU.sparse.realsize'] ?? size,
+      Number(records['GNU.sparse.realsize'] ?? size),
       Object.entries(records)
         .filter(([key]) => provable.test(key))
         .sort(),

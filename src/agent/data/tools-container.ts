@@ -31,7 +31,6 @@ const hostConfig = {
   CapAdd: ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'],
   SecurityOpt: ['no-new-privileges', 'label=disable'],
   ReadonlyRootfs: true,
-  Tmpfs: { '/tmp': '' },
   // Owners are the machine's, also where the engine gives its containers others.
   UsernsMode: 'host',
   // What it prints is read from its log, wherever the machine's logs go.

@@ -143,7 +143,9 @@ async function restore({ mounts }: Asked): Promise<Archive[]> {
       },
     );
   }
-  await run('sync', []);
+  const paths = mounts.map((_, at) => dataPath(at));
+  // Where it cannot sync these file systems alone, it syncs all.
+  if ((await run('sync', ['-f', ...paths])).code !== 0) await run('sync', []);
   for (const [at, { isFile }] of mounts.entries()) archives.push(await treeOf(at, isFile));
   return archives;
 }
