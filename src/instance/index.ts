@@ -10,6 +10,7 @@ export type { ProgressEvent } from '../progress/event.ts';
 export type { Channel, Release } from '../release/channel.ts';
 export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';
 export type {
+  BackOffer,
   BuildServer,
   CancelReason,
   FeedProblem,
@@ -17,13 +18,15 @@ export type {
   NextRelease,
   PublishedRelease,
   Reason,
+  RestorePoint,
   Run,
   RunStep,
   Status,
   ToldRun,
   UpToDate,
+  WentBack,
 } from '../wire/status.ts';
-export type { InstanceUpdates, UpdateEvents, UpdateOrder } from './contract/instance-updates.ts';
+export type { BackOrder, InstanceUpdates, UpdateEvents, UpdateOrder } from './contract/instance-updates.ts';
 export type {
   Caller,
   InstanceOptions,
@@ -43,6 +46,10 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
   const settings = readOptions(options);
   const { name } = settings.product;
   const updates = new Updates(settings);
+  const refuseBoth = (when: 'now' | 'idle', force: boolean) => {
+    if (when === 'idle' && force)
+      throw new TypeError(`${name}-updater: either when: "idle" or force, not both`);
+  };
   return {
     handle: createHandler(updates, settings),
     matches: (request) => {
@@ -58,9 +65,13 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
           `${name}-updater: the target ${target} must be vX.Y.Z, vX.Y.Z-canary.N or canary`,
         );
       }
-      if (when === 'idle' && force)
-        throw new TypeError(`${name}-updater: either when: "idle" or force, not both`);
+      refuseBoth(when, force);
       return updates.start({ target: target === undefined ? null : targetFor(target), when, force, by });
+    },
+    backOffer: () => updates.backOffer(),
+    goBack: async ({ confirm, when = 'now', force = false, by = name }) => {
+      refuseBoth(when, force);
+      return updates.goBack({ confirm, when, force, by });
     },
     cancel: ({ by = name } = {}) => updates.cancel(by),
     setChannel: (channel) => updates.setChannel(channel),

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineFault } from '../engine/http/fault.ts';
 import { EngineSocket, type Patience } from '../engine/socket.ts';
 import type { Channel } from '../release/channel.ts';
-import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../wire/status.ts';
-import type { StartOrder } from './contract/instance-updates.ts';
+import { pointOf, secondsToKeep } from '../wire/back-point.ts';
+import type { BackOffer, CancelReason, JobInTheWay, Reason, Run, Status } from '../wire/status.ts';
+import type { BackStart, StartOrder } from './contract/instance-updates.ts';
 import type { Settings } from './contract/options.ts';
 import { type Timing, usualTiming } from './contract/timing.ts';
 import { HostFailure } from './host/ask-host.ts';
@@ -14,10 +15,12 @@ import { Unavailable, type UpdateService } from './http/update-service.ts';
 import { noStoreReason, type Observation, ObservationCache } from './observation.ts';
 import { askBuildServers } from './offer/build-servers.ts';
 import { findReason } from './offer/find-reason.ts';
-import { destinationOf, offer, offerFields, releasesBetween } from './offer/offer.ts';
+import { type Destination, destinationOf, offer, offerFields, releasesBetween } from './offer/offer.ts';
 import { OfferCatalog } from './offer/offer-catalog.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
 import { describeForeign, isUnderWay } from './place/updater-container.ts';
+import { BackOffers } from './run/back-offers.ts';
+import type { RunPlan } from './run/prepare-run.ts';
 import { RunController } from './run/run-controller.ts';
 import { RunHistory } from './run/run-history.ts';
 import type { RunRecord } from './run/run-record.ts';
@@ -39,6 +42,7 @@ export class Updates implements UpdateService {
   readonly #history: RunHistory;
   readonly #observations: ObservationCache;
   readonly #catalog: OfferCatalog;
+  readonly #backs: BackOffers;
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   /** `waits`: how long is waited for what; tests wait less. */
@@ -53,6 +57,7 @@ export class Updates implements UpdateService {
     this.version = settings.version;
     this.listeners = listeners;
     this.#context = { engine, settings, timing, ledger, hold, listeners, place, closing };
+    this.#backs = new BackOffers(this.#context);
     this.#runs = new RunController(this.#context);
     this.#watch = new RunWatch(this.#runs, this.#context);
     this.#history = new RunHistory(this.#runs, ledger);
@@ -86,10 +91,11 @@ export class Updates implements UpdateService {
       this.#context.place.forgetHome();
       await Promise.all([this.#catalog.check(), this.#observations.refresh()]);
     }
+    const { settings, timing } = this.#context;
     const [observation, jobs, buildServers] = await Promise.all([
       this.#observations.recent(),
       this.#jobs(),
-      askBuildServers(this.#context.settings, this.#context.timing, this.version),
+      askBuildServers(settings, timing, this.version),
     ]);
     const run = await this.#lastRun();
     const known = await this.#catalog.facts(run);
@@ -103,8 +109,8 @@ export class Updates implements UpdateService {
       reason,
       checkedAt: known.checkedAt?.toISOString() ?? null,
       feedError: this.#catalog.failure,
-      preparation: this.#context.settings.preparation,
-      restorePoint: null,
+      preparation: settings.preparation,
+      restorePoint: settings.restorePoint ? { seconds: secondsToKeep(await this.#past()) } : null,
       buildServers,
       manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
       run,
@@ -118,7 +124,47 @@ export class Updates implements UpdateService {
     return this.#runs.isUnderWay;
   }
 
-  async start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+  start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+    return this.#begin('update', order, async () => {
+      const destination = destinationOf(order.target, await this.#catalog.facts(await this.#lastRun()));
+      return 'upToDate' in destination
+        ? { reason: { code: 'up-to-date', message: destination.upToDate } }
+        : destination;
+    });
+  }
+
+  async backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }> {
+    this.#refuseWhenClosing();
+    const unknown = await this.#untilKnown();
+    if (unknown) return { reason: unknown };
+    const observation = await this.#observations.refresh();
+    const reason = this.#reason(observation, [], null);
+    if (reason) return { reason };
+    const past = pointOf(await this.history());
+    if (past === null || observation.home === null) return { reason: noPoint };
+    const answer = await this.#backs.ask(past, observation.home).catch(unavailable);
+    this.#refuseWhenClosing();
+    return answer ?? { reason: noPoint };
+  }
+
+  goBack({ confirm, ...order }: BackStart): Promise<{ run: Run } | { reason: Reason }> {
+    return this.#begin('back', order, async () => {
+      const past = pointOf(await this.history());
+      if (past === null) return { reason: noPoint };
+      const { version } = past.point;
+      const message = `what is kept is of ${version}, and not of ${confirm}`;
+      if (version !== confirm) return { reason: { code: 'no-point', message } };
+      this.#backs.forget();
+      return { target: version, to: version };
+    });
+  }
+
+  /** `find` says where to. */
+  async #begin(
+    kind: RunPlan['kind'],
+    order: RunPlan['order'],
+    find: () => Promise<Destination | { reason: Reason }>,
+  ): Promise<{ run: Run } | { reason: Reason }> {
     this.#refuseWhenClosing();
     const unknown = await this.#untilKnown();
     if (unknown) return { reason: unknown };
@@ -127,16 +173,16 @@ export class Updates implements UpdateService {
     const observation = await this.#observations.refresh();
     const elsewhere = this.#reason(observation, [], null);
     if (elsewhere) return { reason: elsewhere };
-    const destination = destinationOf(order.target, await this.#catalog.facts(await this.#lastRun()));
+    const destination = await find();
     const { home } = observation;
-    if ('upToDate' in destination || home === null) {
+    if ('reason' in destination || home === null) {
       const jobs = order.force ? [] : await this.#jobs();
-      const message = 'upToDate' in destination ? destination.upToDate : 'there is no place for an update';
-      return { reason: this.#reason(observation, jobs, message) ?? { code: 'up-to-date', message } };
+      const why = 'reason' in destination ? destination.reason : noPlace;
+      return { reason: this.#reason(observation, jobs, null) ?? why };
     }
     this.#refuseWhenClosing();
     try {
-      const begun = await this.#runs.begin({ ...destination, order, home });
+      const begun = await this.#runs.begin({ ...destination, kind, order, home });
       if (begun !== 'taken') return begun;
       const now = await this.#observations.refresh();
       return { reason: this.#reason(now, [], null) ?? beingStarted };
@@ -169,6 +215,10 @@ export class Updates implements UpdateService {
     return this.#history.all().catch(unavailable);
   }
 
+  async #past(): Promise<Run[]> {
+    return this.#history.all().catch(() => []);
+  }
+
   async #lastRun(): Promise<Run | null> {
     return (await this.#history.last())?.run ?? null;
   }
@@ -196,7 +246,7 @@ export class Updates implements UpdateService {
     if (run) {
       const by = run.by === null ? '' : `, started by ${run.by}`;
       return {
-        message: `an update to ${run.to ?? 'the newest release'} is running${by}`,
+        message: `${run.kind === 'back' ? 'a way back' : 'an update'} to ${run.to ?? 'the newest release'} is running${by}`,
         since: run.startedAt,
       };
     }
@@ -213,6 +263,8 @@ export class Updates implements UpdateService {
   }
 }
 
+const noPlace: Reason = { code: 'up-to-date', message: 'there is no place for an update' };
+const noPoint: Reason = { code: 'no-point', message: 'the last update has kept no restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'it is not known yet whether an update is on';
 

@@ -43,8 +43,11 @@ export function parseLine(line: string): ProgressEvent | null {
   };
 }
 
-/** The event of a line of `--log json`, by which somebody may run the updater by hand; null for any other line. */
-export function parseJsonLine(line: string): ProgressEvent | null {
+/** What a line of `--log json` has beside its event, such as `restorePoint`. */
+export type LineFields = Readonly<Record<string, unknown>>;
+
+/** The event of a line of `--log json`, and all its fields; null for any other line. */
+export function readJsonLine(line: string): { event: ProgressEvent; fields: LineFields } | null {
   if (!line.startsWith('{')) return null;
   let fields: Record<string, unknown>;
   try {
@@ -56,11 +59,14 @@ export function parseJsonLine(line: string): ProgressEvent | null {
   if (typeof level !== 'number' || typeof time !== 'string' || typeof msg !== 'string') return null;
   if (!phases.includes(phase as Phase) || Number.isNaN(Date.parse(time))) return null;
   const isPercent = Number.isInteger(percent) && Number(percent) >= 0 && Number(percent) <= 100;
-  return {
+  const event: ProgressEvent = {
     time: new Date(time).toISOString(),
     level: level >= 50 ? 'error' : level >= 40 ? 'warn' : 'info',
     phase: phase as Phase,
     ...(isPercent && { percent: Number(percent) }),
     message: msg,
   };
+  return { event, fields };
 }
+
+export const parseJsonLine = (line: string): ProgressEvent | null => readJsonLine(line)?.event ?? null;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseJsonLine } from '../../src/progress/line.ts';
+import { parseJsonLine, readJsonLine } from '../../src/progress/line.ts';
 
 const time = '2026-11-22T19:06:16.947Z';
 const line = (fields: object) =>
@@ -23,3 +23,14 @@ it.each([
   ['no sentence', line({ msg: 1 })],
   ['no level', line({ level: 'info' })],
 ])('not %s', (_, text) => expect(parseJsonLine(text)).toBeNull());
+
+it('has the fields beside the event', () => {
+  const fields = {
+    level: 30,
+    time: '2026-11-21T10:42:07.000Z',
+    phase: 'save',
+    msg: 'kept',
+    restorePoint: { bytes: 1 },
+  };
+  expect(readJsonLine(JSON.stringify(fields))?.fields).toEqual(fields);
+});

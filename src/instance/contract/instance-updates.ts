@@ -1,6 +1,6 @@
 import type { ProgressEvent } from '../../progress/event.ts';
 import type { Channel } from '../../release/channel.ts';
-import type { CancelReason, NextRelease, Reason, Run, Status } from '../../wire/status.ts';
+import type { BackOffer, CancelReason, NextRelease, Reason, Run, Status } from '../../wire/status.ts';
 
 /** What the platform asks of an update that it starts itself. */
 export interface UpdateOrder {
@@ -14,8 +14,16 @@ export interface UpdateOrder {
   by?: string;
 }
 
+/** What the platform asks of a way back. */
+export interface BackOrder extends Omit<UpdateOrder, 'target'> {
+  /** The version to go back to, `to` of the offer: nobody is to go back who has not seen what is lost. */
+  confirm: string;
+}
+
 /** An order as a server takes it: a target of null is what is offered. */
 export type StartOrder = Required<Omit<UpdateOrder, 'target'>> & { target: string | null };
+
+export type BackStart = Required<BackOrder>;
 
 /** The events, each with what its listeners are given. */
 export interface UpdateEvents {
@@ -45,6 +53,10 @@ export interface InstanceUpdates {
   update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
   /** Asks that the open run stop; `by` is who asks. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
+  /** What going back to the last restore point leads to; an updater looks, which may take minutes. */
+  backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }>;
+  /** Starts a way back, as a POST to `/back` does. */
+  goBack(order: BackOrder): Promise<{ run: Run } | { reason: Reason }>;
   setChannel(channel: Channel): Promise<Status>;
   /** The last 50 runs, newest first, the open one among them. */
   history(): Promise<Run[]>;

@@ -41,6 +41,7 @@ export function optionsSchema() {
     preparation: z.optional(z.string()),
     preparationTimeout: z.optional(seconds),
     idleTimeout: z.optional(seconds),
+    restorePoint: z.optional(z.boolean()),
     buildServers: z.optional(callable),
     workers: z.optional(z.array(service)),
     app: z.optional(service),

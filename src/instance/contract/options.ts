@@ -106,6 +106,11 @@ export interface InstanceOptions {
   preparationTimeout?: number;
   /** Seconds that an update waits for running jobs where it was asked to. Default 3600. */
   idleTimeout?: number;
+  /**
+   * Each update keeps the data first, as of when the old version has stopped: where the new one does not come up it goes
+   * back with them, and admins can go back later. Default false (docs/server-library.md).
+   */
+  restorePoint?: boolean;
   /** The servers elsewhere that an update does not reach. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /** Services that are updated beside the app. Default those labelled `svc.role: worker`, else those of the product that there are: `worker`. */
@@ -180,6 +185,7 @@ export function readOptions(given: InstanceOptions): Settings {
     path: '/api/v1/instance/update',
     preparation: null,
     registryCredentials: null,
+    restorePoint: false,
     updaterEnvironment: {},
     updaterPull: 'always',
     updaterSocket: null,

@@ -15,14 +15,23 @@ const target = z.string().check(
   }),
 );
 
+const when = about(z.optional(z.enum(['now', 'idle'])), '`idle`: once running jobs have ended');
+const force = about(z.optional(z.boolean()), 'Running jobs are cut short');
+
 export const startSchema = z.strictObject({
   target: about(
     z.optional(target),
     'vX.Y.Z or canary; a vX.Y.Z-canary.N means canary. Left out: `next` of the status',
     ['v1.5.0', 'canary'],
   ),
-  when: about(z.optional(z.enum(['now', 'idle'])), '`idle`: once running jobs have ended'),
-  force: about(z.optional(z.boolean()), 'Running jobs are cut short'),
+  when,
+  force,
+});
+
+export const backSchema = z.strictObject({
+  confirm: about(z.string(), 'The version to go back to, `to` of the offer', ['v1.4.2']),
+  when,
+  force,
 });
 
 export const channelSchema = z.strictObject({ channel: z.enum(channels) });

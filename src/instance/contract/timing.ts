@@ -17,6 +17,8 @@ export const usualTiming = {
   /** Before a second try; each further one waits twice as long, up to `longestRetry`. */
   retry: 1_000,
   longestRetry: 60_000,
+  /** An updater looks at all data to tell how they differ from those of a restore point. */
+  compare: 300_000,
   /** Between two looks at an updater's container. */
   follow: 250,
   /** The engine starts a container again within this time where it does at all. */

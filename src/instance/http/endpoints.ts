@@ -1,5 +1,5 @@
 import { targetFor } from '../../release/channel.ts';
-import { channelSchema, startSchema } from '../contract/schemas.ts';
+import { backSchema, channelSchema, startSchema } from '../contract/schemas.ts';
 import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
 import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
 import { readBody } from './read-body.ts';
@@ -31,14 +31,33 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
   const start: Endpoint = {
     answer: async (request, by) => {
       const { target, when = 'now', force = false } = (await readBody(request, startSchema)) ?? {};
-      if (when === 'idle' && force) {
-        throw new Refusal(400, 'An update waits for jobs or cuts them short: `when: "idle"` or `force`.');
-      }
+      refuseBoth(when, force);
       const order = { target: target === undefined ? null : targetFor(target), when, force, by };
-      const started = await service.start(order);
-      if ('reason' in started) throw new Refusal(409, started.reason.message, started);
-      return jsonResponse(202, toldRun(started.run), { Location: `${path}/progress` });
+      return begun(await service.start(order));
     },
+  };
+
+  const offerBack: Endpoint = {
+    answer: async () => {
+      const asked = await service.backOffer();
+      if ('reason' in asked) throw new Refusal(409, asked.reason.message, asked);
+      return jsonResponse(200, asked.offer);
+    },
+  };
+
+  const goBack: Endpoint = {
+    answer: async (request, by) => {
+      const order = await readBody(request, backSchema);
+      if (!order) throw new Refusal(400, 'The body must confirm the version to go back to.');
+      const { confirm, when = 'now', force = false } = order;
+      refuseBoth(when, force);
+      return begun(await service.goBack({ confirm, when, force, by }));
+    },
+  };
+
+  const begun = (started: Awaited<ReturnType<UpdateService['start']>>): Response => {
+    if ('reason' in started) throw new Refusal(409, started.reason.message, started);
+    return jsonResponse(202, toldRun(started.run), { Location: `${path}/progress` });
   };
 
   const streams = new Set<symbol>();
@@ -91,6 +110,12 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     [path, at({ GET: status, POST: start })],
     [`${path}/progress`, at({ GET: progress, DELETE: cancel })],
     [`${path}/history`, at({ GET: history })],
+    [`${path}/back`, at({ GET: offerBack, POST: goBack })],
     [`${path}/channel`, at({ PUT: channel })],
   ]);
+}
+
+function refuseBoth(when: 'now' | 'idle', force: boolean): void {
+  if (when !== 'idle' || !force) return;
+  throw new Refusal(400, 'An update waits for jobs or cuts them short: `when: "idle"` or `force`.');
 }

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { levels, phases } from '../../progress/event.ts';
 import { optional, percent, shape, text, word } from '../../wire/fields.ts';
 import { answers } from '../../wire/status.ts';
-import { abouts, channelSchema, startSchema } from '../contract/schemas.ts';
+import { abouts, backSchema, channelSchema, startSchema } from '../contract/schemas.ts';
 
 const lineShape = shape('Line', "One line of the updater's log", {
   time: text(),
@@ -16,6 +16,7 @@ const lineShape = shape('Line', "One line of the updater's log", {
 export const componentSchemas = (): object => ({
   ...Object.fromEntries([...answers, lineShape].map(({ name, component }) => [name, component])),
   Start: requestSchema(startSchema),
+  Back: requestSchema(backSchema),
   ChannelChoice: requestSchema(channelSchema),
 });
 

@@ -24,6 +24,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       [path]: { get: getStatus, head: headOf(getStatus), post: startUpdate },
       [`${path}/progress`]: { get: getProgress, head: headOf(getProgress), delete: cancelUpdate },
       [`${path}/history`]: { get: getHistory, head: headOf(getHistory) },
+      [`${path}/back`]: { get: getBack, head: headOf(getBack), post: goBack },
       [`${path}/channel`]: { put: chooseChannel },
     },
     components: {
@@ -164,6 +165,31 @@ const startUpdate = {
     ...changeByBody,
     '409': problem('It may not start now; `reason` (a Reason) says why.'),
   },
+};
+
+const getBack = {
+  operationId: 'getBack',
+  summary: 'What going back to the last restore point leads to, and what is lost by it',
+  responses: {
+    '200': {
+      description: 'An updater has looked, which may take minutes; the answer is remembered for one.',
+      headers,
+      content: json('BackOffer'),
+    },
+    ...forAdmins,
+    '409': problem('There is nothing to go back to, or no way; `reason` (a Reason) says why.'),
+  },
+};
+
+const goBack = {
+  operationId: 'goBack',
+  summary: 'Goes back to the version before the last update, with the data that it had then',
+  requestBody: {
+    required: true,
+    description: '`when: "idle"` and `force: true` are not for one request.',
+    content: json('Back'),
+  },
+  responses: startUpdate.responses,
 };
 
 const getProgress = {

@@ -1,6 +1,6 @@
 import type { Channel } from '../../release/channel.ts';
-import type { CancelReason, Reason, Run, Status } from '../../wire/status.ts';
-import type { StartOrder } from '../contract/instance-updates.ts';
+import type { BackOffer, CancelReason, Reason, Run, Status } from '../../wire/status.ts';
+import type { BackStart, StartOrder } from '../contract/instance-updates.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
 /** The host does not answer, or the server is closing: whoever asks may come back. */
@@ -17,6 +17,9 @@ export interface UpdateService {
   /** Whether an update is on, for those who are told nothing else. */
   isUpdating(): Promise<boolean>;
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }>;
+  /** What going back to the last restore point leads to. */
+  backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }>;
+  goBack(order: BackStart): Promise<{ run: Run } | { reason: Reason }>;
   /** Asks that the open run stop; `by` is who asks. */
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   setChannel(channel: Channel): Promise<Status>;

@@ -80,7 +80,7 @@ export class OfferCatalog {
       checkedAt: this.#feed?.checkedAt ?? null,
       lag: await this.#lag.after(run),
       step: run && refusedStepOf(run),
-      again: run?.outcome === 'broken' || run?.outcome === 'crashed' ? run.to : null,
+      again: isUnclear(run) ? run.to : null,
     };
   }
 
@@ -93,3 +93,7 @@ export class OfferCatalog {
     this.#offered = next?.version ?? null;
   }
 }
+
+/** Nobody knows what runs. A version that was gone back to is older, and no update leads there. */
+const isUnclear = (run: Run | null): run is Run =>
+  run?.kind === 'update' && (run.outcome === 'broken' || run.outcome === 'crashed');

@@ -10,6 +10,8 @@ const labels = {
   project: 'svc-updater.project',
   directory: 'svc-updater.directory',
   run: 'svc-updater.run',
+  kind: 'svc-updater.kind',
+  by: 'svc-updater.by',
   from: 'svc-updater.from',
   to: 'svc-updater.to',
   startedAt: 'svc-updater.started-at',
@@ -18,8 +20,8 @@ const labels = {
 /** The label that names the run. */
 export const runLabel = labels.run;
 
-/** What is known of a run before its log says anything. Who started it is not known of a run that was started by hand. */
-export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> & Partial<Pick<Run, 'by'>>;
+/** What is known of a run before its log says anything. */
+export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> & Partial<Pick<Run, 'by' | 'kind'>>;
 
 const secondsToStop = 120;
 
@@ -28,35 +30,41 @@ export const maxRestarts = 3;
 
 /** What of an updater's container is different from run to run. */
 export interface UpdaterOrder {
-  /** `vX.Y.Z` or `canary`. */
-  target: string;
+  /** `update` or `back`, with its own options. */
+  command: readonly [word: string, ...options: string[]];
   /** All of them, the app first; null leaves the choice to the updater. */
   services: readonly string[] | null;
   origin: RunOrigin;
 }
 
-type UpdaterSettings = Pick<Settings, 'product' | 'containerName' | 'updaterImage' | 'updaterEnvironment'>;
+type UpdaterSettings = Pick<
+  Settings,
+  'product' | 'containerName' | 'updaterImage' | 'updaterEnvironment' | 'restorePoint'
+>;
 
 /** The container that carries out an update (docs/contract.md 8.10). */
 export function updaterContainer(
   home: Home,
-  { product, containerName, updaterImage, updaterEnvironment }: UpdaterSettings,
-  { target, services, origin }: UpdaterOrder,
+  { product, containerName, updaterImage, updaterEnvironment, restorePoint }: UpdaterSettings,
+  { command, services, origin }: UpdaterOrder,
 ): ContainerSpec {
   const environment = {
     // Nobody is there to say of each other service that it stays: the platform answers for its list.
     ...(services !== null && { SVC_UPDATER_LEAVE: '*' }),
     // The updater goes by the name and the labels of svc itself.
     ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
+    ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
     ...updaterEnvironment,
     // By it the updater knows the instance: what other containers say of themselves anybody may have written.
     SVC_UPDATER_CONTAINER: home.containerId,
   };
+  // What was kept is told in fields, which only JSON has.
+  const log = restorePoint || command[0] === 'back' ? 'json' : 'line';
   return {
     name: containerName,
     Image: updaterImage,
     Cmd: [
-      ...['update', '--target', target, '--project', home.project, '--dir', home.directory, '--log', 'line'],
+      ...[...command, '--project', home.project, '--dir', home.directory, '--log', log],
       ...(services ?? []).flatMap((name) => ['--service', name]),
     ],
     Env: [
@@ -68,6 +76,8 @@ export function updaterContainer(
       [labels.project]: home.project,
       [labels.directory]: home.directory,
       [labels.run]: origin.id,
+      [labels.kind]: origin.kind ?? 'update',
+      [labels.by]: origin.by ?? '',
       [labels.from]: origin.from ?? '',
       [labels.to]: origin.to ?? '',
       [labels.startedAt]: origin.startedAt,
@@ -139,8 +149,10 @@ export function originOf(container: ContainerDetails): RunOrigin {
   const at = container.args.indexOf('--target');
   return {
     id: text('run') ?? container.id.slice(0, 12),
+    kind: container.args[0] === 'back' ? 'back' : 'update',
     from: text('from'),
     to: text('to') ?? (at < 0 ? null : (container.args[at + 1] ?? null)),
     startedAt: text('startedAt') ?? new Date(container.createdAt).toISOString(),
+    by: text('by'),
   };
 }

@@ -3,7 +3,7 @@ import { isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
 import type { ProgressEvent } from '../../progress/event.ts';
-import { parseJsonLine, parseLine } from '../../progress/line.ts';
+import { type LineFields, parseLine, readJsonLine } from '../../progress/line.ts';
 import { exitCodes } from '../../progress/outcome.ts';
 import type { Timing } from '../contract/timing.ts';
 import { maxRestarts } from '../place/updater-container.ts';
@@ -15,7 +15,7 @@ interface FollowContext {
   closing: AbortSignal;
 }
 
-type OnLine = (event: ProgressEvent) => void;
+type OnLine = (event: ProgressEvent, fields: LineFields) => void;
 
 /**
  * Feeds a record from the log of the updater's container, across restarts of it and of the engine, until the run has
@@ -86,11 +86,13 @@ async function readLog(
   let number = 0;
   try {
     for await (const line of engine.logs(containerId, closing)) {
-      // An updater that was started by hand may log as JSON.
-      const event = parseLine(line) ?? parseJsonLine(line);
+      // What is known of restore points is told in fields, so such an updater logs as JSON, as one by hand may.
+      const json = readJsonLine(line);
+      const event = json?.event ?? parseLine(line);
       if (event === null || ++number <= record.lineCount) continue;
-      record.add(event);
-      onLine(event);
+      const fields = json?.fields ?? {};
+      record.add(event, fields);
+      onLine(event, fields);
       if (record.hasEnded) break;
     }
     return true;

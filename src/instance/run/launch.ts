@@ -31,8 +31,10 @@ export async function launch(
     const services = await chooseServices(engine, home, settings);
     signal.throwIfAborted();
     record.prepare('launching', 'starting the updater');
+    const command =
+      record.run.kind === 'back' ? (['back', '--yes'] as const) : (['update', '--target', target] as const);
     await clearName(engine, home, settings.containerName);
-    const spec = updaterContainer(home, settings, { target, services, origin: record.run });
+    const spec = updaterContainer(home, settings, { command, services, origin: record.run });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
     return await startContainer(engine, spec, signal);
@@ -93,7 +95,11 @@ const notLaunched = (message: string, error?: unknown): RunStop =>
     error,
   });
 
-async function obtainImage(record: RunRecord, { engine, settings, signal }: LaunchContext): Promise<void> {
+/** @throws RunStop, EngineFault */
+export async function obtainImage(
+  record: RunRecord,
+  { engine, settings, signal }: Pick<LaunchContext, 'engine' | 'settings' | 'signal'>,
+): Promise<void> {
   const { updaterImage, updaterPull, registryCredentials } = settings;
   const reference = parseReference(updaterImage);
   if (reference === null) throw notLaunched(`${updaterImage} is no image reference`);

@@ -23,8 +23,11 @@ export type ResumeStep =
   /** Another server prepares the run: what that server writes of it is told here, too. */
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; containerId: string; isOver: boolean }
-  /** The run was started by hand, or was over and has begun anew. */
-  | { kind: 'adopt'; origin: RunOrigin; containerId: string }
+  /**
+   * The run was started by hand, or was over and has begun anew. `undone` is the run that it takes back: a store among
+   * the data has it as open again.
+   */
+  | { kind: 'adopt'; origin: RunOrigin; containerId: string; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
   /** The store failed as this server accepted the run, so its request was refused: nobody was told of the run. */
   | { kind: 'drop'; open: OpenRun };
@@ -33,12 +36,15 @@ export type ResumeStep =
 export function planResume({ open, updater, server }: ResumeFacts): ResumeStep {
   if (open === null) {
     if (updater?.state !== 'under-way') return { kind: 'release' };
-    return { kind: 'adopt', origin: updater.origin, containerId: updater.id };
+    return { kind: 'adopt', origin: updater.origin, containerId: updater.id, undone: null };
   }
   const own = updater?.origin.id === open.run.id ? updater : null;
   // A container that was only made is its server's; without that server it must not be started later, with no hold.
   if (own !== null && own.state !== 'made') {
     return { kind: 'follow', open, containerId: own.id, isOver: own.state === 'ended' };
+  }
+  if (open.updater !== null && updater?.origin.kind === 'back' && updater.state !== 'made') {
+    return { kind: 'adopt', origin: updater.origin, containerId: updater.id, undone: open };
   }
   if (open.updater !== null) return { kind: 'end', open, outcome: 'crashed', leftover: null };
   if (server === 'lives') return { kind: 'mirror', open };

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { channelOf } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
+import type { RunKind } from '../../wire/codes.ts';
 import type { JobInTheWay, Reason } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
@@ -16,7 +17,8 @@ import type { LaunchContext, ServerContext } from './server-context.ts';
 
 /** What was asked for, and what it comes to. */
 export interface RunPlan extends Destination {
-  order: StartOrder;
+  kind: RunKind;
+  order: Pick<StartOrder, 'when' | 'force' | 'by'>;
   home: Home;
 }
 
@@ -26,7 +28,7 @@ export interface RunPlan extends Destination {
  * @throws HostFailure
  */
 export async function admitRun(
-  { when, force }: StartOrder,
+  { when, force }: RunPlan['order'],
   { hold, settings, timing }: ServerContext,
 ): Promise<{ jobs: JobInTheWay[] } | { reason: Reason }> {
   await hold.call(true);
@@ -46,7 +48,8 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, context: Laun
   const until = new Date(Date.now() + settings.idleMs).toISOString();
   for (let isPrepared = false; ; isPrepared = true) {
     if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
-    if (!isPrepared) await askToPrepare(record, plan.to, context);
+    // A way back keeps the present by itself.
+    if (!isPrepared && plan.kind === 'update') await askToPrepare(record, plan.to, context);
     signal.throwIfAborted();
     const containerId = await launch(record, plan, context, () => mayLaunch(plan.order, context));
     if (containerId !== null) return containerId;
@@ -139,7 +142,7 @@ const notPrepared = (cause: string, error?: unknown): RunStop =>
  * be waited for.
  * @throws RunStop
  */
-async function mayLaunch({ when, force }: StartOrder, context: LaunchContext): Promise<boolean> {
+async function mayLaunch({ when, force }: RunPlan['order'], context: LaunchContext): Promise<boolean> {
   const { settings, timing, hold, sync } = context;
   await sync();
   if (force) return true;

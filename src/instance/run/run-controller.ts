@@ -3,6 +3,7 @@ import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import { buildServersLeftBehind } from '../offer/build-servers.ts';
 import type { Surroundings } from '../place/surroundings.ts';
+import type { RunOrigin } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
 import { BootRegistry } from './boot-registry.ts';
 import { EndNotifier } from './end-notifier.ts';
@@ -11,7 +12,7 @@ import { findUpdater } from './find-updater.ts';
 import { adviceOnCrash } from './follow-run.ts';
 import { planResume, type ResumeStep } from './plan-resume.ts';
 import { admitRun, type RunPlan } from './prepare-run.ts';
-import { freshRun, RunRecord, runAgain, type Why } from './run-record.ts';
+import { freshRun, isLaunchState, RunRecord, runAgain, type Why } from './run-record.ts';
 import { RunSession } from './run-session.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -101,10 +102,10 @@ export class RunController {
    */
   async begin(plan: RunPlan): Promise<{ run: Run } | { reason: Reason } | 'taken'> {
     const { ledger, settings } = this.#context;
-    const { order, to } = plan;
+    const { kind, order, to } = plan;
     const id = crypto.randomUUID();
     const startedAt = new Date().toISOString();
-    const record = new RunRecord(freshRun({ id, from: settings.version, to, startedAt, by: order.by }));
+    const record = new RunRecord(freshRun({ id, kind, from: settings.version, to, startedAt, by: order.by }));
     const session = new RunSession(record, this.#context);
     const isOpened = await this.#exclusive(async () => {
       if (this.hasSession || !(await ledger.begin(this.#opened(record.run, null)))) return false;
@@ -135,8 +136,9 @@ export class RunController {
     const record = this.#record;
     const session = this.#session;
     if (record === null || record.hasEnded) return { reason: notRunning };
-    const { id } = record.run;
-    if (mayBeAway(record.run)) {
+    const { id, kind, state } = record.run;
+    // What was begun to be put back is put back to its end.
+    if (mayBeAway(record.run) || (kind === 'back' && !isLaunchState(state))) {
       const message = `${settings.product.name} is being replaced: the update can no longer be cancelled`;
       return { reason: { code: 'too-late', message } };
     }
@@ -203,7 +205,8 @@ export class RunController {
         return this.#follow(this.#recordOf(open.run), containerId, open);
       }
       case 'adopt': {
-        const { origin, containerId } = step;
+        const { origin, containerId, undone } = step;
+        if (undone !== null) await ledger.addPast(takenBack(undone, origin), null);
         const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
         const record = new RunRecord(
           past ? runAgain(past) : freshRun(origin, 'launching', 'reading the log of the updater'),
@@ -211,7 +214,8 @@ export class RunController {
         const open = this.#opened(record.run, containerId);
         await hold.ensure(true);
         // Where the store has a run by now, the next look finds it. A store that fails changes nothing of a run.
-        if (await ledger.begin(open).catch(() => true)) this.#follow(record, containerId, open);
+        const opening = undone === null ? ledger.begin(open) : ledger.replace(undone.run.id, open);
+        if (await opening.catch(() => true)) this.#follow(record, containerId, open);
         return;
       }
       case 'end': {
@@ -321,6 +325,13 @@ export class RunController {
 }
 
 const ignored = () => {};
+
+/** Its end was in what was put aside; that it was gone back from says that it had changed the instance. */
+function takenBack({ run }: OpenRun, { startedAt }: RunOrigin): Run {
+  const record = new RunRecord(run);
+  record.end('updated', `${run.from} → ${run.to}, which was taken back`, new Date(startedAt));
+  return record.run;
+}
 
 const notRunning: CancelReason = { code: 'not-running', message: 'no update is running' };
 

@@ -1,9 +1,10 @@
 import { parseEnd } from '../../progress/end-line.ts';
 import { type Phase, type ProgressEvent, phases } from '../../progress/event.ts';
+import type { LineFields } from '../../progress/line.ts';
 import { outcomeOf } from '../../progress/outcome.ts';
 import { type EndState, launchStates, type RunState } from '../../wire/codes.ts';
 import { runOf } from '../../wire/reader-shapes.ts';
-import type { Run, RunStep } from '../../wire/status.ts';
+import { pointShape, type Run, type RunStep, wentBackShape } from '../../wire/status.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
 
 export type LaunchState = (typeof launchStates)[number];
@@ -17,12 +18,12 @@ const keptWarnings = 50;
 
 /** A run of which nothing has been heard. */
 export function freshRun(
-  { id, from, to, startedAt, by = null }: RunOrigin,
+  { id, kind = 'update', from, to, startedAt, by = null }: RunOrigin,
   state: LaunchState = 'launching',
   message = 'launching the updater',
 ): Run {
   const steps = [{ state, startedAt, endedAt: null, message }];
-  return runOf({ id, state, from, to, startedAt, message, steps, by });
+  return runOf({ id, kind, state, from, to, startedAt, message, steps, by });
 }
 
 /** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */
@@ -115,13 +116,16 @@ export class RunRecord {
   }
 
   /** One more line of the log. */
-  add(event: ProgressEvent): void {
+  add(event: ProgressEvent, fields: LineFields = {}): void {
     this.#lines.push(event);
     if (this.#lines.length > keptLines) this.#dropped += this.#lines.splice(0, keptLines / 10).length;
     if (this.hasEnded) {
       this.#change({});
       return;
     }
+    const point = pointShape.read(fields.restorePoint);
+    const wentBack = wentBackShape.read(fields.wentBack);
+    if (point || wentBack) this.#change({ ...(point && { point }), ...(wentBack && { wentBack }) });
     const { phase, percent, message, time, level } = event;
     const outcome = outcomeOf(event);
     if (outcome !== null) {

@@ -54,6 +54,12 @@ export class Ledger {
     return value === null && (await this.#set('run', JSON.stringify(open), text));
   }
 
+  /** Makes it the open run in place of the one of that id; says whether it is. */
+  async replace(id: string, open: OpenRun): Promise<boolean> {
+    const now = await this.#edit('run', openRunText, (was) => (was?.run.id === id ? open : was));
+    return now?.run.id === open.run.id;
+  }
+
   /** Changes the open run of that id, or ends it by null. Gives what is there then; null where it is open no longer. */
   async change(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
     const open = await this.#edit('run', openRunText, (now) => (now?.run.id === id ? how(now) : now));

@@ -6,6 +6,7 @@ export {
   type ScriptedJob,
   type ScriptedRun,
   type ScriptedStep,
+  typicalBack,
   typicalRun,
 } from './script.ts';
 export { createScriptedUpdates } from './scripted-updates.ts';

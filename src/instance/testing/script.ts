@@ -1,8 +1,10 @@
 import type { ProductOptions } from '../../progress/product.ts';
 import { type EndState, type launchStates, type PhaseWord, phaseWords } from '../../wire/codes.ts';
 import type {
+  BackOffer,
   JobInTheWay,
   PublishedRelease,
+  Reason,
   RestorePoint,
   Run,
   Status,
@@ -77,6 +79,10 @@ export interface Script {
   open?: ScriptedRun;
   /** One for each update that is started; the last one for all that follow. Default `typicalRun()`. */
   runs?: readonly ScriptedRun[];
+  /** What going back leads to, or why there is no way. Default: nothing was kept. */
+  back?: BackOffer | Reason;
+  /** One for each way back that is started; the last one for all that follow. Default `typicalBack()`. */
+  backs?: readonly ScriptedRun[];
   /** Earlier runs, newest first. */
   history?: readonly Run[];
   /** Default: everybody is an admin. */
@@ -131,6 +137,14 @@ export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'u
   const { in: last = 'verify', ...rest } = end;
   const reached = phaseWords.slice(0, phaseWords.indexOf(last) + 1);
   const played = reached.filter((state) => state !== 'save' || end.point !== undefined || last === 'save');
+  return playedThrough(played, rest);
+}
+
+/** A way back: nothing is pulled or written, and the present is kept as well. */
+export const typicalBack = (end: ScriptedEnd = { outcome: 'updated' }): ScriptedRun =>
+  playedThrough(['inspect', 'plan', 'save', 'recreate', 'verify'], end);
+
+function playedThrough(states: readonly PhaseWord[], end: ScriptedEnd): ScriptedRun {
   const launching = { state: 'launching', seconds: 1, says: ['launching the updater'] } as const;
-  return { steps: [launching, ...played.map((state) => ({ state, ...typical[state] }))], end: rest };
+  return { steps: [launching, ...states.map((state) => ({ state, ...typical[state] }))], end };
 }

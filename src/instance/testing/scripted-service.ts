@@ -4,8 +4,8 @@ import { productOf, svc } from '../../progress/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
 import { mayBeAway } from '../../wire/phase-rows.ts';
-import type { CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';
-import type { StartOrder } from '../contract/instance-updates.ts';
+import type { BackOffer, CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';
+import type { BackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
 import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
 import { playRun } from './play-run.ts';
@@ -15,6 +15,7 @@ import {
   type Script,
   type ScriptedRun,
   type StatusPieces,
+  typicalBack,
   typicalRun,
 } from './script.ts';
 
@@ -33,6 +34,7 @@ export class ScriptedService implements UpdateService {
   #pieces: StatusPieces;
   #disturbance: Disturbance | null = null;
   #closing = new AbortController();
+  #ways = 0;
   #playing: Promise<void> = Promise.resolve();
 
   constructor(script: Script) {
@@ -63,7 +65,7 @@ export class ScriptedService implements UpdateService {
     const { open } = this.#script;
     this.#beganAt = performance.now();
     if (this.#pieces.next) this.listeners.emit('offer', this.#pieces.next);
-    if (open) this.#play(open, null, []);
+    if (open) this.#play(open, { to: null, by: null }, []);
   }
 
   async end(): Promise<void> {
@@ -99,16 +101,35 @@ export class ScriptedService implements UpdateService {
     const reason = this.#reason(force || waits ? [] : jobs);
     if (reason) return { reason };
     const { runs = [typicalRun()] } = this.#script;
-    const played = runs[Math.min(this.#runs.length, runs.length - 1)] ?? typicalRun();
+    const played = runs[Math.min(this.#runs.length - this.#ways, runs.length - 1)] ?? typicalRun();
     const to = target === null || target === 'canary' ? (this.#pieces.next?.version ?? null) : target;
-    return { run: this.#play(played, to, waits ? jobs : [], by) };
+    return { run: this.#play(played, { to, by }, waits ? jobs : []) };
+  }
+
+  async backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }> {
+    const { back = noPoint } = this.#script;
+    return 'code' in back ? { reason: back } : { offer: back };
+  }
+
+  async goBack({ confirm, when, force, by }: BackStart): Promise<{ run: Run } | { reason: Reason }> {
+    const asked = await this.backOffer();
+    if ('reason' in asked) return asked;
+    const { to } = asked.offer;
+    if (to !== confirm) return { reason: { code: 'no-point', message: `What is kept is of ${to}.` } };
+    const jobs = this.#jobs();
+    const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
+    const reason = this.#reason(force || waits ? [] : jobs);
+    if (reason && reason.code !== 'up-to-date') return { reason };
+    const { backs = [typicalBack()] } = this.#script;
+    const played = backs[Math.min(this.#ways++, backs.length - 1)] ?? typicalBack();
+    return { run: this.#play(played, { kind: 'back', to, by }, waits ? jobs : []) };
   }
 
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     const open = this.#open();
     if (!open) return { reason: { code: 'not-running', message: 'No update is on.' } };
-    const { state } = open.run;
-    if (mayBeAway(open.run)) {
+    const { state, kind } = open.run;
+    if (mayBeAway(open.run) || (kind === 'back' && !isLaunchState(state))) {
       const message = 'The containers are being replaced: it goes on to its end.';
       return { reason: { code: 'too-late', message } };
     }
@@ -175,9 +196,13 @@ export class ScriptedService implements UpdateService {
     return { code: 'up-to-date', message: this.#pieces.upToDate?.message ?? 'Nothing newer is known.' };
   }
 
-  #play(played: ScriptedRun, to: string | null, jobs: readonly JobInTheWay[], by: string | null = null): Run {
+  #play(
+    played: ScriptedRun,
+    { to, ...told }: Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind'>>,
+    jobs: readonly JobInTheWay[],
+  ): Run {
     const id = `run${this.#runs.length + 1}`;
-    const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, by };
+    const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, ...told };
     const state = jobs.length > 0 ? 'waiting' : 'launching';
     const record = new RunRecord(freshRun({ ...origin, startedAt: new Date().toISOString() }, state, state));
     this.#runs.push(record);
@@ -222,3 +247,5 @@ export class ScriptedService implements UpdateService {
     this.#closing = new AbortController();
   }
 }
+
+const noPoint: Reason = { code: 'no-point', message: 'No update has kept the data.' };

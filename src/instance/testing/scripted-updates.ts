@@ -32,6 +32,9 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     status: (options) => service.status(options),
     update: ({ target, when = 'now', force = false, by = name } = {}) =>
       service.start({ target: target ?? null, when, force, by }),
+    backOffer: () => service.backOffer(),
+    goBack: ({ confirm, when = 'now', force = false, by = name }) =>
+      service.goBack({ confirm, when, force, by }),
     cancel: ({ by = name } = {}) => service.cancel(by),
     setChannel: (channel) => service.setChannel(channel),
     history: () => service.history(),

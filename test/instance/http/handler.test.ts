@@ -6,7 +6,7 @@ import { cancelCodes, reasonCodes } from '../../../src/wire/codes.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
 import { described, door, origin, path, type Question, request, seen } from './ask.ts';
 import { follow } from './follow.ts';
-import { MemoryService, notRunning, record, secret } from './memory-service.ts';
+import { backOffer, MemoryService, notRunning, record, secret } from './memory-service.ts';
 
 function rig(settings: Partial<Settings> = {}) {
   const service = new MemoryService();
@@ -106,6 +106,34 @@ describe('the endpoints', () => {
       'Not now.',
       service.reason,
     ]);
+  });
+
+  it('offer a way back, and go it once that is confirmed', async () => {
+    const { ask, service } = rig();
+    const { status, json } = await ask('GET', '/back');
+    expect([status, json]).toEqual([200, backOffer]);
+    const started = await ask('POST', '/back', { body: { confirm: 'v1.4.1', when: 'idle' } });
+    expect([started.status, started.headers.get('location')]).toEqual([202, `${path}/progress`]);
+    expect(service.calls).toEqual(['back?', 'back v1.4.1 when idle for admin']);
+  });
+
+  it.each([undefined, {}, { confirm: 1 }, { confirm: 'v1.4.1', when: 'idle', force: true }])(
+    'refuse a way back that %j asks for',
+    async (body) => {
+      const { ask, service } = rig();
+      expect((await ask('POST', '/back', { body })).status).toBe(400);
+      expect(service.calls).toEqual([]);
+    },
+  );
+
+  it('refuse a way back', async () => {
+    const { ask, service } = rig();
+    service.reason = { code: 'back-refused', message: 'Not so.', refusal: 'not-as-left', advice: 'Look.' };
+    expect((await ask('HEAD', '/back')).status).toBe(409);
+    for (const asked of [ask('GET', '/back'), ask('POST', '/back', { body: { confirm: 'v1.4.1' } })]) {
+      const { status, json } = await asked;
+      expect([status, json.reason]).toEqual([409, service.reason]);
+    }
   });
 
   it('choose the channel', async () => {
@@ -209,6 +237,7 @@ describe('paths and methods', () => {
     ['', 'GET, HEAD, POST', ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'constructor', '__proto__', 'PURGE']],
     ['/progress', 'GET, HEAD, DELETE', ['POST', 'PUT', 'OPTIONS']],
     ['/history', 'GET, HEAD', ['POST', 'PUT', 'DELETE', 'OPTIONS']],
+    ['/back', 'GET, HEAD, POST', ['DELETE', 'PUT', 'PATCH', 'OPTIONS']],
     ['/channel', 'PUT', ['GET', 'HEAD', 'POST', 'DELETE', 'PATCH', 'OPTIONS']],
   ])('%s has %s only', async (where, allow, others) => {
     const { ask, service } = rig();
@@ -242,6 +271,9 @@ describe('who may', () => {
     ['GET', '/progress', { headers: eventStream }, 403, 200],
     ['DELETE', '/progress', {}, 403, 202],
     ['GET', '/history', {}, 403, 200],
+    ['GET', '/back', {}, 403, 200],
+    ['HEAD', '/back', {}, 403, 200],
+    ['POST', '/back', { body: { confirm: 'v1.4.1' } }, 403, 202],
     ['PUT', '/channel', { body: choice }, 403, 200],
     ['HEAD', '', {}, 200, 200],
     ['HEAD', '/progress', {}, 403, 200],
@@ -429,6 +461,9 @@ describe('what goes wrong inside', () => {
     ['GET /progress', { headers: eventStream }],
     ['DELETE /progress', {}],
     ['GET /history', {}],
+    ['GET /back', {}],
+    ['HEAD /back', {}],
+    ['POST /back', { body: { confirm: 'v1.4.1' } }],
     ['PUT /channel', { body: choice }],
     ['HEAD ', {}],
     ['HEAD /progress', {}],
@@ -565,9 +600,10 @@ describe('the document', () => {
     for (const [question, status] of wrong) {
       expect((await ask('POST', '', question)).status).toBe(status);
       expect((await ask('PUT', '/channel', question)).status).toBe(status);
+      expect((await ask('POST', '/back', question)).status).toBe(status);
     }
     vi.useFakeTimers();
-    for (const way of ['POST ', 'PUT /channel']) {
+    for (const way of ['POST ', 'PUT /channel', 'POST /back']) {
       const [method = '', where] = way.split(' ');
       const asked = ask(method, where, { body: new ReadableStream() });
       await vi.advanceTimersByTimeAsync(10_000);

@@ -1,8 +1,8 @@
-import type { StartOrder } from '../../../src/instance/contract/instance-updates.ts';
+import type { BackStart, StartOrder } from '../../../src/instance/contract/instance-updates.ts';
 import type { UpdateService } from '../../../src/instance/http/update-service.ts';
 import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { Channel } from '../../../src/release/channel.ts';
-import type { CancelReason, Reason, Run, Status } from '../../../src/wire/status.ts';
+import type { BackOffer, CancelReason, Reason, Run, Status } from '../../../src/wire/status.ts';
 
 /** What no answer may ever say. */
 export const secret = 'hunter2 at /opt/svc/.env';
@@ -54,6 +54,18 @@ export class MemoryService implements UpdateService {
     return { run: this.run.run };
   }
 
+  async backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }> {
+    this.#note('back?');
+    return this.reason ? { reason: this.reason } : { offer: backOffer };
+  }
+
+  async goBack({ confirm, when, force, by }: BackStart): Promise<{ run: Run } | { reason: Reason }> {
+    this.#note(`back ${confirm}${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''} for ${by}`);
+    if (this.reason) return { reason: this.reason };
+    this.run = record();
+    return { run: this.run.run };
+  }
+
   async history(): Promise<Run[]> {
     this.#note('history');
     return this.run ? [this.run.run] : [];
@@ -100,6 +112,11 @@ export class MemoryService implements UpdateService {
     };
   }
 }
+
+export const backOffer: BackOffer = {
+  ...{ from: 'v1.4.2', to: 'v1.4.1', at: '2026-11-21T10:42:15.000Z', since: '2026-11-21T10:42:56.000Z' },
+  ...{ rows: 214, tables: 6, files: 12, seconds: 40, words: ['orders: 214 rows more'] },
+};
 
 export const notRunning: CancelReason = { code: 'not-running', message: 'No update is on.' };
 

@@ -31,6 +31,7 @@ describe('openApi', () => {
       '/api/v2/update',
       '/api/v2/update/progress',
       '/api/v2/update/history',
+      '/api/v2/update/back',
       '/api/v2/update/channel',
     ]);
   });
@@ -56,6 +57,11 @@ describe('openApi', () => {
         'GET /history 200 application/json',
         ...problem('GET /history', 401, 403, 500, 503),
         ...['200', '401', '403', '500', '503'].map((status) => `HEAD /history ${status}`),
+        'GET /back 200 application/json',
+        ...problem('GET /back', 401, 403, 409, 500, 503),
+        ...['200', '401', '403', '409', '500', '503'].map((status) => `HEAD /back ${status}`),
+        'POST /back 202 application/json',
+        ...problem('POST /back', 400, 401, 403, 408, 409, 413, 415, 500, 503),
         'PUT /channel 200 application/json',
         ...problem('PUT /channel', 400, 401, 403, 408, 413, 415, 500, 503),
       ].toSorted(),
@@ -71,7 +77,6 @@ describe('openApi', () => {
     expect([...used].filter((name) => !there.includes(name))).toEqual([]);
     expect(there.filter((name) => !used.has(name))).toEqual([
       // Told of in words.
-      '#/components/schemas/BackOffer',
       '#/components/schemas/Line',
       '#/components/responses/NotFound',
       '#/components/responses/MethodNotAllowed',
@@ -95,7 +100,7 @@ describe('openApi', () => {
 
   it('lets answers grow, and requests not', () => {
     const { schemas } = document().components;
-    const requests = ['Start', 'ChannelChoice'];
+    const requests = ['Start', 'Back', 'ChannelChoice'];
     for (const [name, schema] of Object.entries(schemas)) {
       const isRequest = requests.includes(name);
       const text = JSON.stringify(schema);

@@ -13,12 +13,13 @@ import { homeOf } from './home-of.ts';
 
 const home = homeOf();
 const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
-const order = { target: 'v1.5.0', services: null, origin };
+const order = { command: ['update', '--target', 'v1.5.0'] as const, services: null, origin };
 const settings = {
   product: svc,
   containerName: 'svc-updater',
   updaterImage: 'acme/svc-updater:v1.0.0',
   updaterEnvironment: {},
+  restorePoint: false,
 };
 
 /** The server's own container, which the updater believes. */
@@ -51,6 +52,23 @@ describe("the updater's container", () => {
       app: 'web',
       workers: ['jobs'],
     });
+  });
+
+  it('keeps the data where the host says so, and then tells of it in fields', () => {
+    const { Cmd, Env } = updaterContainer(home, { ...settings, restorePoint: true }, order);
+    expect(Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
+    expect(Cmd?.slice(-2)).toEqual(['--log', 'json']);
+  });
+
+  it('goes back, and tells that later', () => {
+    const back = { ...origin, kind: 'back', by: 'anna' } as const;
+    const { Cmd, Labels } = updaterContainer(home, settings, {
+      command: ['back', '--yes'],
+      services: null,
+      origin: back,
+    });
+    expect(Cmd).toEqual(['back', '--yes', '--project', 'svc', '--dir', '/opt/svc', '--log', 'json']);
+    expect(originOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(back);
   });
 
   it('has these rights and no others', () => {
@@ -108,7 +126,10 @@ describe("the updater's container", () => {
 
   it('tells later which run it was', () => {
     const { Labels, Cmd } = spec;
-    expect(originOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(origin);
+    expect(originOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual({
+      ...origin,
+      ...{ kind: 'update', by: null },
+    });
   });
 });
 
@@ -146,10 +167,13 @@ describe('a container of the name', () => {
   it('tells what it can of a run that was started by hand', () => {
     expect(originOf(details({}, { args: ['--target', 'v1.5.0'] }))).toEqual({
       id: 'c'.repeat(12),
+      kind: 'update',
       from: null,
       to: 'v1.5.0',
       startedAt: '2026-11-21T10:00:00.123Z',
+      by: null,
     });
+    expect(originOf(details({}, { args: ['back', '--yes'] })).kind).toBe('back');
   });
 
   it('is named with its instance', () => {

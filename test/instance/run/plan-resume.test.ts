@@ -11,9 +11,13 @@ const open = (updater: string | null) => ({
   updater,
   serverStoppedAt: null,
 });
-const container = (run: string, state: FoundUpdater['state']): FoundUpdater => ({
+const container = (
+  run: string,
+  state: FoundUpdater['state'],
+  kind: 'update' | 'back' = 'update',
+): FoundUpdater => ({
   id: `updater of ${run}`,
-  origin: origin(run),
+  origin: kind === 'back' ? { ...origin(run), kind } : origin(run),
   state,
 });
 
@@ -32,6 +36,17 @@ it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ResumeFa
   ['launched', container('r1', 'under-way'), 'lives', { kind: 'follow', containerId: 'updater of r1' }],
   ['launched', container('r1', 'ended'), 'this', { kind: 'follow', isOver: true }],
   ['launched', container('r0', 'under-way'), 'lives', { kind: 'end', outcome: 'crashed', leftover: null }],
+  // The store went back with the data.
+  ['launched', container('b', 'under-way', 'back'), 'gone', { kind: 'adopt', undone: open('updater of r1') }],
+  ['launched', container('b', 'ended', 'back'), 'gone', { kind: 'adopt', containerId: 'updater of b' }],
+  ['launched', container('b', 'made', 'back'), 'gone', { kind: 'end', outcome: 'crashed' }],
+  [
+    'unlaunched',
+    container('b', 'ended', 'back'),
+    'gone',
+    { kind: 'end', outcome: 'cancelled', leftover: null },
+  ],
+  ['none', container('b', 'under-way', 'back'), 'gone', { kind: 'adopt', undone: null }],
   ['launched', null, 'this', { kind: 'end', outcome: 'crashed' }],
 ])('an open run: %s, its updater: %j, its server: %s', (which, updater, server, step) => {
   const known = which === 'none' ? null : open(which === 'launched' ? 'updater of r1' : null);

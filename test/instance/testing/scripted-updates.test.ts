@@ -111,6 +111,33 @@ describe('a script', () => {
     expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.2', canUpdate: true });
   });
 
+  it('offers a way back, and goes it', async () => {
+    const offer = {
+      from: 'v1.4.2',
+      to: 'v1.4.1',
+      at,
+      rows: 214,
+      tables: 6,
+      files: 12,
+      seconds: 40,
+      words: [],
+    };
+    const { playing, ask, ended } = await play({ back: offer });
+    expect((await ask('GET', '/back')).json).toEqual(offer);
+    expect(await playing.goBack({ confirm: 'v1.4.0' })).toMatchObject({ reason: { code: 'no-point' } });
+    expect(await playing.goBack({ confirm: 'v1.4.1', by: 'anna' })).toMatchObject({
+      run: { kind: 'back', from: 'v1.4.2', to: 'v1.4.1', by: 'anna' },
+    });
+    expect(await ended).toMatchObject({ kind: 'back', outcome: 'updated' });
+    expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.1', next: { version: 'v1.5.0' } });
+  });
+
+  it('has no way back where it says nothing of one', async () => {
+    const { playing, ask } = await play();
+    expect((await ask('GET', '/back')).json.reason).toMatchObject({ code: 'no-point' });
+    expect(await playing.goBack({ confirm: 'v1.4.1' })).toMatchObject({ reason: { code: 'no-point' } });
+  });
+
   it('may leave the new version behind, to be looked at again', async () => {
     const broken = typicalRun({ outcome: 'broken', version: 'v1.5.0', cause: 'it crash-loops' });
     const { ask, ended } = await play({ runs: [broken, typicalRun({ outcome: 'unchanged' })] });

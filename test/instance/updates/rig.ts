@@ -24,6 +24,7 @@ export const quick: Timing = {
   silence: 1_500,
   retry: 20,
   longestRetry: 100,
+  compare: 10_000,
   follow: 10,
   restart: 1_000,
   lastMoments: 300,

@@ -84,10 +84,11 @@ export class EngineDouble {
     return found;
   }
 
-  /** Whether it is none of a server's, nor what a server has tried mounts with. */
+  /** Whether it is none of a server's, nor what a server has tried mounts with, or asked what going back leads to. */
   isUpdater(container: ContainerDouble): boolean {
     const isProbe = container.spec.Labels?.['svc-updater.probe'] !== undefined;
-    return !isProbe && ![...this.#servers.values()].includes(container);
+    const isAsked = container.spec.Cmd?.[0] === 'back' && container.spec.Cmd[1] !== '--yes';
+    return !isProbe && !isAsked && ![...this.#servers.values()].includes(container);
   }
 
   /** Connections that clients have not closed. */
