@@ -1,5 +1,3 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Outage } from '../../rig/outage.ts';
 import { type ContainerState, containerStates, type FileState, fileStates } from '../../rig/snapshot.ts';
 import type { Platform } from '../rig/platform.ts';
@@ -14,7 +12,8 @@ export interface Look {
   columns: string[];
   /** Whether the login that was made at the start is one still. */
   isLoggedIn: boolean;
-  dumps: string[];
+  /** The copies of the database that were kept. */
+  kept: string[];
 }
 
 export async function lookAt(platform: Platform, cookie: string): Promise<Look> {
@@ -24,16 +23,17 @@ export async function lookAt(platform: Platform, cookie: string): Promise<Look> 
   );
   const health = await fetch(`${platform.url}/healthz`).catch(() => null);
   const lines = async (query: string) => (await platform.sql(query)).split('\n');
-  const backups = await readdir(join(platform.directory, 'backups'));
   const files = Object.entries(await fileStates(platform.directory));
   return {
     version: health?.ok ? (await health.text()).trim() : null,
     containers,
-    files: Object.fromEntries(files.filter(([path]) => !path.startsWith('backups'))),
+    files: Object.fromEntries(files),
     rows: await lines('SELECT id, name, made_at FROM item ORDER BY id'),
     columns: await lines("SELECT column_name FROM information_schema.columns WHERE table_name = 'item'"),
     isLoggedIn: page?.status === 200,
-    dumps: backups.filter((name) => name.endsWith('.sql')),
+    kept: await lines(
+      "SELECT datname FROM pg_database WHERE NOT datistemplate AND datname NOT IN ('svc', 'postgres')",
+    ),
   };
 }
 
@@ -100,7 +100,10 @@ export function judge(before: Look, after: Look, { to, outage }: { to: string; o
       after.rows.join('\n') === before.rows.join('\n') && after.columns.includes('made_by'),
     ],
     ['whoever was logged in still is', before.isLoggedIn && after.isLoggedIn],
-    [`before it began, pg_dump wrote backups/${after.dumps[0] ?? 'nothing'}`, after.dumps.length === 1],
+    [
+      `a copy of the database of before is kept beside it: ${after.kept.join() || 'none'}`,
+      after.kept.join() !== '',
+    ],
     [
       `changed on disk: ${changed.join(', ') || 'nothing'}, with the old texts in .svc-updater/backup`,
       changed.sort().join() === '.env,compose.yaml',

@@ -149,7 +149,7 @@ async function stay(platform: Platform, forgeUrl: string): Promise<void> {
   heading('Look around');
   say(
     `The platform is yours: ${bold(platform.url)}. Publish its next releases at ${forgeUrl}:`,
-    'one was never pushed, two do not start before somebody mends them, one is a major version.',
+    'one was never pushed, two do not start, so that svc goes back from them, one is a major version.',
     'Press Enter to remove everything.',
   );
   await pressed();

@@ -16,7 +16,7 @@ const { filename: __filename, dirname: __dirname } = import.meta;`;
 const path = '/usr/bin:/bin';
 const here = new URL('../', import.meta.url);
 
-/** The image of a release: svc, Node, `pg_dump`, and the release's own compose file. */
+/** The image of a release: svc, Node, and the release's own compose file. */
 export async function buildRelease(release: PlatformRelease): Promise<Image> {
   const { version, requires, needs = '', bootSeconds = 2, ballast = 0 } = release;
   const own: TarEntry[] = [
@@ -35,7 +35,7 @@ export async function buildRelease(release: PlatformRelease): Promise<Image> {
   });
 }
 
-/** Nothing but what all releases share: an engine that has it does not unpack Node and `pg_dump` again for each. */
+/** Nothing but what all releases share: an engine that has it does not unpack Node again for each. */
 export async function buildBase(): Promise<Image> {
   return assemble(await svcLayers(), { Cmd: ['app'] });
 }
@@ -48,7 +48,7 @@ function svcLayers(): Promise<Layer[]> {
 }
 
 /** The same ones in the same order in every image that has them, and first those of the other tests' images: unpacked once. */
-const programLayers = () => [baseLayer(), nodeLayer(), debianLayer(postgres)];
+const programLayers = () => [baseLayer(), nodeLayer()];
 
 /** The platform as one file, and what browsers get of it; the update elements as they are published. */
 async function svcFiles(): Promise<TarEntry[]> {
@@ -101,12 +101,15 @@ export async function buildDatabase(): Promise<Image> {
   ];
   const tools = ['mkdir', 'chown', 'chmod', 'rm', 'start-stop-daemon'];
   const links = tools.map((name): TarEntry => ({ name: `bin/${name}`, kind: 'link', target: 'busybox' }));
-  return assemble([...(await Promise.all(programLayers())), layer([...links, ...files])], {
-    Env: [`PATH=${path}`],
-    Entrypoint: ['/bin/postgres-entry.sh'],
-    StopSignal: 'SIGINT',
-    Volumes: { '/var/lib/postgresql/data': {} },
-  });
+  return assemble(
+    [...(await Promise.all([...programLayers(), debianLayer(postgres)])), layer([...links, ...files])],
+    {
+      Env: [`PATH=${path}`],
+      Entrypoint: ['/bin/postgres-entry.sh'],
+      StopSignal: 'SIGINT',
+      Volumes: { '/var/lib/postgresql/data': {} },
+    },
+  );
 }
 
 /** In place of the public image of Caddy. */

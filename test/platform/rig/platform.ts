@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { askEngine, engineSocket } from '../../rig/engine-api.ts';
 import { freePort } from '../../rig/free-port.ts';
@@ -33,7 +32,7 @@ export async function startPlatform(host: TestHost, options: PlatformOptions): P
 }
 
 export interface Parts {
-  /** Node, `pg_dump` and svc. */
+  /** Node and svc. */
   base: string;
   proxy: string;
   db: string;
@@ -131,11 +130,6 @@ export class Platform extends Instance {
     return (await this.compose('exec', '-T', 'db', 'psql', '-U', 'svc', '-Atc', query)).trim();
   }
 
-  /** Files that `pg_dump` has written. */
-  async dumps(): Promise<string[]> {
-    return (await readdir(join(this.directory, 'backups'))).filter((name) => name.endsWith('.sql'));
-  }
-
   /** What a person does by hand: another line in `.env`. */
   async addSetting(name: string, value: string): Promise<void> {
     await this.write('.env', `${await this.read('.env')}${name}=${value}\n`);
@@ -157,7 +151,6 @@ const files = {
   'compose.yaml': await composeOf(releaseOf('v1.0.0')),
   'proxy/Caddyfile': await deployed('Caddyfile'),
   'proxy/away.html': await deployed('away.html'),
-  'backups/.keep': '',
 };
 
 const secret = () => randomBytes(12).toString('hex');

@@ -1,11 +1,11 @@
 import type { DebianPrograms } from './debian.ts';
 
-/** The database, and its clients for the app that makes a dump. */
+/** The database, and its clients, by which a restore point is made. */
 export const postgres: DebianPrograms = {
-  name: 'platform-postgresql-2',
+  name: 'platform-postgresql-3',
   package: 'postgresql',
   paths: [
-    ...['postgres', 'initdb', 'psql', 'pg_dump', 'pg_isready'].map(
+    ...['postgres', 'initdb', 'psql', 'pg_dump', 'pg_dumpall', 'pg_restore', 'pg_isready'].map(
       (name) => `usr/lib/postgresql/*/bin/${name}`,
     ),
     ...['plpgsql', 'dict_snowball'].map((name) => `usr/lib/postgresql/*/lib/${name}.so`),

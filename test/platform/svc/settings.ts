@@ -5,8 +5,6 @@ import { hostname } from 'node:os';
 export interface Settings {
   version: string;
   databaseUrl: string;
-  /** Where dumps of the database go. */
-  backups: string;
   updaterImage: string;
   updaterName: string;
   updaterPull: 'always' | 'missing';
@@ -30,7 +28,6 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   return {
     version: text('SVC_RELEASE') ?? readFileSync('/etc/svc-version', 'utf8').trim(),
     databaseUrl: text('DATABASE_URL') ?? 'postgres://svc@db/svc',
-    backups: text('BACKUPS') ?? '/backups',
     updaterImage: text('UPDATER_IMAGE') ?? 'svc-updater:dev',
     updaterName: text('UPDATER_NAME') ?? 'svc-updater',
     updaterPull: text('UPDATER_PULL') === 'missing' ? 'missing' : 'always',

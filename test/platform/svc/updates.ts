@@ -1,7 +1,6 @@
 import { createInstanceUpdates, type InstanceUpdates } from 'svc-updater/instance';
 import { BuildServers } from './build-servers.ts';
 import type { Database } from './database.ts';
-import { dumpDatabase } from './dump.ts';
 import { Jobs } from './jobs.ts';
 import { keptTexts } from './kept-texts.ts';
 import { Sessions } from './sessions.ts';
@@ -20,8 +19,7 @@ export function createUpdates(settings: Settings, db: Database): InstanceUpdates
     authorize: ({ headers }) => sessions.of(headers),
     queue: new Jobs(db),
     store: keptTexts(db),
-    beforeUpdate: (preparation) => dumpDatabase(settings, preparation),
-    preparation: 'A dump of the database is made first, with pg_dump, into backups/.',
+    restorePoint: true,
     buildServers: async () => {
       const list = await buildServers.list();
       return list.map(({ name, version, command }) => ({ name, version, command }));
