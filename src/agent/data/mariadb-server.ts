@@ -141,7 +141,7 @@ export async function tally(database: Database): Promise<Record<say.TableName, s
 export async function replaceAll(database: Database, { packet }: Source, files: DumpFiles): Promise<void> {
   const schemas = await database.ask(say.listSchemas);
   const drops = schemas.map(([name = '']) => `DROP DATABASE ${say.quoted(name)};`);
-  await database.ask(['SET SESSION foreign_key_checks = OFF;', ...drops].join('\n'));
+  await database.ask(`SET SESSION foreign_key_checks = OFF;\n${drops.join('\n')}`);
   await database.ask(`SET GLOBAL max_allowed_packet = ${longestPacket};`);
   await replaceAccounts(database, files.accounts);
   await database.load(files.schemas);
