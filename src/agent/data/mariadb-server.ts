@@ -45,6 +45,7 @@ export async function look(
     versioned: number(tables, 3),
     floats: number(floats),
     replication: number(replicas) > 0 || masters.length > 0,
+    brokenViews: await namesOf(found, say.listBrokenViews),
     prepared: (await found.ask('XA RECOVER;')).length,
   };
   return { source, facts };
@@ -102,19 +103,22 @@ export async function empty(database: Database, { flavor }: Source, { log }: Dat
   }
 }
 
+/** The names in an answer, joined by dots where they are two. */
+export const namesOf = async (database: Database, statement: string): Promise<string[]> =>
+  (await database.ask(statement)).map((names) => names.join('.'));
+
 /** How the whole of it is dumped now. */
 export async function dumpsOf(
   database: Database,
   { flavor, version }: Source,
 ): Promise<Record<keyof DumpFiles, string[]>> {
-  const names = async (statement: string) => (await database.ask(statement)).map(([name = '']) => name);
+  const [schemas, broken] = [
+    await namesOf(database, say.listSchemas),
+    await namesOf(database, say.listBrokenViews),
+  ];
   return {
-    schemas: say.dumpOfSchemas(
-      flavor,
-      await names(say.listSchemas),
-      flavor === 'mariadb' && say.dumpsHistory(version),
-    ),
-    accounts: say.dumpOfPrivileges(flavor, await names(say.listPrivilegeTables)),
+    schemas: say.dumpOfSchemas(flavor, version, schemas, broken),
+    accounts: say.dumpOfPrivileges(flavor, await namesOf(database, say.listPrivilegeTables)),
   };
 }
 
@@ -138,20 +142,25 @@ export async function tally(database: Database): Promise<Record<say.TableName, s
  * were dumped then: closed, and marked for who lets them in. Killed anywhere, it leaves ourselves as the only ones who get
  * in, and is repeated.
  */
-export async function replaceAll(database: Database, { packet }: Source, files: DumpFiles): Promise<void> {
-  const schemas = await database.ask(say.listSchemas);
-  const drops = schemas.map(([name = '']) => `DROP DATABASE ${say.quoted(name)};`);
+export async function replaceAll(
+  database: Database,
+  { packet }: Source,
+  files: DumpFiles,
+  definers: readonly string[],
+): Promise<void> {
+  const schemas = await namesOf(database, say.listSchemas);
+  const drops = schemas.map((name) => `DROP DATABASE ${say.quoted(name)};`);
   await database.ask(`SET SESSION foreign_key_checks = OFF;\n${drops.join('\n')}`);
   await database.ask(`SET GLOBAL max_allowed_packet = ${longestPacket};`);
   await replaceAccounts(database, files.accounts);
+  await database.ask(say.inventDefiners(definers));
   await database.load(files.schemas);
   await replaceAccounts(database, files.accounts);
   await database.ask(`SET GLOBAL max_allowed_packet = ${packet};`);
 }
 
 async function replaceAccounts(database: Database, file: string): Promise<void> {
-  const tables = await database.ask(say.listPrivilegeTables);
-  await database.ask(say.emptyPrivileges(tables.map(([name = '']) => name)));
+  await database.ask(say.emptyPrivileges(await namesOf(database, say.listPrivilegeTables)));
   await database.load(file, 'mysql');
   await database.ask('FLUSH PRIVILEGES;');
 }

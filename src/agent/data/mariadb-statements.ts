@@ -30,6 +30,23 @@ export const ofUsers = (column: string): string =>
 export const listSchemas = `SELECT schema_name FROM information_schema.schemata WHERE ${ofUsers('schema_name')} ORDER BY 1;`;
 export const listTables = `SELECT table_schema, table_name FROM information_schema.tables
   WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND ${ofUsers('table_schema')} ORDER BY 1, 2;`;
+/** Those that read what is not there any more: a dump ends at one. */
+export const listBrokenViews = `SELECT table_schema, table_name FROM information_schema.tables
+  WHERE table_type = 'VIEW' AND table_comment NOT IN ('VIEW', '') AND ${ofUsers('table_schema')} ORDER BY 1, 2;`;
+/** In whose name views are read, and who are no accounts any more: no view over such a view can be made. */
+export const listLostDefiners = `SELECT DISTINCT definer FROM information_schema.views WHERE ${ofUsers('table_schema')}
+  AND definer NOT IN (SELECT CONCAT(User, '@', Host) FROM mysql.user) ORDER BY 1;`;
+export const inventDefiners = (definers: readonly string[]): string =>
+  definers
+    .map((definer) => {
+      const at = definer.lastIndexOf('@');
+      const name = `${literal(definer.slice(0, at))}@${literal(definer.slice(at + 1))}`;
+      return `CREATE USER ${name} ACCOUNT LOCK; GRANT ALL ON *.* TO ${name};`;
+    })
+    .join('\n');
+/** With the empty mode, in which a backslash is one of the quote's own. */
+const literal = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
+
 export const tallyOf = (table: TableName): string =>
   `SELECT COUNT(*) FROM ${table}; CHECKSUM TABLE ${table} EXTENDED;`;
 
@@ -47,6 +64,7 @@ export interface Facts {
   /** Replicas of it and masters that it follows, nodes of a cluster. */
   replication: boolean;
   prepared: number;
+  brokenViews: readonly string[];
 }
 
 export const factsAsked = `SELECT COUNT(*) FROM information_schema.schemata WHERE ${ofUsers('schema_name')};
@@ -65,7 +83,7 @@ const isAtLeast = (version: string, least: readonly number[]): boolean => {
   const at = least.findIndex((number, place) => number !== (parts[place] ?? 0));
   return at < 0 || (parts[at] ?? 0) > (least[at] ?? 0);
 };
-export const dumpsHistory = (version: string): boolean => isAtLeast(version, [10, 11]);
+const dumpsHistory = (version: string): boolean => isAtLeast(version, [10, 11]);
 
 /** Why it cannot be kept, a sentence each. */
 export function refusalsOf(service: string, facts: Facts): string[] {
@@ -80,6 +98,10 @@ export function refusalsOf(service: string, facts: Facts): string[] {
     versioned > 0 &&
       !dumpsHistory(version) &&
       `${service} has ${versioned} tables with their history, which no dump of ${flavor} ${version} has: 10.11 is the first`,
+    ...facts.brokenViews.map(
+      (view) =>
+        `${service} has a view that reads what is not there: ${view} would be lost; mend it or drop it`,
+    ),
     prepared > 0 && `${service} has ${prepared} prepared transactions (XA RECOVER), which nobody has ended`,
   ].filter((each) => each !== false);
 }
@@ -109,10 +131,11 @@ export const listPrivilegeTables = `SELECT table_name FROM information_schema.ta
   AND table_type = 'BASE TABLE' AND table_name IN ('${privilegeTables.join("', '")}') ORDER BY 1;`;
 
 const isOurs = "User = 'root' AND Host = 'localhost'";
+const withOurs = ['global_priv', 'user', 'global_grants'];
 /** Our own account stays throughout: without it nobody could repeat what a kill has cut. */
 export const emptyPrivileges = (tables: readonly string[]): string =>
   tables
-    .map((table) => `DELETE FROM mysql.${table}${table === 'role_edges' ? '' : ` WHERE NOT (${isOurs})`};`)
+    .map((table) => `DELETE FROM mysql.${table}${withOurs.includes(table) ? ` WHERE NOT (${isOurs})` : ''};`)
     .join('\n');
 
 /** The public image's account for its health check, which may read and write nothing. */
@@ -181,9 +204,16 @@ const dumpFlags =
 const flagsOf = (flavor: Flavor): string[] =>
   flavor === 'mysql' ? [...dumpFlags, '--set-gtid-purged=OFF', '--no-tablespaces'] : dumpFlags;
 
-export const dumpOfSchemas = (flavor: Flavor, schemas: readonly string[], hasHistory: boolean): string[] => [
+export const dumpOfSchemas = (
+  flavor: Flavor,
+  version: string,
+  schemas: readonly string[],
+  brokenViews: readonly string[],
+): string[] => [
   ...flagsOf(flavor),
-  ...['--routines', '--events', '--triggers', ...(hasHistory ? ['--dump-history'] : [])],
+  ...['--routines', '--events', '--triggers'],
+  ...(flavor === 'mariadb' && dumpsHistory(version) ? ['--dump-history'] : []),
+  ...brokenViews.map((view) => `--ignore-table=${view}`),
   ...['--databases', '--', ...schemas],
 ];
 export const dumpOfPrivileges = (flavor: Flavor, tables: readonly string[]): string[] => [

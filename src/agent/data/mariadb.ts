@@ -6,6 +6,7 @@ import { Database, readWritten, type Written } from './mariadb-client.ts';
 import * as server from './mariadb-server.ts';
 import {
   differenceOf,
+  listLostDefiners,
   majorOf,
   refusalsOf,
   type TableName,
@@ -23,6 +24,8 @@ interface Kept {
   schemas: Written;
   accounts: Written;
   tables: Readonly<Record<TableName, Tally>>;
+  /** In whose name views are read, and who were no accounts any more: `app@%`. */
+  definers: readonly string[];
 }
 
 /** How long sessions may take to go by themselves. */
@@ -87,6 +90,7 @@ export const mariadb: DataKind<readonly server.Source[], readonly Kept[]> = {
         schemas: await database.dump(dumps.schemas, schemas),
         accounts: await database.dump(dumps.accounts, accounts),
         tables: await server.tally(database),
+        definers: await server.namesOf(database, listLostDefiners),
       });
     }
     return kept;
@@ -128,7 +132,7 @@ export const mariadb: DataKind<readonly server.Source[], readonly Kept[]> = {
       await server.shut(database, each);
       // A statement of a call that was killed may run on in the server.
       await server.empty(database, each, work);
-      await server.replaceAll(database, each, files);
+      await server.replaceAll(database, each, files, kept.definers);
       const dumps = await server.dumpsOf(database, each);
       for (const what of ['schemas', 'accounts'] as const) {
         const { sha256 } = await database.dump(dumps[what], null);
@@ -190,8 +194,9 @@ function isSource(value: unknown): value is server.Source {
 
 function isKept(value: unknown): value is Kept {
   if (!isObject(value)) return false;
-  const { service, flavor, major, schemas, accounts, tables } = value as Unknown<Kept>;
+  const { service, flavor, major, schemas, accounts, tables, definers } = value as Unknown<Kept>;
   if (!isService(service) || !isFlavor(flavor) || typeof major !== 'string') return false;
+  if (!Array.isArray(definers) || !definers.every((each) => typeof each === 'string')) return false;
   return (
     isWritten(schemas) && isWritten(accounts) && isObject(tables) && Object.values(tables).every(isTally)
   );

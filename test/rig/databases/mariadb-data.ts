@@ -70,7 +70,7 @@ DELETE FROM orders LIMIT 100;
 INSERT INTO orders (who, total) SELECT id, 5 FROM people WHERE id % 5 = 0;
 SELECT NEXT VALUE FOR tickets;
 DROP TABLE parted, big;
-DROP VIEW more;
+DROP VIEW more, names;
 DROP PROCEDURE close_all;
 DROP DATABASE old;
 CREATE DATABASE added;
