@@ -24,7 +24,7 @@ const suites = {
 /** What the server and its extensions are linked with; not the compiler for large queries. */
 const libraries = `libaudit1 libc-bin libc6 libcap-ng0 libcap2 libcom-err2 libffi8 libgcc-s1 libgcrypt20 libgmp10 libgpg-error0
   libgssapi-krb5-2 libidn2-0 libk5crypto3 libkeyutils1 libkrb5-3 libkrb5support0 liblz4-1 liblzma5 libp11-kit0 libpam0g
-  libpcre2-8-0 libpq5 libsasl2-2 libselinux1 libstdc++6 libsystemd0 libtasn1-6 libtinfo6 libuuid1 libxml2 libxslt1.1 libxxhash0
+  libpcre2-8-0 libpq5 libsasl2-2 libselinux1 libstdc++6 libsystemd0 libtasn1-6 libtinfo6 libuuid1 libxml2 libxslt1.1 libxxhash0 tzdata
   libzstd1 zlib1g`;
 
 /** Unpacks without installing, and hands the folder to the engine. */
@@ -40,7 +40,7 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root"/{bin,etc,tmp,proc,sys,dev,usr/bin,usr/share,var/run,var/lib/postgresql/data}
 for name in "$@"; do dpkg-deb -x "$(apt_file "$debs" "$name")" "$root"; done
-rm -rf "$root"/usr/share/{doc,man,locale,lintian,bug,gcc,gdb} "$root"/usr/lib/postgresql/*/lib/{bitcode,llvmjit*} "$root"/usr/lib/*/gconv
+rm -rf "$root"/usr/share/{zoneinfo/right,doc,man,locale,lintian,bug,gcc,gdb} "$root"/usr/lib/postgresql/*/lib/{bitcode,llvmjit*} "$root"/usr/lib/*/gconv
 # Newer releases have all programs and libraries below usr; what asks for the loader asks for it without.
 [[ -e $root/lib64 ]] || ln -s usr/lib64 "$root/lib64"
 [[ -e $root/lib ]] || ln -s usr/lib "$root/lib"
