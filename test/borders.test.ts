@@ -70,6 +70,7 @@ const deciders = [
   /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
   /^agent\/replace\/way-back\/(?:plan-restore|find-losses)\.ts$/,
   /^agent\/resume\/(?:plan-earlier|others-work)\.ts$/,
+  /^agent\/data\/postgres-(?:plan|sql)\.ts$/,
   /^agent\/state\/(?:changeover|was-interrupted)\.ts$/,
 ];
 

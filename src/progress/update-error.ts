@@ -92,7 +92,10 @@ const table = {
     'Run the svc-updater image as root, which has getfattr and setfattr, or take the list off the file (setfacl -b), then run it again.',
   ],
   'foreign-state': ['refused', 'See who has put it there, move it away, then run the update again.'],
-  'data-unsaid': ['refused', `Say with data in ${settingsName} what is kept of it, then run the update again.`],
+  'data-unsaid': [
+    'refused',
+    `Say with data in ${settingsName} what is kept of it, then run the update again.`,
+  ],
   'data-unfit': [
     'refused',
     'Change what it names, or say none for that service; or update without --restore-point, after a dump of your own.',

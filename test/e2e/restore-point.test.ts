@@ -28,7 +28,9 @@ test('after a bad release the old one runs on its data of before', async () => {
   expectWords(run, {
     exitCode: 4,
     says: ['restore point: ', 'v1.1.2 did not come up: going back to v1.0.0 with its data of'],
-    ends: [/^failed \(went-back\): v1\.0\.0 runs again with its data of \d\d:\d\d:\d\d; what v1\.1\.2 did in /],
+    ends: [
+      /^failed \(went-back\): v1\.0\.0 runs again with its data of \d\d:\d\d:\d\d; what v1\.1\.2 did in /,
+    ],
   });
   expect(await instance.version()).toBe('v1.0.0');
   expect(await instance.boots()).not.toContain('app v1.1.2');

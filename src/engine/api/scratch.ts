@@ -60,11 +60,7 @@ export async function removeScratch(engine: Engine, id: string): Promise<void> {
 }
 
 /** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. */
-export async function removeScratches(
-  engine: Engine,
-  madeFor: string,
-  label = scratchLabel,
-): Promise<void> {
+export async function removeScratches(engine: Engine, madeFor: string, label = scratchLabel): Promise<void> {
   const left = await listContainers(engine, { label: [`${label}=${madeFor}`] });
   for (const { id } of left) await removeScratch(engine, id);
 }

@@ -1,0 +1,565 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createZstdCompress, createZstdDecompress } from 'node:zlib';
+import { execIn } from '../../engine/cli/exec.ts';
+import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
+import type { DataKind, DataWork, PointPlace, Room } from './kind.ts';
+import {
+  copyName,
+  dataOf,
+  differenceOf,
+  type KeptDatabase,
+  type KeptFile,
+  type Purpose,
+  planRestore,
+  refusalsOf,
+} from './postgres-plan.ts';
+import { ask, load, openSession, PsqlError, type Session, writeDump } from './postgres-session.ts';
+import {
+  allowSql,
+  asideSql,
+  backSql,
+  type Client,
+  clientsSql,
+  closeSql,
+  copySql,
+  createSql,
+  dropSql,
+  endClientsSql,
+  factsSql,
+  hideSql,
+  literal,
+  openSql,
+  orphansSql,
+  ownNames,
+  readSums,
+  rolesSql,
+  type ServerFacts,
+  type ServerState,
+  stateSql,
+  sumsSql,
+  type TableSums,
+  transactionSql,
+  unhideSql,
+} from './postgres-sql.ts';
+
+export interface PostgresSource {
+  service: string;
+  databases: readonly string[];
+}
+
+export interface PostgresPart {
+  service: string;
+  major: number;
+  databases: readonly KeptDatabase[];
+  /** Roles, what belongs to each database, and the sums of its tables: `Kept`. */
+  state: KeptFile;
+}
+
+interface Kept {
+  major: number;
+  databases: readonly KeptDatabase[];
+  server: ServerState;
+  /** By database; null for what was put aside and never copied. */
+  sums: Readonly<Record<string, TableSums>> | null;
+}
+
+const patienceMs = 5_000;
+const endMs = 10_000;
+const pauseMs = 250;
+/** Of the data, about. */
+const copiedPerSecond = 300_000_000;
+const dumpedPerSecond = 100_000_000;
+
+export const postgres: DataKind<PostgresSource, PostgresPart> = {
+  isSource: (value): value is PostgresSource => isSource(value),
+  isPart: (value): value is PostgresPart => isPart(value),
+
+  survey: (asked, place, work) =>
+    under('data-unfit', 'data cannot be looked at', () => survey(asked, place, work)),
+
+  close: ({ service }, work) =>
+    under('save-failed', `databases of ${service} cannot be closed`, async () => {
+      const session = await begin(service, work);
+      await shut(session);
+      const end = performance.now() + patienceMs;
+      for (;;) {
+        const within = await busy(session);
+        if (within.length === 0) return;
+        if (performance.now() > end) {
+          await reopen(session);
+          throw new UpdateError('data-busy', `${service} is in use: ${within.join('; ')}`, {
+            advice: 'End what is named there, then run the update again.',
+          });
+        }
+        await sleep(pauseMs);
+      }
+    }),
+
+  evict: ({ service }, work) =>
+    under('save-failed', `sessions of ${service} cannot be ended`, async () => {
+      const session = await begin(service, work);
+      await shut(session);
+      await endClients(session);
+      for (const { id, database } of (await look(session)).prepared) {
+        work.log.warn(`rolls back the prepared transaction ${id} in ${database}`);
+        await ask(session, allowSql(database, true));
+        await ask(session, `ROLLBACK PREPARED ${literal(id)};`, { database });
+        await ask(session, allowSql(database, false));
+      }
+      await endClients(session);
+    }),
+
+  save: (source, place, work) => take('point', source, place, work),
+  keep: (source, place, work) => take('kept', source, place, work),
+
+  open: ({ service }, work) =>
+    under('data-not-back', `databases of ${service} cannot be opened`, async () => {
+      await reopen(await begin(service, work));
+    }),
+
+  discard: ({ service }, part, place, work) =>
+    under('save-failed', `what was kept of ${service} cannot be taken away`, async () => {
+      const session = await begin(service, work);
+      const own = part?.databases.map(({ copy }) => copy);
+      for (const purpose of ['point', 'kept'] as const) await drop(session, purpose, place, own);
+      const files = part ? filesOf(part) : await leftFiles(service, place);
+      for (const file of files) await rm(join(place.here, file), { force: true });
+    }),
+
+  check: async ({ service }, part, place, work) => {
+    await under(
+      'point-damaged',
+      `the restore point of ${service} cannot be held against its hashes`,
+      async () => {
+        const { major, databases } = (await begin(service, work)).found;
+        if (major !== part.major)
+          throw new UpdateError(
+            'data-unfit',
+            `${service} is PostgreSQL ${major} now, and the restore point is of ${part.major}`,
+          );
+        const lost = part.databases.filter(
+          ({ copy, dump }) => dump === null && !databases.some(({ name }) => name === copy),
+        );
+        if (lost.length > 0)
+          throw new UpdateError(
+            'point-damaged',
+            `${service} no longer has ${lost.map(({ copy }) => copy).join(', ')}`,
+          );
+        await readKept(part, place);
+        for (const { dump } of part.databases) if (dump) await checkFile(dump, place);
+      },
+    );
+  },
+
+  restore: (source, part, kept, place, work) =>
+    under('data-not-back', `the data of ${source.service} are not back`, () =>
+      restore(part, kept, place, work),
+    ),
+
+  compare: ({ service }, part, place, work) =>
+    under('point-damaged', `the data of ${service} cannot be compared`, async () => {
+      const session = await begin(service, work);
+      const { sums } = await readKept(part, place);
+      const then: Record<string, TableSums> = {};
+      for (const { name, copy } of part.databases) {
+        then[name] = sums?.[name] ?? (await sumsOfClosed(session, copy, true));
+      }
+      const now: Record<string, TableSums> = {};
+      for (const { name, isOpen } of dataOf(await look(session))) {
+        now[name] = isOpen
+          ? await sumsOf(session, name, false)
+          : await hidden(session, name, (at) => sumsOf(session, at, false));
+      }
+      return differenceOf(then, now);
+    }),
+};
+
+/** What psql could not do is an end of the run with this code; a full disk is always told as one. */
+async function under<T>(code: ErrorCode, what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof UpdateError || !(error instanceof PsqlError || isOfDisk(error))) throw error;
+    const isFull = /No space left on device|Disk quota exceeded|ENOSPC|EDQUOT/.test(error.message);
+    throw new UpdateError(isFull && code === 'save-failed' ? 'no-space' : code, `${what}: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+const isOfDisk = (error: unknown): error is Error => error instanceof Error && 'syscall' in error;
+
+async function survey(asked: readonly string[], place: PointPlace, work: DataWork) {
+  const [service = '', another] = asked;
+  const session = await begin(service, work);
+  const facts = session.found;
+  const data = dataOf(facts);
+  const withTimescale: string[] = [];
+  for (const { name } of data.filter(({ isOpen }) => isOpen)) {
+    const [has] = await ask(
+      session,
+      `SELECT to_jsonb(EXISTS (SELECT FROM pg_extension WHERE extname = 'timescaledb'));`,
+      {
+        database: name,
+      },
+    );
+    if (has) withTimescale.push(name);
+  }
+  const bytes = data.reduce((sum, each) => sum + each.bytes, 0);
+  const how = place.isElsewhere ? 'dumped' : 'copied';
+  const names = data.map(({ name }) => name);
+  const several = `${names.length} ${names.length === 1 ? 'database' : 'databases'}`;
+  return {
+    source: { service, databases: names },
+    words: `${service} (postgres, ${several}, ${Math.ceil(bytes / 1_000_000)} MB, ${how})`,
+    bytes,
+    seconds: Math.ceil(bytes / (place.isElsewhere ? dumpedPerSecond : copiedPerSecond)) + 1,
+    rooms: [
+      place.isElsewhere
+        ? await roomOfPlace(place, bytes)
+        : await roomOfServer(session, service, facts, bytes),
+    ],
+    refusals: [
+      ...refusalsOf(facts, service, withTimescale),
+      ...(another
+        ? [
+            `${asked.join(' and ')} have PostgreSQL, and one alone can be kept: say svc.data: none of the others`,
+          ]
+        : []),
+    ],
+  };
+}
+
+async function roomOfPlace({ here }: PointPlace, needed: number): Promise<Room> {
+  const [{ bavail, bsize }, { dev }] = await Promise.all([statfs(here), stat(here)]);
+  return { device: String(dev), where: here, needed, free: bavail * bsize };
+}
+
+async function roomOfServer(
+  { engine, container }: Session,
+  service: string,
+  { directory }: ServerFacts,
+  needed: number,
+): Promise<Room> {
+  const look = 'stat -c %d "$1" && df -Pk "$1"';
+  const { stdout } = await execIn(engine, container, ['sh', '-c', look, 'sh', directory]);
+  const lines = stdout.trim().split('\n');
+  const free = Number(/\s(\d+)\s+\d+%/.exec(lines.at(-1) ?? '')?.[1]) * 1024;
+  if (!Number.isFinite(free) || !/^\d+$/.test(lines[0] ?? ''))
+    throw new UpdateError(
+      'data-unfit',
+      `the container of ${service} does not tell the room at ${directory}: it needs stat and df`,
+    );
+  return { device: lines[0] ?? '', where: `the data of ${service}`, needed, free };
+}
+
+/** Ends what a kill has left, and gives back what was looked at under another name, or was open to us. */
+async function begin(service: string, work: DataWork): Promise<Session> {
+  const session = await openSession(service, work);
+  let isMended = false;
+  for (const { name, isOpen, real } of session.found.databases) {
+    if (real === null && !(ownNames.test(name) && isOpen)) continue;
+    isMended = true;
+    if (ownNames.test(name) && isOpen) await ask(session, allowSql(name, false));
+    if (real !== null) await ask(session, unhideSql(name, real));
+  }
+  return isMended ? { ...session, found: await look(session) } : session;
+}
+
+const look = async (session: Session): Promise<ServerFacts> =>
+  (await ask(session, factsSql))[0] as ServerFacts;
+
+async function shut(session: Session): Promise<void> {
+  await ask(session, closeSql(dataOf(await look(session)).map(({ name }) => name)));
+}
+
+async function reopen(session: Session): Promise<void> {
+  const marked = (await look(session)).databases.filter(({ isMarked }) => isMarked);
+  await ask(session, openSql(marked.map(({ name }) => name)));
+}
+
+/** Who is in closed databases. */
+async function busy(session: Session): Promise<string[]> {
+  const { prepared } = await look(session);
+  const closed = await closedNames(session);
+  const clients = (await ask(session, clientsSql(closed))) as Client[];
+  return [
+    ...clients.map(
+      ({ user, application, address, database }) =>
+        `${user} in ${database} from ${address}${application ? ` (${application})` : ''}`,
+    ),
+    ...prepared.map(({ id, database }) => `the prepared transaction ${id} in ${database}`),
+  ];
+}
+
+const closedNames = async (session: Session): Promise<string[]> =>
+  dataOf(await look(session)).map(({ name }) => name);
+
+async function endClients(session: Session): Promise<void> {
+  const closed = await closedNames(session);
+  for (const end = performance.now() + endMs; ; await sleep(pauseMs)) {
+    if ((await ask(session, endClientsSql(closed))).length === 0) return;
+    if (performance.now() > end) throw new PsqlError(`still there: ${(await busy(session)).join('; ')}`);
+  }
+}
+
+const stateFile = (purpose: Purpose, service: string): string => `${service}.${purpose}.json`;
+const dumpFile = (purpose: Purpose, service: string, index: number): string =>
+  `${service}.${purpose}.${index}.sql.zst`;
+
+/** Closed databases into the place. What is only put aside needs no copy: it is the thing itself. */
+async function take(
+  purpose: Purpose,
+  { service }: PostgresSource,
+  place: PointPlace,
+  work: DataWork,
+): Promise<PostgresPart> {
+  return under('save-failed', `the data of ${service} cannot be kept`, async () => {
+    const session = await begin(service, work);
+    const isOnlyNamed = purpose === 'kept' && !place.isElsewhere;
+    if (isOnlyNamed && (await copiesOf(session, purpose, place)).length > 0) {
+      // A restore has put it aside: there is no other one, and what was said of it then holds.
+      return await partOf(stateFile(purpose, service), service, place);
+    }
+    await drop(session, purpose, place);
+    await tellOrphans(session, service, work);
+    const { major, databases: existing } = session.found;
+    const names = dataOf({ databases: existing }).map(({ name }) => name);
+    const [server] = (await ask(session, stateSql(names))) as [ServerState];
+    const databases: KeptDatabase[] = [];
+    const sums: Record<string, TableSums> = {};
+    let bytes = 0;
+    for (const [index, name] of names.entries()) {
+      const copy = copyName(purpose, place.name, index);
+      let dump: KeptFile | null = null;
+      if (place.isElsewhere) {
+        const file = dumpFile(purpose, service, index);
+        await hidden(session, name, async (at) => {
+          dump = await dumpTo(session, at, place, file);
+          sums[name] = await sumsOf(session, at, false);
+        });
+      } else if (!isOnlyNamed) {
+        await ask(session, copySql(name, copy, major));
+        sums[name] = await sumsOf(session, copy, true);
+        await ask(session, allowSql(copy, false));
+      }
+      databases.push({ name, copy, dump });
+      bytes += existing.find((each) => each.name === name)?.bytes ?? 0;
+      work.onProgress?.(bytes);
+    }
+    await ask(session, 'CHECKPOINT;');
+    const kept: Kept = { major, databases, server, sums: isOnlyNamed ? null : sums };
+    await writeSynced(place, stateFile(purpose, service), JSON.stringify(kept));
+    return await partOf(stateFile(purpose, service), service, place);
+  });
+}
+
+/** What a file of this place says was kept. */
+async function partOf(file: string, service: string, place: PointPlace): Promise<PostgresPart> {
+  const sha256 = await hashOf(join(place.here, file));
+  const { major, databases } = await readKept({ state: { file, sha256 } }, place);
+  return { service, major, databases, state: { file, sha256 } };
+}
+
+async function tellOrphans(session: Session, service: string, { log }: DataWork): Promise<void> {
+  const orphans = (await ask(session, orphansSql)) as string[];
+  if (orphans.length > 0)
+    log.warn(
+      `${service} has folders of no database, left when it was killed while it copied: ${orphans.join(', ')}`,
+    );
+}
+
+async function restore(
+  part: PostgresPart,
+  kept: PostgresPart | null,
+  place: PointPlace,
+  work: DataWork,
+): Promise<void> {
+  const session = await begin(part.service, work);
+  const existing = session.found.databases.map(({ name }) => name);
+  // Nobody wants them again: they are put aside all the same, as both are swapped at once, and dropped then.
+  const lost = (name: string, index: number): KeptDatabase => ({
+    name,
+    copy: copyName('kept', place.name, index),
+    dump: null,
+  });
+  const aside = kept?.databases ?? dataOf(session.found).map(({ name }, index) => lost(name, index));
+  const { server, sums } = await readKept(part, place);
+  const plan = planRestore(existing, part.databases, aside);
+  if (plan.missing.length > 0) throw new PsqlError(`there is no ${plan.missing.join(', ')} any more`);
+  const away = plan.aside.flatMap(asideSql);
+  const back = plan.back.flatMap((each) => {
+    const state = server.databases[each.name];
+    if (state === undefined) throw new PsqlError(`nothing was kept of what belongs to ${each.name}`);
+    return backSql(each, state, each.dump !== null);
+  });
+  if (plan.load.length > 0 && away.length > 0) {
+    await ask(session, transactionSql([...away, ...rolesSql(server)]));
+    away.length = 0;
+  }
+  for (const { name, copy, dump } of plan.load) {
+    const state = server.databases[name];
+    if (dump === null || state === undefined) throw new PsqlError(`there is no dump of ${name}`);
+    await checkFile(dump, place);
+    await ask(session, dropSql(copy));
+    await ask(session, createSql(copy, state));
+    const script = createReadStream(join(place.here, dump.file)).pipe(createZstdDecompress());
+    await load(session, copy, script);
+  }
+  for (const { name, copy, dump } of plan.back) {
+    const proven = sums?.[name];
+    if (proven) prove(name, proven, await sumsOfClosed(session, copy, dump === null));
+  }
+  if (plan.load.length > 0) await ask(session, transactionSql(back));
+  else if (back.length > 0) await ask(session, transactionSql([...away, ...rolesSql(server), ...back]));
+  for (const { copy, dump } of aside) if (dump || kept === null) await ask(session, dropSql(copy));
+  await ask(session, 'CHECKPOINT;');
+}
+
+function prove(database: string, then: TableSums, now: TableSums): void {
+  const keys = new Set([...Object.keys(then), ...Object.keys(now)]);
+  const other = [...keys].filter((key) => then[key]?.join() !== now[key]?.join());
+  if (other.length === 0) return;
+  throw new UpdateError(
+    'point-damaged',
+    `what was kept of ${database} is no longer the same: ${other.slice(0, 5).join(', ')}`,
+  );
+}
+
+/** The copies of this place that are there, in the server's order. */
+async function copiesOf(session: Session, purpose: Purpose, { name }: PointPlace): Promise<string[]> {
+  const form = new RegExp(`^svc_${purpose}_${name}_\\d+$`);
+  return (await look(session)).databases.map((each) => each.name).filter((each) => form.test(each));
+}
+
+async function drop(
+  session: Session,
+  purpose: Purpose,
+  place: PointPlace,
+  own?: readonly string[],
+): Promise<void> {
+  for (const name of await copiesOf(session, purpose, place))
+    if (own?.includes(name) ?? true) await ask(session, dropSql(name));
+}
+
+const sumsOf = async (session: Session, database: string, withCatalogs: boolean): Promise<TableSums> =>
+  readSums(await ask(session, sumsSql(withCatalogs), { database }));
+
+/** Of one whose name only we know. */
+async function sumsOfClosed(session: Session, name: string, withCatalogs: boolean): Promise<TableSums> {
+  await ask(session, allowSql(name, true));
+  const sums = await sumsOf(session, name, withCatalogs);
+  await ask(session, allowSql(name, false));
+  return sums;
+}
+
+/** Works in a closed database under a name that only we know: it would have to be open under its own to all. */
+async function hidden<T>(session: Session, name: string, work: (at: string) => Promise<T>): Promise<T> {
+  const at = `svc_look_${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+  await ask(session, hideSql(name, at));
+  const done = await work(at);
+  await ask(session, unhideSql(at, name));
+  return done;
+}
+
+async function dumpTo(
+  session: Session,
+  database: string,
+  place: PointPlace,
+  file: string,
+): Promise<KeptFile> {
+  const hash = createHash('sha256');
+  const path = join(place.here, file);
+  await rm(path, { force: true });
+  const output = new PassThrough();
+  let tail = '';
+  const watched = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      tail = (tail + chunk.subarray(-500).toString('latin1')).slice(-500);
+      yield chunk;
+    }
+  };
+  const hashed = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  };
+  const written = pipeline(
+    output,
+    watched,
+    createZstdCompress(),
+    hashed,
+    createWriteStream(path, { mode: 0o600, flush: true }),
+  );
+  await Promise.all([writeDump(session, database, output).finally(() => output.end()), written]);
+  if (!tail.includes('-- PostgreSQL database dump complete'))
+    throw new PsqlError(`the dump of ${database} was cut`);
+  return { file, sha256: hash.digest('hex') };
+}
+
+async function writeSynced({ here }: PointPlace, file: string, text: string): Promise<void> {
+  await rm(join(here, file), { force: true });
+  await writeFile(join(here, file), text, { mode: 0o600, flush: true });
+  const directory = await open(here);
+  await directory.sync().finally(() => directory.close());
+}
+
+async function readKept({ state }: Pick<PostgresPart, 'state'>, place: PointPlace): Promise<Kept> {
+  await checkFile(state, place);
+  return JSON.parse(await readFile(join(place.here, state.file), 'utf8'));
+}
+
+async function checkFile({ file, sha256 }: KeptFile, { here }: PointPlace): Promise<void> {
+  const found = await hashOf(join(here, file)).catch(() => 'none');
+  if (found !== sha256) throw new UpdateError('point-damaged', `${join(here, file)} is not as it was kept`);
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
+const filesOf = ({ state, databases }: PostgresPart): string[] => [
+  state.file,
+  ...databases.flatMap(({ dump }) => (dump ? [dump.file] : [])),
+];
+
+const leftFiles = async (service: string, { here }: PointPlace): Promise<string[]> =>
+  (await readdir(here).catch(() => [])).filter(
+    (file) => file.startsWith(`${service}.`) && /\.(?:point|kept)\.(?:json|\d+\.sql\.zst)$/.test(file),
+  );
+
+type Raw = Readonly<Record<string, unknown>>;
+const isRaw = (value: unknown): value is Raw => typeof value === 'object' && value !== null;
+const isText = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0');
+
+const isSource = (value: unknown): boolean =>
+  isRaw(value) && isText(value.service) && Array.isArray(value.databases) && value.databases.every(isText);
+
+/** A file of the place, and nothing above it. */
+const isFile = (value: unknown): boolean =>
+  isRaw(value) && /^\w[\w.-]*$/.test(String(value.file)) && /^[0-9a-f]{64}$/.test(String(value.sha256));
+
+const isPart = (value: unknown): boolean =>
+  isRaw(value) &&
+  isText(value.service) &&
+  Number.isInteger(value.major) &&
+  isFile(value.state) &&
+  Array.isArray(value.databases) &&
+  value.databases.every(
+    (each) =>
+      isRaw(each) &&
+      isText(each.name) &&
+      !ownNames.test(each.name) &&
+      isText(each.copy) &&
+      ownNames.test(each.copy) &&
+      (each.dump === null || isFile(each.dump)),
+  );

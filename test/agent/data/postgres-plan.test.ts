@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import {
+  copyName,
+  dataOf,
+  differenceOf,
+  type KeptDatabase,
+  planRestore,
+  refusalsOf,
+} from '../../../src/agent/data/postgres-plan.ts';
+import type { FoundDatabase, ServerFacts } from '../../../src/agent/data/postgres-sql.ts';
+
+const database = (name: string, given: Partial<FoundDatabase> = {}): FoundDatabase => ({
+  name,
+  bytes: 1,
+  isOpen: true,
+  isMarked: false,
+  real: null,
+  ...given,
+});
+const facts = (given: Partial<ServerFacts> = {}): ServerFacts => ({
+  major: 15,
+  isSuperuser: true,
+  isStandby: false,
+  slots: 0,
+  subscriptions: 0,
+  prepared: [],
+  directory: '/data',
+  databases: [database('app')],
+  ...given,
+});
+const copy = (name: string, at: string): KeptDatabase => ({ name, copy: at, dump: null });
+const dumped = (name: string, at: string): KeptDatabase => ({
+  ...copy(name, at),
+  dump: { file: 'x', sha256: '' },
+});
+
+it('knows whose data they are', () => {
+  const databases = [
+    database('app'),
+    database('shut', { isOpen: false }),
+    database('ours', { isOpen: false, isMarked: true }),
+    database(copyName('point', 'p', 0), { isMarked: true }),
+    database('svc_point'),
+  ];
+  expect(dataOf({ databases }).map(({ name }) => name)).toEqual(['app', 'ours', 'svc_point']);
+});
+
+describe('refusals', () => {
+  it.each<[string, Partial<ServerFacts>, readonly string[], RegExp | null]>([
+    ['nothing', {}, [], null],
+    ['an old major', { major: 11 }, [], /is PostgreSQL 11/],
+    ['no superuser', { isSuperuser: false }, [], /no superuser/],
+    ['a standby', { isStandby: true }, [], /follows another/],
+    ['slots', { slots: 1 }, [], /replication slots/],
+    ['subscriptions', { subscriptions: 2 }, [], /subscriptions/],
+    ['prepared', { prepared: [{ id: 'g', database: 'app' }] }, [], /\(g in app\)/],
+    ['timescale', {}, ['app'], /timescaledb/],
+    ['no database', { databases: [] }, [], /no database/],
+  ])('%s', (_, given, withTimescale, said) => {
+    const found = refusalsOf(facts(given), 'db', withTimescale);
+    expect(found).toEqual(said === null ? [] : [expect.stringMatching(said)]);
+  });
+});
+
+describe('what is left of a restore', () => {
+  const point = [copy('a', 'p0'), copy('b', 'p1')];
+  const kept = [copy('a', 'k0'), copy('new', 'k1')];
+  const none = { aside: [], load: [], back: [], missing: [] };
+
+  it.each([
+    ['all', ['a', 'new', 'p0', 'p1'], { ...none, aside: kept, back: point }],
+    ['nothing', ['a', 'b', 'k0', 'k1'], none],
+    ['a copy is gone', ['a', 'new', 'p1'], { ...none, aside: kept, back: point, missing: ['p0'] }],
+    ['all copies are gone', ['a', 'b'], { ...none, aside: [kept[0]], back: point, missing: ['p0', 'p1'] }],
+    ['one was dropped since', ['new', 'p0', 'p1'], { ...none, aside: [kept[1]], back: point }],
+  ])('of copies: %s', (_, existing, plan) => {
+    expect(planRestore(existing, point, kept)).toEqual(plan);
+  });
+
+  const dumps = [dumped('a', 'p0')];
+  it.each([
+    ['all', ['a', 'new'], kept, { ...none, aside: kept, load: dumps, back: dumps }],
+    ['loading', ['k0', 'k1', 'p0'], kept, { ...none, load: dumps, back: dumps }],
+    ['nothing', ['a', 'k0', 'k1'], kept, none],
+    [
+      'it is done once more',
+      ['a'],
+      [dumped('a', 'k0')],
+      { ...none, aside: [dumped('a', 'k0')], load: dumps, back: dumps },
+    ],
+  ])('of dumps: %s', (_, existing, away, plan) => {
+    expect(planRestore(existing, dumps, away)).toEqual(plan);
+  });
+});
+
+it('says how tables differ', () => {
+  const then = {
+    app: { 'public.a': ['3', '1'], 'public.b': ['1', '1'], 's.c': ['2', '7'], same: ['1', '1'] },
+  } as const;
+  const now = {
+    app: {
+      'public.a': ['13', '2'],
+      's.c': ['2', '8'],
+      'public.d': ['1', '1'],
+      same: ['1', '1'],
+      'catalog proc': ['5', '5'],
+    },
+  } as const;
+  expect(differenceOf(then, now)).toEqual({
+    rows: 12,
+    things: 4,
+    words: ['a: 10 rows more', 'b: no longer there, 1 row', 'd: a new table, 1 row', 's.c: other rows'],
+  });
+  expect(differenceOf(then, { ...then, extra: { 'public.x': ['1', '1'] } }).words).toEqual([
+    'extra: x: a new table, 1 row',
+  ]);
+});
