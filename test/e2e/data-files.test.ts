@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -249,6 +249,23 @@ test('a cancelled run leaves nothing running', async () => {
   const saving = files.save(source, place, { ...work, engine, onProgress: () => cancel.abort() });
   await expect(saving).rejects.toBeInstanceOf(Cancelled);
   expect(await docker('ps', '-aq', '--filter', `label=svc-updater.scratch=${work.project}`)).toBe('');
+});
+
+test('a disk that is full is told of, and what was half kept is taken away', async () => {
+  const { directory, work, place, run } = await stage();
+  const data = join(directory, 'data');
+  await mkdir(data);
+  await sh('dd if=/dev/urandom of="$1/large" bs=1M count=8 status=none', data);
+  await docker('stop', await run('app', ['-v', `${data}:/data`]));
+  await sh('mount -t tmpfs -o size=4m,mode=700 tmpfs "$1"', place.here);
+  onTestFinished(async () => {
+    await sh('umount "$1"', place.here);
+  });
+  const { source, rooms, bytes } = await files.survey(['app'], place, work);
+  expect(rooms[0]?.free).toBeLessThan(bytes);
+  await expect(files.save(source, place, work)).rejects.toMatchObject({ code: 'no-space' });
+  await files.discard(source, null, place, work);
+  expect(await readdir(place.here)).toEqual([]);
 });
 
 test('a database of SQLite comes back with what stands only in its log', async () => {

@@ -227,6 +227,7 @@ if (verb !== undefined && verb in verbs) {
     say(await verbs[verb as Verb](JSON.parse(text ?? '')));
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);
-    process.exitCode = 1;
+    // Not by itself: a tar that nobody reads from any more would be waited for.
+    process.exit(1);
   }
 }
