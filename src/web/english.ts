@@ -20,6 +20,9 @@ export const english = {
   updating: 'Updating…',
   updatingPercent: (percent: number) => `Updating… ${percent} %`,
   updateFailed: 'Update failed',
+  goingBack: 'Going back…',
+  goingBackPercent: (percent: number) => `Going back… ${percent} %`,
+  backFailed: 'Going back failed',
   reloadFor: (version: string) => `Reload for ${version}`,
   whatIsNew: 'What is new',
   jobsHaveRun: (count: number) => several(count, 'waiting job has run', 'waiting jobs have run'),
@@ -28,15 +31,20 @@ export const english = {
 
   titlePercent: (percent: number, product: string) => `${percent} % – ${product}`,
   titleUpdating: (product: string) => `Updating – ${product}`,
+  titleBack: (product: string) => `Going back – ${product}`,
   titleAway: (time: string, product: string) => `away ${time} – ${product}`,
   titleUpdated: (version: string, product: string) => `✓ ${version} – ${product}`,
   titleEnded: (product: string) => `Update failed – ${product}`,
+  titleBackEnded: (product: string) => `Going back failed – ${product}`,
 
   heading: (product: string) => `Update ${product}`,
   anUpdate: 'An update',
   headingOn: (product: string) => `Updating ${product}`,
+  headingBack: 'Go back, with the data',
+  headingBackOn: (product: string) => `${product} goes back`,
   close: 'Close',
   closeOn: 'Close, the update goes on',
+  closeBackOn: 'Close, going back goes on',
   cancel: 'Cancel',
   back: 'Back',
   copy: 'Copy',
@@ -77,9 +85,10 @@ export const english = {
   restarting: (product: string) => `${product} is restarting`,
   restartingFor: (product: string) => `Waiting for ${product}`,
   restartingAbout: 'This page comes back by itself. Nothing is lost: jobs wait, the database is not touched.',
+  restartingBack: 'This page comes back by itself. Jobs wait meanwhile.',
   starting: (product: string) => `Asking ${product} to start…`,
   notStarted: 'The update was not started',
-  notStartedLost: 'The answer was lost on the way, and no update is on.',
+  notStartedLost: 'The answer was lost on the way, and nothing was begun.',
   status: (status: number) => `status ${status}`,
   runUnknown: (version: string, time: string) =>
     `${version} answers and knows nothing of the update begun at ${time}`,
@@ -101,6 +110,12 @@ export const english = {
   unchanged: 'Nothing had to change',
   failed: 'The update failed',
   refused: 'The update was refused',
+  backRefused: 'Going back was refused',
+  backCrashed: 'Going back was cut off',
+  backUnknown: 'Going back did not end well',
+  didNotComeUp: (version: string) => `${version} did not come up`,
+  runsAgain: (version: string, time: string) => `${version} runs again, with the data of ${time}.`,
+  keptAs: (version: string, where: string) => `What ${version} did meanwhile is kept: ${where}`,
   cancelled: 'Cancelled',
   cancelledAbout: (version: string) => `${version} runs on; everything is as it was.`,
   broken: (version: string) => `${version} has started and is not well`,
@@ -122,9 +137,14 @@ export const english = {
   howToDump: 'How to take one',
   needsFirst: (version: string, first: string) => `${version} needs ${first} first`,
   needsFirstAbout: 'Update to it, then once more.',
+  dataKept: (product: string, to: string, from: string) =>
+    `Your data are kept first; if ${to} does not come up, ${product} goes back to ${from} with them.`,
+  keepingTakes: (product: string, time: string) =>
+    `Keeping them takes about ${time}, while ${product} is away.`,
   awayFew: (product: string) => `${product} will be away for a few seconds.`,
   awayAsLast: (product: string, time: string) =>
     `${product} will be away for about ${time}, as the last time.`,
+  awayAbout: (product: string, time: string) => `${product} will be away for about ${time}.`,
   jobsWait: 'Jobs that come meanwhile wait and run afterwards.',
   inTheWay: (count: number) => several(count, 'job is in the way', 'jobs are in the way'),
   queued: 'queued',
@@ -137,6 +157,26 @@ export const english = {
   notPossible: 'Not possible from here',
   byHand: 'On the machine, from the folder with the compose file:',
   otherUpdate: 'Another update is on',
+
+  backToVersion: (version: string) => `Go back to ${version}…`,
+  goBack: 'Go back…',
+  goBackTo: (version: string) => `Go back to ${version}`,
+  askingBack: (version: string) => `What going back to ${version} costs…`,
+  askingBackAbout: 'The data of now are compared with those that were kept.',
+  backTo: (version: string, time: string) => `${version}, with the data of ${time}`,
+  isLost: 'What is lost',
+  lostSince: (time: string) => `${time}:`,
+  rowsDiffer: (rows: number, tables: number) =>
+    rows === 0
+      ? `changes in ${several(tables, 'table', 'tables')}`
+      : `${several(rows, 'row', 'rows')} in ${several(tables, 'table', 'tables')}`,
+  filesDiffer: (files: number) => several(files, 'file', 'files'),
+  nothingDiffers: 'no row and no file differs',
+  notCounted: 'how much that is was not counted.',
+  sureBack: (time: string) => `What was done since ${time} will be lost`,
+  presentKept: (version: string) =>
+    `The data of now are kept as well, so that there is a way to ${version} again.`,
+  cannotGoBack: (product: string, version: string) => `${product} cannot go back to ${version} now`,
 
   pastChannel: (channel: string) => `Channel ${channel}`,
   pastLast: (date: string, way: string) => `last update ${date}, ${way}`,
@@ -166,6 +206,8 @@ export const english = {
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
+  /** The outcome of a run that went back as it was meant to. */
+  wentBack: 'went back',
   /** How a run ended, in a list. */
   outcomes: {
     updated: 'updated',
@@ -196,17 +238,11 @@ export const english = {
   toDo: {
     waiting: 'Wait',
     preparing: 'Prepare',
-    prepared: 'Prepare',
     checking: 'Check',
-    checked: 'Check',
     pulling: 'Pull',
-    pulled: 'Pull',
     saving: 'Keep your data',
-    saved: 'Keep your data',
     replacing: 'Replace',
-    replaced: 'Replace',
     verifying: 'Verify',
-    verified: 'Verify',
   },
   jobKinds: {
     deployment: 'deployment',

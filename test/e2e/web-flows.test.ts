@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { typicalRun } from '../../src/instance/testing/index.ts';
 import { openBrowser, visit } from '../rig/web/browser.ts';
-import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
+import { afterKept, anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
 
 /** The machine may have more to do than this. */
 const patient = { timeout: 30_000 };
@@ -27,6 +27,61 @@ const focused = (page: Page): Promise<string> =>
     return one.localName + ' ' + one.textContent;
   })()`);
 const standing = { status: { latest }, releases, history, authorize: () => anna };
+
+describe.concurrent('a way back', () => {
+  it('is asked for by keyboard, twice, begun once, and never called an update', async ({ expect }) => {
+    await visit(browser, afterKept({ speed: 4 }), {}, async ({ page, server, complaints }) => {
+      await page.evaluate(`(() => {
+        window.titles = [document.title];
+        new MutationObserver(() => { if (titles.at(-1) !== document.title) titles.push(document.title); sessionStorage.titles = titles.join(' | '); })
+          .observe(document.head, { subtree: true, childList: true, characterData: true });
+      })()`);
+      await notice(page).getByRole('button').first().press('Enter');
+      await dialog(page).locator('summary').press('Enter');
+      await button(page, 'Go back to v1.4.1…').press('Enter');
+      // The button is gone, and nobody presses what has come in its place by mistake.
+      await button(page, 'Go back…').waitFor();
+      expect(await focused(page)).toBe('h2 Go back, with the data');
+      await button(page, 'Go back…').press('Enter');
+      expect(await focused(page)).toBe('h2 Go back, with the data');
+      await button(page, 'Cancel').press('Enter');
+      await button(page, 'Go back…').press('Enter');
+      await button(page, 'Go back to v1.4.1').dblclick();
+      await heading(page, 'v1.4.2 → v1.4.1').waitFor();
+      expect(await dialog(page).locator('h2').innerText()).toBe('svc goes back');
+      expect(await notice(page).locator('.pill').innerText()).toMatch(/^Going back…/);
+      await heading(page, 'v1.4.1 runs').waitFor();
+      server.attributes = 'admin version="v1.4.1"';
+      await page.waitForEvent('load');
+      await notice(page).locator('.toast').getByText('v1.4.1 runs').waitFor();
+      expect(await page.evaluate('sessionStorage.titles')).not.toContain('Updating');
+      const posts = server.asked.filter(({ method }) => method === 'POST');
+      expect(posts).toHaveLength(1);
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  it('that was closed while svc looks is forgotten', async ({ expect }) => {
+    const slow = afterKept({
+      intercept: async ({ url }) => {
+        if (url.endsWith('/back')) await new Promise((resolve) => setTimeout(resolve, 1_500));
+        return undefined;
+      },
+    });
+    await visit(browser, slow, {}, async ({ page, server }) => {
+      const open = () => notice(page).getByRole('button').first().click();
+      await open();
+      await dialog(page).locator('summary').click();
+      await button(page, 'Go back to v1.4.1…').click();
+      await button(page, 'Close').last().click();
+      await open();
+      await heading(page, 'v1.4.2 runs').waitFor();
+      await page.waitForTimeout(2_500);
+      expect(await heading(page, 'v1.4.2 runs').isVisible()).toBe(true);
+      expect(server.asked.some(({ path }) => path.endsWith('/back'))).toBe(true);
+    });
+  });
+});
 
 describe.concurrent('an update', () => {
   it('goes from the button to the page of the new version', async ({ expect }) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type DialogView, dialogView } from '../../src/web/model/dialog-view.ts';
 import type { Action } from '../../src/web/model/page-state.ts';
 import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
-import type { JobInTheWay, Reason } from '../../src/wire/status.ts';
+import type { JobInTheWay, Reason, Run } from '../../src/wire/status.ts';
 import { begin, endedRun, loggedOut, nothing, page, run, runOf, stateAfter, status } from './state.ts';
 
 const viewAfter = (told: Action[], now = told.length * 1000, closed: string[] = []): DialogView =>
@@ -17,6 +17,19 @@ const open = run(runOf());
 const replacing = run(runOf({ state: 'recreate' }));
 const user: Action = { kind: 'status', status: { version: 'v1.4.2', updating: false } };
 const problem = { status: 503, detail: 'closed' };
+const offer = {
+  from: 'v1.5.0',
+  to: 'v1.4.2',
+  at: begin,
+  rows: 1,
+  tables: 1,
+  files: 0,
+  seconds: 9,
+  words: [],
+};
+const asking: Action = { kind: 'back', back: { kind: 'asking', to: 'v1.4.2', since: 2000 } };
+const offered: Action = { kind: 'back', back: { kind: 'offer', offer } };
+const backRefused: Action = { kind: 'back', back: { kind: 'refused', to: 'v1.4.2', problem } };
 
 describe('what a dialog shows first', () => {
   it.each<[DialogView['kind'], Action[], number?]>([
@@ -52,6 +65,16 @@ describe('what a dialog shows first', () => {
     ['not-started', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'not-started', problem }]],
     ['jobs', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'in-the-way', reason: { ...jobReason } }]],
     ['available', [status(), { kind: 'not-started', problem }, { kind: 'acknowledged' }]],
+    // The way back, which the person has asked for, comes before an end that nobody has closed.
+    ['back-asking', [status({ run: endedRun('broken') }), asking]],
+    ['back', [status({ run: endedRun('broken') }), offered]],
+    ['back', [status(), offered, status()]],
+    ['back-refused', [status(), { kind: 'pressed', to: 'v1.4.2' }, backRefused]],
+    ['starting', [status(), offered, { kind: 'pressed', to: 'v1.4.2' }]],
+    ['updating', [status(), offered, open]],
+    ['failed', [status(), offered, open, run(endedRun('failed'))]],
+    ['available', [status(), offered, { kind: 'acknowledged' }]],
+    ['logged-out', [status(), offered, loggedOut]],
     // Ends.
     ['failed', [status({ run: endedRun('failed') })]],
     ['available', [status({ run: endedRun('updated') })]],
@@ -83,6 +106,10 @@ describe('what a dialog shows first', () => {
       'late',
     ]);
     expect(viewAfter([status(), run(runOf({ state: 'tea' as never }))]).kind).toBe('other-state');
+    const back = (state: Run['state']) => run(runOf({ kind: 'back', state }));
+    expect(viewAfter([status(), back('waiting')]).kind).toBe('waiting');
+    // Nobody cancels a way back once it was launched.
+    expect(viewAfter([status(), back('inspect')]).kind).toBe('late');
     expect(viewAfter([status(), run(runOf({ cancelAskedBy: 'ben' }))]).kind).toBe('cancelling');
     expect(viewAfter([status(), run(runOf({ state: 'verify', cancelAskedBy: 'ben' }))]).kind).toBe('late');
     const ends = [...endStates, 'tea' as never].map(
@@ -128,6 +155,24 @@ describe('what a dialog shows first', () => {
     });
   });
 
+  it('says of a way back since when it loses, and which jobs it would meet', () => {
+    const told = [status({ reason: jobReason }), offered];
+    expect(viewAfter(told, 61_000)).toMatchObject({ lost: 60_000, jobs: [{ kind: 'backup' }] });
+    const since = { ...offer, since: '2026-11-20T09:58:00.000Z' };
+    const later: Action = { kind: 'back', back: { kind: 'offer', offer: since } };
+    expect(viewAfter([status(), later], 1000)).toMatchObject({ lost: 120_000, jobs: [] });
+    expect(viewAfter([status(), asking], 9000)).toMatchObject({ asked: 7000 });
+    const refused = { kind: 'refused', to: 'v1.4.2', problem: { ...problem, reason: jobReason } } as const;
+    expect(viewAfter([status(), { kind: 'back', back: refused }])).toMatchObject({
+      jobs: [{ kind: 'backup' }],
+    });
+  });
+
+  it('reckons with the absence of updates, not of ways back', () => {
+    const runs = [endedRun('updated', { kind: 'back', away: 90 }), endedRun('updated', { away: 2 })];
+    expect(viewAfter([status(), { kind: 'history', runs }])).toMatchObject({ lastAway: 2 });
+  });
+
   it('offers the release that has to come first', () => {
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
     expect(viewAfter([status({ latest, next: { version: 'v2.8.0', major: true } })])).toMatchObject({
@@ -146,5 +191,7 @@ describe('what a dialog shows first', () => {
     });
     expect(again(status({ run: endedRun('failed') }))).toMatchObject({ again: 'v1.5.0' });
     expect(again(status({ run: endedRun('failed', { to: 'v1.4.9' }) }))).toMatchObject({ again: null });
+    // What going back costs by then has to be asked first.
+    expect(again(status({ run: endedRun('broken', { kind: 'back' }) }))).toMatchObject({ again: null });
   });
 });

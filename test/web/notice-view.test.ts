@@ -29,7 +29,19 @@ describe('a notice', () => {
     ['to nobody else what an admin gets', [status()], anybody, { isButton: false, pill: null }],
     ['to admins a button', [status(calm)], admin, { isButton: true, pill: null }],
     ['what is newer', [status()], admin, { pill: { kind: 'available', to: 'v1.5.0' } }],
-    ['a bad end', [status({ run: endedRun('failed') })], admin, { pill: { kind: 'failed' } }],
+    ['a bad end', [status({ run: endedRun('failed') })], admin, { pill: { kind: 'failed', isBack: false } }],
+    [
+      'a bad end of a way back',
+      [status({ run: endedRun('failed', { kind: 'back' }) })],
+      admin,
+      { pill: { kind: 'failed', isBack: true } },
+    ],
+    [
+      'a way back',
+      [status(), run(runOf({ kind: 'back' }))],
+      admin,
+      { pill: { kind: 'updating', isBack: true } },
+    ],
     [
       'no bad end that was closed',
       [status({ run: endedRun('failed') })],

@@ -103,6 +103,11 @@ describe('the title of the tab', () => {
     [[status(), run(runOf({ state: 'verify', percent: null })), nothing], 'away 3 s – svc'],
     [[status(), run(runOf()), run(endedRun('updated')), status({ version: 'v1.5.0' })], '✓ v1.5.0 – svc'],
     [[status(), run(runOf()), run(endedRun('broken'))], 'Update failed – svc'],
+    [[status(), run(runOf({ kind: 'back', percent: null }))], 'Going back – svc'],
+    [
+      [status(), run(runOf({ kind: 'back' })), run(endedRun('failed', { kind: 'back' }))],
+      'Going back failed – svc',
+    ],
     [[status(), run(runOf()), run(endedRun('cancelled'))], null],
     [[status({ run: endedRun('failed') })], null],
   ] as const)('is %#', (told, title) => {

@@ -1,9 +1,11 @@
 import type { Run } from '../../wire/status.ts';
 import { serverTime } from '../model/ages.ts';
 import { type DialogView, dialogView } from '../model/dialog-view.ts';
+import type { PageState } from '../model/page-state.ts';
 import { reportText } from '../model/report.ts';
-import { newsUrl, reloadFor } from '../model/selectors.ts';
+import { isBack, newsUrl, openRun, reloadFor } from '../model/selectors.ts';
 import { leaveHandover } from '../model/storage.ts';
+import { texts } from '../texts.ts';
 import type { Content, DialogContext, LocalState } from '../views/components.ts';
 import { contentOf, dialogNodes } from '../views/content.ts';
 import { pastNode } from '../views/past.ts';
@@ -105,7 +107,7 @@ export class SvcUpdateDialog extends UpdateElement {
       this.#local = { ...this.#local, isConfirming: false, report: undefined, copied: undefined };
     const { state } = this.store;
     patch(this.#content, [
-      dialogNodes(content, key, state.isUpdating, () => this.close()),
+      dialogNodes(content, key, closingLabel(state), () => this.close()),
       pastNode(state, context),
     ]);
     this.#key = key;
@@ -182,16 +184,18 @@ export class SvcUpdateDialog extends UpdateElement {
         void store.cancel().then(() => this.#set({ isCancelSent: false }));
       },
       check: () => void store.check(),
+      askBack: (to) => void store.askBack(to),
+      goBack: (order) => void store.goBack(order),
+      close: () => this.close(),
       dismiss: (run) => {
         this.close();
         store.dismiss(run);
       },
       tryAgain: (run, target) => {
-        if (target !== null) void store.start({ target }, run);
-        else {
-          store.dismiss(run);
-          void store.check();
-        }
+        if (target !== null) return void store.start({ target }, run.id);
+        store.dismiss(run.id);
+        if (isBack(run) && run.to !== null) void store.askBack(run.to);
+        else void store.check();
       },
       reload: () => {
         const { watched } = store.state;
@@ -217,6 +221,12 @@ export class SvcUpdateDialog extends UpdateElement {
     });
     this.#set({ copied: { id: 'report', isCopied } });
   }
+}
+
+function closingLabel(state: PageState): string {
+  const { close, closeOn, closeBackOn } = texts();
+  if (!state.isUpdating) return close;
+  return isBack(openRun(state)) ? closeBackOn : closeOn;
 }
 
 /** Opens the dialog of an address: the page's own, else a new one with the attributes of its opener. */

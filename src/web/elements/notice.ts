@@ -55,11 +55,14 @@ export class SvcUpdateNotice extends UpdateElement {
       h('button', { key: pill.kind, type: 'button', class: look, onclick: press }, label);
     switch (pill.kind) {
       case 'updating': {
-        const label = pill.percent === null ? t.updating : t.updatingPercent(pill.percent);
+        const [word, counted] = pill.isBack
+          ? [t.goingBack, t.goingBackPercent]
+          : [t.updating, t.updatingPercent];
+        const label = pill.percent === null ? word : counted(pill.percent);
         return pill.isButton ? button(label, open) : h('span', { key: pill.kind, class: 'pill' }, label);
       }
       case 'failed':
-        return button(t.updateFailed, open, 'pill bad');
+        return button(pill.isBack ? t.backFailed : t.updateFailed, open, 'pill bad');
       case 'reload':
         return button(t.reloadFor(pill.version), () => location.reload());
       case 'available':

@@ -1,10 +1,10 @@
 import { launchStates, phaseWords, type ReasonCode } from '../../wire/codes.ts';
 import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
-import type { JobInTheWay, PublishedRelease, Reason, Run, Status } from '../../wire/status.ts';
+import type { BackOffer, JobInTheWay, PublishedRelease, Reason, Run, Status } from '../../wire/status.ts';
 import { ageOf, serverTime } from './ages.ts';
-import { isOpen, type PageState } from './page-state.ts';
-import { type EndKind, endKind, isSame, known, openRun, serversBehind } from './selectors.ts';
+import { type Back, isOpen, type PageState } from './page-state.ts';
+import { type EndKind, endKind, isBack, isSame, known, openRun, serversBehind } from './selectors.ts';
 
 /** What a dialog shows: one of these, and nothing else. Lengths of time are milliseconds. */
 export type DialogView =
@@ -18,6 +18,9 @@ export type DialogView =
   /** svc is away without a reason that the page knows. */
   | { kind: 'no-answer'; absent: number; isOn: boolean }
   | { kind: 'starting'; to: string | null }
+  | { kind: 'back-asking'; to: string; asked: number }
+  | BackView
+  | { kind: 'back-refused'; to: string; problem: Problem | null; jobs: JobAge[] }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'run-unknown'; run: Run; version: string | null }
   | RunView
@@ -71,6 +74,17 @@ export interface OfferView {
   lastAway: number | null;
 }
 
+/** The way back to the restore point, before it is gone. */
+export interface BackView {
+  kind: 'back';
+  offer: BackOffer;
+  version: string | null;
+  /** How long ago that began which is lost. */
+  lost: number | null;
+  /** The jobs that it would meet. */
+  jobs: JobAge[];
+}
+
 export interface JobAge extends JobInTheWay {
   age: number | null;
 }
@@ -99,11 +113,34 @@ export function dialogView(state: PageState, now: number, dismissed: ReadonlySet
   if (open) return runView(open, state, server);
   if (start?.kind === 'pressed') return { kind: 'starting', to: start.to };
   if (start?.kind === 'not-started') return { kind: 'not-started', problem: start.problem };
+  if (state.back) return backView(state.back, state, now, server);
   if (status === null)
     return state.version === null ? { kind: 'asking' } : { kind: 'users-only', version: state.version };
   const ended = undismissedEnd(state, dismissed);
   if (ended) return endView(ended, state, server);
   return idleView(status, state, server);
+}
+
+function backView(
+  back: Back,
+  { status, version }: PageState,
+  now: number,
+  server: number | null,
+): DialogView {
+  switch (back.kind) {
+    case 'asking':
+      return { kind: 'back-asking', to: back.to, asked: Math.max(0, now - back.since) };
+    case 'refused': {
+      const { to, problem } = back;
+      const { jobs = [] } = (problem?.reason ?? {}) as Partial<Reason>;
+      return { kind: 'back-refused', to, problem, jobs: withAges(jobs, server) };
+    }
+    case 'offer': {
+      const { offer } = back;
+      const jobs = withAges(status?.reason?.jobs ?? [], server);
+      return { kind: 'back', offer, version, lost: ageOf(offer.since ?? offer.at, server), jobs };
+    }
+  }
 }
 
 /** The run whose end the person has not closed yet. After `updated` only where this page has seen the run open. */
@@ -145,7 +182,8 @@ const withAges = (jobs: readonly JobInTheWay[], server: number | null): JobAge[]
   jobs.map((job) => ({ ...job, age: ageOf(job.since, server) }));
 
 function runKind(run: Run): RunView['kind'] {
-  if (mayBeAway(run)) return 'late';
+  // A way back is not to be stopped once it is more than a wait.
+  if (mayBeAway(run) || (run.kind === 'back' && run.state !== 'waiting')) return 'late';
   if (run.cancelAskedBy !== null) return 'cancelling';
   if (!([...launchStates, ...phaseWords] as string[]).includes(run.state)) return 'other-state';
   if (run.state === 'waiting') return 'waiting';
@@ -163,7 +201,14 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
     version,
     lags: kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
     // An update to the same version looks at what may be half done, and finishes it.
-    again: kind === 'broken' ? (run.to ?? version) : status?.next?.version === run.to ? run.to : null,
+    // The way back is offered anew, with what it costs by then.
+    again: isBack(run)
+      ? null
+      : kind === 'broken'
+        ? (run.to ?? version)
+        : status?.next?.version === run.to
+          ? run.to
+          : null,
     behind: serversBehind(status),
   };
 }
@@ -217,7 +262,9 @@ function offerView(status: Status, { history }: PageState, server: number | null
   const { next, latest, releases = [] } = status;
   const to = next?.version ?? '';
   const release = [...releases, ...(latest ? [latest] : [])].find(({ version }) => version === to);
-  const last = history?.find(({ outcome, away }) => outcome === 'updated' && away !== null);
+  const last = history?.find(
+    ({ outcome, away, kind }) => outcome === 'updated' && away !== null && kind !== 'back',
+  );
   return {
     kind: 'available',
     status,

@@ -1,5 +1,5 @@
 import type { PageState } from './page-state.ts';
-import { endKind, isSame, openRun } from './selectors.ts';
+import { endKind, isBack, isSame, openRun } from './selectors.ts';
 
 export interface NoticeView {
   /** What runs; null before anything is known. */
@@ -10,8 +10,8 @@ export interface NoticeView {
 }
 
 export type Pill =
-  | { kind: 'updating'; percent: number | null; isButton: boolean }
-  | { kind: 'failed' }
+  | { kind: 'updating'; isBack: boolean; percent: number | null; isButton: boolean }
+  | { kind: 'failed'; isBack: boolean }
   | { kind: 'reload'; version: string }
   | { kind: 'available'; to: string };
 
@@ -43,7 +43,12 @@ function pillOf(
   const { status, version, versionBefore } = state;
   const run = openRun(state);
   if (run !== null || state.isUpdating)
-    return { kind: 'updating', percent: isAdmin ? (run?.percent ?? null) : null, isButton: isAdmin };
+    return {
+      kind: 'updating',
+      isBack: isBack(run),
+      percent: isAdmin ? (run?.percent ?? null) : null,
+      isButton: isAdmin,
+    };
   const isOld =
     pageVersion !== null &&
     version !== null &&
@@ -56,6 +61,6 @@ function pillOf(
   const { run: last, next } = status;
   // An outcome of a newer server's own is shown in the dialog alone, in its words.
   if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id))
-    return { kind: 'failed' };
+    return { kind: 'failed', isBack: isBack(last) };
   return next && { kind: 'available', to: next.version };
 }

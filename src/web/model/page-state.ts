@@ -1,7 +1,7 @@
 import { mapTexts, writtenOut } from '../../progress/plain-text.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
-import type { JobInTheWay, Reason, Run, Status, ToldRun } from '../../wire/status.ts';
+import type { BackOffer, JobInTheWay, Reason, Run, Status, ToldRun } from '../../wire/status.ts';
 import { readClock, type ServerClock } from './ages.ts';
 
 /** In milliseconds of the page's counter, `performance.now()`. */
@@ -20,6 +20,13 @@ export type Start =
   | { kind: 'pressed'; to: string | null }
   /** It was not accepted; `problem` is null where its answer was lost. */
   | { kind: 'not-started'; problem: Problem | null };
+
+/** What the person at this page has asked about the way back to the restore point. */
+export type Back =
+  | { kind: 'asking'; to: string; since: Moment }
+  | { kind: 'offer'; offer: BackOffer }
+  /** svc has said no, to the question or to the way itself; `problem` is null where an answer was lost. */
+  | { kind: 'refused'; to: string; problem: Problem | null };
 
 /** All that a page knows. It is never changed in place. */
 export interface PageState {
@@ -41,6 +48,7 @@ export interface PageState {
   /** svc answers that it knows nothing of the watched run. */
   isWatchedUnknown: boolean;
   start: Start | null;
+  back: Back | null;
   /** The answer to a cancellation that is not possible. */
   cancelProblem: Problem | null;
   history: readonly Run[] | null;
@@ -61,6 +69,7 @@ export const initialState: PageState = {
   watchedEndedAt: null,
   isWatchedUnknown: false,
   start: null,
+  back: null,
   cancelProblem: null,
   history: null,
   queued: 0,
@@ -79,7 +88,8 @@ export type Action =
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
-  /** The person has read what became of a start or a cancellation. */
+  | { kind: 'back'; back: Back }
+  /** The person has read what became of a start, a cancellation or a question. */
   | { kind: 'acknowledged' };
 
 export function reduce(state: PageState, action: Action, at: Moment): PageState {
@@ -98,7 +108,7 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
     case 'history':
       return withHistory({ ...answered, history: clean(action.runs) }, at);
     case 'pressed':
-      return { ...state, start: action };
+      return { ...state, start: action, back: null };
     case 'in-the-way':
       return {
         ...state,
@@ -110,8 +120,10 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
       return { ...state, start: clean(action) };
     case 'cancel-refused':
       return { ...state, cancelProblem: clean(action.problem) };
+    case 'back':
+      return { ...state, start: null, back: clean(action.back) };
     case 'acknowledged':
-      return { ...state, start: null, cancelProblem: null };
+      return { ...state, start: null, back: null, cancelProblem: null };
   }
 }
 
@@ -161,7 +173,7 @@ function withRun(state: PageState, run: Run, at: Moment): PageState {
     if (!isOn) return state;
     // A run has begun, so an answer to an earlier start or cancellation is out of date.
     const isOld = start?.kind === 'not-started';
-    return { ...seen, watchedEndedAt: null, cancelProblem: null, start: isOld ? null : start };
+    return { ...seen, watchedEndedAt: null, cancelProblem: null, back: null, start: isOld ? null : start };
   }
   // A server that has just begun may still be reading what came before; a run that was taken for crashed may go on.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;

@@ -1,9 +1,9 @@
-import { type Order, Reader } from '../../wire/reader.ts';
+import { type BackOrder, type Order, Reader } from '../../wire/reader.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import { followRun } from '../../wire/reader-follow.ts';
-import type { UserStatus } from '../../wire/reader-shapes.ts';
-import type { Status } from '../../wire/status.ts';
-import { type Action, initialState, type PageState, reduce } from '../model/page-state.ts';
+import type { Problem, UserStatus } from '../../wire/reader-shapes.ts';
+import type { Status, ToldRun } from '../../wire/status.ts';
+import { type Action, type Back, initialState, type PageState, reduce } from '../model/page-state.ts';
 import { closePause, schedule } from '../model/schedule.ts';
 import { openRun } from '../model/selectors.ts';
 import { DismissedRuns } from '../model/storage.ts';
@@ -11,6 +11,10 @@ import { LogLines } from './log-lines.ts';
 
 /** Milliseconds for which a new server may still look for the run that it was started by. */
 const unknownAfter = 5_000;
+
+const backRefused =
+  (to: string) =>
+  (problem: Problem | null): Action => ({ kind: 'back', back: { kind: 'refused', to, problem } });
 
 /** The state of all elements of a page that ask the same address, and when what is asked for it. */
 export class Store {
@@ -99,18 +103,44 @@ export class Store {
     const refusal =
       answer.kind === 'problem' && answer.problem.status === 409 ? answer.problem.reason : undefined;
     if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.add(end);
+    if (refusal) {
+      this.#dispatch({ kind: 'in-the-way', reason: refusal });
+      // The status tells whose run it is.
+      if (refusal.code === 'update-running') this.askNow();
+    } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
+  }
+
+  /** Asks what going back to a version means, until the person has read something else. */
+  async askBack(to: string): Promise<void> {
+    const asking: Back = { kind: 'asking', to, since: performance.now() };
+    this.#dispatch({ kind: 'back', back: asking });
+    const answer = await this.#reader.backOffer();
+    const { back } = this.#state;
+    if (back?.kind !== 'asking' || back.since !== asking.since) return;
+    if (answer.kind === 'ok') this.#dispatch({ kind: 'back', back: { kind: 'offer', offer: answer.value } });
+    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
+    else this.#dispatch(backRefused(to)(answer.kind === 'problem' ? answer.problem : null));
+  }
+
+  /** Goes back, once however often it is called until that is answered. */
+  async goBack(order: BackOrder): Promise<void> {
+    const { confirm: to } = order;
+    if (this.#state.start?.kind === 'pressed') return;
+    this.#dispatch({ kind: 'pressed', to });
+    await this.#begun(await this.#reader.goBack(order), backRefused(to));
+  }
+
+  /** What came of asking for a run; `refused` says that none did, of a problem or of an answer that was lost. */
+  async #begun(answer: Answer<ToldRun>, refused: (problem: Problem | null) => Action): Promise<void> {
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
       this.#dispatch({ kind: 'acknowledged' });
     } else if (answer.kind === 'logged-out') {
       this.#dispatch({ kind: 'acknowledged' });
       this.#dispatch({ kind: 'refused', refused: answer });
-    } else if (refusal) {
-      this.#dispatch({ kind: 'in-the-way', reason: refusal });
-      // The status tells whose run it is.
-      if (refusal.code === 'update-running') this.askNow();
-    } else if (answer.kind === 'problem') this.#dispatch({ kind: 'not-started', problem: answer.problem });
-    else await this.#readLostStart();
+    } else if (answer.kind === 'problem') this.#dispatch(refused(answer.problem));
+    else if (await this.#hasNotStarted()) this.#dispatch(refused(null));
+    else this.#dispatch({ kind: 'acknowledged' });
   }
 
   async cancel(): Promise<void> {
@@ -134,13 +164,11 @@ export class Store {
   }
 
   /** After the answer of a start got lost, the status tells whether there was one. */
-  async #readLostStart(): Promise<void> {
+  async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);
     const { watched } = this.#state;
-    const hasStarted = watched !== null && watched.id !== before;
-    if (hasStarted || answer.kind !== 'ok') this.#dispatch({ kind: 'acknowledged' });
-    else this.#dispatch({ kind: 'not-started', problem: null });
+    return answer.kind === 'ok' && (watched === null || watched.id === before);
   }
 
   #dispatch(action: Action): void {

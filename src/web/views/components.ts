@@ -1,4 +1,4 @@
-import type { Order } from '../../wire/reader.ts';
+import type { BackOrder, Order } from '../../wire/reader.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import { texts } from '../texts.ts';
@@ -24,9 +24,12 @@ export interface DialogContext {
   readonly start: (order: Order) => void;
   readonly cancel: () => void;
   readonly check: () => void;
+  readonly askBack: (to: string) => void;
+  readonly goBack: (order: BackOrder) => void;
+  readonly close: () => void;
   /** Closes the dialog, and never shows the end of the run again. */
   readonly dismiss: (run: string) => void;
-  readonly tryAgain: (run: string, target: string | null) => void;
+  readonly tryAgain: (run: Run, target: string | null) => void;
   readonly reload: () => void;
   readonly copyReport: (run: Run) => void;
   /** Copies the text of the element beside the pressed button. */
@@ -44,7 +47,7 @@ export interface DialogContext {
 
 /** What a dialog knows by itself, until it is closed. */
 export interface LocalState {
-  /** The person is asked once more whether jobs are to be cut short. */
+  /** The person is asked once more: whether jobs are to be cut short, whether data are to be lost. */
   isConfirming?: boolean;
   /** All of the notes are shown. */
   isUnfolded?: boolean;

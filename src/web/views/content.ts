@@ -1,6 +1,7 @@
 import { type Child, h } from '../elements/dom.ts';
 import type { DialogView, ViewOf } from '../model/dialog-view.ts';
 import { texts } from '../texts.ts';
+import { renderBack, renderBackAsking, renderBackRefused } from './back.ts';
 import { button, type Content, type DialogContext, lead, muted } from './components.ts';
 import { renderEnd, renderRunUnknown } from './end.ts';
 import { renderJobs, renderNothing, renderNotPossible, renderOffer, renderReason } from './offer.ts';
@@ -28,6 +29,9 @@ const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogC
   'no-answer': renderNoAnswer,
   starting: renderStarting,
   'not-started': renderNotStarted,
+  'back-asking': renderBackAsking,
+  back: renderBack,
+  'back-refused': renderBackRefused,
   'run-unknown': renderRunUnknown,
   nothing: renderNothing,
   'not-possible': renderNotPossible,
@@ -67,7 +71,7 @@ const renderReload = (heading: string, about: string, context: DialogContext): C
 });
 
 /** The content of a state between the heading and the buttons of the dialog. */
-export function dialogNodes(content: Content, key: string, isOn: boolean, close: () => void): Child[] {
+export function dialogNodes(content: Content, key: string, closing: string, close: () => void): Child[] {
   const t = texts();
   const { title = t.heading(t.product), body, actions = [] } = content;
   return [
@@ -76,7 +80,7 @@ export function dialogNodes(content: Content, key: string, isOn: boolean, close:
       h('h2', { id: 'title', tabindex: -1 }, title),
       h(
         'button',
-        { type: 'button', class: 'x', 'aria-label': isOn ? t.closeOn : t.close, onclick: close },
+        { type: 'button', class: 'x', 'aria-label': closing, onclick: close },
         h(
           'svg',
           { viewBox: '0 0 14 14', 'aria-hidden': 'true' },

@@ -1,7 +1,7 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import { type Child, h } from '../elements/dom.ts';
 import type { EndView, ViewOf } from '../model/dialog-view.ts';
-import { isGoodEnd } from '../model/selectors.ts';
+import { isBack, isGoodEnd } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import {
   box,
@@ -16,7 +16,7 @@ import {
   muted,
   warningBox,
 } from './components.ts';
-import { joined, seconds, sentence, timeOfDay } from './format.ts';
+import { joined, moment, seconds, sentence, timeOfDay } from './format.ts';
 import { phaseList } from './run.ts';
 
 export function renderEnd(view: EndView, context: DialogContext): Content {
@@ -25,10 +25,14 @@ export function renderEnd(view: EndView, context: DialogContext): Content {
   const look = kind === 'updated' ? 'ok' : kind === 'broken' ? 'bad' : null;
   const isGood = isGoodEnd(run);
   return {
+    ...(isBack(run) && { title: texts().headingBack }),
     key: `end ${run.id} ${kind}`,
     announcement: joined(heading, kind !== 'updated' && sentence(run.cause ?? run.message)),
     isUrgent: !isGood,
-    body: [lead(heading, aboutOf(view), look), isGood ? goodBody(view, context) : badBody(view, context)],
+    body: [
+      lead(heading, aboutOf(view, context), look),
+      isGood ? goodBody(view, context) : badBody(view, context),
+    ],
     actions: actionsOf(view, context),
   };
 }
@@ -43,17 +47,23 @@ function headingOf({ kind, run, version }: EndView): string {
     case 'cancelled':
       return t.cancelled;
     case 'failed':
-      return run.outcome === 'refused' ? t.refused : t.failed;
+      if (run.wentBack !== null && run.to !== null) return t.didNotComeUp(run.to);
+      if (run.outcome === 'refused') return isBack(run) ? t.backRefused : t.refused;
+      return isBack(run) ? t.backFailed : t.failed;
     case 'broken':
-      if (run.outcome === 'crashed') return t.crashed;
+      if (run.outcome === 'crashed') return isBack(run) ? t.backCrashed : t.crashed;
       if (run.code === 'broken' && run.to !== null) return t.broken(run.to);
-      return run.code === 'not-well' && version !== null ? t.notWell(version) : t.brokenUnknown;
+      return run.code === 'not-well' && version !== null
+        ? t.notWell(version)
+        : isBack(run)
+          ? t.backUnknown
+          : t.brokenUnknown;
     case 'other-end':
       return sentence(run.message || (run.outcome ?? '')).replace(/\.$/, '');
   }
 }
 
-function aboutOf({ kind, run, version }: EndView): string {
+function aboutOf({ kind, run, version }: EndView, { now }: DialogContext): string {
   const t = texts();
   switch (kind) {
     case 'updated':
@@ -65,7 +75,9 @@ function aboutOf({ kind, run, version }: EndView): string {
     case 'other-end':
       return version === null ? '' : t.runsNow(version);
     default:
-      return sentence(run.message);
+      return run.wentBack === null
+        ? sentence(run.message)
+        : t.runsAgain(run.wentBack.version, moment(run.wentBack.at, now));
   }
 }
 
@@ -85,11 +97,12 @@ function badBody({ kind, run, rows, version }: EndView, context: DialogContext):
   const t = texts();
   const { cause, code, advice, log } = run;
   const { report } = context.local;
-  const isDeep = run.steps.some(({ state }) => ['write', 'recreate', 'verify'].includes(state));
+  const isDeep = run.steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
   const why = cause ?? code;
   return [
     isDeep && phaseList(rows),
     why !== null && box('bad', sentence(why), cause !== null && code !== null && h('span.mono', code)),
+    run.wentBack !== null && run.wentBack.kept !== null && muted(t.keptAs(run.to ?? '', run.wentBack.kept)),
     warningBox(run.warnings),
     advice !== null && h('p', h('b', t.next), ' ', advice),
     log !== null && command(log, context),
@@ -121,11 +134,7 @@ function actionsOf({ kind, run, again }: EndView, context: DialogContext): Child
   const report = button('report', copyLabel('report', t.copyReport, context), () => context.copyReport(run));
   if (kind === 'other-end') return [close('primary'), report];
   const label = kind === 'failed' ? t.tryAgain : t.checkItAgain;
-  return [
-    button('again', label, () => context.tryAgain(run.id, again), 'primary'),
-    report,
-    close('quiet end'),
-  ];
+  return [button('again', label, () => context.tryAgain(run, again), 'primary'), report, close('quiet end')];
 }
 
 export function renderRunUnknown({ run, version }: ViewOf<'run-unknown'>, context: DialogContext): Content {

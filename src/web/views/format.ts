@@ -21,6 +21,13 @@ export const seconds = (count: number): string => duration(Math.round(count) * 1
 export const timeOfDay = (time: string | null): string =>
   formatted(time, { hour: '2-digit', minute: '2-digit' });
 
+/** `10:42:15`, with its day where that is another one than the server's. */
+export function moment(time: string, now: number | null): string {
+  const isToday = now !== null && Math.abs(now - Date.parse(time)) < 12 * 3_600_000;
+  const day = isToday ? {} : ({ day: 'numeric', month: 'short' } as const);
+  return formatted(time, { ...day, hour: '2-digit', minute: '2-digit', second: '2-digit' });
+}
+
 /** `today 10:42` or `12 Oct`, by the server's time. */
 export function dateText(time: string | null, now: number | null): string {
   const day = (at: number) =>

@@ -1,3 +1,4 @@
+import type { Status } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import type { JobAge, OfferView, ViewOf } from '../model/dialog-view.ts';
 import { codeText, texts } from '../texts.ts';
@@ -29,15 +30,16 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   const away =
     view.lastAway === null ? t.awayFew(t.product) : t.awayAsLast(t.product, seconds(view.lastAway));
   const preparation = status.preparation === null ? null : sentence(status.preparation);
+  const kept = keptText(status, to);
   const label = before === null ? t.updateNow : t.updateTo(to);
   return {
     announcement: heading,
     body: [
       lead(highlighted(heading, before ?? to), about),
       before !== null && box('warn', t.needsFirst(before, to), h('span', t.needsFirstAbout)),
-      major && box('warn', t.onlyForward, dumpNode(preparation, context)),
+      major && box('warn', t.onlyForward, dumpNode(sentences(preparation, kept), context)),
       notesNodes(view.releases, context),
-      muted(sentences(!major && preparation, away, t.jobsWait)),
+      muted(sentences(!major && preparation, !major && kept, away, t.jobsWait)),
     ],
     actions: [
       button('start', label, () => context.start({ target: to }), 'primary'),
@@ -46,9 +48,20 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   };
 }
 
-function dumpNode(preparation: string | null, { dumpUrl }: DialogContext): VNode {
+/** What the server keeps before the update, and what that is good for. */
+function keptText({ restorePoint, version }: Status, to: string): string | null {
   const t = texts();
-  if (preparation !== null) return h('span', preparation);
+  if (restorePoint === null) return null;
+  const { seconds: takes } = restorePoint;
+  return sentences(
+    t.dataKept(t.product, to, version),
+    takes !== null && t.keepingTakes(t.product, seconds(takes)),
+  );
+}
+
+function dumpNode(before: string, { dumpUrl }: DialogContext): VNode {
+  const t = texts();
+  if (before !== '') return h('span', before);
   return h('span', t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
 }
 
@@ -56,8 +69,7 @@ export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, contex
   const t = texts();
   const top = [lead(t.inTheWay(jobs.length), fromTo(status.version, to)), jobList(jobs)];
   if (context.local.isConfirming) {
-    // A queued job is not cut short but runs afterwards. One in a state that this page does not know counts as running.
-    const cut = jobs.filter(({ state }) => state !== 'queued').map(jobName);
+    const cut = cutShort(jobs);
     return {
       announcement: `${t.willCut} ${cut.join(', ')}`,
       ticks: true,
@@ -84,6 +96,10 @@ export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, contex
 const kindName = (kind: string): string => codeText(texts().jobKinds, kind, kind);
 const jobName = ({ kind, title }: JobAge): string =>
   title === null ? kindName(kind) : `${kindName(kind)} ${title}`;
+
+/** A queued job is not cut short but runs afterwards. One in a state that this page does not know counts as running. */
+export const cutShort = (jobs: readonly JobAge[]): string[] =>
+  jobs.filter(({ state }) => state !== 'queued').map(jobName);
 
 export const jobList = (jobs: readonly JobAge[]): Child =>
   jobs.length > 0 &&
@@ -156,4 +172,4 @@ export function renderReason(view: ViewOf<'other-update' | 'other-reason'>, cont
   };
 }
 
-const sentences = (...list: (string | null | false)[]): string => list.filter(Boolean).join(' ');
+export const sentences = (...list: (string | null | false)[]): string => list.filter(Boolean).join(' ');

@@ -1,9 +1,10 @@
+import { pointOf } from '../../wire/back-point.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import type { PageState } from '../model/page-state.ts';
-import { isGoodEnd, serversBehind } from '../model/selectors.ts';
+import { isBack, isGoodEnd, serversBehind } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
-import type { DialogContext } from './components.ts';
+import { button, type DialogContext } from './components.ts';
 import { behindNodes } from './end.ts';
 import { channelName, dateText, fromTo, joined, seconds } from './format.ts';
 
@@ -11,12 +12,13 @@ import { channelName, dateText, fromTo, joined, seconds } from './format.ts';
 const shownRuns = 5;
 
 /** What is below every state: the channel, the last updates, and the build servers that are behind. */
-export function pastNode({ status, history }: PageState, context: DialogContext): Child {
+export function pastNode({ status, history, back, isUpdating }: PageState, context: DialogContext): Child {
   const t = texts();
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
   const last = history?.find(({ outcome }) => outcome === 'updated');
   const behind = serversBehind(status);
+  const point = back || isUpdating ? null : pointOf(history ?? [])?.point;
   const away = last && last.away !== null ? `, ${t.away(seconds(last.away))}` : '';
   const summary = joined(
     t.pastChannel(channelName(status.channel)),
@@ -30,6 +32,11 @@ export function pastNode({ status, history }: PageState, context: DialogContext)
     h(
       'div.inner',
       runs.length === 0 ? h('p', t.noUpdates) : runTable(runs, context),
+      point &&
+        h(
+          'p',
+          button('back', t.backToVersion(point.version), () => context.askBack(point.version)),
+        ),
       behindNodes(behind, context),
       context.settingsUrl !== null && h('p', h('a', { href: context.settingsUrl }, t.changeChannel)),
     ),
@@ -49,14 +56,21 @@ function runTable(runs: readonly Run[], context: DialogContext): VNode {
 
 function runRow(run: Run, context: DialogContext): VNode {
   const t = texts();
-  const { id, startedAt, from, to, outcome, away, by } = run;
+  const { id, startedAt, from, to, away, by } = run;
   return h(
     'tr',
     { key: id },
     h('td', dateText(startedAt, context.now)),
     h('td', fromTo(from, to)),
-    h('td', { class: isGoodEnd(run) ? 'ok' : 'bad' }, codeText(t.outcomes, outcome ?? '', outcome ?? '')),
+    h('td', { class: isGoodEnd(run) ? 'ok' : 'bad' }, outcomeOf(run)),
     h('td', away === null ? '–' : t.away(seconds(away))),
     h('td', by ?? t.byNobody),
   );
+}
+
+function outcomeOf(run: Run): string {
+  const t = texts();
+  const { outcome } = run;
+  if (outcome === 'updated' && isBack(run)) return t.wentBack;
+  return codeText(t.outcomes, outcome ?? '', outcome ?? '');
 }

@@ -3,6 +3,7 @@ import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import { clockText } from '../model/ages.ts';
 import type { RunView, ViewOf } from '../model/dialog-view.ts';
+import { isBack } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import {
   box,
@@ -23,7 +24,7 @@ export function renderWaiting(view: RunView, context: DialogContext): Content {
   const heading = jobs.length > 0 ? t.waitsFor(jobs.length) : fromTo(run.from, run.to);
   const now = currentRow(rows);
   return {
-    title: t.headingOn(t.product),
+    title: titleOf(run),
     announcement: heading,
     ticks: true,
     body: [
@@ -42,7 +43,7 @@ export function renderRun(view: RunView, context: DialogContext): Content {
   const now = currentRow(rows);
   const askedToStop = kind === 'cancelling' ? t.askedToStop(run.cancelAskedBy ?? '') : null;
   return {
-    title: t.headingOn(t.product),
+    title: titleOf(run),
     key: 'run',
     announcement: askedToStop ?? (now ? wordOf(now) : sentence(run.message)),
     ticks: true,
@@ -55,6 +56,11 @@ export function renderRun(view: RunView, context: DialogContext): Content {
     ],
     actions: runActions(view, context),
   };
+}
+
+function titleOf(run: Run): string {
+  const t = texts();
+  return isBack(run) ? t.headingBackOn(t.product) : t.headingOn(t.product);
 }
 
 const currentRow = (rows: readonly RowOfRun[]) => rows.find(({ mark }) => mark === 'now');
@@ -133,14 +139,14 @@ export function renderRestarting(
   const t = texts();
   const heading = t.restarting(t.product);
   return {
-    title: t.headingOn(t.product),
+    title: titleOf(run),
     announcement: heading,
     ticks: true,
     body: [
       awayNode(
         absent,
         heading,
-        muted(`${t.restartingFor(t.product)}. ${t.restartingAbout}`),
+        muted(`${t.restartingFor(t.product)}. ${isBack(run) ? t.restartingBack : t.restartingAbout}`),
         h('span.muted.small', fromTo(run.from, run.to)),
       ),
       log !== null && [h('p', t.onTheMachine), command(log, context)],

@@ -1,6 +1,6 @@
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
-import { isGoodEnd, openRun } from '../model/selectors.ts';
+import { isBack, isGoodEnd, openRun } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import { duration } from './format.ts';
 
@@ -14,9 +14,11 @@ export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<s
   const { absence, watched, version } = state;
   if (run) {
     if (absence && mayBeAway(run)) return t.titleAway(duration(now - absence.since), t.product);
-    return run.percent === null ? t.titleUpdating(t.product) : t.titlePercent(run.percent, t.product);
+    if (run.percent !== null) return t.titlePercent(run.percent, t.product);
+    return isBack(run) ? t.titleBack(t.product) : t.titleUpdating(t.product);
   }
   if (watched === null || watched.outcome === null || dismissed.has(watched.id)) return null;
   if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
-  return isGoodEnd(watched) ? null : t.titleEnded(t.product);
+  if (isGoodEnd(watched)) return null;
+  return isBack(watched) ? t.titleBackEnded(t.product) : t.titleEnded(t.product);
 }

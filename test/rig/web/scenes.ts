@@ -3,10 +3,11 @@ import {
   type Script,
   type ScriptedRun,
   type ScriptedStep,
+  typicalBack,
   typicalRun,
 } from '../../../src/instance/testing/index.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
-import type { Run } from '../../../src/wire/status.ts';
+import type { BackOffer, Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
 /** A state that a dialog can be in, how to come there, and what it shows. */
@@ -175,6 +176,188 @@ const quickEnd = (end: ScriptedRun['end'], step: Partial<ScriptedStep> = {}): Sc
   end,
 });
 
+const keptAt = ago(3 * day);
+export const back: BackOffer = {
+  from: 'v1.4.2',
+  to: 'v1.4.1',
+  at: keptAt,
+  rows: 214,
+  tables: 6,
+  files: 12,
+  seconds: 9,
+  words: ['orders: 201 rows more', 'customers: 13 rows more', 'uploads: 12 files more'],
+};
+const kept = { at: keptAt, version: 'v1.4.1', bytes: 325_000_000 };
+/** After an update that has kept the data. */
+export const afterKept = (script: Script = {}): Script =>
+  scene({
+    status: { latest: { ...latest, version: 'v1.4.2' }, next: null },
+    history: [pastRun({ point: kept, startedAt: keptAt }), ...history.slice(1)],
+    back,
+    backs: [typicalBack({ outcome: 'updated', version: 'v1.4.1' })],
+    ...script,
+  });
+const askBack = async (page: Page): Promise<void> => {
+  await page.locator('svc-update-dialog summary').click();
+  await press('Go back to v1.4.1…')(page);
+};
+const goBack = async (page: Page): Promise<void> => {
+  await askBack(page);
+  await press('Go back…')(page);
+  await press('Go back to v1.4.1')(page);
+};
+const backHeading = /^v1\.4\.1, with the data of \d+ \w+, \d\d:\d\d:\d\d$/;
+const keptFirst = (to: string) =>
+  `Your data are kept first; if ${to} does not come up, svc goes back to v1.4.2 with them. Keeping them takes about 12 s, while svc is away.`;
+
+/** Restore points, and the way back to them. */
+const backs: DialogScene[] = [
+  {
+    name: 'available-kept',
+    script: () => scene({ status: { restorePoint: { seconds: 12 } }, releases: [] }),
+    heading: 'v1.5.0 is available',
+    says: [keptFirst('v1.5.0')],
+    buttons: ['Update now'],
+  },
+  {
+    name: 'available-major-kept',
+    visit: { attributes: 'admin version="v1.4.2" dump-url="/backups"' },
+    script: () =>
+      scene({
+        status: {
+          latest: { ...latest, version: 'v2.0.0' },
+          next: { version: 'v2.0.0', major: true },
+          restorePoint: { seconds: 12 },
+        },
+        releases: [],
+      }),
+    heading: 'v2.0.0 is available',
+    says: [`migrations only run forward ${keptFirst('v2.0.0')}`],
+    buttons: ['Update now'],
+  },
+  {
+    name: 'saving',
+    script: () => open(staysIn('save', { says: [{ message: 'keeping, 136 of 325 MB', percent: 42 }] })),
+    heading: 'v1.4.2 → v1.5.0',
+    says: ['Keeping your data', '136 of 325 MB', 'Can no longer be cancelled'],
+    buttons: [],
+  },
+  {
+    name: 'went-back',
+    script: () =>
+      ended({
+        outcome: 'failed',
+        state: 'failed',
+        phase: 'verify',
+        message: 'v1.4.2 runs again with its data of 10:42:15',
+        cause: 'app exited with code 1: relation "orders" does not exist',
+        code: 'unhealthy',
+        advice: 'Tell the publisher, and wait for the next release.',
+        wentBack: { version: 'v1.4.2', at: ago(5 * minute), kept: 'the database svc_20261121t104207z' },
+      }),
+    heading: 'v1.5.0 did not come up',
+    says: [
+      /v1\.4\.2 runs again, with the data of \d\d:\d\d:\d\d\./,
+      'relation "orders" does not exist',
+      'What v1.5.0 did meanwhile is kept: the database svc_20261121t104207z',
+    ],
+    buttons: ['Try again', 'Copy report', 'Close'],
+  },
+  {
+    name: 'back-asking',
+    script: () =>
+      afterKept({
+        intercept: async ({ url }) => {
+          if (url.endsWith('/back')) await new Promise((resolve) => setTimeout(resolve, 8_000).unref());
+          return undefined;
+        },
+      }),
+    act: askBack,
+    heading: 'What going back to v1.4.1 costs…',
+    says: [/The data of now are compared with those that were kept\. · \d:\d\d/],
+    buttons: ['Close'],
+  },
+  {
+    name: 'back',
+    script: () => afterKept(),
+    act: askBack,
+    heading: backHeading,
+    says: [
+      'What is lost 3 days: 214 rows in 6 tables, 12 files.',
+      'customers: 13 rows more',
+      'The data of now are kept as well, so that there is a way to v1.4.2 again.',
+      'svc will be away for about 9 s.',
+    ],
+    buttons: ['Go back…', 'Close'],
+  },
+  {
+    name: 'back-sure',
+    script: () => afterKept({ jobs }),
+    act: async (page) => {
+      await askBack(page);
+      await press('Go back…')(page);
+    },
+    heading: backHeading,
+    says: [
+      /What was done since \d+ \w+, \d\d:\d\d:\d\d will be lost/,
+      '214 rows in 6 tables, 12 files.',
+      'This cuts short: deployment web to production',
+    ],
+    buttons: ['Cancel', 'Go back to v1.4.1'],
+  },
+  {
+    name: 'back-refused',
+    script: () =>
+      afterKept({
+        back: {
+          code: 'back-refused',
+          message: 'compose.yaml is not as the update left it',
+          refusal: 'not-as-left',
+          advice: 'See docker compose config, and put the file back.',
+        },
+      }),
+    act: askBack,
+    heading: 'svc cannot go back to v1.4.1 now',
+    says: ['compose.yaml is not as the update left it.', 'not-as-left', 'Next: See docker compose config'],
+    buttons: ['Check again', 'Close'],
+  },
+  {
+    name: 'back-on',
+    script: () => afterKept({ backs: [staysIn('inspect')] }),
+    act: goBack,
+    heading: 'v1.4.2 → v1.4.1',
+    says: ['svc goes back', 'Checking', 'Can no longer be cancelled'],
+    buttons: [],
+  },
+  {
+    name: 'back-restarting',
+    script: () => afterKept({ backs: [staysIn('recreate', { disturbed: 'closed' })] }),
+    act: goBack,
+    heading: 'svc is restarting',
+    says: ['svc goes back', 'This page comes back by itself. Jobs wait meanwhile.'],
+    buttons: [],
+  },
+  {
+    name: 'back-failed',
+    script: () =>
+      afterKept({
+        backs: [
+          quickEnd({
+            outcome: 'failed',
+            message: 'nothing was changed, v1.4.2 runs on',
+            cause: 'somebody is in the database svc: psql',
+            code: 'data-busy',
+            advice: 'End the session, then go back again.',
+          }),
+        ],
+      }),
+    act: goBack,
+    heading: 'Going back failed',
+    says: ['Nothing was changed, v1.4.2 runs on.', 'data-busy', 'Next: End the session'],
+    buttons: ['Try again', 'Copy report', 'Close'],
+  },
+];
+
 export const scenes: DialogScene[] = [
   {
     name: 'nothing-to-do',
@@ -312,7 +495,7 @@ export const scenes: DialogScene[] = [
     script: () => scene({ intercept: ({ method }) => (method === 'POST' ? Response.error() : undefined) }),
     act: press('Update now'),
     heading: 'The update was not started',
-    says: ['The answer was lost on the way, and no update is on.'],
+    says: ['The answer was lost on the way, and nothing was begun.'],
     buttons: ['Check again'],
   },
   {
@@ -629,7 +812,7 @@ const late: DialogScene[] = [
     buttons: ['Check again'],
   },
 ];
-scenes.push(...late);
+scenes.push(...late, ...backs);
 
 /** The page does not want to be loaded anew. */
 async function stays(page: Page): Promise<void> {
