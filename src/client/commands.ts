@@ -1,6 +1,7 @@
 import { mapTexts } from '../progress/plain-text.ts';
 import type { Command } from './command.ts';
 import { completion } from './commands/completion.ts';
+import { instanceBack } from './commands/instance-back.ts';
 import { instanceCancel } from './commands/instance-cancel.ts';
 import { instanceChannel } from './commands/instance-channel.ts';
 import { instanceFollow } from './commands/instance-follow.ts';
@@ -18,6 +19,7 @@ const commands: readonly Command[] = [
   instanceFollow,
   instanceCancel,
   instanceHistory,
+  instanceBack,
   update,
   completion,
 ];

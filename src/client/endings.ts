@@ -7,18 +7,23 @@ import { count, table } from './text.ts';
 import { between, duration, seconds } from './times.ts';
 
 /** How a bad end begins; what follows is in the server's words. */
-const heads = (): Record<Exclude<EndState, 'updated' | 'unchanged'>, string> => ({
-  refused: 'The update was refused',
-  failed: 'The update failed',
-  broken: `The update has left ${names().name} broken`,
-  cancelled: 'The update was cancelled',
+const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>, string> => ({
+  refused: `${what} was refused`,
+  failed: `${what} failed`,
+  broken: `${what} has left ${names().name} broken`,
+  cancelled: `${what} was cancelled`,
   crashed: 'The updater crashed',
 });
 
+/** What a run is called. */
+export const nameOf = ({ kind }: Pick<Run, 'kind'>): string =>
+  kind === 'back' ? 'the way back' : 'the update';
+const subjectOf = (run: Pick<Run, 'kind'>): string => nameOf(run).replace('t', 'T');
+
 /** `The update failed (pull-unknown)` */
-const headOf = (word: string, { code }: Pick<Run, 'code'>): string =>
-  (new Map(Object.entries(heads())).get(word) ?? `The update ended “${word}”`) +
-  (code === null ? '' : ` (${code})`);
+const headOf = (word: string, run: Pick<Run, 'code' | 'kind'>): string =>
+  (new Map(Object.entries(heads(subjectOf(run)))).get(word) ?? `${subjectOf(run)} ended “${word}”`) +
+  (run.code === null ? '' : ` (${run.code})`);
 
 /** As the updater itself would exit, and 143 for `cancelled`; 1 for a word that a newer server has. */
 export function exitCodeOf(outcome: string | null): number {
@@ -48,7 +53,7 @@ function badLines(run: Run): string[] {
   // Who has cancelled it is told in the server's words: `cancelled by anna: nothing was changed`.
   const isTold = word === 'cancelled' && run.code === null && run.message.startsWith('cancelled ');
   return [
-    `✗ ${isTold ? 'The update was ' : `${headOf(word, run)}: `}${endSentence(run.message)}`,
+    `✗ ${isTold ? `${subjectOf(run)} was ` : `${headOf(word, run)}: `}${endSentence(run.message)}`,
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
     ...(run.log === null ? [] : [`  The whole log, on the machine: ${run.log}`]),

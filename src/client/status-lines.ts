@@ -1,7 +1,7 @@
-import type { JobInTheWay, Reason, Status } from '../wire/status.ts';
+import type { BackOffer, JobInTheWay, Reason, Status } from '../wire/status.ts';
 import { names } from './names.ts';
 import { count, cut, sentence, table, widthOf } from './text.ts';
-import { ageOf, between, duration } from './times.ts';
+import { ageOf, between, dateTime, duration, seconds } from './times.ts';
 
 // What comes from the server has been made fit to be shown.
 
@@ -22,6 +22,8 @@ export function offerLines(status: Status): string[] {
       lines.push(`${next.version} has to come before it, and is what an update goes to now.`);
     if (next.major) lines.push(`${next.version} is a major version; migrations only run forward.`);
     if (status.preparation !== null) lines.push(`Before an update: ${sentence(status.preparation)}`);
+    if (status.restorePoint !== null)
+      lines.push(keptSentence(status.restorePoint, status.version, next.version));
   }
   if (feedError !== null) {
     const wait = between(now, feedError.nextCheckAt);
@@ -31,33 +33,76 @@ export function offerLines(status: Status): string[] {
   return lines;
 }
 
-/** Why an update does not start, and what to do about it. */
+/** What is done before an update to a version, in sentences: by the platform, and by the updater. */
+export const beforeUpdate = ({ preparation, restorePoint, version }: Status, to: string): string[] => [
+  ...(preparation === null ? [] : [sentence(preparation)]),
+  ...(restorePoint === null ? [] : [keptSentence(restorePoint, version, to)]),
+];
+
+function keptSentence(
+  { seconds: takes }: NonNullable<Status['restorePoint']>,
+  from: string,
+  to: string,
+): string {
+  const { name } = names();
+  const longer = takes === null ? '' : ` Keeping them takes about ${seconds(takes)}, while ${name} is away.`;
+  return `Your data are kept first; if ${to} does not come up, ${name} goes back to ${from} with them.${longer}`;
+}
+
+/** What going back leads to, and what is lost by it. */
+export function backLines(offer: BackOffer, { version, now }: Pick<Status, 'version' | 'now'>): string[] {
+  const { to, at, since = at, rows, tables, files, words } = offer;
+  const { name } = names();
+  const inTables = count(tables ?? 0, 'table');
+  const differ = [
+    rows ? `${count(rows, 'row')} in ${inTables}` : tables ? `changes in ${inTables}` : '',
+    files ? count(files, 'file') : '',
+  ].filter(Boolean);
+  const isCounted = rows !== null || tables !== null || files !== null;
+  const what =
+    differ.join(', ') || (isCounted ? 'no row and no file differs' : 'how much that is was not counted');
+  const time = ageOf(since, now);
+  const away = offer.seconds === null ? '' : ` ${name} is away for about ${seconds(offer.seconds)}.`;
+  return [
+    `Back from ${offer.from ?? version} to ${to}, with the data of ${dateTime(at)}`,
+    `What was done since ${dateTime(since)} is lost${time === '' ? '' : `, ${time}`}: ${what}.`,
+    ...words.map((word) => `  ${word}`),
+    `The data of now are kept as well, so that there is a way to ${offer.from ?? version} again.${away}`,
+  ];
+}
+
+/** Why a run does not start, and what to do about it. */
 export function refusalLines(
   reason: Reason,
   { now, run, manual }: Pick<Status, 'now' | 'run' | 'manual'>,
+  wanted: 'update' | 'back' = 'update',
 ): string[] {
-  const { code, jobs = [], message } = reason;
+  const cannot = wanted === 'update' ? 'It cannot be updated' : `${names().name} cannot go back`;
+  const { code, jobs = [], message, advice, refusal } = reason;
   const why = message.replace(/\.$/, '');
   if (jobs.length > 0)
-    return [`It cannot be updated now: ${jobsAre(jobs)} in the way`, ...jobLines(jobs, now), jobAdvice(jobs)];
+    return [`${cannot} now: ${jobsAre(jobs)} in the way`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [sentence(message)];
   if (code === 'update-running') {
     const time = ageOf(reason.since ?? run?.startedAt, now);
     // Another instance's, or one that is just being started: there is nothing to follow.
     if (run === null || run.outcome !== null)
-      return [`It cannot be updated now: ${why}${time === '' ? '' : `, for ${time}`}.`];
+      return [`${cannot} now: ${why}${time === '' ? '' : `, for ${time}`}.`];
     const facts = [run.by === null ? '' : `by ${run.by}`, time === '' ? '' : `${time} ago`].filter(Boolean);
     const started = facts.length === 0 ? '' : `, started ${facts.join(', ')}`;
     return [
-      `An update to ${run.to ?? 'the newest release'} is on already${started}.`,
+      `${run.kind === 'back' ? 'A way back' : 'An update'} to ${run.to ?? 'the newest release'} is on already${started}.`,
       `Follow it: ${names().name} instance follow`,
     ];
   }
   if (!['not-compose', 'swarm', 'no-directory', 'no-engine'].includes(code))
-    return [`It cannot be updated now: ${why}.`];
+    return [
+      `${cannot} now${refusal === undefined ? '' : ` (${refusal})`}: ${why}.`,
+      ...(advice === undefined ? [] : [`  Next: ${advice}`]),
+    ];
   const byHand =
     manual.length === 0 ? [] : ['By hand, on the machine:', ...manual.map((line) => `  ${line}`)];
-  return [`It cannot be updated from here: ${why}.`, ...byHand];
+  return [`${cannot} from here: ${why}.`, ...byHand];
 }
 
 /** `1 job is`, `2 jobs are` */
@@ -79,11 +124,11 @@ export function jobLines(jobs: readonly JobInTheWay[], now: string, columns = In
   return table(rows.map(({ kind, title, facts }) => [kind, cut(title, room), facts]));
 }
 
-function jobAdvice(jobs: readonly JobInTheWay[]): string {
+function jobAdvice(jobs: readonly JobInTheWay[], wanted: 'update' | 'back'): string {
   const [first, ...others] = jobs.filter((job) => job.stuck);
   if (first === undefined) {
     const them = jobs.length === 1 ? 'it' : 'them';
-    return `Wait for ${them}: ${names().name} instance update --when-idle. Cut ${them} short: --force.`;
+    return `Wait for ${them}: ${names().name} instance ${wanted} --when-idle. Cut ${them} short: --force.`;
   }
   const [subject, end] =
     others.length === 0 ? [`The ${first.kind} is`, 'it'] : [`${count(others.length + 1, 'job')} are`, 'them'];

@@ -28,7 +28,8 @@ async function run(context: Context): Promise<number> {
 }
 
 function cellsOf(run: Run): string[] {
-  const end = run.outcome ?? `on (${run.state})`;
+  const isGood = run.outcome === 'updated' && run.kind === 'back';
+  const end = isGood ? 'went back' : (run.outcome ?? `on (${run.state})`);
   const facts = [...timesOf(run), ...(run.by === null ? [] : [`by ${run.by}`])];
   return [
     dateTime(run.startedAt),

@@ -1,3 +1,4 @@
+import { pointOf } from '../../wire/back-point.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
@@ -6,7 +7,7 @@ import { badEnd } from '../endings.ts';
 import { names } from '../names.ts';
 import { offerLines, refusalLines } from '../status-lines.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
-import { ageOf } from '../times.ts';
+import { ageOf, dateTime } from '../times.ts';
 
 export const instanceStatus: Command = {
   name: 'instance status',
@@ -47,6 +48,12 @@ function statusLines(status: Status): string[] {
       `More of it: ${name} instance follow`,
     );
   }
+  // Of an earlier run that has kept something, the command itself tells.
+  const point = last && pointOf([last])?.point;
+  if (point)
+    lines.push(
+      `Restore point: ${point.version}, with the data of ${dateTime(point.at)}: ${name} instance back`,
+    );
   const servers = buildServers.map(
     ({ name, version, behind }) => `${name} ${version}${behind ? ' (behind)' : ''}`,
   );

@@ -1,12 +1,14 @@
 import { channelOf } from '../../release/channel.ts';
+import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
+import type { Status } from '../../wire/status.ts';
 import { type Command, type Context, UsageError } from '../command.ts';
-import { connect, statusForAdmins } from '../connect.ts';
+import { connect, type Session, statusForAdmins } from '../connect.ts';
 import { followUpdate, timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
 import { agree } from '../start/agree.ts';
-import { decide, type Stay, type Wish } from '../start/decide.ts';
-import { startUpdate } from '../start/start-update.ts';
-import { clean, jsonLine, linesOf } from '../text.ts';
+import { decide, type Stay, stayFor, type Wish } from '../start/decide.ts';
+import { startRun } from '../start/start-run.ts';
+import { clean, cleanText, jsonLine, linesOf, sentence } from '../text.ts';
 
 export const instanceUpdate: Command = {
   name: 'instance update',
@@ -52,7 +54,19 @@ async function run(context: Context): Promise<number> {
     tell('Nothing was started.');
     return 3;
   }
-  const run = await startUpdate(session, status, { ...wish, target });
+  const order = {
+    target,
+    ...(wish.whenIdle && { when: 'idle' as const }),
+    ...(wish.force && { force: true as const }),
+  };
+  const shown = status;
+  const run = await startRun(session, {
+    what: 'the update',
+    command: 'instance update',
+    before: shown.run?.id ?? null,
+    ask: () => reader.start(order, { signal }),
+    refusal: (problem) => refusal(session, problem, shown),
+  });
   if ('lines' in run) return stay(run);
   if (!args.options['no-follow']) return followUpdate(session, { run, timeout, json });
   if (json) stdout.write(jsonLine({ event: 'run', data: run }));
@@ -70,4 +84,16 @@ function wishOf({ args: { options } }: Context): Wish {
   if (target !== null && target !== 'canary' && channelOf(target) === null)
     throw new UsageError(`--target needs a version like v1.5.0, or canary, not "${target}".`);
   return { target, whenIdle, force };
+}
+
+async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<Stay> {
+  const { reason, detail } = problem;
+  const stay = (line: string): Stay => ({ lines: [line], problem, exitCode: 3 });
+  if (reason === undefined) return stay(`It cannot be updated now: ${sentence(cleanText(detail))}`);
+  if (reason.code === 'up-to-date') return stay(sentence(cleanText(reason.message)));
+  if (reason.code !== 'update-running') return stayFor(reason, status, problem);
+  // Somebody was faster: whose it is, and that it can be followed, only a new status tells.
+  const answer = await reader.status({ signal });
+  const current = answer.kind === 'ok' && isForAdmins(answer.value) ? answer.value : status;
+  return stayFor(reason, current, problem);
 }

@@ -4,7 +4,7 @@ import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { type Args, type Option, stoppedCode, UsageError } from '../command.ts';
 import type { Session } from '../connect.ts';
-import { type Ending, endingOf, paintMark } from '../endings.ts';
+import { type Ending, endingOf, nameOf, paintMark } from '../endings.ts';
 import { explain } from '../explain.ts';
 import { names } from '../names.ts';
 import { clean, count, jsonLine, linesOf } from '../text.ts';
@@ -154,6 +154,7 @@ async function partingLines(
   timeout: number,
 ): Promise<string[]> {
   const { name } = names();
+  const what = nameOf(run);
   switch (why) {
     case 'interrupted':
       return [farewell(run)];
@@ -162,19 +163,19 @@ async function partingLines(
       const version = answer.kind === 'ok' ? `${name} ${clean(answer.value).version}` : name;
       const begun = clockTime(run.startedAt, run.now);
       return [
-        `${version} answers and knows nothing of the update begun at ${begun}. On the machine: ${logOf(run)}`,
+        `${version} answers and knows nothing of ${what} begun at ${begun}. On the machine: ${logOf(run)}`,
       ];
     }
     case 'logged-out':
       return refused?.kind === 'logged-out' && refused.inFront !== null
-        ? [explain(refused, config), `The update goes on by itself. Follow it: ${name} instance follow`]
+        ? [explain(refused, config), `It goes on by itself. Follow it: ${name} instance follow`]
         : [
-            `${name} does not accept the token any more (401). The update goes on by itself.`,
+            `${name} does not accept the token any more (401). ${what.replace('t', 'T')} goes on by itself.`,
             `Log in again, then: ${name} instance follow`,
           ];
     case 'silent':
       return [
-        `${name} has not answered for ${duration(timeout * second)}: it is not known what became of the update.`,
+        `${name} has not answered for ${duration(timeout * second)}: it is not known what became of ${what}.`,
         `On the machine: ${logOf(run)}. Once ${name} answers: ${name} instance follow`,
       ];
   }
@@ -183,8 +184,10 @@ async function partingLines(
 /** What goes on without a follower, and how it is followed or stopped. */
 function farewell(run: Run): string {
   const { name } = names();
-  const following = `The update goes on. Follow it: ${name} instance follow.`;
-  if (mayBeAway(run)) return `${following} It can no longer be stopped.`;
+  const isBack = run.kind === 'back';
+  const following = `${isBack ? 'The way back' : 'The update'} goes on. Follow it: ${name} instance follow.`;
+  if (mayBeAway(run) || (isBack && run.state !== 'waiting'))
+    return `${following} It can no longer be stopped.`;
   if (run.state !== 'waiting') return `${following} Stop it: ${name} instance cancel.`;
   return `It still waits for ${count(run.jobs.length, 'job')} and starts by itself. Stop it: ${name} instance cancel.`;
 }

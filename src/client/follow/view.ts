@@ -2,7 +2,7 @@ import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { ToldRun } from '../../wire/status.ts';
-import { wayOf } from '../endings.ts';
+import { nameOf, wayOf } from '../endings.ts';
 import { names } from '../names.ts';
 import { count } from '../text.ts';
 import { clockTime, duration } from '../times.ts';
@@ -67,7 +67,7 @@ export function notesAt(view: View, now: number): string[] {
   }
   if (run.cancelAskedBy !== null && run.outcome === null)
     notes.push(`Asked to stop by ${run.cancelAskedBy}; it may be too late.`);
-  if (refused !== null && !isAway(view)) notes.push(unheard(refused, duration(silent)));
+  if (refused !== null && !isAway(view)) notes.push(unheard(refused, nameOf(run), duration(silent)));
   if (isAway(view) && silent >= longAbsence)
     notes.push(
       `${names().name} has not come back for ${duration(silent - (silent % 60_000))}. On the machine: ${logOf(run)}`,
@@ -75,21 +75,21 @@ export function notesAt(view: View, now: number): string[] {
   return notes;
 }
 
-function unheard(refused: Refused, time: string): string {
+function unheard(refused: Refused, what: string, time: string): string {
   const { name } = names();
   if (refused.kind !== 'logged-out')
-    return `${name} does not answer, for ${time}. It may be your connection; the update goes on by itself.`;
+    return `${name} does not answer, for ${time}. It may be your connection; ${what} goes on by itself.`;
   const { status, inFront } = refused;
   const who =
     inFront === null
       ? `${name} does not know who asks (${status})`
       : `Something in front of ${name} wants a login (${status}, ${inFront})`;
-  return `${who}, for ${time}. The update goes on by itself.`;
+  return `${who}, for ${time}. ${what.replace('t', 'T')} goes on by itself.`;
 }
 
 /** The command that shows the log, also where the run is not known to have one yet. */
 export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
 /** `Updating svc v1.4.2 → v1.5.0` */
-export const titleOf = (run: Pick<ToldRun, 'from' | 'to'>): string =>
-  `Updating ${names().name} ${wayOf(run)}`.trim();
+export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to'>): string =>
+  `${run.kind === 'back' ? 'Going back:' : 'Updating'} ${names().name} ${wayOf(run)}`.trim();

@@ -3,8 +3,8 @@ import { isMajorChange } from '../../release/order.ts';
 import type { Status } from '../../wire/status.ts';
 import { type Context, UsageError } from '../command.ts';
 import { interrupted } from '../connect.ts';
-import { jobLines, jobsAre } from '../status-lines.ts';
-import { linesOf, sentence } from '../text.ts';
+import { beforeUpdate, jobLines, jobsAre } from '../status-lines.ts';
+import { linesOf } from '../text.ts';
 
 /**
  * Asks for consent to what cannot be undone: a major version, jobs that are cut short.
@@ -16,17 +16,21 @@ export async function agree(
   { target, force }: { target: string; force: boolean },
 ): Promise<boolean> {
   if (context.args.options.yes) return true;
-  const { jobs = [] } = status.reason ?? {};
   if (force && !context.canAsk)
     throw new UsageError('--force cuts jobs short. Nobody can be asked here: add --yes');
-  if (force && jobs.length > 0) {
-    context.stderr.write(linesOf([`${jobsAre(jobs)} cut short:`, ...jobLines(jobs, status.now)]));
-    if (!(await askYesNo('Go on?', context))) return false;
-  }
+  if (force && !(await cutShort(context, status))) return false;
   if (!isMajor(status, target)) return true;
-  const prepare = status.preparation === null ? 'Take a database dump first.' : sentence(status.preparation);
+  const prepare = beforeUpdate(status, target).join(' ') || 'Take a database dump first.';
   const version = `${target} is a major version; migrations only run forward.`;
   return askYesNo(`${version} ${prepare} Go on?`, context);
+}
+
+/** Whether jobs may be cut short, where there are any. */
+export async function cutShort(context: Context, { reason, now }: Status): Promise<boolean> {
+  const { jobs = [] } = reason ?? {};
+  if (jobs.length === 0) return true;
+  context.stderr.write(linesOf([`${jobsAre(jobs)} cut short:`, ...jobLines(jobs, now)]));
+  return askYesNo('Go on?', context);
 }
 
 function isMajor({ version, next }: Status, target: string): boolean {
@@ -35,10 +39,15 @@ function isMajor({ version, next }: Status, target: string): boolean {
 }
 
 /** No is what anything else than yes means. */
-async function askYesNo(question: string, { canAsk, stdin, stderr, signal }: Context): Promise<boolean> {
-  if (!canAsk) throw new UsageError(`${question} Nobody can be asked here: add --yes`);
+export async function askYesNo(question: string, context: Context): Promise<boolean> {
+  if (!context.canAsk) throw new UsageError(`${question} Nobody can be asked here: add --yes`);
+  return /^\s*y(?:es)?\s*$/i.test(await readLine(`${question} [y/N] `, context));
+}
+
+/** What is typed behind the question; empty where nothing comes. */
+export async function readLine(question: string, { stdin, stderr, signal }: Context): Promise<string> {
   const { createInterface } = await import('node:readline');
-  stderr.write(`${question} [y/N] `);
+  stderr.write(question);
   const lines = createInterface({ input: stdin });
   const answer = await new Promise<string>((resolve) => {
     lines.once('line', resolve);
@@ -51,5 +60,5 @@ async function askYesNo(question: string, { canAsk, stdin, stderr, signal }: Con
     stderr.write('\n');
     throw interrupted();
   }
-  return /^\s*y(?:es)?\s*$/i.test(answer);
+  return answer;
 }
