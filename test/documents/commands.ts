@@ -64,6 +64,7 @@ export const commands = {
 
   // The client's.
   'svc instance status': { in: 'test/client/commands.test.ts', says: "'instance status'" },
+  'svc instance back': { in: 'test/client/back.test.ts', says: "'instance back'" },
   'svc instance channel canary': { in: 'test/client/commands.test.ts', says: "'instance channel canary'" },
   'svc instance channel stable': { in: 'test/client/misbehaving.test.ts', says: "'channel stable'" },
   'svc instance update': { in: 'test/client/commands.test.ts', says: "'instance update'" },
