@@ -186,6 +186,8 @@ export class UpdateError extends Error {
   readonly state: string | null;
   /** The log has its message already: what was done about it came after. */
   readonly isLogged: boolean;
+  /** What else the last line says to programs. */
+  readonly fields: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, options: UpdateErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -196,6 +198,7 @@ export class UpdateError extends Error {
     this.step = options.step ?? null;
     this.state = options.state ?? null;
     this.isLogged = options.isLogged ?? false;
+    this.fields = options.fields ?? {};
   }
 }
 
@@ -205,5 +208,6 @@ interface UpdateErrorOptions {
   step?: string;
   state?: string;
   isLogged?: boolean;
+  fields?: Readonly<Record<string, unknown>>;
   cause?: unknown;
 }

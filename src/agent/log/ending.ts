@@ -24,6 +24,8 @@ interface Failure extends Ending {
   /** The release to go to first, where one has to come first. */
   step: string | null;
   advice: string;
+  /** For programs, besides. */
+  fields: Fields;
 }
 
 /** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
@@ -54,12 +56,18 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   const stands = stateAfter(error, facts);
   const state = step === null ? stands : stateBeforeStep(stands, step);
   const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
-  return failure({ outcome, code, state, advice, ...(step !== null && { step }) }, exitCodes[outcome], lines);
+  const end = { outcome, code, state, advice, ...(step !== null && { step }) };
+  return failure(end, exitCodes[outcome], lines, error.fields);
 }
 
-function failure(end: RunEnd & { advice: string }, exitCode: number, lines: readonly string[] = []): Failure {
+function failure(
+  end: RunEnd & { advice: string },
+  exitCode: number,
+  lines: readonly string[] = [],
+  fields: Fields = {},
+): Failure {
   const { outcome, code, advice, step = null } = end;
-  return { outcome, exitCode, message: formatEnd(end), lines, code, advice, step };
+  return { outcome, exitCode, message: formatEnd(end), lines, code, advice, step, fields };
 }
 
 /** The end of a run that did not do what was asked, as it stands in the log. */
@@ -89,12 +97,18 @@ const isGood = ({ outcome }: Pick<Ending, 'outcome'>): boolean =>
 function logEnd(
   log: Log,
   { outcome, message }: Pick<Ending, 'outcome' | 'message'>,
-  { code, advice, step }: { code?: string | null; advice?: string | null; step?: string | null },
+  {
+    code,
+    advice,
+    step,
+    fields,
+  }: { code?: string | null; advice?: string | null; step?: string | null; fields?: Fields },
 ): void {
   log.enter('done');
   const level = outcome === 'cancelled' ? 'warn' : isGood({ outcome }) ? 'info' : 'error';
   log[level](message, {
     outcome,
+    ...fields,
     ...(code != null && { code }),
     ...(advice != null && { advice }),
     ...(step != null && { step }),

@@ -132,6 +132,7 @@ async function backWithData(work: Replacement, error: UpdateError): Promise<neve
   const went = new UpdateError('went-back', error.message, {
     state: `${from} runs again with its data of ${at}; what ${goal} did in ${seconds(performance.now() - beganAt)} is kept as ${kept.host}`,
     isLogged: true,
+    fields: { wentBack: { version: from, at: found.point.at, kept: kept.host } },
     cause: error,
   });
   const ending = endingOf(went, facts);
