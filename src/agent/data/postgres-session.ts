@@ -18,7 +18,7 @@ export interface Session {
   /** As it was when the session was begun. */
   found: ServerFacts;
 }
-type Way = Pick<Session, 'engine' | 'container'>;
+type Way = Pick<Session, 'engine' | 'container'> & Partial<Session>;
 
 /** What psql said; without the statement, which may hold hashes of passwords. */
 export class PsqlError extends Error {
@@ -34,6 +34,7 @@ export const application = 'svc-updater';
  * and nobody's lock holds us for ever. What is in the environment for other servers is not for this one.
  */
 const settings = [
+  'role=none',
   'search_path=pg_catalog',
   'TimeZone=GMT',
   'DateStyle=ISO',
@@ -58,7 +59,7 @@ const settings = [
 const shell = `unset PGHOST PGHOSTADDR PGSERVICE PGSSLMODE
 if [ -n "$POSTGRES_PASSWORD_FILE" ]; then POSTGRES_PASSWORD=$(cat "$POSTGRES_PASSWORD_FILE"); fi
 export PGPASSWORD="$POSTGRES_PASSWORD" PGUSER="\${POSTGRES_USER:-postgres}" PGDATABASE="$1" PGAPPNAME=${application}
-export PGCLIENTENCODING=UTF8 PGOPTIONS='${settings.map((each) => `-c ${each}`).join(' ')}'`;
+export PGCLIENTENCODING=UTF8 PGOPTIONS='${settings.map((each) => `-c ${each}`).join(' ')} '"$2"`;
 const psql = `${shell}
 exec psql --no-psqlrc --no-password --quiet --tuples-only --no-align --set ON_ERROR_STOP=1 --set VERBOSITY=terse`;
 const dump = `${shell}
@@ -136,13 +137,15 @@ export async function writeDump(session: Way, database: string, output: Writable
 }
 
 async function run(
-  { engine, container }: Way,
+  { engine, container, found }: Way,
   script: string,
   database: string,
   input?: Readable,
   output?: Writable,
 ): Promise<string> {
-  const command = ['sh', '-c', script, 'sh', database];
+  // From this one on a database may have triggers that a login fires.
+  const quiet = (found?.major ?? 0) >= 17 ? '-c event_triggers=off' : '';
+  const command = ['sh', '-c', script, 'sh', database, quiet];
   const { exitCode, stdout, stderr } = await execIn(engine, container, command, {
     ...(input && { input }),
     ...(output && { output }),

@@ -137,7 +137,8 @@ export const postgres: DataKind<PostgresSource, PostgresPart> = {
       'point-damaged',
       `the restore point of ${service} cannot be held against its hashes`,
       async () => {
-        const { major, databases } = (await begin(service, work)).found;
+        const session = await begin(service, work);
+        const { major, databases } = session.found;
         if (major !== part.major)
           throw new UpdateError(
             'data-unfit',
@@ -151,8 +152,12 @@ export const postgres: DataKind<PostgresSource, PostgresPart> = {
             'point-damaged',
             `${service} no longer has ${lost.map(({ copy }) => copy).join(', ')}`,
           );
-        await readKept(part, place);
-        for (const { dump } of part.databases) if (dump) await checkFile(dump, place);
+        const { sums } = await readKept(part, place);
+        for (const { name, copy, dump } of part.databases) {
+          const then = sums?.[name];
+          if (dump) await checkFile(dump, place);
+          else if (then) prove(name, then, await sumsOfClosed(session, copy, true));
+        }
       },
     );
   },
