@@ -101,7 +101,7 @@ export function differenceOf(
   const keys = (sums: Readonly<Record<string, TableSums>>) =>
     Object.entries(sums).flatMap(([database, tables]) =>
       Object.keys(tables)
-        .filter((key) => !/^(?:catalog|sequence) /.test(key) && key !== 'pg_catalog.pg_largeobject')
+        .filter((key) => !/^(?:catalog|sequence|view) /.test(key) && key !== 'pg_catalog.pg_largeobject')
         .map((key) => JSON.stringify([database, key])),
     );
   const found = [...new Set([...keys(then), ...keys(now)])].flatMap((each) => {

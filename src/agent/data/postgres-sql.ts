@@ -294,19 +294,20 @@ const sumOf = (text: string): string =>
 
 /**
  * Sums of all tables of a database, one line each: `["public.orders", "214", "-13"]`. What a crash empties is left out, and what
- * is no row of this server.
+ * is no row of this server. A dump makes materialized views anew, and deparses what is in catalogs: those are held against each
+ * other in copies alone.
  */
-export const sumsSql = (withCatalogs: boolean): string => `
+export const sumsSql = (isCopy: boolean): string => `
 SELECT format($f$SELECT jsonb_build_array(%L, ${sumOf('(svc_row.*)::text')}) FROM ONLY %I.%I svc_row$f$,
-    quote_ident(nspname) || '.' || quote_ident(relname), nspname, relname)
+    CASE relkind WHEN 'm' THEN 'view ' ELSE '' END || quote_ident(nspname) || '.' || quote_ident(relname), nspname, relname)
   FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-  WHERE relkind IN ('r', 'm') AND relpersistence = 'p' AND relispopulated
+  WHERE relkind IN (${isCopy ? "'r', 'm'" : "'r'"}) AND relpersistence = 'p' AND relispopulated
     AND (nspname !~ '^pg_' AND nspname <> 'information_schema' OR c.oid = 'pg_largeobject'::regclass) \\gexec
 SELECT format($f$SELECT jsonb_build_array(%L, last_value::text, is_called::text) FROM %I.%I$f$,
     'sequence ' || quote_ident(nspname) || '.' || quote_ident(relname), nspname, relname)
   FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
   WHERE relkind = 'S' AND relpersistence = 'p' AND nspname !~ '^pg_' \\gexec
-${withCatalogs ? catalogs.map(catalogSum).join('\n') : ''}`;
+${isCopy ? catalogs.map(catalogSum).join('\n') : ''}`;
 
 const catalogSum = (name: string): string =>
   `SELECT jsonb_build_array('catalog ${name}', ${sumOf(`(to_jsonb(t) - '{proacl,nspacl,lomacl}'::text[])::text`)}) FROM pg_${name} t;`;

@@ -453,13 +453,13 @@ async function drop(
     if (own?.includes(name) ?? true) await ask(session, dropSql(name));
 }
 
-const sumsOf = async (session: Session, database: string, withCatalogs: boolean): Promise<TableSums> =>
-  readSums(await ask(session, sumsSql(withCatalogs), { database }));
+const sumsOf = async (session: Session, database: string, isCopy: boolean): Promise<TableSums> =>
+  readSums(await ask(session, sumsSql(isCopy), { database }));
 
 /** Of one whose name only we know. */
-async function sumsOfClosed(session: Session, name: string, withCatalogs: boolean): Promise<TableSums> {
+async function sumsOfClosed(session: Session, name: string, isCopy: boolean): Promise<TableSums> {
   await ask(session, allowSql(name, true));
-  const sums = await sumsOf(session, name, withCatalogs);
+  const sums = await sumsOf(session, name, isCopy);
   await ask(session, allowSql(name, false));
   return sums;
 }
