@@ -71,7 +71,8 @@ export class MariadbServer {
     const names = (await this.sql('SHOW DATABASES', ['-r']))
       .split('\n')
       .filter((name) => !system.includes(name));
-    const dump = ['mariadb-dump', '-uroot', '--routines', '--events', '--skip-extended-insert', '--hex-blob'];
+    // Without locks, which a view whose definer is gone would refuse.
+    const dump = ['mariadb-dump', '-uroot', '--routines', '--events', '--hex-blob', '--single-transaction'];
     const dumped = await this.run([
       ...dump,
       '--dump-history',
@@ -80,7 +81,7 @@ export class MariadbServer {
       '--',
       ...names,
     ]);
-    if (dumped.exitCode !== 0) throw new Error(dumped.all);
+    if (dumped.exitCode !== 0) throw new Error(dumped.stderr);
     const accounts = await this.sql(
       "SELECT CONCAT(QUOTE(User), '@', QUOTE(Host)), JSON_VALUE(Priv, '$.is_role') FROM mysql.global_priv ORDER BY 1",
       ['-r'],
