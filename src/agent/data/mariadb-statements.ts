@@ -30,9 +30,9 @@ export const ofUsers = (column: string): string =>
 export const listSchemas = `SELECT schema_name FROM information_schema.schemata WHERE ${ofUsers('schema_name')} ORDER BY 1;`;
 export const listTables = `SELECT table_schema, table_name FROM information_schema.tables
   WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND ${ofUsers('table_schema')} ORDER BY 1, 2;`;
-/** Those that read what is not there any more: a dump ends at one. */
-export const listBrokenViews = `SELECT table_schema, table_name FROM information_schema.tables
-  WHERE table_type = 'VIEW' AND table_comment NOT IN ('VIEW', '') AND ${ofUsers('table_schema')} ORDER BY 1, 2;`;
+/** Views that read what is not there any more, which are known by their lack of columns: a dump ends at one. */
+export const listBrokenViews = `SELECT table_schema, table_name FROM information_schema.views WHERE ${ofUsers('table_schema')}
+  AND (table_schema, table_name) NOT IN (SELECT table_schema, table_name FROM information_schema.columns) ORDER BY 1, 2;`;
 /** In whose name views are read, and who are no accounts any more: no view over such a view can be made. */
 export const listLostDefiners = `SELECT DISTINCT definer FROM information_schema.views WHERE ${ofUsers('table_schema')}
   AND definer NOT IN (SELECT CONCAT(User, '@', Host) FROM mysql.user) ORDER BY 1;`;
