@@ -9,6 +9,7 @@ import { UpdateError } from '../../../progress/update-error.ts';
 import { holdImages } from '../../data/hold-images.ts';
 import {
   checkPoint,
+  discardOthers,
   discardPoint,
   giveReserve,
   imagesOf,
@@ -227,5 +228,9 @@ export async function endBack(context: RunContext, journal: Journal, { moved }: 
   const [target, kept] = [await pointOf(journal), await pointOf(journal, 'kept')];
   if (target !== null) await discardPoint(target.point, target.place, doors);
   if (kept !== null && !isWhole(kept.point)) await discardPoint(kept.point, kept.place, doors);
+  // Bad releases that come night after night, and kills on the way back, would leave one point each.
+  else if (kept !== null) {
+    await discardOthers(dirname(kept.place.host), journal.data.project, [kept.place.host], doors);
+  }
   await journal.note({ point: null });
 }
