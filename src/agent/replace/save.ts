@@ -11,7 +11,7 @@ import { openPlace, type Point, placeOf, readPoint, writePoint } from '../data/p
 import { type PlannedPoint, size, surveyPoint } from '../data/survey-point.ts';
 import { and, seconds } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
-import type { Changeover } from '../state/changeover.ts';
+import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { stopAll } from './containers.ts';
 import type { Replacement } from './replacement.ts';
@@ -90,7 +90,9 @@ export async function save(work: Replacement): Promise<void> {
   const point = { ...found.point, back: { ...journal.data, phase: 'done' as const } };
   await holdImages(engine, doors.project, found.place, imagesOf(point));
   await standStill(work, changeover);
+  if (await hasNewStarted(work)) return goOnWithoutPoint(work);
   const kept = await keepPoint(point, found.place, doors);
+  if (await hasNewStarted(work)) return goOnWithoutPoint(work);
   await openPoint(kept, doors);
   await journal.write({ phase: 'recreate' });
   const bytes = kept.entries.reduce((sum, each) => sum + each.bytes, 0);
@@ -99,6 +101,33 @@ export async function save(work: Replacement): Promise<void> {
     `kept ${what} as of ${kept.at}: ${size(bytes)} in ${seconds(performance.now() - beganAt, 1)}, in ${found.place.host}`,
     { restorePoint: { at: kept.at, version: kept.version, bytes } },
   );
+}
+
+/** The files name the new version already: somebody's `up` starts it, on data that are the old one's no more. */
+async function hasNewStarted({ engine, journal, changeover }: Replacement): Promise<boolean> {
+  const { containers } = await listProject(engine, journal.data.project.name);
+  return newHasStarted(changeover, containers);
+}
+
+async function goOnWithoutPoint(work: Replacement): Promise<void> {
+  const { goal } = work.changeover.words;
+  work.log.warn(`somebody has started ${goal} before the data were kept: there is no going back from it`);
+  await forgoPoint(work, work.journal, work.changeover);
+  await work.journal.write({ phase: 'recreate', started: true });
+}
+
+/** Lets in again who was kept out, and takes away what was kept. Can be repeated. */
+export async function forgoPoint(
+  context: Pick<RunContext, 'engine' | 'log'>,
+  journal: Journal,
+  { moved }: Pick<Changeover, 'moved'>,
+): Promise<void> {
+  const found = await pointOf(journal);
+  if (found === null) return;
+  const doors = await dataWork(context, journal, moved);
+  await openPoint(found.point, doors);
+  await discardPoint(found.point, found.place, doors);
+  await journal.note({ point: null });
 }
 
 /** Stops what moves, the workers first, and sees to it that no restart of the engine starts it in the middle. */
@@ -118,18 +147,13 @@ async function standStill({ engine, log, journal }: Replacement, { moved }: Chan
 }
 
 /** Before old containers are started again, whose data nobody has touched: there is no point to go back to. Can be repeated. */
-export async function unsave(context: RunContext, journal: Journal, { moved }: Changeover): Promise<void> {
-  const { engine } = context;
-  const found = await pointOf(journal);
-  if (found === null) return;
-  const doors = await dataWork(context, journal, moved);
-  await openPoint(found.point, doors);
-  await discardPoint(found.point, found.place, doors);
+export async function unsave(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
+  if (!journal.data.point) return;
   for (const { id, hostConfig } of journal.data.blueprints) {
     const { Name = 'no', MaximumRetryCount: most = 0 } = object(hostConfig.RestartPolicy);
     const policy = `${Name || 'no'}${Name === 'on-failure' && most ? `:${most}` : ''}`;
     // One that compose has replaced already is gone, and is made again with its policy.
-    await engine.call(['update', `--restart=${policy}`, id]);
+    await context.engine.call(['update', `--restart=${policy}`, id]);
   }
-  await journal.note({ point: null });
+  await forgoPoint(context, journal, changeover);
 }

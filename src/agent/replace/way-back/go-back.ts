@@ -15,7 +15,7 @@ import { endingFactsOf, type Journal } from '../../state/journal.ts';
 import { findLeftAlone, findSaved } from '../find-saved.ts';
 import { type Replacement, replacementOf } from '../replacement.ts';
 import type { Look } from '../same-containers.ts';
-import { pointOf, unsave } from '../save.ts';
+import { forgoPoint, pointOf, unsave } from '../save.ts';
 import type { StopsUnderWay } from './plan-restore.ts';
 import { restoreContainers } from './restore-containers.ts';
 import { beginBack, endBack, keptBeside, reopenData, restoreData } from './restore-data.ts';
@@ -98,7 +98,9 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
     const leftAlone = await findSaved(engine, journal.data);
     await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
     if (!(error instanceof UpdateError)) throw error;
-    if (journal.data.point && !options.stay) return backWithData(work, error);
+    // What somebody has started before all data were kept has no point to go back to.
+    if (journal.data.phase === 'save') await forgoPoint(work, journal, changeover);
+    else if (journal.data.point && !options.stay) return backWithData(work, error);
     if (isBroken) throw error;
     throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
   }
@@ -171,6 +173,8 @@ export async function restoreInstance(
   await restoreData(context, journal);
   const { files, tags, project, changeover, phase } = journal.data;
   const leftAlone = await restoreFiles(files, { texts });
+  // Until then somebody's `up` has started the new version, on the data of the old one.
+  await restoreData(context, journal);
   for (const path of leftAlone) log.warn(`${path} was changed meanwhile: it is left as it is`);
   await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
     if (error instanceof Interrupted) throw error;

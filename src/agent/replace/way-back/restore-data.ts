@@ -24,7 +24,7 @@ import type { Ending } from '../../log/ending.ts';
 import type { Log } from '../../log/log.ts';
 import { and } from '../../log/wording.ts';
 import type { RunContext } from '../../process/run-context.ts';
-import type { Changeover } from '../../state/changeover.ts';
+import { type Changeover, newHasStarted } from '../../state/changeover.ts';
 import { emptyJournal, type Journal, type JournalData } from '../../state/journal.ts';
 import { runStamp } from '../../state/kept-runs.ts';
 import { recordContainers } from '../../state/record-containers.ts';
@@ -153,7 +153,13 @@ async function presentOf(
  */
 export async function restoreData(context: RunContext, journal: Journal): Promise<void> {
   const { point, phase, changeover, goingBack } = journal.data;
-  if (!point || phase !== 'restore' || point.isBack || changeover === null) return;
+  if (!point || phase !== 'restore' || changeover === null) return;
+  if (point.isBack) {
+    const { containers } = await listProject(context.engine, journal.data.project.name);
+    if (!newHasStarted(changeover, containers)) return;
+    context.log.warn('somebody has started the new version meanwhile: the data are put back once more');
+    await journal.write({ point: { ...point, isBack: false } });
+  }
   const target = await pointOf(journal);
   const kept = await pointOf(journal, 'kept');
   if (target === null || kept === null) {
