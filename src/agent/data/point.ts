@@ -1,12 +1,13 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { disk, giveToOwnerOfDirectory, isGone, writeWhole } from '../../files/file-system.ts';
+import { constants } from 'node:fs';
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { disk, isGone, writeWhole } from '../../files/file-system.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
 import { mountFlags } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { isJournal, type JournalData } from '../state/journal-shape.ts';
 import { runForm } from '../state/kept-runs.ts';
-import { stateDirectory } from '../state/state-directory.ts';
+import { pointsOf, refuseUnlessRoots } from '../state/state-directory.ts';
 import type { PointPlace } from './kind.ts';
 import { isKindName, type KindName, kindOf } from './kinds.ts';
 
@@ -46,8 +47,6 @@ export interface Point {
 
 const recordName = 'point.json';
 
-const pointsOf = (directory: string): string => join(stateDirectory(directory), 'restore');
-
 /**
  * Where the points of a project lie, as the host has it.
  * @param restoreDir where somebody wants them, as it is mounted here
@@ -73,19 +72,19 @@ export const placeOf = (host: string, project: { directory: string }): PointPlac
   isElsewhere: !isWithin(host, pointsOf(project.directory)),
 });
 
-/** Makes the directory, for its owner alone. @throws UpdateError save-failed */
-export async function openPlace({ here }: PointPlace): Promise<void> {
-  const make = async (path: string) => {
-    await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
-    await giveToOwnerOfDirectory(path);
-  };
+/** Makes the directory, for root alone. @throws UpdateError save-failed, foreign-state */
+export async function openPlace(place: PointPlace): Promise<void> {
+  const { here } = place;
   try {
-    await make(join(here, '..'));
-    await make(here);
-    await disk.sync(join(here, '..'));
+    for (const path of [dirname(here), here]) {
+      await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      });
+    }
+    await refuseForeignPlace(place);
+    await disk.sync(dirname(here));
   } catch (cause) {
+    if (cause instanceof UpdateError) throw cause;
     throw new UpdateError('save-failed', `${here} cannot be made: ${(cause as Error).message}`, { cause });
   }
 }
@@ -101,14 +100,29 @@ export async function writePoint({ here }: PointPlace, point: Point): Promise<Po
   }
 }
 
-/** Null where there is none. @throws UpdateError point-damaged */
-export async function readPoint({ here }: PointPlace): Promise<Point | null> {
-  const text = await readFile(join(here, recordName), 'utf8').catch((error) => {
+/** Whether somebody else may have put it there; whose a directory is that was named for it is not asked. */
+async function refuseForeignPlace({ here, isElsewhere }: PointPlace): Promise<void> {
+  if (!isElsewhere) await refuseUnlessRoots(dirname(here));
+  await refuseUnlessRoots(here);
+}
+
+/** Null where there is none. @throws UpdateError point-damaged, foreign-state */
+export async function readPoint(place: PointPlace): Promise<Point | null> {
+  const { here } = place;
+  await refuseForeignPlace(place);
+  const path = join(here, recordName);
+  await refuseUnlessRoots(path);
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch((error) => {
     if (isGone(error)) return null;
     throw error;
   });
-  if (text === null) return null;
-  const point = parsed(text);
+  if (file === null) return null;
+  // Whatever was put in its place since it was looked at: what is read is root's.
+  const read = async () => {
+    await refuseUnlessRoots(path, await file.stat());
+    return file.readFile('utf8');
+  };
+  const point = parsed(await read().finally(() => file.close()));
   if (point !== null) return point;
   throw new UpdateError('point-damaged', `${here}/${recordName} is not what the updater has written there`);
 }

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import {
   chmod,
   lstat,
@@ -13,7 +13,7 @@ import {
   unlink,
   writeFile,
 } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { disk, giveToOwnerOfDirectory, isGone, systemCode } from '../../files/file-system.ts';
 import { needsRoot, shellWord } from '../../progress/advice.ts';
 import { stateName } from '../../progress/state-name.ts';
@@ -22,6 +22,9 @@ import { runForm } from './kept-runs.ts';
 
 /** Everything the updater keeps in the compose directory. */
 export const stateDirectory = (directory: string): string => join(directory, stateName);
+
+/** Where restore points are, unless somebody wants them elsewhere. */
+export const pointsOf = (directory: string): string => join(stateDirectory(directory), 'restore');
 
 /**
  * Creates it, for the owner of the compose directory alone (mode 0700) and kept out of people's repositories. Once it
@@ -102,7 +105,7 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
   if (found === null) return;
   refuseLink(path, found);
   const { uid } = await stat(directory);
-  if (found.uid === 0 || found.uid === uid || found.uid === (await ownUid(directory))) return;
+  if (found.uid === 0 || found.uid === uid || found.uid === (await madeIn(directory)).uid) return;
   throw new UpdateError(
     'foreign-state',
     `${path} belongs to user ${found.uid}, neither to root nor to the owner of ${directory} (user ${uid})`,
@@ -112,14 +115,41 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
   );
 }
 
-/** Of a file system that takes root for somebody else, as NFS does: whose there is what is made from here. */
-async function ownUid(directory: string): Promise<number> {
+/** Of a file system that takes root for somebody else, as NFS does, or keeps no modes: what is made there from here. */
+async function madeIn(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateName}-seen-`));
   try {
-    return (await lstat(probe)).uid;
+    return await lstat(probe);
   } finally {
     await rmdir(probe);
   }
+}
+
+/**
+ * What a restore point says is carried out with root's power over the machine: in volumes, in databases, by what is unpacked,
+ * set-user-id bits and devices too. So it is one only where nobody but root can have written it; the owner of the compose
+ * directory, who may write the journal, is not enough. Gives whose it is, as its file system tells; null where it is gone.
+ * @param found what is known of it by an open file, which nobody can exchange @throws UpdateError foreign-state
+ */
+export async function refuseUnlessRoots(path: string, found?: Stats): Promise<number | null> {
+  const is =
+    found ??
+    (await lstat(path).catch((error) => {
+      if (!isGone(error)) throw error;
+      return null;
+    }));
+  if (is === null) return null;
+  refuseLink(path, is);
+  const isLike = (made: { uid: number; mode: number }) =>
+    (is.uid === 0 || is.uid === made.uid) && (is.mode & 0o022 & ~made.mode) === 0;
+  if (isLike({ uid: 0, mode: 0 })) return is.uid;
+  const made = await madeIn(dirname(path)).catch(() => null);
+  if (made !== null && isLike(made)) return is.uid;
+  const whose =
+    is.uid === 0 ? 'may be written by others than root' : `belongs to user ${is.uid}, not to root`;
+  throw new UpdateError('foreign-state', `${path} ${whose}, and so is no restore point of the updater's`, {
+    advice: `See who has put it there, and move it away; if it is the updater's, give it back to root (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Then run it again.`,
+  });
 }
 
 function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
@@ -143,6 +173,12 @@ export async function refuseForeignState(directory: string): Promise<void> {
       const path = join(backups, run, name);
       refuseLink(path, await lstat(path));
     }
+  }
+  const points = pointsOf(directory);
+  await refuseUnlessRoots(points);
+  for (const run of (await namesIn(points)).filter((name) => runForm.test(name))) {
+    await refuseUnlessRoots(join(points, run));
+    for (const name of await namesIn(join(points, run))) await refuseUnlessRoots(join(points, run, name));
   }
 }
 

@@ -134,6 +134,9 @@ describe('openStateDirectory', () => {
       ['backup'],
       ['backup', '20261121T104207Z'],
       ['backup', '20261121T104207Z', '.env'],
+      ['restore'],
+      ['restore', '20261121T104207Z'],
+      ['restore', '20261121T104207Z', 'files-0.tar'],
       ['journal.json'],
       ['journal.json.new'],
       ['last-run.log'],
@@ -197,6 +200,52 @@ describe('openStateDirectory', () => {
       await openStateDirectory(directory);
       expect(await stat(at())).toMatchObject({ uid: 1000, gid: 1000 });
       expect(await stat(at('.gitignore'))).toMatchObject({ uid: 1000, gid: 1000 });
+    });
+
+    const run = '20261121T104207Z';
+    const makePoint = async () => {
+      await chown(directory, 1000, 1000);
+      await mkdir(at('restore', run), { recursive: true, mode: 0o700 });
+      await writeFile(at('restore', run, 'point.json'), '{}', { mode: 0o600 });
+      await openStateDirectory(directory);
+      expect(await stat(at())).toMatchObject({ uid: 1000 });
+    };
+
+    it.each([
+      ['restore', []],
+      ['a restore point', [run]],
+      ['its record', [run, 'point.json']],
+    ])("nobody's but root's, of %s: not even the owner's of the directory", async (_, entry) => {
+      await makePoint();
+      const path = at('restore', ...entry);
+      await chown(path, 1000, 1000);
+      await expect(openStateDirectory(directory)).rejects.toMatchObject({
+        code: 'foreign-state',
+        message: `${path} belongs to user 1000, not to root, and so is no restore point of the updater's`,
+        advice: expect.stringContaining(`chown -R 0:0 ${path}; chmod -R go-w ${path}`),
+      });
+      await chown(path, 0, 0);
+      await chmod(path, 0o720);
+      await expect(openStateDirectory(directory)).rejects.toMatchObject({
+        message: `${path} may be written by others than root, and so is no restore point of the updater's`,
+      });
+      await chmod(path, 0o700);
+      expect(await openStateDirectory(directory)).toBe(at());
+    });
+
+    it('of a restore point, whoever owns what is made from here', async () => {
+      await makePoint();
+      for (const path of [
+        directory,
+        at(),
+        at('restore'),
+        at('restore', run),
+        at('restore', run, 'point.json'),
+        at('.gitignore'),
+      ])
+        await chown(path, 65_534, 65_534);
+      expect(await asAnother(() => openStateDirectory(directory))).toBe(at());
+      await expect(openStateDirectory(directory)).rejects.toMatchObject({ code: 'foreign-state' });
     });
 
     it('backups have the owners of their files', async () => {
