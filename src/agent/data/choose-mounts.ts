@@ -12,9 +12,14 @@ export interface FileMount {
   /** On the host; a volume's, too. */
   path: string;
   isFile: boolean;
+  /** Where it begins in its file system once all links are followed, as the kernel has it: `/opt/svc/data`. */
+  root: string;
   /** For people: `app:/data`. */
   where: string;
 }
+
+/** A mount that nobody has looked into yet. */
+type Unseen = Omit<FileMount, 'isFile' | 'root'>;
 
 interface HolderMount {
   type: string;
@@ -99,8 +104,8 @@ interface Surroundings {
 export function chooseMounts(
   holders: readonly Holder[],
   { point, options }: Surroundings,
-): { mounts: Omit<FileMount, 'isFile'>[]; refusals: string[] } {
-  const found: Omit<FileMount, 'isFile'>[] = [];
+): { mounts: Unseen[]; refusals: string[] } {
+  const found: Unseen[] = [];
   const refusals = new Set<string>();
   for (const { service, mounts, tmpfs, directory, files } of holders) {
     for (const path of tmpfs.filter((each) => !isPassing(each))) {

@@ -7,6 +7,7 @@ import { removeScratches } from '../../engine/api/scratch.ts';
 import { type Json, parseObject } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
+import { refuseUnlessRoots } from '../state/state-directory.ts';
 import type { Archive } from './archive.ts';
 import {
   chooseMounts,
@@ -18,7 +19,15 @@ import {
 } from './choose-mounts.ts';
 import type { DataKind, DataWork, PointPlace } from './kind.ts';
 import { runTools } from './tools-container.ts';
-import { archiveName, dataPath, type Look, type Progress, pointPath, type Verb } from './tools-protocol.ts';
+import {
+  type Asked,
+  archiveName,
+  dataPath,
+  type Look,
+  type Progress,
+  pointPath,
+  type Verb,
+} from './tools-protocol.ts';
 import type { TreeDifference } from './tree-difference.ts';
 
 export interface FilesSource {
@@ -49,7 +58,7 @@ const bytesPerFile = 1_536;
 export const files: DataKind<FilesSource, FilesPart> = {
   isSource: (value): value is FilesSource =>
     listIn(value, 'mounts').every(
-      ({ volume, path, isFile, where }) =>
+      ({ volume, path, isFile, root, where }) =>
         typeof volume === 'string' &&
         /^(?:[a-zA-Z0-9][\w.-]*)?$/.test(volume) &&
         typeof path === 'string' &&
@@ -57,6 +66,7 @@ export const files: DataKind<FilesSource, FilesPart> = {
         !/\/(?:\.{0,2})(?:\/|$)/.test(path) &&
         !isOfSystem({ volume, path }) &&
         typeof isFile === 'boolean' &&
+        typeof root === 'string' &&
         typeof where === 'string',
     ) && Array.isArray(Object(value).mounts),
 
@@ -76,7 +86,7 @@ export const files: DataKind<FilesSource, FilesPart> = {
       (await listVolumes(work.engine, volumes)).map(({ name, options }) => [name, options] as const),
     );
     const chosen = chooseMounts(own, { point: place.host, options });
-    const unknown = chosen.mounts.map((mount) => ({ ...mount, isFile: false }));
+    const unknown = chosen.mounts.map((mount) => ({ ...mount, isFile: false, root: null }));
     const looks =
       unknown.length === 0 ? [] : ((await ask('look', unknown, null, work, 'save-failed')) as Look[]);
     const isMoved = (holder: Holder) =>
@@ -85,7 +95,7 @@ export const files: DataKind<FilesSource, FilesPart> = {
       const look = looks[at];
       return look === undefined || look.type === 'other'
         ? []
-        : [{ mount: { ...mount, isFile: look.type === 'file' }, look }];
+        : [{ mount: { ...mount, isFile: look.type === 'file', root: look.root }, look }];
     });
     const mounts = found.map(({ mount }) => mount);
     const refusals = [
@@ -250,14 +260,18 @@ const program = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.
 /** @param place null where nothing of it is needed @throws UpdateError with that code, no-space, engine-away */
 async function ask(
   verb: Verb,
-  mounts: readonly FileMount[],
+  mounts: readonly (Omit<FileMount, 'root'> & { root: string | null })[],
   place: PointPlace | null,
   work: DataWork,
   code: ErrorCode,
 ): Promise<readonly unknown[]> {
+  const asked: Asked = {
+    mounts: mounts.map(({ isFile, root }) => ({ isFile, root })),
+    owner: verb === 'restore' && place !== null ? await refuseUnlessRoots(place.here) : null,
+  };
   const done = new Map<number, number>();
   const { exitCode, last, errors } = await runTools(work, {
-    command: [...program, verb, JSON.stringify({ mounts: mounts.map(({ isFile }) => ({ isFile })) })],
+    command: [...program, verb, JSON.stringify(asked)],
     mounts: [
       ...mounts.map(({ volume, path }, at) => ({
         Type: volume === '' ? 'bind' : 'volume',

@@ -1,7 +1,17 @@
 // What the updater and `tools.ts`, which it runs in a container, say to each other.
 
+/** What is asked for. */
+export interface Asked {
+  /** `root` is null where it is looked for. */
+  mounts: { isFile: boolean; root: string | null }[];
+  /** The user whose the restore point is, which alone is put back. */
+  owner: number | null;
+}
+
 /** What one mount is. */
 export interface Look {
+  /** As in `FileMount`. */
+  root: string;
   /** Sockets and devices are `other`. */
   type: 'directory' | 'file' | 'other';
   /** The number that the kernel has for its file system's type. */

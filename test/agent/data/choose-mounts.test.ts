@@ -146,8 +146,8 @@ describe('what is kept of mounts', () => {
 
 describe('who has them open', () => {
   const kept: FileMount[] = [
-    { volume: 'v', path: '/var/lib/docker/volumes/v/_data', isFile: false, where: 'app:/v' },
-    { volume: '', path: '/srv/a', isFile: false, where: 'app:/a' },
+    { volume: 'v', path: '/var/lib/docker/volumes/v/_data', isFile: false, root: '/v', where: 'app:/v' },
+    { volume: '', path: '/srv/a', isFile: false, root: '/srv/a', where: 'app:/a' },
   ];
   const other = (changes: Partial<Holder>) => holder({ name: 'other', project: '', service: '', ...changes });
 

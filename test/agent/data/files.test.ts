@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { files } from '../../../src/agent/data/files.ts';
 
-const mount = { volume: '', path: '/srv/data', isFile: false, where: 'app:/data' };
+const mount = { volume: '', path: '/srv/data', isFile: false, root: '/srv/data', where: 'app:/data' };
 const archive = { bytes: 10_240, files: 3, sha256: 'a'.repeat(64), tree: 'b'.repeat(64) };
 
 describe('what comes from the disk', () => {
@@ -24,6 +24,7 @@ describe('what comes from the disk', () => {
     { mounts: [{ ...mount, volume: 'a:b' }] },
     { mounts: [{ ...mount, volume: 1 }] },
     { mounts: [{ ...mount, isFile: 'no' }] },
+    { mounts: [{ ...mount, root: undefined }] },
     { mounts: [{ ...mount, where: null }] },
   ])('does not: %j', (value) => expect(files.isSource(value)).toBe(false));
 
