@@ -15,6 +15,7 @@ import { type Changeover, newHasStarted } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { stopAll } from './containers.ts';
 import type { Replacement } from './replacement.ts';
+import { checkRights } from './way-back/check-rights.ts';
 
 /** Of a container's command: the engine does not start it again by itself. */
 const noRestart = '--restart=no';
@@ -91,6 +92,7 @@ export async function save(work: Replacement): Promise<void> {
   await holdImages(engine, doors.project, found.place, imagesOf(point));
   await standStill(work, changeover);
   if (await hasNewStarted(work)) return goOnWithoutPoint(work);
+  if (journal.isInherited) await checkBlueprints(work);
   const kept = await keepPoint(point, found.place, doors);
   if (await hasNewStarted(work)) return goOnWithoutPoint(work);
   await openPoint(kept, doors);
@@ -128,6 +130,22 @@ export async function forgoPoint(
   await openPoint(found.point, doors);
   await discardPoint(found.point, found.place, doors);
   await journal.note({ point: null });
+}
+
+/**
+ * What the point will make containers of is root's word from then on. Read from the disk, it is nobody's yet: it is held
+ * against the containers themselves, which are there, stopped.
+ * @throws UpdateError not-brought-back
+ */
+async function checkBlueprints({ engine, journal, changeover }: Replacement): Promise<void> {
+  const { project, containerId: ownId, blueprints } = journal.data;
+  const { containers } = await listProject(engine, project.name);
+  for (const record of changeover.containers) {
+    const blueprint = blueprints.find(({ id }) => id === record.id);
+    const siblings = containers.filter((each) => serviceOf(each) === record.service).map(({ id }) => id);
+    const known = { project, ownId, siblings, successors: new Map() };
+    if (blueprint) await checkRights(engine, record, blueprint, known);
+  }
 }
 
 /** Stops what moves, the workers first, and sees to it that no restart of the engine starts it in the middle. */

@@ -5,7 +5,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { labelledPaths, possiblePaths } from '../inspect/labelled-project.ts';
 import { type JournalData, journalName } from '../state/journal.ts';
-import { stateDirectory } from '../state/state-directory.ts';
+import { pointsOf, stateDirectory } from '../state/state-directory.ts';
 
 // Whoever may write the journal may write backups as well, and so what the compose files will say: the owner of the
 // directory, and root. These checks hold what such a journal can do to what the compose files can do.
@@ -49,6 +49,27 @@ export function checkFiles(
 ): void {
   const odd = files.find(({ path }) => !known.includes(path));
   if (odd) throw foreign(`would put back ${odd.path}, which is no file of the project`, mountedAt);
+}
+
+/**
+ * Whether the restore points are where this instance's are: in the compose directory apps have folders, too, where they may
+ * write as root. Outside of it somebody has mounted the place for this run.
+ * @param asked the directory that was asked for @throws UpdateError foreign-state
+ */
+export function checkPoints(
+  { point, project: { directory } }: Pick<JournalData, 'point' | 'project'>,
+  asked: string,
+  mountedAt: string,
+): void {
+  const own = [pointsOf(directory), asked];
+  const named = [point?.directory, point?.kept].flatMap((path) => (path ? [join(path)] : []));
+  const odd = named.find((path) => isWithin(path, directory) && !own.includes(dirname(path)));
+  if (odd !== undefined) {
+    throw foreign(
+      `would put back ${odd}, which is no place of restore points: name its directory with --restore-dir if it is yours`,
+      mountedAt,
+    );
+  }
 }
 
 const foreign = (what: string, mountedAt: string): UpdateError => {

@@ -4,6 +4,7 @@ import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { type FileRecord, stateOf, temporaryOf } from '../../files/file-record.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { pointsDirectory } from '../data/point.ts';
 import { type FoundInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
 import { givePaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
 import { maskRulesOfSent } from '../log/mask-rules.ts';
@@ -13,7 +14,7 @@ import { localImages } from '../pull/tags.ts';
 import { newHasStarted } from '../state/changeover.ts';
 import type { JournalData } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
-import { checkFiles, checkProject } from './check-journal.ts';
+import { checkFiles, checkPoints, checkProject } from './check-journal.ts';
 import { findOthersWork } from './others-work.ts';
 import type { EarlierFacts } from './plan-earlier.ts';
 
@@ -29,6 +30,9 @@ export async function gatherEarlierFacts(
   const { own, paths, place } = instance;
   const { project, changeover, services } = data;
   checkProject(data, instance);
+  if (data.point) {
+    checkPoints(data, pointsDirectory(options.restoreDir, paths, project), place.mountedAt);
+  }
   const { containers } = await listProject(engine, project.name);
   const [app = options.app] = services;
   // Two projects may have one directory, and so one journal.

@@ -1,4 +1,4 @@
-import { isAbsolute } from 'node:path';
+import { basename, isAbsolute } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
 import type { Blueprint } from '../../engine/api/blueprint.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
@@ -50,6 +50,9 @@ const id = like(/^[0-9a-f]*$/);
 const imageId = like(/^(?:sha256:)?[0-9a-f]+$/);
 const reference = textWhere((value) => imageId(value) || parseReference(value) !== null);
 const path = textWhere((value) => isAbsolute(value) && !value.includes('\0'));
+
+/** Its name becomes a part of databases' names. */
+const pointPath = textWhere((value) => path(value) && runForm.test(basename(value)));
 
 const project = shapeOf<ComposeProject>({
   name,
@@ -184,9 +187,9 @@ export const isJournal = shape({
     orNull(
       shape({
         /** Its directory on the host. */
-        directory: path,
+        directory: pointPath,
         /** That of the point which the present becomes, once it is gone back. */
-        kept: orNull(path),
+        kept: orNull(pointPath),
         /** The data are those of the point, and were proven to be. */
         isBack: flag,
       }),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkFiles, checkProject } from '../../../src/agent/resume/check-journal.ts';
+import { checkFiles, checkPoints, checkProject } from '../../../src/agent/resume/check-journal.ts';
 import type { ListedContainer } from '../../../src/engine/container-details.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
@@ -107,4 +107,33 @@ describe('checkFiles', () => {
       }),
     );
   });
+});
+
+describe('checkPoints', () => {
+  const run = '20261121T104207Z';
+  const check = (directory: string, kept: string | null = null, asked = '/opt/svc/.svc-updater/restore') =>
+    checkPoints({ project, point: { directory, kept, isBack: false } }, asked, '/opt/svc');
+
+  it.each<[string, ...Parameters<typeof check>]>([
+    ['where they are', `/opt/svc/.svc-updater/restore/${run}`, `/opt/svc/.svc-updater/restore/${run}`],
+    ['where somebody wants them', `/opt/svc/points/${run}`, null, '/opt/svc/points'],
+    ['outside, where somebody has mounted it', `/mnt/${run}`, `/mnt/${run}`],
+  ])('takes points %s', (_, ...given) => expect(() => check(...given)).not.toThrow());
+
+  it.each<[string, ...Parameters<typeof check>]>([
+    ['where an app may write', `/opt/svc/data/${run}`],
+    ['the same by a detour', `/opt/x/../svc/data/${run}`],
+    ['for what makes room', `/mnt/${run}`, `/opt/svc/data/${run}`],
+    ['deeper', `/opt/svc/.svc-updater/restore/x/${run}`],
+  ])('refuses one %s', (_, ...given) =>
+    expect(() => check(...given)).toThrow(
+      expect.objectContaining({
+        code: 'foreign-state',
+        message: expect.stringMatching(
+          /^the journal would put back \/opt\/svc\/.*, which is no place of restore points/,
+        ),
+        advice,
+      }),
+    ),
+  );
 });
