@@ -1,0 +1,60 @@
+import type { BedInstance } from './bed-instance.ts';
+import { type Acknowledged, judgeLive } from './judge/live.ts';
+import { judge, type Look, look } from './judge/look.ts';
+
+/** The promise is broken: one sentence for each thing that is not as it must be. */
+export class Lost extends Error {
+  override readonly name = 'Lost';
+  readonly facts: readonly string[];
+
+  constructor(facts: readonly string[]) {
+    super(facts.join('\n'));
+    this.facts = facts;
+  }
+}
+
+export function expectThat(holds: boolean, otherwise: string): asserts holds {
+  if (!holds) throw new Lost([otherwise]);
+}
+
+/** App and worker of that version write; what they have had acknowledged by then. */
+export async function settled(instance: BedInstance, version: string): Promise<Acknowledged> {
+  const before = await instance.acknowledged();
+  await instance.setGate('open');
+  await instance.awaitWrites(before, version);
+  return instance.acknowledged();
+}
+
+/**
+ * A look from before an update. From here on who starts waits at the gate; whoever is there writes on, unless all are to
+ * be paused.
+ */
+export async function held(instance: BedInstance, isPaused: boolean): Promise<Look> {
+  await instance.pause();
+  const before = await look(instance, !isPaused);
+  if (isPaused) return before;
+  const known = await instance.acknowledged();
+  await instance.setGate('hold');
+  await instance.awaitWrites(known, 'v1.0.0');
+  return before;
+}
+
+/** Everything is as it was in `before`, the data of now included; then the old version answers, and writes go on. */
+export async function expectBack(
+  instance: BedInstance,
+  before: Look,
+  isPaused: boolean,
+  known: Acknowledged,
+): Promise<void> {
+  const [after, live] = await Promise.all([
+    look(instance, !isPaused),
+    instance.acknowledged().then((acknowledged) => judgeLive(instance, acknowledged)),
+  ]);
+  const facts = [...judge(before, after), ...live];
+  if (facts.length > 0) throw new Lost(facts);
+  const version = await instance.version();
+  expectThat(version === 'v1.0.0', `app answers ${version}, not v1.0.0`);
+  const all = { ...known, ...(await instance.acknowledged()) };
+  await instance.setGate('open');
+  await instance.awaitWrites(all, 'v1.0.0');
+}
