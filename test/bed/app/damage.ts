@@ -15,7 +15,8 @@ export const damages: Record<Damage, (kind: DatabaseKind) => Promise<void>> = {
     sqlite: 'DROP TABLE IF EXISTS papers; ALTER TABLE customers DROP COLUMN email',
   }),
   'drop role': statements({
-    postgres: 'DROP OWNED BY reporter, readers; DROP ROLE IF EXISTS reporter, readers',
+    postgres:
+      'ALTER DATABASE reports OWNER TO svc; DROP OWNED BY reporter, readers; DROP ROLE IF EXISTS reporter, readers',
     mariadb: "DROP USER IF EXISTS reporter@'%'; REVOKE CREATE ROUTINE ON svc.* FROM svc@'%'",
     // There are none; another thing that is in no table.
     sqlite: 'PRAGMA user_version = 99; VACUUM',
@@ -41,7 +42,7 @@ export const damages: Record<Damage, (kind: DatabaseKind) => Promise<void>> = {
     sqlite: "DELETE FROM old_orders; UPDATE sqlite_sequence SET seq = 1 WHERE name <> 'live'",
   }),
   'prepare transaction': statements({
-    postgres: "BEGIN; DELETE FROM customers WHERE id > 1000; PREPARE TRANSACTION 'left behind'",
+    postgres: "BEGIN; DELETE FROM papers; PREPARE TRANSACTION 'left behind'",
     mariadb: "XA START 'left behind'; DELETE FROM papers; XA END 'left behind'; XA PREPARE 'left behind'",
     // A log that the next one who opens the file has to put into it.
     sqlite: 'PRAGMA wal_autocheckpoint = 0; DELETE FROM papers; UPDATE customers SET balance = 0',
