@@ -14,7 +14,7 @@ Updates an app with a database, uploads and neighbours to ${badReleases.length} 
 and judges whether everything is as before, the data too.
 
   --unguarded       no updater: each release is started by compose, and the judge must tell what it has done
-  --only NAME       only rows whose name contains it
+  --only NAME,…     only rows whose name contains one of them
   --directory DIR   where the logs of the runs are put
   --list            the bad releases
 `;

@@ -11,7 +11,7 @@ import { shorten } from './judge/look.ts';
 import { unguardedRows } from './unguarded.ts';
 
 export interface BedChoice {
-  /** Part of the names of the rows. */
+  /** Parts of the names of rows, by commas. */
   only: string;
   /** In place of updates: see `unguarded.ts`. */
   isUnguarded: boolean;
@@ -38,7 +38,7 @@ export async function runBed(host: TestHost, database: DatabaseKind, choice: Bed
   const score: Score = { bad: 0, well: 0, further: 0, furtherWell: 0 };
   const bad = badReleases.map(({ name, patience }, at) => badRow(name, at % 2 === 1, patience));
   const all = choice.isUnguarded ? unguardedRows : [...bad, ...furtherRows];
-  const rows = all.filter(({ name }) => name.includes(choice.only));
+  const rows = all.filter(({ name }) => choice.only.split(',').some((part) => name.includes(part)));
   let instance: BedInstance | null = null;
   try {
     for (const row of rows) {
@@ -72,7 +72,7 @@ async function runRow(instance: BedInstance, row: BedRow, { directory, say }: Be
     tell('LOST');
     const facts = error instanceof Lost ? error.facts : [(error as Error).stack ?? String(error)];
     for (const fact of shorten(facts)) say(`      ${fact}`);
-    const state = await instance.compose('logs', '--timestamps', 'app', 'worker', 'db').catch(String);
+    const state = await instance.compose('logs', '--timestamps').catch(String);
     logs.push(state);
     return false;
   } finally {
