@@ -29,7 +29,7 @@ export async function judgeLive(place: Place, acknowledged: Acknowledged): Promi
 export function judgeStart(boot: string, last = 0, found?: Traces): string[] {
   const { rows, tally, lines } = found ?? { rows: [], tally: 0, lines: [] };
   if (!/^(app|worker)-v1\.0\.0-/.test(boot)) {
-    return [`${boot} has left ${rows.length} rows and ${lines.length} lines`];
+    return found ? [`${boot} has left ${rows.length} rows and ${lines.length} lines`] : [];
   }
   const facts = [];
   if (!isCounted(rows)) facts.push(`rows of ${boot} are not 1 to ${rows.length}`);
