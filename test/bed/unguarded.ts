@@ -5,6 +5,7 @@ import type { DatabaseKind } from './app/database.ts';
 import { badReleases, type Damage } from './bad-releases.ts';
 import { type BedInstance, badTag } from './bed-instance.ts';
 import { expectThat, Lost, settled } from './expect.ts';
+import { askOwner } from './judge/databases.ts';
 import { judgeLive } from './judge/live.ts';
 import { judge, look, shorten } from './judge/look.ts';
 import type { BedRow } from './run-bed.ts';
@@ -41,7 +42,7 @@ const seen: Record<Damage, RegExp | Record<DatabaseKind, RegExp>> = {
     mariadb: /^prepared: \+ .*left behind/,
     sqlite: /^table papers: - /,
   },
-  // Locks are held in the server: no look from outside tells of them, and the writes that go on do.
+  // A look from outside would wait for the locks: see `expectLocked`.
   'hold locks': /^files of uploads: "of-the-bad-one\.txt"/,
   'empty uploads': /^files of uploads: "plain\.txt": .*found null/,
   'change owners': /^files of uploads: "\.": .*"owner":"4242:4242"/,
@@ -61,6 +62,7 @@ export const unguardedRows: readonly BedRow[] = badReleases.map(({ name, damage,
     await instance.pause();
     const before = await look(instance, false);
     await update(instance, badTag(name));
+    if (damage === 'hold locks' && instance.database !== 'sqlite') return expectLocked(instance);
     const expected =
       damage === undefined ? /^table customers: - |customers|^files of uploads: / : seen[damage];
     const pattern = expected instanceof RegExp ? expected : expected[instance.database];
@@ -82,6 +84,17 @@ export const unguardedRows: readonly BedRow[] = badReleases.map(({ name, damage,
     );
   },
 }));
+
+/** Within a while, somebody who asks for a row is made to wait. */
+async function expectLocked(instance: BedInstance): Promise<void> {
+  const limit = instance.database === 'postgres' ? "lock_timeout = '1s'" : 'lock_wait_timeout = 1';
+  for (let tries = 0; tries < 30; tries++) {
+    await sleep(1000);
+    const asked = await askOwner(instance, `SET ${limit}; SELECT count(*) FROM customers`).catch(String);
+    if (/lock timeout|Lock wait timeout/.test(asked)) return;
+  }
+  throw new Lost(['nobody holds a lock']);
+}
 
 async function update(instance: BedInstance, tag: string): Promise<void> {
   const settings = join(instance.directory, '.env');
