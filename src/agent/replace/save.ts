@@ -11,7 +11,7 @@ import { openPlace, type Point, placeOf, readPoint, writePoint } from '../data/p
 import { type PlannedPoint, size, surveyPoint } from '../data/survey-point.ts';
 import { and, seconds } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
-import { type Changeover, newHasStarted } from '../state/changeover.ts';
+import { type Changeover, isNew, newHasStarted } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { stopAll } from './containers.ts';
 import type { Replacement } from './replacement.ts';
@@ -90,9 +90,9 @@ export async function save(work: Replacement): Promise<void> {
   const doors = await dataWork(work, journal, changeover.moved);
   const point = { ...found.point, back: { ...journal.data, phase: 'done' as const } };
   await holdImages(engine, doors.project, found.place, imagesOf(point));
-  await standStill(work, changeover);
   if (await hasNewStarted(work)) return goOnWithoutPoint(work);
   if (journal.isInherited) await checkBlueprints(work);
+  await standStill(work, changeover);
   const kept = await keepPoint(point, found.place, doors);
   if (await hasNewStarted(work)) return goOnWithoutPoint(work);
   await openPoint(kept, doors);
@@ -134,7 +134,7 @@ export async function forgoPoint(
 
 /**
  * What the point will make containers of is root's word from then on. Read from the disk, it is nobody's yet: it is held
- * against the containers themselves, which are there, stopped.
+ * against the containers themselves, which are still there.
  * @throws UpdateError not-brought-back
  */
 async function checkBlueprints({ engine, journal, changeover }: Replacement): Promise<void> {
@@ -149,11 +149,16 @@ async function checkBlueprints({ engine, journal, changeover }: Replacement): Pr
 }
 
 /** Stops what moves, the workers first, and sees to it that no restart of the engine starts it in the middle. */
-async function standStill({ engine, log, journal }: Replacement, { moved }: Changeover): Promise<void> {
+async function standStill({ engine, log, journal }: Replacement, changeover: Changeover): Promise<void> {
+  const { moved } = changeover;
   const { containers } = await listProject(engine, journal.data.project.name);
   const up = (isApp: boolean): Container[] =>
     containers.filter(
-      (each) => isUp(each) && moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp),
+      (each) =>
+        isUp(each) &&
+        // A new one that somebody has started is not kept out of its own data: see `goOnWithoutPoint`.
+        !isNew(changeover, each) &&
+        moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp),
     );
   const [workers, apps] = [up(false), up(true)];
   const ids = [...workers, ...apps].map(({ id }) => id);
