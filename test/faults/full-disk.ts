@@ -49,6 +49,10 @@ export class SmallDisk {
     await this.#limit(this.#size, plenty);
   }
 
+  async unmount(): Promise<void> {
+    await execa('umount', ['--lazy', this.directory], { timeout: 10_000 });
+  }
+
   async used(): Promise<{ bytes: number; files: number }> {
     const { bsize, blocks, bfree, files, ffree } = await statfs(this.directory);
     return { bytes: (blocks - bfree) * bsize, files: files - ffree };

@@ -49,7 +49,7 @@ export async function buildImage(
   const version = options.version ?? tag.replace(/^v/, '');
   if (!/^\d/.test(version)) throw new Error(`say which version ${tag} is`);
   const shared = options.server ? await serverLayers() : [await baseLayer()];
-  const layers = [...shared, layer(releaseEntries(repository, version, options))];
+  const layers = [...shared, ...(options.layers ?? []), layer(releaseEntries(repository, version, options))];
   if (options.ballast !== undefined) {
     layers.push(layer([{ name: 'ballast', kind: 'file', content: randomBytes(options.ballast) }]));
   }

@@ -1,4 +1,5 @@
 import { clusterCompose, generatedCompose } from './compose-text.ts';
+import type { Layer } from './image.ts';
 
 /** A file that an image ships: its text, its bytes, or where it links to. */
 export type ShippedFile = string | Buffer | { link: string };
@@ -22,6 +23,8 @@ export interface ReleaseOptions {
   volumes?: string[];
   /** So many bytes that do not compress and that no other image has. */
   ballast?: number;
+  /** Other programs, below what is the release's own. */
+  layers?: readonly Layer[];
   /** Published as an index of just these (`linux/arm64`) instead of one manifest for this machine. */
   platforms?: string[];
   /** Published as an index of the manifest for this machine and an attestation that says this: same content, another digest. */
