@@ -123,11 +123,16 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
 /** The new version has started and is not well: everything is as before it in the end, the data too. Always throws. */
 async function backWithData(work: Replacement, error: UpdateError): Promise<never> {
   const { log, options, journal, changeover, beganAt } = work;
-  const found = await pointOf(journal);
-  if (found?.point.at == null) throw error;
   const { from, goal } = changeover.words;
   const facts = { ...endingFactsOf(journal.data), product: options.product };
   for (const line of endingOf(error, facts).lines) log.error(line);
+  const giveUp = (cause: unknown): never => {
+    if (cause instanceof Interrupted) throw cause;
+    log.error(`it cannot be gone back: ${(cause as Error).message}`);
+    throw new UpdateError('broken', error.message, { detail: error.detail, isLogged: true, cause });
+  };
+  const found = await pointOf(journal).catch(giveUp);
+  if (found?.point.at == null) return giveUp(new Error('the record of the restore point is gone'));
   const at = clockTime(found.point.at);
   log.warn(`${goal} did not come up: going back to ${from} with its data of ${at}`);
   const kept = keptBeside(found.place, journal.data.project);
@@ -138,11 +143,7 @@ async function backWithData(work: Replacement, error: UpdateError): Promise<neve
     cause: error,
   });
   const ending = endingOf(went, facts);
-  await beginBack(work, journal, { ...found, kept }, changeover, ending).catch((cause) => {
-    if (cause instanceof Interrupted) throw cause;
-    log.error(`it cannot be gone back: ${(cause as Error).message}`);
-    throw new UpdateError('broken', error.message, { detail: error.detail, isLogged: true, cause });
-  });
+  await beginBack(work, journal, { ...found, kept }, changeover, ending).catch(giveUp);
   await restoreInstance(work, journal, {});
   throw went;
 }

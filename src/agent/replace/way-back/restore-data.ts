@@ -160,8 +160,12 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
     context.log.warn('somebody has started the new version meanwhile: the data are put back once more');
     await journal.write({ point: { ...point, isBack: false } });
   }
-  const target = await pointOf(journal);
-  const kept = await pointOf(journal, 'kept');
+  const found = (which: 'directory' | 'kept') =>
+    pointOf(journal, which).catch((cause: Error) => {
+      if (!(cause instanceof UpdateError)) throw cause;
+      throw new UpdateError('data-not-back', cause.message, { cause });
+    });
+  const [target, kept] = [await found('directory'), await found('kept')];
   if (target === null || kept === null) {
     throw new UpdateError('data-not-back', `the restore point in ${point.directory} is gone`);
   }
