@@ -56,21 +56,18 @@ async function forge(stage: RestoreStage): Promise<void> {
   }
 }
 
+/** Somebody else's, where a point that was forged leads. */
 const victim = async ({ instance }: RestoreStage): Promise<string> => {
   const path = join(instance.directory, '..', `${instance.name}-victim`);
-  await mkdir(path, { recursive: true });
-  await writeFile(join(path, 'passwd'), 'root\n');
+  if ((await mkdir(path, { recursive: true })) !== undefined) await writeFile(join(path, 'passwd'), 'root\n');
   return path;
 };
 
 async function expectUnharmed(stage: RestoreStage): Promise<void> {
-  const path = join(await victimPath(stage), 'passwd');
-  const text = await readFile(path, 'utf8').catch(() => 'root\n');
-  expectThat(text === 'root\n', `a directory of the machine was written: ${path}`);
+  const path = join(await victim(stage), 'passwd');
+  const text = await readFile(path, 'utf8').catch(() => 'nothing');
+  expectThat(text === 'root\n', `a directory of the machine was written: ${path} holds ${text}`);
 }
-
-const victimPath = async ({ instance }: RestoreStage) =>
-  join(instance.directory, '..', `${instance.name}-victim`);
 
 /** `back` refuses, and touches nothing. */
 const refusedBack = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>): Damage => ({
