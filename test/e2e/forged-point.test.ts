@@ -1,0 +1,171 @@
+import { chown, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import type { JournalData } from '../../src/agent/state/journal.ts';
+import { blueprintOf } from '../../src/engine/api/blueprint.ts';
+import type { Json } from '../../src/engine/json.ts';
+import { composeText } from '../rig/compose-text.ts';
+import type { UpdaterOptions } from '../rig/updater-run.ts';
+import { expectWords } from './support/attempt.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
+
+// SECURITY.md, "Who is trusted with what": what the owner of a compose directory makes of restore points.
+
+const owner = 1000;
+const toNext = ['--target', 'v1.1.0', '--restore-point'];
+
+/** One that has been updated with a restore point, in a directory that is not root's. */
+async function updatedInstance(options: UpdaterOptions = {}): Promise<Instance> {
+  const instance = await createInstance({
+    ...alone,
+    layout: (c) => ({
+      files: {
+        'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }).replace(
+          ", './data/dump:/dump'",
+          '',
+        ),
+        '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
+      },
+      flags: [],
+    }),
+    publish: ['v1.1.0'],
+  });
+  await chown(instance.directory, owner, owner);
+  await instance.write('data/note', 'of v1.0.0\n');
+  const { exitCode, log } = await instance.update(toNext, options);
+  expect(exitCode, log).toBe(0);
+  return instance;
+}
+
+const restoreOf = ({ directory }: Instance) => join(directory, '.svc-updater', 'restore');
+
+async function pointOf(instance: Instance): Promise<{ directory: string; record: string }> {
+  const [run = ''] = await readdir(restoreOf(instance));
+  const directory = join(restoreOf(instance), run);
+  return { directory, record: await readFile(join(directory, 'point.json'), 'utf8') };
+}
+
+/** Another directory of the machine, which the instance has nothing to do with. */
+async function makeVictim(instance: Instance): Promise<string> {
+  const victim = `${instance.directory}-victim`;
+  await mkdir(victim);
+  await writeFile(join(victim, 'precious'), 'of somebody else\n');
+  return victim;
+}
+
+async function expectUnharmed(victim: string): Promise<void> {
+  expect(await readdir(victim)).toEqual(['precious']);
+  expect(await readFile(join(victim, 'precious'), 'utf8')).toBe('of somebody else\n');
+  await rm(victim, { recursive: true });
+}
+
+/** What the owner may do: a copy of his own in the place of root's. */
+async function forgePoint(instance: Instance, victim: string): Promise<string> {
+  const { directory, record } = await pointOf(instance);
+  const path = JSON.stringify(join(instance.directory, 'data')).slice(1, -1);
+  expect(record).toContain(`"${path}`);
+  const forged = record.replaceAll(new RegExp(`"${path}(?:/[^"]*)?"`, 'g'), JSON.stringify(victim));
+  await rename(restoreOf(instance), `${restoreOf(instance)}-of-root`);
+  await execa('cp', ['-r', `${restoreOf(instance)}-of-root`, restoreOf(instance)]);
+  await writeFile(join(directory, 'point.json'), forged);
+  await execa('chown', ['-R', `${owner}:${owner}`, restoreOf(instance)]);
+  return directory;
+}
+
+test('the owner of the directory has nothing put anywhere by a point of his own', async () => {
+  const instance = await updatedInstance();
+  const victim = await makeVictim(instance);
+  const directory = await forgePoint(instance, victim);
+  const refused = {
+    exitCode: 3,
+    says: [`${restoreOf(instance)} belongs to user ${owner}, not to root`],
+    ends: ['refused (foreign-state): nothing was changed', `chown -R 0:0 ${restoreOf(instance)}`],
+  };
+  for (const args of [['back'], ['back', '--yes'], ['restore-point', 'rm'], toNext])
+    expectWords(await instance.update(args), refused);
+
+  // By a journal, too, which he may write.
+  const { back } = JSON.parse(await readFile(join(directory, 'point.json'), 'utf8'));
+  const journal: JournalData = {
+    ...back,
+    ...{ phase: 'restore', outcome: null, goingBack: { ending: null } },
+    point: { directory, kept: directory, isBack: false },
+  };
+  await instance.write('.svc-updater/journal.json', JSON.stringify(journal));
+  await chown(join(instance.directory, '.svc-updater', 'journal.json'), owner, owner);
+  expectWords(await instance.update(toNext), refused);
+  // Where he keeps it somewhere else.
+  const elsewhere = join(instance.directory, 'data', 'x');
+  await rename(restoreOf(instance), elsewhere);
+  const point = { directory: directory.replace(restoreOf(instance), elsewhere), kept: null, isBack: false };
+  await instance.write('.svc-updater/journal.json', JSON.stringify({ ...journal, point }));
+  expectWords(await instance.update(toNext), {
+    exitCode: 3,
+    says: [`the journal would put back ${point.directory}, which is no place of restore points`],
+    ends: ['refused (foreign-state): nothing was changed'],
+  });
+  await expectUnharmed(victim);
+});
+
+test('nothing is put where a link leads that came since', async () => {
+  const instance = await updatedInstance();
+  const victim = await makeVictim(instance);
+  const data = join(instance.directory, 'data');
+  await rename(data, `${data}-away`);
+  await symlink(victim, data);
+  for (const args of [['back'], ['back', '--yes']])
+    expectWords(await instance.update(args), {
+      exitCode: 3,
+      says: [`what was ${data}`, ` is ${victim}`],
+      ends: ['refused (point-damaged): nothing was changed'],
+    });
+  await expectUnharmed(victim);
+  await rm(data);
+  await rename(`${data}-away`, data);
+  const { exitCode, log } = await instance.update(['back', '--yes']);
+  expect(exitCode, log).toBe(0);
+  expect(await instance.read('data/note')).toBe('of v1.0.0\n');
+});
+
+test('a journal cannot make a container that may do more a part of a point', async () => {
+  const instance = await updatedInstance();
+  const { directory } = await pointOf(instance);
+  const journal: JournalData = JSON.parse(await instance.read('.svc-updater/journal.json'));
+  const app = `${instance.project}-app-1`;
+  const { stdout } = await execa('docker', ['inspect', app]);
+  const [raw] = JSON.parse(stdout) as Json[];
+  const {
+    id = '',
+    imageId = '',
+    reference = '',
+  } = journal.changeover?.containers.find(({ name }) => name === app) ?? {};
+  const blueprint = blueprintOf(raw as Json);
+  const forged = {
+    ...journal,
+    ...{ phase: 'save', outcome: null, started: false, goingBack: null },
+    point: { directory, kept: null, isBack: false },
+    blueprints: [
+      {
+        ...{ ...blueprint, id, imageId, imageManifest: null, imageReference: reference },
+        hostConfig: { ...blueprint.hostConfig, Privileged: true },
+      },
+    ],
+  };
+  await instance.write('.svc-updater/journal.json', JSON.stringify(forged));
+  const result = await instance.update(toNext);
+  expect(result.log).toContain(`${app} is not made again: the journal would give it privileged: true`);
+  expect(result.exitCode, result.log).not.toBe(0);
+  expect((await pointOf(instance).catch(() => ({ record: '' }))).record).not.toContain('"Privileged": true');
+});
+
+test('a point is kept, and gone back to, with the least rights', async () => {
+  const rights = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'].flatMap((each) => ['--cap-add', each]);
+  const least = ['--network', 'none', '--cap-drop', 'ALL', ...rights, '--read-only', '--tmpfs', '/tmp'];
+  const options = { docker: [...least, '--security-opt', 'no-new-privileges'] };
+  const instance = await updatedInstance(options);
+  await instance.write('data/note', 'of v1.1.0\n');
+  const { exitCode, log } = await instance.update(['back', '--yes'], options);
+  expect(exitCode, log).toBe(0);
+  expect(await instance.read('data/note')).toBe('of v1.0.0\n');
+});
