@@ -55,9 +55,9 @@ export async function runTools(
     const started = await askApi(engine, { method: 'POST', path: `/containers/${id}/start` });
     if (started.status >= 400) throw notDone('start a container that reads files', started);
     for (;;) {
+      await follow(engine, id, call.onLine ?? (() => {}));
       const state = await stateOf(engine, id);
       if (state.Running !== true) return await endOf(engine, id, state);
-      await follow(engine, id, call.onLine ?? (() => {}));
       await sleep(pauseMs, undefined, { signal: engine.aborted }).catch(() => {});
     }
   } finally {
