@@ -135,6 +135,7 @@ export const commands = {
   'scripts/bench': { bench: null },
   'scripts/bench update': { bench: 'update' },
   'scripts/bench client': { bench: 'client' },
+  'scripts/bench restore': { bench: 'restore' },
   'scripts/bench --help': e2e,
   'npm ci': { in: 'scripts/lib/env.sh', says: 'npm ci' },
   'npm run types': { in: 'scripts/test', says: 'step types npm run --silent types' },
