@@ -1,19 +1,23 @@
 // A program of its own, `tools.mjs` in the image: it runs in a container that has mounted what an app keeps, and reads and
-// writes there. `tools.mjs look '{"mounts":[{"isFile":false}]}'`; prints an object of JSON a line, the last one the result.
+// writes there. `tools.mjs look '{"mounts":[{"isFile":false,"root":null}],"owner":null}'`; prints an object of JSON a line, the last one the result.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream, lstatSync, readdirSync, rmdirSync, statfsSync, unlinkSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, rmdirSync, statfsSync, unlinkSync } from 'node:fs';
 import { chmod, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Archive, readArchive } from './archive.ts';
-import { archiveName, dataPath, type Look, type Progress, pointPath, type Verb } from './tools-protocol.ts';
+import {
+  type Asked,
+  archiveName,
+  dataPath,
+  type Look,
+  type Progress,
+  pointPath,
+  type Verb,
+} from './tools-protocol.ts';
 import { countDifferences, type TreeDifference } from './tree-difference.ts';
-
-interface Asked {
-  mounts: { isFile: boolean }[];
-}
 
 const verbs = { look, save, restore, compare } satisfies Record<Verb, unknown>;
 
@@ -63,7 +67,8 @@ function look({ mounts }: Asked): Look[] {
     const path = dataPath(at);
     const root = lstatSync(path);
     const type = root.isDirectory() ? 'directory' : root.isFile() ? 'file' : 'other';
-    const found: Look = { type, fileSystem: statfsSync(path).type, bytes: 0, files: 0, inside: [] };
+    const { type: fileSystem } = statfsSync(path);
+    const found: Look = { type, fileSystem, root: rootOf(path), bytes: 0, files: 0, inside: [] };
     const seen = new Set<number>();
     const walk = (each: Buffer) => {
       const is = lstatSync(each);
@@ -79,6 +84,21 @@ function look({ mounts }: Asked): Look[] {
     if (type !== 'other') walk(Buffer.from(path));
     return found;
   });
+}
+
+/** Where what is mounted there begins in its file system. The engine follows links, which may lead elsewhere by now. */
+function rootOf(path: string): string {
+  const mounts = readFileSync('/proc/self/mountinfo', 'latin1').split('\n');
+  const [, , , root = ''] = mounts.findLast((line) => line.split(' ')[4] === path)?.split(' ') ?? [];
+  return root;
+}
+
+function refuseOther({ mounts }: Asked): void {
+  for (const [at, { root }] of mounts.entries()) {
+    const now = rootOf(dataPath(at));
+    if (root !== null && root !== now)
+      throw new Error(`what was ${root} is ${now} by now: a link may be in its way`);
+  }
 }
 
 /** Names are bytes: nobody has to write them in UTF-8. */
@@ -130,12 +150,15 @@ async function treeOf(
 }
 
 /** Empties each mount in its place and unpacks into it; gives what it then holds. */
-async function restore({ mounts }: Asked): Promise<Archive[]> {
+async function restore({ mounts, owner }: Asked): Promise<Archive[]> {
   const archives: Archive[] = [];
   for (const [at, { isFile }] of mounts.entries()) {
+    const file = await open(`${pointPath}/${archiveName(at)}`);
+    // Somebody may have exchanged the directory since it was looked at.
+    if ((await file.stat()).uid !== owner) throw new Error(`${archiveName(at)} belongs to somebody else`);
     if (!isFile) await makeBare(dataPath(at));
     const tell = progress(at);
-    const input = createReadStream(`${pointPath}/${archiveName(at)}`, { highWaterMark: 1 << 20 });
+    const input = file.createReadStream({ highWaterMark: 1 << 20 });
     input.on('data', (bytes) => tell(bytes.length));
     const how = ['--extract', '--same-owner', '--same-permissions', '--numeric-owner'];
     // What it could not set, as a label that the kernel makes by itself, is no failure where the tree is the same.
@@ -228,7 +251,9 @@ async function syncDirectory(path: string): Promise<void> {
 const [verb, text] = process.argv.slice(2);
 if (verb !== undefined && verb in verbs) {
   try {
-    say(await verbs[verb as Verb](JSON.parse(text ?? '')));
+    const asked = JSON.parse(text ?? '') as Asked;
+    refuseOther(asked);
+    say(await verbs[verb as Verb](asked));
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);
     // Not by itself: a tar that nobody reads from any more would be waited for.
