@@ -112,3 +112,21 @@ export function judge(before: Look, after: Look, { to, outage }: { to: string; o
   say('', ...facts.map(([sentence, holds]) => (holds ? `  ${sentence}` : bold(`NOT SO: ${sentence}`))));
   return facts.every(([, holds]) => holds);
 }
+
+/** Says whether the platform is as it was, where containers of app and worker were made again; false where it is not. */
+export function judgeSame(was: Look, now: Look, words: string): boolean {
+  const images = ({ containers }: Look) =>
+    Object.values(containers).map(({ service, reference }) => `${service} ${reference}`);
+  const texts = ({ files }: Look) => Object.entries(files).map(([path, { text }]) => [path, text]);
+  const others = ({ containers }: Look) =>
+    Object.values(containers).flatMap(({ service, id, startedAt }) =>
+      ['app', 'worker'].includes(service) ? [] : [[service, id, startedAt]],
+    );
+  const facts = ({ version, rows, columns, isLoggedIn }: Look) => [version, rows, columns, isLoggedIn];
+  const state = (look: Look) => [facts(look), images(look).sort(), texts(look).sort(), others(look).sort()];
+  const [before, after] = [state(was), state(now)].map((each) => each.map((part) => JSON.stringify(part)));
+  const holds = before?.join() === after?.join() && now.isLoggedIn;
+  const sentence = `${now.version ?? 'nothing'} answers, its ${now.rows.length} rows, columns, files and logins are ${words}`;
+  say('', holds ? `  ${sentence}` : bold(`NOT SO: ${sentence}`));
+  return holds;
+}

@@ -9,7 +9,7 @@ import { watchOutage } from '../../rig/outage.ts';
 import { updaterImage } from '../../rig/updater-run.ts';
 import type { Platform } from '../rig/platform.ts';
 import { removeAll } from './clean.ts';
-import { compareContainers, judge, lookAt } from './look.ts';
+import { compareContainers, judge, judgeSame, lookAt } from './look.ts';
 import { bold, command, heading, say, table } from './print.ts';
 import { addRow, logIn, setUp } from './set-up.ts';
 
@@ -24,6 +24,7 @@ const docker = process.env.DEMO_DOCKER ?? 'docker';
 const client = fileURLToPath(new URL('../../../dist/svc.mjs', import.meta.url));
 const from = 'v1.0.0';
 const to = 'v1.1.0';
+const bad = 'v1.3.0';
 /** Somebody sits there who may want to click, and to look at it for a while. */
 const isWatched = mode === 'run' && process.stdin.isTTY && process.stdout.isTTY && !process.env.CI;
 
@@ -94,8 +95,27 @@ async function story(): Promise<boolean> {
 
   heading('4. Before and after');
   compareContainers(before, after);
-  const well = exitCode === 0 && judge(before, after, { to, outage });
+  let well = exitCode === 0 && judge(before, after, { to, outage });
   if (exitCode !== 0) say('', bold(`The update failed with exit code ${exitCode}: see above.`));
+
+  heading('5. Back, with the data');
+  await addRow(platform, cookie, 'fourth');
+  const later = await lookAt(platform, cookie);
+  say(`Somebody adds a row, and does not like ${to}. He is told what going back costs:`, '');
+  const backCode = await runClient(platform, ['back', '--yes']);
+  const then = await lookAt(platform, cookie);
+  well = judgeSame(before, then, 'as before the update') && backCode === 0 && well;
+  say('', 'The data of now were kept in exchange, so back once more undoes it:', '');
+  const forthCode = await runClient(platform, ['back', '--yes']);
+  const again = await lookAt(platform, cookie);
+  well = judgeSame(later, again, 'as before that, with the fourth row') && forthCode === 0 && well;
+
+  heading('6. A bad release');
+  await fetch(`${forgeUrl}/publish?version=${bad}`, { method: 'POST' });
+  say(`${bad} is out, which does not start. Nobody does anything about it:`, '');
+  const badCode = await runClient(platform, ['update']);
+  well = judgeSame(again, await lookAt(platform, cookie), 'as if it had never been') && badCode !== 0 && well;
+
   if (mode === 'keep') howToLookAround(platform, forgeUrl);
   if (isWatched) await stay(platform, forgeUrl);
   return well;
@@ -104,9 +124,13 @@ async function story(): Promise<boolean> {
 /** By a click of whoever watches, else by the client; followed to its end. Gives the client's exit code. */
 async function update(platform: Platform): Promise<number> {
   const clicked = isWatched && (await waitForClick(platform));
-  const asked = clicked ? 'follow' : 'update';
-  command(`SVC_URL=${platform.url} SVC_TOKEN=… svc instance ${asked}`);
-  const { exitCode } = await execa(process.execPath, [client, 'instance', asked], {
+  return runClient(platform, [clicked ? 'follow' : 'update']);
+}
+
+/** Its output straight to this one. Gives its exit code. */
+async function runClient(platform: Platform, args: readonly string[]): Promise<number> {
+  command(`SVC_URL=${platform.url} SVC_TOKEN=… svc instance ${args.join(' ')}`);
+  const { exitCode } = await execa(process.execPath, [client, 'instance', ...args], {
     env: { SVC_URL: platform.url, SVC_TOKEN: platform.apiToken },
     stdio: ['ignore', 'inherit', 'inherit'],
     reject: false,
@@ -194,7 +218,7 @@ function howToLookAround(platform: Platform, forgeUrl: string): void {
     ['go to its directory', `cd ${platform.directory}`],
     ['see its containers', `${compose} ps`],
     ['see what the app printed', `${docker} logs ${platform.project}-app-1`],
-    ['read the log of the update', `${docker} logs ${name}-svc-updater`],
+    ['read the log of the bad release', `${docker} logs ${name}-svc-updater`],
     ['see the old files', `${sudo}ls -AR .svc-updater/backup`],
     ['update by hand: nothing to do', `the command of part 2, with --target ${to} and without plan`],
     ['go back: refused', `the same, with --target ${from}`],
