@@ -14,7 +14,7 @@ import { inspectInstallation } from './inspect/inspect.ts';
 import { pathsOfProject } from './inspect/view-project.ts';
 import { type Ending, endWell, repeatEnding } from './log/ending.ts';
 import { maskRulesOfSent } from './log/mask-rules.ts';
-import { and, seconds } from './log/wording.ts';
+import { and, counted, seconds } from './log/wording.ts';
 import type { BackOptions } from './process/options.ts';
 import type { RunContext } from './process/run-context.ts';
 import { awaitQuiet } from './replace/await-others.ts';
@@ -157,8 +157,10 @@ function showBack({ log }: RunContext, { point, from, differences, seconds: take
     `back from ${from} to ${version} with its data of ${at}: ${and(entries.map(({ words }) => words))}`,
   );
   for (const line of differences.flatMap(({ words }) => words)) log.info(`since then: ${line}`);
-  const counted = `${rows} rows in ${tables} tables, ${files} files`;
-  log.info(`what was done since then is not in it (${counted}); it is kept, and back undoes it`);
+  const lost = `${counted(rows, 'row')} in ${counted(tables, 'table')}, ${counted(files, 'file')}`;
+  log.info(
+    `what was done since then is not in it (${lost}); it is kept, and back undoes it; away for about ${takes} s`,
+  );
   if (left.length > 0) log.info(`as they are: what ${and(left)} keep`);
   log.enter('done');
   const message = 'planned: nothing was changed; back --yes does it';

@@ -7,6 +7,7 @@ import { removeScratches } from '../../engine/api/scratch.ts';
 import { type Json, parseObject } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
+import { counted } from '../log/wording.ts';
 import { refuseUnlessRoots } from '../state/state-directory.ts';
 import type { Archive } from './archive.ts';
 import {
@@ -118,7 +119,7 @@ export const files: DataKind<FilesSource, FilesPart> = {
     const needed = bytes + count * bytesPerFile;
     return {
       source: { mounts },
-      words: `${mounts.map(({ where }) => where).join(', ') || 'nothing'} (files, ${count} of them, ${Math.ceil(bytes / 1_000_000)} MB)`,
+      words: `${mounts.map(({ where }) => where).join(', ') || 'nothing'} (${counted(count, 'file')}, ${Math.ceil(bytes / 1_000_000)} MB)`,
       bytes,
       seconds: bytes / bytesPerSecond + count / filesPerSecond,
       rooms: mounts.length === 0 ? [] : [await roomAt(place, needed)],
@@ -211,7 +212,10 @@ export const files: DataKind<FilesSource, FilesPart> = {
       words: each
         .filter(({ is }) => of(is) > 0)
         .toSorted((a, b) => of(b.is) - of(a.is))
-        .map(({ where, is }) => `${where}: ${is.added} files new, ${is.changed} changed, ${is.gone} gone`),
+        .map(
+          ({ where, is }) =>
+            `${where}: ${counted(is.added, 'file')} new, ${is.changed} changed, ${is.gone} gone`,
+        ),
     };
   },
 };

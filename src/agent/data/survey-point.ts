@@ -77,7 +77,7 @@ export function addedUp(rooms: readonly Room[]): Room[] {
 
 /** The lines of `plan`, and of a run before it begins. */
 export function describePoint({ entries, left, seconds: longer, rooms }: SurveyedPoint): string[] {
-  const room = rooms.map(({ needed, free, where }) => `${size(needed)} of ${size(free)} in ${where}`);
+  const room = rooms.map(({ needed, free, where }) => `${size(needed)} of ${size(free)} free in ${where}`);
   return [
     `restore point: ${and(entries.map(({ words }) => words)) || 'nothing to keep'}; away for about ${seconds(longer * 1000)} longer, takes ${and(room) || 'no room'}`,
     ...(left.length > 0 ? [`in no restore point: what ${and(left)} keep${left.length > 1 ? '' : 's'}`] : []),

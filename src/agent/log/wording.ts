@@ -1,5 +1,7 @@
 export const and = (names: readonly string[]): string =>
   names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+/** `1 row`, `2 rows` */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 export const seconds = (ms: number, digits = 0): string => `${(ms / 1000).toFixed(digits)} s`;
 
 /** Each line once, where it stands first, with how often it is there: what crashes at each start says the same each time. */

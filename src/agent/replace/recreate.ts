@@ -91,7 +91,8 @@ export function announce({ log, journal, changeover: { moved } }: Replacement): 
   const workers = lasting.filter(({ isApp }) => !isApp).map(({ name }) => name);
   const migrations = moved.flatMap(({ name, runsOnce }) => (runsOnce ? [name] : []));
   const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
-  const stopping = workers.length > 0 ? `stopping ${and(workers)}, then ` : '';
+  // A restore point was made of what had been stopped.
+  const stopping = workers.length > 0 && !journal.data.point ? `stopping ${and(workers)}, then ` : '';
   const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
   log.info(`${stopping}${running}replacing ${and([...names, ...followers])}`);
   if (followers.length > 0) {

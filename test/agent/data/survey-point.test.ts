@@ -28,7 +28,7 @@ describe('describePoint', () => {
   it('says what is kept, for how long, where, and what is not', () => {
     const rooms = [room('1', 2_000_000, 40_000_000_000, '/opt/svc')];
     expect(describePoint({ entries: [entry], left: ['cache'], seconds: 9, rooms })).toEqual([
-      'restore point: the files of app (2 mounts); away for about 9 s longer, takes 2 MB of 40.0 GB in /opt/svc',
+      'restore point: the files of app (2 mounts); away for about 9 s longer, takes 2 MB of 40.0 GB free in /opt/svc',
       'in no restore point: what cache keeps',
     ]);
   });
