@@ -10,10 +10,11 @@ const steps = (story: Try['story'], records: readonly number[]): Try[] =>
   records.map((k) => ({ story, strike: 'updater', moment: onRecord(k) }));
 
 test.concurrent.for<[name: string, tries: readonly Try[]]>([
-  ['in save and on the way back of a bad release', steps('bad', [1, 2, 3, 5, 6, 7, 8, 9])],
-  ['on the way back by command', steps('back', [1, 2, 3, 4])],
+  ['in an update that keeps the data first', steps('bad', [1, 2, 3, 4, 5, 6])],
+  ['on the way back of a bad release', steps('bad', [7, 8, 9, 10, 11])],
+  ['on the way back by command', steps('back', [1, 2, 3, 4, 5])],
   [
-    'somewhere between, and before somebody’s own up',
+    'somewhere between, or before somebody’s own up',
     [
       { story: 'bad', strike: 'updater', moment: onLine(/did not come up: going back/, 700) },
       { story: 'bad', strike: 'reader', moment: onLine(/then keeping the data/, 400) },
