@@ -1,4 +1,5 @@
 import type { BedInstance } from './bed-instance.ts';
+import { judgeKept } from './judge/kept.ts';
 import { type Acknowledged, judgeLive } from './judge/live.ts';
 import { judge, type Look, look } from './judge/look.ts';
 
@@ -46,11 +47,12 @@ export async function expectBack(
   isPaused: boolean,
   known: Acknowledged,
 ): Promise<void> {
-  const [after, live] = await Promise.all([
+  const [after, live, kept] = await Promise.all([
     look(instance, !isPaused),
     instance.acknowledged().then((acknowledged) => judgeLive(instance, acknowledged)),
+    judgeKept(instance),
   ]);
-  const facts = [...judge(before, after), ...live];
+  const facts = [...judge(before, after), ...live, ...kept];
   if (facts.length > 0) throw new Lost(facts);
   const version = await instance.version();
   expectThat(version === 'v1.0.0', `app answers ${version}, not v1.0.0`);

@@ -20,6 +20,13 @@ export function lookAtDatabase(place: Place, isLive: boolean): Promise<Record<st
 export const askOwner = (place: Place, sql: string): Promise<string> =>
   place.database === 'postgres' ? psql(place, 'svc', sql) : mariadb(place, sql, 'svc');
 
+/** Names of the copies that lie beside the databases. */
+export async function copies(place: Place): Promise<string[]> {
+  if (place.database !== 'postgres') return [];
+  const names = await psql(place, 'template1', 'SELECT datname FROM pg_database');
+  return names.split('\n').filter((name) => ours.test(name));
+}
+
 /** Every row of `live` and `tally`, such as `app-v1.0.0-1a2b3c4d 17`. */
 export async function liveRows(place: Place): Promise<{ live: string[]; tally: string[] }> {
   const ask = async (table: string): Promise<string[]> => {
