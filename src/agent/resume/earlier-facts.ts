@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { type FileRecord, stateOf, temporaryOf } from '../../files/file-record.ts';
@@ -13,6 +13,7 @@ import type { RunContext } from '../process/run-context.ts';
 import { localImages } from '../pull/tags.ts';
 import { newHasStarted } from '../state/changeover.ts';
 import type { JournalData } from '../state/journal.ts';
+import { runForm } from '../state/kept-runs.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 import { checkFiles, checkPoints, checkProject } from './check-journal.ts';
 import { findOthersWork } from './others-work.ts';
@@ -94,7 +95,9 @@ const isSameRequest = (
 export async function asMountedHere(record: FileRecord, { project, run }: JournalData): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
-  const backups = join(stateDirectory(project.directory), 'backup', run);
+  // Who goes back by a restore point puts back what another run has written, and has kept.
+  const folder = basename(dirname(backup ?? ''));
+  const backups = join(stateDirectory(project.directory), 'backup', runForm.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));
   return { ...record, real, backup: here, temporary: temporaryOf(real, run) };
 }
