@@ -101,7 +101,7 @@ export function judge(before: Look, after: Look, { to, outage }: { to: string; o
     ],
     ['whoever was logged in still is', before.isLoggedIn && after.isLoggedIn],
     [
-      `a copy of the database of before is kept beside it: ${after.kept.join() || 'none'}`,
+      `copies of the databases of before are kept beside them: ${after.kept.join(', ') || 'none'}`,
       after.kept.join() !== '',
     ],
     [
