@@ -189,5 +189,13 @@ async function goBack(context: RunContext, journal: Journal, found: FoundBack): 
   };
   await beginBack(context, journal, found, present, { outcome: 'updated', exitCode: 0, message: done() });
   await restoreInstance(context, journal, {});
-  return endWell(log, 'updated', done(), { from, to: point.version, restorePoint: { at: point.at } });
+  // As `save` says it of a point: who follows the log knows by it that there is a way forward again.
+  const kept = await readPoint(found.kept).catch(() => null);
+  const bytes = kept?.entries.reduce((sum, each) => sum + each.bytes, 0);
+  const restorePoint = kept && { at: kept.at, version: kept.version, bytes };
+  return endWell(log, 'updated', done(), {
+    from,
+    to: point.version,
+    ...(restorePoint && { restorePoint }),
+  });
 }
