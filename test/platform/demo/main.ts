@@ -112,6 +112,7 @@ async function story(): Promise<boolean> {
 
   heading('6. A bad release');
   await fetch(`${forgeUrl}/publish?version=${bad}`, { method: 'POST' });
+  await offered(platform, bad);
   say(`${bad} is out, which does not start. Nobody does anything about it:`, '');
   const badCode = await runClient(platform, ['update']);
   well = judgeSame(again, await lookAt(platform, cookie), 'as if it had never been') && badCode !== 0 && well;
@@ -138,6 +139,20 @@ async function runClient(platform: Platform, args: readonly string[]): Promise<n
   });
   goOn();
   return exitCode ?? 1;
+}
+
+/** The feed is read again, which a server does every ten seconds at most. */
+async function offered(platform: Platform, version: string): Promise<void> {
+  const headers = { authorization: `Bearer ${platform.apiToken}` };
+  for (let tries = 0; tries < 60; tries++) {
+    const answer = await fetch(`${platform.url}/api/v1/instance/update?refresh=1`, { headers }).catch(
+      () => null,
+    );
+    if (answer?.ok && ((await answer.json()) as Status).latest?.version === version) return;
+    await sleep(500);
+    goOn();
+  }
+  throw new Error(`${version} is not offered`);
 }
 
 /** True once somebody has clicked Update now, false once they press Enter here instead. */
