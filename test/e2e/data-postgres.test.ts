@@ -251,6 +251,104 @@ describe('sessions of others', () => {
   });
 });
 
+/**
+ * The app's role owns its database, and is no superuser; whatever of its own a superuser runs makes it one. Marks outlive what is
+ * rolled back.
+ */
+const hostile = `
+CREATE ROLE app LOGIN;
+ALTER DATABASE app OWNER TO app;
+ALTER SCHEMA public OWNER TO app;
+\\connect app app
+CREATE UNLOGGED SEQUENCE ran;
+GRANT ALL ON SEQUENCE ran TO PUBLIC;
+CREATE FUNCTION act() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM nextval('public.ran');
+  BEGIN EXECUTE 'RESET SESSION AUTHORIZATION'; EXCEPTION WHEN OTHERS THEN END;
+  BEGIN EXECUTE 'SET ROLE boss'; EXCEPTION WHEN OTHERS THEN END;
+  BEGIN EXECUTE 'ALTER ROLE app SUPERUSER'; EXCEPTION WHEN OTHERS THEN END;
+  BEGIN EXECUTE 'DECLARE late CURSOR WITH HOLD FOR SELECT public.act()'; EXCEPTION WHEN OTHERS THEN END;
+  BEGIN EXECUTE 'CREATE OR REPLACE FUNCTION pg_temp.svc_sums() RETURNS SETOF jsonb LANGUAGE sql AS $f$ SELECT to_jsonb(public.act()) $f$'; EXCEPTION WHEN OTHERS THEN END;
+  BEGIN EXECUTE 'CREATE TEMP VIEW pg_class AS SELECT public.act()'; EXCEPTION WHEN OTHERS THEN END;
+  BEGIN EXECUTE 'SET search_path = public, pg_catalog'; EXCEPTION WHEN OTHERS THEN END;
+  RETURN 1;
+END $$;
+CREATE FUNCTION evil(text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN (SELECT public.act()); END $$;
+CREATE FUNCTION evil(anyelement, anyelement) RETURNS bool LANGUAGE sql IMMUTABLE AS $$ SELECT public.evil('') = 1 $$;
+CREATE OPERATOR = (LEFTARG = anyelement, RIGHTARG = anyelement, FUNCTION = evil);
+CREATE FUNCTION count() RETURNS int LANGUAGE sql AS 'SELECT public.act()';
+CREATE FUNCTION concat(anyelement) RETURNS text LANGUAGE sql AS $$ SELECT public.act()::text $$;
+CREATE FUNCTION to_jsonb(name) RETURNS jsonb LANGUAGE sql AS $$ SELECT to_json(public.act())::jsonb $$;
+CREATE TABLE planned (a int, CHECK (a > 0));
+CREATE INDEX ON planned (evil('expression'));
+CREATE INDEX ON planned (a) WHERE evil('predicate') = 1;
+CREATE STATISTICS told ON (evil('statistics')), a FROM planned;
+CREATE TABLE rows (a int);
+CREATE FUNCTION as_text(rows) RETURNS text LANGUAGE sql AS $$ SELECT public.act()::text $$;
+CREATE FUNCTION as_json(rows) RETURNS json LANGUAGE sql AS $$ SELECT to_json(public.act()) $$;
+CREATE CAST (rows AS text) WITH FUNCTION as_text(rows) AS IMPLICIT;
+CREATE CAST (rows AS json) WITH FUNCTION as_json(rows);
+CREATE TABLE hidden (a int);
+INSERT INTO planned VALUES (1); INSERT INTO rows VALUES (1); INSERT INTO hidden VALUES (1);
+ALTER TABLE hidden ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY none ON hidden USING (act() = 2);
+CREATE VIEW pg_database AS SELECT act();
+CREATE MATERIALIZED VIEW kept AS SELECT a FROM planned;
+CREATE INDEX ON kept (evil('view'));
+ALTER DATABASE app SET search_path = public, pg_catalog;
+ALTER DATABASE app SET constraint_exclusion = on;
+ALTER DATABASE app SET role = app;
+ALTER DATABASE app SET quote_all_identifiers = on;
+`;
+
+describe.each([15, 17] as const)('an app that would be superuser of PostgreSQL %i', (major) => {
+  beforeEach(async () => {
+    server = await startPostgres(major);
+    await server.sql(hostile);
+  });
+  afterEach(() => server.remove());
+
+  const asked = (question: string) => server.sql(question, 'template1');
+  const superusers = () => asked(`SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolsuper`);
+  const ran = async () => Number(await server.sql('SELECT last_value FROM public.ran'));
+  const judged = async () => (await server.judge()).replaceAll(/^SELECT pg_catalog.setval.*$/gm, '');
+
+  it('is none after data were kept, compared, and put back', async () => {
+    expect(await superusers()).toBe('boss');
+    const before = await judged();
+    const [source, part] = await keepThem();
+    const meanwhile = await ran();
+    await server.sql('SET ROLE NONE; INSERT INTO public.hidden VALUES (2)');
+    const { words } = await postgres.compare(source, part, place, workOf());
+    expect(words).toEqual(['app: hidden: 1 row more']);
+    // It was called, so that what is told here tells something.
+    expect(await ran()).toBeGreaterThan(meanwhile);
+    const present = await goBack(source, part);
+    expect(await superusers()).toBe('boss');
+    expect(await asked(`SELECT count(*) FROM pg_roles WHERE rolname ~ 'svc'`)).toBe('0');
+    expect(await judged()).toBe(before);
+    await postgres.discard(source, present, kept(), workOf());
+  });
+
+  it('has no dump of it loaded', async () => {
+    const { refusals } = await postgres.survey(['db'], { ...place, isElsewhere: true }, workOf());
+    expect(refusals).toEqual([expect.stringContaining('public.evil(anyelement,anyelement) of app')]);
+  });
+
+  it('is kept out of what is kept', async () => {
+    const [source, part] = await keepThem();
+    const copy = part.databases.find(({ name }) => name === 'app')?.copy ?? '';
+    await server.sql(`ALTER DATABASE ${copy} ALLOW_CONNECTIONS true`, 'template1');
+    const came = await execa(
+      'docker',
+      ['exec', server.container, 'psql', '-Xqc', 'SELECT 1', '-U', 'app', copy],
+      { reject: false },
+    );
+    expect(came.stderr).toContain('too many connections for database');
+    await postgres.discard(source, part, place, workOf());
+  });
+});
+
 /** Kills at moments all over a call, each followed by the same call again. */
 describe.each(['server', 'updater'] as const)('a killed %s', (which) => {
   const times = Number(process.env.SVC_TEST_KILLS ?? 6);

@@ -27,8 +27,8 @@ export const copyName = (purpose: Purpose, place: string, index: number): string
 export const dataOf = ({ databases }: Pick<ServerFacts, 'databases'>): FoundDatabase[] =>
   databases.filter(({ name, isOpen, isMarked }) => !ownNames.test(name) && (isOpen || isMarked));
 
-/** The oldest major that tells the number of a role like any other value. */
-const oldest = 12;
+/** The oldest major with a role that reads all, and nothing else. */
+const oldest = 14;
 
 export function refusalsOf(facts: ServerFacts, service: string, withTimescale: readonly string[]): string[] {
   const prepared = facts.prepared.map(({ id, database }) => `${id} in ${database}`);

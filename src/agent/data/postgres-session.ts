@@ -1,5 +1,6 @@
 // How the server of a service is spoken to: by psql in its own container, with that one's own credentials.
 
+import { createHash } from 'node:crypto';
 import { Readable, type Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspectContainers, listContainers } from '../../engine/api/query.ts';
@@ -9,7 +10,7 @@ import { isUp, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { DataWork } from './kind.ts';
-import { factsSql, type ServerFacts } from './postgres-sql.ts';
+import { type FoundDatabase, factsSql, type ServerFacts } from './postgres-sql.ts';
 
 export interface Session {
   engine: Engine;
@@ -44,6 +45,7 @@ const settings = [
   'lc_monetary=C',
   'lc_messages=C',
   'standard_conforming_strings=on',
+  'quote_all_identifiers=off',
   'client_min_messages=warning',
   'default_transaction_read_only=off',
   'default_tablespace=',
@@ -104,6 +106,16 @@ export async function openSession(service: string, { engine, project }: DataWork
 }
 
 const isOneOff = (labels: Readonly<Record<string, string>>) => labels[composeLabels.oneOff] === 'True';
+
+/** What a closed database is called while it is looked at. */
+export const lookName = (name: string): string =>
+  `svc_look_${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+
+/** What one that is looked at is to be again; null for others, whatever their owners have written there. */
+export function hiddenOf({ name, real }: FoundDatabase): { name: string; limit: number } | null {
+  const [, limit, was] = /^(-?\d+):(.*)$/s.exec(real ?? '') ?? [];
+  return was !== undefined && name === lookName(was) ? { name: was, limit: Number(limit) } : null;
+}
 
 /** A server goes on with what it was asked by a client that is gone: a copy would still come to its end, and be there. */
 const endLeftSessions = `DO $do$ BEGIN

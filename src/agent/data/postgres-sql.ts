@@ -31,7 +31,9 @@ export interface FoundDatabase {
   bytes: number;
   isOpen: boolean;
   isMarked: boolean;
-  /** The name that it is to get back. */
+  /** Of connections; -1 for none. */
+  limit: number;
+  /** What it says of the limit and the name that it is to get back: its owner may have said that. */
   real: string | null;
 }
 
@@ -56,7 +58,7 @@ export const factsSql = `SELECT jsonb_build_object(
   'prepared', (SELECT coalesce(jsonb_agg(jsonb_build_object('id', gid, 'database', database)), '[]') FROM pg_prepared_xacts),
   'directory', current_setting('data_directory'),
   'databases', (SELECT coalesce(jsonb_agg(jsonb_build_object('name', datname, 'bytes', pg_database_size(d.oid),
-      'isOpen', datallowconn, 'isMarked', ${isMarked}, 'real', (SELECT substr(c, ${realName.length + 2})
+      'isOpen', datallowconn, 'isMarked', ${isMarked}, 'limit', datconnlimit, 'real', (SELECT substr(c, ${realName.length + 2})
         FROM pg_db_role_setting s, unnest(s.setconfig) c
         WHERE s.setdatabase = d.oid AND s.setrole = 0 AND c LIKE '${realName}=%')) ORDER BY datname COLLATE "C"), '[]')
     FROM pg_database d WHERE NOT datistemplate));`;
@@ -84,17 +86,20 @@ export const openSql = (names: readonly string[]): string =>
 export const allowSql = (name: string, isAllowed: boolean): string =>
   `ALTER DATABASE ${identifier(name)} ALLOW_CONNECTIONS ${isAllowed};`;
 
+/** For superusers alone, while we look into it: anybody can read in the catalogs what it is called. */
+const limited = 'CONNECTION LIMIT 0';
+
 /** Takes a closed database away from the name that others know, to look into it. */
-export const hideSql = (name: string, hidden: string): string =>
+export const hideSql = (name: string, hidden: string, limit: number): string =>
   transaction([
-    `ALTER DATABASE ${identifier(name)} SET ${realName} = ${literal(name)}`,
+    `ALTER DATABASE ${identifier(name)} SET ${realName} = ${literal(`${limit}:${name}`)}`,
     `ALTER DATABASE ${identifier(name)} RENAME TO ${identifier(hidden)}`,
-    `ALTER DATABASE ${identifier(hidden)} ALLOW_CONNECTIONS true`,
+    `ALTER DATABASE ${identifier(hidden)} ${limited} ALLOW_CONNECTIONS true`,
   ]);
 
-export const unhideSql = (hidden: string, name: string): string =>
+export const unhideSql = (hidden: string, name: string, limit: number): string =>
   transaction([
-    `ALTER DATABASE ${identifier(hidden)} ALLOW_CONNECTIONS false`,
+    `ALTER DATABASE ${identifier(hidden)} CONNECTION LIMIT ${Number(limit)} ALLOW_CONNECTIONS false`,
     `ALTER DATABASE ${identifier(hidden)} RENAME TO ${identifier(name)}`,
     `ALTER DATABASE ${identifier(name)} RESET ${realName}`,
   ]);
@@ -125,7 +130,7 @@ export const endClientsSql = (list: readonly string[]): string =>
  * a role would keep the new version from dropping that.
  */
 export const copySql = (from: string, to: string, major: number): string =>
-  `CREATE DATABASE ${identifier(to)} TEMPLATE ${identifier(from)}${major >= 15 ? ' STRATEGY file_copy' : ''};
+  `CREATE DATABASE ${identifier(to)} TEMPLATE ${identifier(from)}${major >= 15 ? ' STRATEGY file_copy' : ''} ${limited};
 DELETE FROM pg_shdepend WHERE dbid = ${oidOf(to)};`;
 
 const oidOf = (name: string): string => `(SELECT oid FROM pg_database WHERE datname = ${literal(name)})`;
@@ -198,7 +203,7 @@ export function createSql(name: string, { made }: DatabaseState): string {
   const key = made.provider === 'b' ? 'BUILTIN_LOCALE' : 'ICU_LOCALE';
   const locale = provider && made.locale ? ` LOCALE_PROVIDER ${provider} ${key} ${literal(made.locale)}` : '';
   return `CREATE DATABASE ${identifier(name)} TEMPLATE template0 ENCODING ${literal(made.encoding)}
-  LC_COLLATE ${literal(made.collate)} LC_CTYPE ${literal(made.ctype)}${locale} TABLESPACE ${identifier(made.tablespace)};`;
+  LC_COLLATE ${literal(made.collate)} LC_CTYPE ${literal(made.ctype)}${locale} TABLESPACE ${identifier(made.tablespace)} ${limited};`;
 }
 
 interface Renamed {
@@ -211,6 +216,7 @@ interface Renamed {
 /** Takes the present away from the app's names. What it has to do with roles is kept in its state, so that those can go. */
 export const asideSql = ({ name, copy }: Renamed): string[] => [
   `ALTER DATABASE ${identifier(name)} OWNER TO CURRENT_USER`,
+  `ALTER DATABASE ${identifier(name)} ${limited}`,
   `UPDATE pg_database SET datacl = NULL WHERE datname = ${literal(name)}`,
   `DELETE FROM pg_shdepend WHERE dbid = ${oidOf(name)}
     OR (dbid = 0 AND classid = 'pg_database'::regclass AND objid = ${oidOf(name)} AND deptype = 'a')`,
@@ -296,18 +302,46 @@ const sumOf = (text: string): string =>
  * Sums of all tables of a database, one line each: `["public.orders", "214", "-13"]`. What a crash empties is left out, and what
  * is no row of this server. A dump makes materialized views anew, and deparses what is in catalogs: those are held against each
  * other in copies alone.
+ *
+ * To plan a query is enough to call the functions of a table's indexes and statistics, and a cast of its rows calls one, too.
+ * They are somebody's who must not do what a superuser may: all that reads tables is in one function of a role that reads and
+ * no more, in which nobody can become another one. Nothing but its end follows it, with which that role was never there.
  */
 export const sumsSql = (isCopy: boolean): string => `
-SELECT format($f$SELECT jsonb_build_array(%L, ${sumOf('(svc_row.*)::text')}) FROM ONLY %I.%I svc_row$f$,
-    CASE relkind WHEN 'm' THEN 'view ' ELSE '' END || quote_ident(nspname) || '.' || quote_ident(relname), nspname, relname)
-  FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-  WHERE relkind IN (${isCopy ? "'r', 'm'" : "'r'"}) AND relpersistence = 'p' AND relispopulated
-    AND (nspname !~ '^pg_' AND nspname <> 'information_schema' OR c.oid = 'pg_largeobject'::regclass) \\gexec
-SELECT format($f$SELECT jsonb_build_array(%L, last_value::text, is_called::text) FROM %I.%I$f$,
-    'sequence ' || quote_ident(nspname) || '.' || quote_ident(relname), nspname, relname)
-  FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-  WHERE relkind = 'S' AND relpersistence = 'p' AND nspname !~ '^pg_' \\gexec
-${isCopy ? catalogs.map(catalogSum).join('\n') : ''}`;
+${isCopy ? catalogs.map(catalogSum).join('\n') : ''}
+BEGIN;
+CREATE ROLE ${reader} BYPASSRLS;
+GRANT pg_read_all_data TO ${reader};
+CREATE FUNCTION pg_temp.svc_sums() RETURNS SETOF jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $do$
+DECLARE t record; BEGIN
+  FOR t IN SELECT nspname, relname, relkind, quote_ident(nspname) || '.' || quote_ident(relname) AS key
+    FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE relkind IN ('r', 'S'${isCopy ? ", 'm'" : ''}) AND relpersistence = 'p' AND relispopulated
+      AND (nspname !~ '^pg_' AND nspname <> 'information_schema' OR c.oid = 'pg_largeobject'::regclass) LOOP
+    RETURN QUERY EXECUTE CASE t.relkind
+      WHEN 'S' THEN format('SELECT jsonb_build_array(%L, last_value::text, is_called::text) FROM %I.%I', 'sequence ' || t.key, t.nspname, t.relname)
+      ELSE format('SELECT jsonb_build_array(%L, ${sumOf('concat(svc_row.*)')}) FROM ONLY %I.%I svc_row',
+        CASE t.relkind WHEN 'm' THEN 'view ' ELSE '' END || t.key, t.nspname, t.relname) END;
+    -- What was called may have set that.
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+  END LOOP;
+END $do$;
+ALTER FUNCTION pg_temp.svc_sums() OWNER TO ${reader};
+SELECT pg_temp.svc_sums();
+ROLLBACK;`;
+
+/** For the time of a transaction that is rolled back. */
+const reader = 'svc_updater_reader';
+
+/**
+ * Functions of who is no superuser that run while a dump is loaded, by whoever loads it: of checks, generated columns, domains,
+ * indexes and what else a table is made with.
+ */
+export const loadedFunctionsSql = `SELECT to_jsonb(p.oid::regprocedure::text || ' of ' || rolname)
+  FROM pg_proc p JOIN pg_roles r ON r.oid = proowner
+  WHERE NOT rolsuper AND EXISTS (SELECT FROM pg_depend d WHERE refclassid = 'pg_proc'::regclass AND refobjid = p.oid
+    AND classid NOT IN ('pg_proc'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass, 'pg_policy'::regclass))
+  ORDER BY 1;`;
 
 const catalogSum = (name: string): string =>
   `SELECT jsonb_build_array('catalog ${name}', ${sumOf(`(to_jsonb(t) - '{proacl,nspacl,lomacl}'::text[])::text`)}) FROM pg_${name} t;`;

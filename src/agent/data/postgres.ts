@@ -19,7 +19,16 @@ import {
   planRestore,
   refusalsOf,
 } from './postgres-plan.ts';
-import { ask, load, openSession, PsqlError, type Session, writeDump } from './postgres-session.ts';
+import {
+  ask,
+  hiddenOf,
+  load,
+  lookName,
+  openSession,
+  PsqlError,
+  type Session,
+  writeDump,
+} from './postgres-session.ts';
 import {
   allowSql,
   asideSql,
@@ -34,6 +43,7 @@ import {
   factsSql,
   hideSql,
   literal,
+  loadedFunctionsSql,
   openSql,
   orphansSql,
   ownNames,
@@ -67,6 +77,8 @@ interface Kept {
   server: ServerState;
   /** By database; null for what was put aside and never copied. */
   sums: Readonly<Record<string, TableSums>> | null;
+  /** What would run while dumps are loaded (`loadedFunctionsSql`). */
+  runs: readonly string[];
 }
 
 const patienceMs = 5_000;
@@ -152,7 +164,8 @@ export const postgres: DataKind<PostgresSource, PostgresPart> = {
             'point-damaged',
             `${service} no longer has ${lost.map(({ copy }) => copy).join(', ')}`,
           );
-        const { sums } = await readKept(part, place);
+        const { sums, runs } = await readKept(part, place);
+        if (runs.length > 0) throw new UpdateError('data-unfit', sayRuns(service, runs));
         for (const { name, copy, dump } of part.databases) {
           const then = sums?.[name];
           if (dump) await checkFile(dump, place);
@@ -206,6 +219,7 @@ async function survey(asked: readonly string[], place: PointPlace, work: DataWor
   const facts = session.found;
   const data = dataOf(facts);
   const withTimescale: string[] = [];
+  const runs: string[] = [];
   for (const { name } of data.filter(({ isOpen }) => isOpen)) {
     const [has] = await ask(
       session,
@@ -215,6 +229,7 @@ async function survey(asked: readonly string[], place: PointPlace, work: DataWor
       },
     );
     if (has) withTimescale.push(name);
+    if (place.isElsewhere) runs.push(...(await loadedFunctions(session, name)));
   }
   const bytes = data.reduce((sum, each) => sum + each.bytes, 0);
   const how = place.isElsewhere ? 'dumped' : 'copied';
@@ -232,6 +247,7 @@ async function survey(asked: readonly string[], place: PointPlace, work: DataWor
     ],
     refusals: [
       ...refusalsOf(facts, service, withTimescale),
+      ...(runs.length > 0 ? [sayRuns(service, runs)] : []),
       ...(another
         ? [
             `${asked.join(' and ')} have PostgreSQL, and one alone can be kept: say svc.data: none of the others`,
@@ -240,6 +256,12 @@ async function survey(asked: readonly string[], place: PointPlace, work: DataWor
     ],
   };
 }
+
+const loadedFunctions = async (session: Session, database: string): Promise<string[]> =>
+  (await ask(session, loadedFunctionsSql, { database })) as string[];
+
+const sayRuns = (service: string, runs: readonly string[]): string =>
+  `a dump of ${service} is loaded as its superuser, and would run as that what others have made: ${runs.slice(0, 3).join(', ')}${runs.length > 3 ? ` and ${runs.length - 3} more` : ''}: leave out --restore-dir, as copies run nothing`;
 
 async function roomOfPlace({ here }: PointPlace, needed: number): Promise<Room> {
   const [{ bavail, bsize }, { dev }] = await Promise.all([statfs(here), stat(here)]);
@@ -268,11 +290,12 @@ async function roomOfServer(
 async function begin(service: string, work: DataWork): Promise<Session> {
   const session = await openSession(service, work);
   let isMended = false;
-  for (const { name, isOpen, real } of session.found.databases) {
-    if (real === null && !(ownNames.test(name) && isOpen)) continue;
+  for (const each of session.found.databases) {
+    const was = hiddenOf(each);
+    if (was) await ask(session, unhideSql(each.name, was.name, was.limit));
+    else if (ownNames.test(each.name) && each.isOpen) await ask(session, allowSql(each.name, false));
+    else continue;
     isMended = true;
-    if (ownNames.test(name) && isOpen) await ask(session, allowSql(name, false));
-    if (real !== null) await ask(session, unhideSql(name, real));
   }
   return isMended ? { ...session, found: await look(session) } : session;
 }
@@ -339,6 +362,7 @@ async function take(
     const [server] = (await ask(session, stateSql(names))) as [ServerState];
     const databases: KeptDatabase[] = [];
     const sums: Record<string, TableSums> = {};
+    const runs: string[] = [];
     let bytes = 0;
     for (const [index, name] of names.entries()) {
       const copy = copyName(purpose, place.name, index);
@@ -346,6 +370,7 @@ async function take(
       if (place.isElsewhere) {
         const file = dumpFile(purpose, service, index);
         await hidden(session, name, async (at) => {
+          runs.push(...(await loadedFunctions(session, at)));
           dump = await dumpTo(session, at, place, file);
           sums[name] = await sumsOf(session, at, false);
         });
@@ -358,8 +383,10 @@ async function take(
       bytes += existing.find((each) => each.name === name)?.bytes ?? 0;
       work.onProgress?.(bytes);
     }
+    // The data of a new version are kept whatever is in them: whether they may be loaded is asked when somebody wants that.
+    if (purpose === 'point' && runs.length > 0) throw new UpdateError('save-failed', sayRuns(service, runs));
     await ask(session, 'CHECKPOINT;');
-    const kept: Kept = { major, databases, server, sums: isOnlyNamed ? null : sums };
+    const kept: Kept = { major, databases, server, sums: isOnlyNamed ? null : sums, runs };
     await writeSynced(place, stateFile(purpose, service), JSON.stringify(kept));
     return await partOf(stateFile(purpose, service), service, place);
   });
@@ -464,12 +491,13 @@ async function sumsOfClosed(session: Session, name: string, isCopy: boolean): Pr
   return sums;
 }
 
-/** Works in a closed database under a name that only we know: it would have to be open under its own to all. */
+/** Works in a closed database under another name: it would have to be open under its own to those who try that. */
 async function hidden<T>(session: Session, name: string, work: (at: string) => Promise<T>): Promise<T> {
-  const at = `svc_look_${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
-  await ask(session, hideSql(name, at));
+  const at = lookName(name);
+  const limit = (await look(session)).databases.find((each) => each.name === name)?.limit ?? -1;
+  await ask(session, hideSql(name, at, limit));
   const done = await work(at);
-  await ask(session, unhideSql(at, name));
+  await ask(session, unhideSql(at, name, limit));
   return done;
 }
 

@@ -7,6 +7,7 @@ import {
   planRestore,
   refusalsOf,
 } from '../../../src/agent/data/postgres-plan.ts';
+import { hiddenOf, lookName } from '../../../src/agent/data/postgres-session.ts';
 import type { FoundDatabase, ServerFacts } from '../../../src/agent/data/postgres-sql.ts';
 
 const database = (name: string, given: Partial<FoundDatabase> = {}): FoundDatabase => ({
@@ -14,6 +15,7 @@ const database = (name: string, given: Partial<FoundDatabase> = {}): FoundDataba
   bytes: 1,
   isOpen: true,
   isMarked: false,
+  limit: -1,
   real: null,
   ...given,
 });
@@ -45,10 +47,21 @@ it('knows whose data they are', () => {
   expect(dataOf({ databases }).map(({ name }) => name)).toEqual(['app', 'ours', 'svc_point']);
 });
 
+it.each([
+  [lookName('a:b\nc'), '50:a:b\nc', { name: 'a:b\nc', limit: 50 }],
+  [lookName('app'), '-1:app', { name: 'app', limit: -1 }],
+  [lookName('app'), null, null],
+  [lookName('app'), '-1:postgres', null],
+  [lookName('app'), 'app', null],
+  ['app', '-1:postgres', null],
+])('believes of %s no other name than its own: %j', (name, real, was) => {
+  expect(hiddenOf(database(name, { real }))).toEqual(was);
+});
+
 describe('refusals', () => {
   it.each<[string, Partial<ServerFacts>, readonly string[], RegExp | null]>([
     ['nothing', {}, [], null],
-    ['an old major', { major: 11 }, [], /is PostgreSQL 11/],
+    ['an old major', { major: 13 }, [], /is PostgreSQL 13/],
     ['no superuser', { isSuperuser: false }, [], /no superuser/],
     ['a standby', { isStandby: true }, [], /follows another/],
     ['slots', { slots: 1 }, [], /replication slots/],

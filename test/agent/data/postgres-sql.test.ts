@@ -25,8 +25,10 @@ it('takes no name with a byte 0', () => {
 });
 
 it('says how a copy is made only where the server knows', () => {
-  expect(copySql('x', 'y', 15)).toContain('CREATE DATABASE "y" TEMPLATE "x" STRATEGY file_copy;');
-  expect(copySql('x', 'y', 14)).toContain('CREATE DATABASE "y" TEMPLATE "x";');
+  expect(copySql('x', 'y', 15)).toContain(
+    'CREATE DATABASE "y" TEMPLATE "x" STRATEGY file_copy CONNECTION LIMIT 0;',
+  );
+  expect(copySql('x', 'y', 14)).toContain('CREATE DATABASE "y" TEMPLATE "x" CONNECTION LIMIT 0;');
 });
 
 it('lets no role end the block that it stands in', () => {

@@ -68,11 +68,14 @@ export async function startPostgres(major: PostgresMajor): Promise<PostgresServe
     async judge() {
       const names = await sql(
         'SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY 1',
+        'template1',
       );
+      // Whatever the database sets for those who come in.
+      const asked = ['exec', '-e', 'PGOPTIONS=-c role=none'];
       const texts = [await docker('exec', container, 'pg_dumpall', '--globals-only', '-U', user)];
       for (const name of names.split('\n')) {
         texts.push(
-          await docker('exec', '-e', `PGDATABASE=${name}`, container, 'pg_dump', '--create', '-U', user),
+          await docker(...asked, '-e', `PGDATABASE=${name}`, container, 'pg_dump', '--create', '-U', user),
         );
       }
       return texts.join('\n').replaceAll(/^\\(?:un)?restrict .*$/gm, '');
