@@ -61,6 +61,10 @@ export const back = (given: RunContext & { options: BackOptions }, read: ReadOpt
     soFar.lock = lock;
     const earlier = await settleEarlier(context, { instance, lock }, soFar);
     if (earlier.kind === 'over') return repeatEnding(earlier.ending, context.log);
+    // It is gone back already: once more would lead forward again.
+    const wentBack =
+      earlier.kind === 'fresh' && earlier.data?.phase === 'restore' ? earlier.data.goingBack : null;
+    if (wentBack?.ending) return repeatEnding(wentBack.ending, context.log);
     const found = await findBack(context, instance, soFar);
     const journal = new Journal(lock, {
       ...emptyJournal,
