@@ -154,6 +154,11 @@ const anonymousOf = (listed: Listed[] | undefined) =>
 const listUpdaters = () =>
   get<Listed[]>(`/containers/json?all=1&filters=${filter({ label: [updaterLabel] })}`);
 
+const holderLabel = 'svc-updater.restore-point';
+
+const listHolders = async () =>
+  (await get<Listed[]>(`/containers/json?all=1&filters=${filter({ label: [holderLabel] })}`)) ?? [];
+
 const updatersOf = (listed: Listed[] | undefined, text: string) =>
   (listed ?? []).filter(({ Labels }) => Labels?.[updaterLabel]?.includes(text)).map(named);
 
@@ -173,6 +178,9 @@ export async function removeNamed(text: string): Promise<void> {
   await Promise.all(
     updatersOf(await listUpdaters(), text).map(({ id }) => remove(`/containers/${id}?force=1&v=1`)),
   );
+  // Without a name of the instance's: they hold the images of its restore points.
+  const holders = (await listHolders()).filter(({ Labels }) => Labels?.[holderLabel]?.includes(text));
+  await Promise.all(holders.map(({ Id }) => remove(`/containers/${Id}?force=1&v=1`)));
   const found = await findNamed(text);
   await Promise.all(found.containers.map(({ id }) => remove(`/containers/${id}?force=1&v=1`)));
   await Promise.all([
