@@ -90,7 +90,8 @@ export async function tryOnce(
       tried.version = versions.bad;
       return tried;
     }
-    if (result.exitCode === 137 || endingOf(result) === 'broken') {
+    // A run that never began has no end either.
+    if (!isOver(story, result) || endingOf(result) === 'broken') {
       throw new Lost([`it is not over after ${mostRuns} runs: ${lastLine(result)}`]);
     }
     await instance.waitUntilHealthy(60).catch((error: Error) => {
