@@ -161,9 +161,12 @@ function showBack({ log }: RunContext, { point, from, differences, seconds: take
     `back from ${from} to ${version} with its data of ${at}: ${and(entries.map(({ words }) => words))}`,
   );
   for (const line of differences.flatMap(({ words }) => words)) log.info(`since then: ${line}`);
-  const lost = `${counted(rows, 'row')} in ${counted(tables, 'table')}, ${counted(files, 'file')}`;
+  const lost = [
+    ...(tables > 0 ? [`${counted(rows, 'row')} in ${counted(tables, 'table')}`] : []),
+    ...(files > 0 ? [counted(files, 'file')] : []),
+  ];
   log.info(
-    `what was done since then is not in it (${lost}); it is kept, and back undoes it; away for about ${takes} s`,
+    `what was done since then is not in it (${lost.join(', ') || 'no row, no file'}); it is kept, and back undoes it; away for about ${takes} s`,
   );
   if (left.length > 0) log.info(`as they are: what ${and(left)} keep`);
   log.enter('done');

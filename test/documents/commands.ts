@@ -126,6 +126,8 @@ export const commands = {
   'scripts/faults --tries 1': { faults: ['--tries', '1'], in: 'test/e2e/faults.test.ts' },
   'scripts/faults --short': { faults: ['--short'], in: 'test/e2e/faults.test.ts' },
   'scripts/matrix': { in: 'test/e2e/second-base.test.ts', says: "execa('scripts/matrix'" },
+  'scripts/bed': { in: 'scripts/bed', says: 'test/bed/main.ts "$@"' },
+  'scripts/restore-kills': { in: 'scripts/restore-kills', says: 'test/faults/restore-kills.ts "$@"' },
   'scripts/products': { in: 'scripts/products', says: 'test/products/main.ts "$@"' },
   'scripts/products immich': { in: 'test/products/products.test.ts', says: "['immich']" },
   'scripts/products --form published': {

@@ -40,7 +40,7 @@ const isOfCalls = ({ head }: { head: string[] }): boolean => head[0] === 'call';
 
 /** Names of programs, and no commands. */
 const names = new Set(['docker', 'docker compose', 'node', 'npm', 'git', 'curl', 'svc', 'svc-updater']);
-const form = /^(?:scripts\/[a-z]+|docker|npm|npx|node|git|curl|svc|svc-updater)(?= |$)/;
+const form = /^(?:scripts\/[a-z-]+|docker|npm|npx|node|git|curl|svc|svc-updater)(?= |$)/;
 
 const isCommand = (code: string): boolean => form.test(code) && !names.has(code);
 

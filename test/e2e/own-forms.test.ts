@@ -119,7 +119,9 @@ test.concurrent('a part with a variant, of images that tell no version', async (
     version: 'v32.0.1',
     changed: { 'compose.yaml': set('31-apache', '32-apache') },
     says: [/done updated 31-apache → 32-apache in /],
-    warns: ['31 → 32.0.1 changes the major version: dump the database first, there is no way back'],
+    warns: [
+      '31 → 32.0.1 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
+    ],
   });
 });
 

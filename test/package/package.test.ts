@@ -118,6 +118,7 @@ describe('the package', () => {
       'dist/instance/testing.mjs',
       'dist/svc.licenses.txt',
       'dist/svc.mjs',
+      'dist/tools.mjs',
       'dist/web/index.mjs',
       'docs/client.md',
       'docs/contract.md',

@@ -1,6 +1,7 @@
 import { looksSecret, type Secret } from '../../compose/secret-lines.ts';
 import { phases } from '../../progress/event.ts';
 import { outcomes } from '../../progress/outcome.ts';
+import { dataWords } from '../../progress/product.ts';
 import { errorCodes } from '../../progress/update-error.ts';
 import { parseTag } from '../../release/tag.ts';
 import { type Decoding, decodingsOf } from './decode.ts';
@@ -97,7 +98,7 @@ function passwordsIn(value: string): string[] {
 
 /** What the engine calls the states of a container and of its health. */
 const states = 'created running paused restarting removing exited dead healthy unhealthy starting'.split(' ');
-const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states]);
+const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataWords]);
 
 /** Words that the log is made of, and that the server reads back from it, are no secrets. */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);

@@ -128,7 +128,7 @@ function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedT
 }
 
 export const majorAdvice = (prefix: string, from: string, to: string): string =>
-  `${prefix}${from} → ${prefix}${to} changes the major version: dump the database first, there is no way back`;
+  `${prefix}${from} → ${prefix}${to} changes the major version: dump the database first, or have --restore-point keep it: there is no other way back`;
 
 /** A generated install on canary stays on canary; where a release tag pins, somebody must say where to go. */
 function impliedTarget(installation: Installation): PlannedTarget | null {

@@ -164,9 +164,11 @@ async function standStill({ engine, log, journal }: Replacement, changeover: Cha
   const ids = [...workers, ...apps].map(({ id }) => id);
   if (ids.length === 0) return;
   log.info(`stopping ${and([...workers, ...apps].map(({ name }) => name))}, then keeping the data`);
-  await engine.callOrThrow(['update', noRestart, ...ids]);
+  // The engine cannot say it of a container between two crashes; it does once that one is stopped.
+  await engine.call(['update', noRestart, ...ids]);
   await stopAll({ engine, log }, workers);
   await stopAll({ engine, log }, apps);
+  await engine.callOrThrow(['update', noRestart, ...ids]);
 }
 
 /** Before old containers are started again, whose data nobody has touched: there is no point to go back to. Can be repeated. */

@@ -110,7 +110,7 @@ it('gives machines where it goes, and people the warnings of the plan', () => {
   const told = lines(installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) }), 'v2.0.0');
   expect(told.fields[0]).toEqual({ from: 'v1.0.0', to: 'v2.0.0' });
   expect(told.lines[1]).toBe(
-    'warn: v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back',
+    'warn: v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
   );
 });
 

@@ -104,7 +104,7 @@ describe('a product in its own form', () => {
 
   it('recalls a dump at another major version, and at no new year', () => {
     expect(plan(product('31-apache', '31.0.9'), '32.0.1').warnings).toEqual([
-      '31.0.9 → 32.0.1 changes the major version: dump the database first, there is no way back',
+      '31.0.9 → 32.0.1 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
     ]);
     expect(plan(product('2025.12.4', '2025.12.4'), '2026.1.0').warnings).toEqual([]);
   });

@@ -151,7 +151,8 @@ describe('planFiles', () => {
     expect(planned(from, { ships })).toMatchObject({ newServices: ['cache', 'cron'], alsoMoved: [] });
   });
 
-  const major = 'v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back';
+  const major =
+    'v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back';
   it.each<[string, string, string | null, string | null, string | null, string[]]>([
     ['a floating tag that brings one', 'latest', null, '1.0.0', '2.0.0', [major]],
     ['a floating tag that is moved to', 'v1.0.0', 'canary', '1.0.0', '2.0.0', [major]],

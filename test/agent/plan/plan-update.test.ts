@@ -109,7 +109,7 @@ describe('planUpdate: what changes by kind of install, pin and target', () => {
       'app is at edge, which is no release tag: it is pulled again and stays there',
     ]);
     expect(planUpdate(install({ image: 'svc:v1.0.0' }, 'svc:v1.0.0'), target('v2.0.0')).warnings).toEqual([
-      'v1.0.0 → v2.0.0 changes the major version: dump the database first, there is no way back',
+      'v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
     ]);
   });
 

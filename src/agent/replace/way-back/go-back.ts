@@ -3,7 +3,7 @@ import { listProject } from '../../../engine/api/project-containers.ts';
 import { restoreFiles } from '../../../files/restore-files.ts';
 import { Cancelled, Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
-import { clockTime } from '../../data/point.ts';
+import { clockTime, readPoint } from '../../data/point.ts';
 import { type Ending, endingOf } from '../../log/ending.ts';
 import type { EndingFacts } from '../../log/ending-facts.ts';
 import type { Log } from '../../log/log.ts';
@@ -136,16 +136,18 @@ async function backWithData(work: Replacement, error: UpdateError): Promise<neve
   const at = clockTime(found.point.at);
   log.warn(`${goal} did not come up: going back to ${from} with its data of ${at}`);
   const kept = keptBeside(found.place, journal.data.project);
-  const went = new UpdateError('went-back', error.message, {
-    state: `${from} runs again with its data of ${at}; what ${goal} did in ${seconds(performance.now() - beganAt)} is kept as ${kept.host}`,
-    isLogged: true,
-    fields: { wentBack: { version: from, at: found.point.at, kept: kept.host } },
-    cause: error,
-  });
-  const ending = endingOf(went, facts);
+  const what = `what ${goal} did in ${seconds(performance.now() - beganAt)} is`;
+  const went = (isKept: boolean) =>
+    new UpdateError('went-back', error.message, {
+      state: `${from} runs again with its data of ${at}; ${what} ${isKept ? `kept as ${kept.host}` : 'not kept: there was no room'}`,
+      isLogged: true,
+      fields: { wentBack: { version: from, at: found.point.at, kept: isKept ? kept.host : null } },
+      cause: error,
+    });
+  const ending = endingOf(went(true), facts);
   await beginBack(work, journal, { ...found, kept }, changeover, ending).catch(giveUp);
   await restoreInstance(work, journal, {});
-  throw went;
+  throw went((await readPoint(kept)) !== null);
 }
 
 /** Notes that everything is being put back, and how the run ends then; null where an update begins anew after it. */

@@ -214,6 +214,8 @@ async function removeMoved(
   );
   if (own.length === 0) return;
   const isApp = (each: Container) => moved.some((one) => one.isApp && one.name === serviceOf(each));
+  // One that the engine starts again while it is being removed may stay half removed, and in the way of every `up`.
+  await engine.call(['update', '--restart=no', ...own.map(({ id }) => id)]);
   await stopAll(
     { engine, log },
     own.filter((each) => !isApp(each)),
