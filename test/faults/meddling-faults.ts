@@ -11,6 +11,9 @@ import { expectThat, type Fault, type Trial } from './fault.ts';
 import { type InstallName, releaseOf } from './install.ts';
 import type { Subject } from './subject.ts';
 
+/** The data are kept by no run here. */
+const met = phases.filter((phase) => phase !== 'save');
+
 // An operator's own calls beside an update. The call may fail, and so may the update; but every service ends with its
 // containers, unless the call was to take them away, and the last line is true.
 
@@ -87,9 +90,6 @@ export const meddlingFaults: readonly Fault[] = [
     run: tryLongCall,
   },
 ];
-
-/** The data are kept by no run here. */
-const met = phases.filter((phase) => phase !== 'save');
 
 /** When the operator types: milliseconds after the run was started, after a phase has begun, or after its end. */
 type When = { start: number } | { phase: Phase; afterMs: number } | { end: number };
