@@ -87,11 +87,11 @@ export async function save(work: Replacement): Promise<void> {
   const found = await pointOf(journal);
   if (found === null) throw new UpdateError('save-failed', 'the record of the restore point is gone');
   const beganAt = performance.now();
+  if (journal.isInherited) await checkBlueprints(work);
   const doors = await dataWork(work, journal, changeover.moved);
   const point = { ...found.point, back: { ...journal.data, phase: 'done' as const } };
   await holdImages(engine, doors.project, found.place, imagesOf(point));
   if (await hasNewStarted(work)) return goOnWithoutPoint(work);
-  if (journal.isInherited) await checkBlueprints(work);
   await standStill(work, changeover);
   const kept = await keepPoint(point, found.place, doors);
   if (await hasNewStarted(work)) return goOnWithoutPoint(work);
