@@ -351,7 +351,7 @@ describe.each([15, 17] as const)('an app that would be superuser of PostgreSQL %
 
 /** Kills at moments all over a call, each followed by the same call again. */
 describe.each(['server', 'updater'] as const)('a killed %s', (which) => {
-  const times = Number(process.env.SVC_TEST_KILLS ?? 6);
+  const times = Number(process.env.SVC_TEST_KILLS ?? 2);
 
   beforeEach(async () => {
     server = await startPostgres(15);

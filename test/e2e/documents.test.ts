@@ -61,6 +61,7 @@ interface Place {
   cwd?: string;
   input?: string;
   env?: Record<string, string>;
+  timeout?: number;
 }
 
 /** Types a command in a shell. Gives what it prints; it must end well unless another code is expected. */
@@ -118,6 +119,8 @@ async function demo(mode: 'run' | 'keep'): Promise<void> {
     expect(script).toContain(step);
   }
   const story = await typed(`${process.execPath} test/platform/demo/main.ts ${mode}`, {
+    // Three updates, and two ways back.
+    timeout: 500_000,
     env: { STATE: demoState },
   });
   expect(story).toContain('app answers v1.1.0, and app and worker run its image');
@@ -190,8 +193,8 @@ describe('a command of the documents', () => {
   for (const [command, proof] of Object.entries<Proof>(commands)) {
     if (!('by' in proof)) continue;
     const isDemo = command.startsWith('scripts/demo');
-    test.skipIf(isDemo && isDemoThere)(isDemo && isDemoThere ? `${command}: somebody has one` : command, () =>
-      run[command as RunCommand](command),
-    );
+    const timeout = isDemo ? 600_000 : 240_000;
+    const name = isDemo && isDemoThere ? `${command}: somebody has one` : command;
+    test.skipIf(isDemo && isDemoThere)(name, { timeout }, () => run[command as RunCommand](command));
   }
 });
