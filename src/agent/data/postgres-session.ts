@@ -138,6 +138,10 @@ export async function ask(
   return lines.map((line) => JSON.parse(line));
 }
 
+/** Statements in a database of ours, between others in the one that `ask` begins in; psql reads its name by rules of its own. */
+export const insideSql = (copy: string, sql: string): string =>
+  `\n\\connect ${copy}\n${sql}\n\\connect ${maintenance}\n`;
+
 /** Runs a script whose answers do not matter. @throws PsqlError */
 export async function load(session: Way, database: string, script: Readable): Promise<void> {
   await run(session, psql, database, script);

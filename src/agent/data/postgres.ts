@@ -22,6 +22,7 @@ import {
 import {
   ask,
   hiddenOf,
+  insideSql,
   load,
   lookName,
   openSession,
@@ -104,7 +105,7 @@ export const postgres: DataKind<PostgresSource, PostgresPart> = {
         const within = await busy(session);
         if (within.length === 0) return;
         if (performance.now() > end) {
-          await reopen(session);
+          await reopen(service, work);
           throw new UpdateError('data-busy', `${service} is in use: ${within.join('; ')}`, {
             advice: 'End what is named there, then run the update again.',
           });
@@ -132,7 +133,7 @@ export const postgres: DataKind<PostgresSource, PostgresPart> = {
 
   open: ({ service }, work) =>
     under('data-not-back', `databases of ${service} cannot be opened`, async () => {
-      await reopen(await begin(service, work));
+      await reopen(service, work);
     }),
 
   discard: ({ service }, part, place, work) =>
@@ -304,19 +305,21 @@ const look = async (session: Session): Promise<ServerFacts> =>
   (await ask(session, factsSql))[0] as ServerFacts;
 
 async function shut(session: Session): Promise<void> {
-  await ask(session, closeSql(dataOf(await look(session)).map(({ name }) => name)));
+  await ask(session, closeSql(dataOf(session.found).map(({ name }) => name)));
 }
 
-async function reopen(session: Session): Promise<void> {
-  const marked = (await look(session)).databases.filter(({ isMarked }) => isMarked);
+async function reopen(service: string, work: DataWork): Promise<void> {
+  const session = await begin(service, work);
+  const marked = session.found.databases.filter(({ isMarked }) => isMarked);
   await ask(session, openSql(marked.map(({ name }) => name)));
 }
 
 /** Who is in closed databases. */
 async function busy(session: Session): Promise<string[]> {
-  const { prepared } = await look(session);
-  const closed = await closedNames(session);
-  const clients = (await ask(session, clientsSql(closed))) as Client[];
+  const closed = dataOf(session.found).map(({ name }) => name);
+  const said = await ask(session, clientsSql(closed) + factsSql);
+  const { prepared } = said.pop() as ServerFacts;
+  const clients = said as Client[];
   return [
     ...clients.map(
       ({ user, application, address, database }) =>
@@ -326,11 +329,8 @@ async function busy(session: Session): Promise<string[]> {
   ];
 }
 
-const closedNames = async (session: Session): Promise<string[]> =>
-  dataOf(await look(session)).map(({ name }) => name);
-
 async function endClients(session: Session): Promise<void> {
-  const closed = await closedNames(session);
+  const closed = dataOf(session.found).map(({ name }) => name);
   for (const end = performance.now() + endMs; ; await sleep(pauseMs)) {
     if ((await ask(session, endClientsSql(closed))).length === 0) return;
     if (performance.now() > end) throw new PsqlError(`still there: ${(await busy(session)).join('; ')}`);
@@ -351,15 +351,16 @@ async function take(
   return under('save-failed', `the data of ${service} cannot be kept`, async () => {
     const session = await begin(service, work);
     const isOnlyNamed = purpose === 'kept' && !place.isElsewhere;
-    if (isOnlyNamed && (await copiesOf(session, purpose, place)).length > 0) {
+    if (isOnlyNamed && copiesOf(session, purpose, place).length > 0) {
       // A restore has put it aside: there is no other one, and what was said of it then holds.
       return await partOf(stateFile(purpose, service), service, place);
     }
     await drop(session, purpose, place);
-    await tellOrphans(session, service, work);
     const { major, databases: existing } = session.found;
     const names = dataOf({ databases: existing }).map(({ name }) => name);
-    const [server] = (await ask(session, stateSql(names))) as [ServerState];
+    const said = await ask(session, orphansSql + stateSql(names));
+    const server = said.pop() as ServerState;
+    tellOrphans(said as string[], service, work);
     const databases: KeptDatabase[] = [];
     const sums: Record<string, TableSums> = {};
     const runs: string[] = [];
@@ -375,9 +376,9 @@ async function take(
           sums[name] = await sumsOf(session, at, false);
         });
       } else if (!isOnlyNamed) {
-        await ask(session, copySql(name, copy, major));
-        sums[name] = await sumsOf(session, copy, true);
-        await ask(session, allowSql(copy, false));
+        // One call for all of it: each costs as much as the copy of a small database.
+        const script = copySql(name, copy, major) + insideSql(copy, sumsSql(true)) + allowSql(copy, false);
+        sums[name] = readSums(await ask(session, script));
       }
       databases.push({ name, copy, dump });
       bytes += existing.find((each) => each.name === name)?.bytes ?? 0;
@@ -385,7 +386,8 @@ async function take(
     }
     // The data of a new version are kept whatever is in them: whether they may be loaded is asked when somebody wants that.
     if (purpose === 'point' && runs.length > 0) throw new UpdateError('save-failed', sayRuns(service, runs));
-    await ask(session, 'CHECKPOINT;');
+    // Copying has done that, too. Else a crash would have sequences go on further than they stood.
+    if (place.isElsewhere || isOnlyNamed) await ask(session, 'CHECKPOINT;');
     const kept: Kept = { major, databases, server, sums: isOnlyNamed ? null : sums, runs };
     await writeSynced(place, stateFile(purpose, service), JSON.stringify(kept));
     return await partOf(stateFile(purpose, service), service, place);
@@ -399,8 +401,7 @@ async function partOf(file: string, service: string, place: PointPlace): Promise
   return { service, major, databases, state: { file, sha256 } };
 }
 
-async function tellOrphans(session: Session, service: string, { log }: DataWork): Promise<void> {
-  const orphans = (await ask(session, orphansSql)) as string[];
+function tellOrphans(orphans: readonly string[], service: string, { log }: DataWork): void {
   if (orphans.length > 0)
     log.warn(
       `${service} has folders of no database, left when it was killed while it copied: ${orphans.join(', ')}`,
@@ -464,10 +465,10 @@ function prove(database: string, then: TableSums, now: TableSums): void {
   );
 }
 
-/** The copies of this place that are there, in the server's order. */
-async function copiesOf(session: Session, purpose: Purpose, { name }: PointPlace): Promise<string[]> {
+/** The copies of this place that were there when the session was begun, in the server's order. */
+function copiesOf({ found }: Session, purpose: Purpose, { name }: PointPlace): string[] {
   const form = new RegExp(`^svc_${purpose}_${name}_\\d+$`);
-  return (await look(session)).databases.map((each) => each.name).filter((each) => form.test(each));
+  return found.databases.map((each) => each.name).filter((each) => form.test(each));
 }
 
 async function drop(
@@ -476,7 +477,7 @@ async function drop(
   place: PointPlace,
   own?: readonly string[],
 ): Promise<void> {
-  for (const name of await copiesOf(session, purpose, place))
+  for (const name of copiesOf(session, purpose, place))
     if (own?.includes(name) ?? true) await ask(session, dropSql(name));
 }
 
@@ -485,10 +486,8 @@ const sumsOf = async (session: Session, database: string, isCopy: boolean): Prom
 
 /** Of one whose name only we know. */
 async function sumsOfClosed(session: Session, name: string, isCopy: boolean): Promise<TableSums> {
-  await ask(session, allowSql(name, true));
-  const sums = await sumsOf(session, name, isCopy);
-  await ask(session, allowSql(name, false));
-  return sums;
+  const script = allowSql(name, true) + insideSql(name, sumsSql(isCopy)) + allowSql(name, false);
+  return readSums(await ask(session, script));
 }
 
 /** Works in a closed database under another name: it would have to be open under its own to those who try that. */
