@@ -6,7 +6,15 @@ import { judgeBack } from './data/judge-back.ts';
 import { checkPoint } from './data/keep-point.ts';
 import type { DataWork, Difference } from './data/kind.ts';
 import { kindOf } from './data/kinds.ts';
-import { clockTime, type Point, placesIn, pointsDirectory, readPoint } from './data/point.ts';
+import {
+  bytesOf,
+  clockTime,
+  type Point,
+  placesIn,
+  pointsDirectory,
+  readPoint,
+  toldOf,
+} from './data/point.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { fromWord } from './inspect/describe.ts';
 import { type FoundInstance, findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
@@ -138,7 +146,7 @@ async function findBack(context: RunContext, instance: FoundInstance, soFar: Run
     ...{ point: { ...point, back: { ...back, files } }, place: at, kept: keptBeside(at, project) },
     ...{ back, project, from: fromWord(installation), differences },
     records: containers.map((each) => recordOf(each, () => false)),
-    seconds: Math.ceil(point.entries.reduce((sum, { bytes }) => sum + bytes, 0) / 50_000_000) + 5,
+    seconds: Math.ceil(bytesOf(point) / 50_000_000) + 5,
   };
 }
 
@@ -198,11 +206,9 @@ async function goBack(context: RunContext, journal: Journal, found: FoundBack): 
   await restoreInstance(context, journal, {});
   // As `save` says it of a point: who follows the log knows by it that there is a way forward again.
   const kept = await readPoint(found.kept).catch(() => null);
-  const bytes = kept?.entries.reduce((sum, each) => sum + each.bytes, 0);
-  const restorePoint = kept && { at: kept.at, version: kept.version, bytes };
   return endWell(log, 'updated', done(), {
     from,
     to: point.version,
-    ...(restorePoint && { restorePoint }),
+    ...(kept && { restorePoint: toldOf(kept) }),
   });
 }

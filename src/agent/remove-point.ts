@@ -4,6 +4,7 @@ import { placesIn, pointsDirectory } from './data/point.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { givePaths } from './inspect/view-project.ts';
+import { counted } from './log/wording.ts';
 import type { RunContext } from './process/run-context.ts';
 import { toItsEnd } from './resume/to-its-end.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
@@ -28,9 +29,7 @@ export const removePoint = (given: RunContext, read: ReadOptions): Promise<numbe
     await discardOthers(directory, project, [], work);
     log.enter('done');
     const message =
-      count === 0
-        ? 'unchanged: there is no restore point'
-        : `removed: ${count} restore point${count > 1 ? 's' : ''}`;
+      count === 0 ? 'unchanged: there is no restore point' : `removed: ${counted(count, 'restore point')}`;
     log.info(message);
     return { outcome: 'unchanged', exitCode: 0, message };
   });

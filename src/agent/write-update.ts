@@ -18,7 +18,7 @@ import type { PlannedRun } from './resume/run-so-far.ts';
 import { type Changeover, isThereAlready } from './state/changeover.ts';
 import type { Journal, JournalData } from './state/journal.ts';
 import { pruneBackups } from './state/kept-runs.ts';
-import { stateDirectory } from './state/state-directory.ts';
+import { backupsOf } from './state/state-directory.ts';
 
 /** The texts that a run overwrites. */
 export const oldTexts = ({ changes }: Pick<FilePlan, 'changes'>): OldTexts =>
@@ -67,7 +67,7 @@ async function writeFiles(
   if (cancellation.signal.aborted) throw new Cancelled();
   const { run } = journal.data;
   // Backups are named by the host's path: a later run may have the directory mounted elsewhere.
-  const backups = join(stateDirectory(installation.project.directory), 'backup');
+  const backups = backupsOf(installation.project.directory);
   if (changes.length > 0) log.enter('write');
   const records = await replaceFiles(changes, {
     run,

@@ -68,5 +68,3 @@ export function readJsonLine(line: string): { event: ProgressEvent; fields: Line
   };
   return { event, fields };
 }
-
-export const parseJsonLine = (line: string): ProgressEvent | null => readJsonLine(line)?.event ?? null;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseJsonLine, readJsonLine } from '../../src/progress/line.ts';
+import { readJsonLine } from '../../src/progress/line.ts';
 
 const time = '2026-11-22T19:06:16.947Z';
 const line = (fields: object) =>
@@ -12,7 +12,7 @@ it.each([
   ['a warning, and fields of its own', line({ level: 40, file: '.env' }), { ...event, level: 'warn' }],
   ['an error', line({ level: 60 }), { ...event, level: 'error' }],
   ['with a percent that is none', line({ percent: 'all' }), event],
-])('%s', (_, text, told) => expect(parseJsonLine(text)).toEqual(told));
+])('%s', (_, text, told) => expect(readJsonLine(text)?.event).toEqual(told));
 
 it.each([
   ['text', 'fetching'],
@@ -22,7 +22,7 @@ it.each([
   ['no time', line({ time: 'now' })],
   ['no sentence', line({ msg: 1 })],
   ['no level', line({ level: 'info' })],
-])('not %s', (_, text) => expect(parseJsonLine(text)).toBeNull());
+])('not %s', (_, text) => expect(readJsonLine(text)).toBeNull());
 
 it('has the fields beside the event', () => {
   const fields = {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { rm, stat, statfs } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspectWhole, listContainers, listVolumes } from '../../engine/api/query.ts';
 import { removeScratches } from '../../engine/api/scratch.ts';
@@ -19,6 +19,7 @@ import {
   writersOf,
 } from './choose-mounts.ts';
 import type { DataKind, DataWork, PointPlace } from './kind.ts';
+import { roomAt } from './room-at.ts';
 import { runTools } from './tools-container.ts';
 import {
   type Asked,
@@ -251,11 +252,6 @@ function refusalsOf({ where, path }: FileMount, { fileSystem, inside }: Look): s
         `${where} has another file system mounted at ${JSON.stringify(name)}: mount that one into the service by itself`,
     ),
   ];
-}
-
-async function roomAt({ here, host }: PointPlace, needed: number) {
-  const [{ dev }, { bavail, bsize }] = await Promise.all([stat(here, { bigint: true }), statfs(here)]);
-  return { device: `${dev}`, where: host, needed, free: bavail * bsize };
 }
 
 /** The program is `tools.ts`. */

@@ -4,7 +4,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { releaseImages } from './hold-images.ts';
 import type { DataWork, PointPlace } from './kind.ts';
 import { kindOf } from './kinds.ts';
-import { isWhole, type Point, placesIn, readPoint, removePlace, writePoint } from './point.ts';
+import { bytesOf, isWhole, type Point, placesIn, readPoint, removePlace, writePoint } from './point.ts';
 import { size } from './survey-point.ts';
 
 /** What stands by for the journal of the way back, where a bad release has filled the disk. */
@@ -128,14 +128,14 @@ const withPart = (point: Point, index: number, part: unknown): Point => ({
 
 /** The doors of a kind, with a line a second at most of how far all of it is. */
 function reporter({ entries }: Point, work: DataWork): (index: number) => DataWork {
-  const total = entries.reduce((sum, { bytes }) => sum + bytes, 0);
+  const total = bytesOf({ entries });
   let toldAt = performance.now();
   return (index) => ({
     ...work,
     onProgress: (bytes) => {
       if (total === 0 || performance.now() < toldAt + progressEveryMs) return;
       toldAt = performance.now();
-      const before = entries.slice(0, index).reduce((sum, each) => sum + each.bytes, 0);
+      const before = bytesOf({ entries: entries.slice(0, index) });
       const done = Math.min(before + bytes, total);
       const percent = Math.min(Math.floor((100 * done) / total), 99);
       work.log.progress(percent, `${size(done)} of ${size(total)}`, { bytes: done, total });

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { endLeftRunning, execIn } from '../../engine/cli/exec.ts';
+import { lastLine } from '../../engine/cli/unreachable.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { disk, systemCode } from '../../files/file-system.ts';
 import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
@@ -198,4 +199,4 @@ async function containerOf(
 }
 
 /** The last line that says something. */
-const said = (stderr: string): string => stderr.trim().split('\n').at(-1)?.trim() || 'it said nothing';
+const said = (stderr: string): string => lastLine(stderr) || 'it said nothing';

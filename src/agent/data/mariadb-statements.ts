@@ -1,3 +1,4 @@
+import { counted } from '../log/wording.ts';
 import type { Difference } from './kind.ts';
 
 /** What MariaDB and MySQL are told, and how their answers are read. It asks nobody. */
@@ -111,13 +112,11 @@ export function wordsOf(service: string, facts: Facts, seconds: number): string 
   const { flavor, version, schemas, bytes, plain, floats } = facts;
   const parts = [
     `${flavor} ${majorOf(version)}`,
-    `${schemas} ${schemas === 1 ? 'database' : 'databases'}`,
+    counted(schemas, 'database'),
     `${Math.ceil(bytes / 1_000_000)} MB`,
     `dumped; putting them back takes about ${seconds} s`,
-    ...(plain > 0
-      ? [`${plain} Aria or MyISAM ${plain === 1 ? 'table' : 'tables'}, kept while nobody writes`]
-      : []),
-    ...(floats > 0 ? [`${floats} FLOAT ${floats === 1 ? 'column' : 'columns'}, kept to 6 digits`] : []),
+    ...(plain > 0 ? [`${counted(plain, 'Aria or MyISAM table')}, kept while nobody writes`] : []),
+    ...(floats > 0 ? [`${counted(floats, 'FLOAT column')}, kept to 6 digits`] : []),
   ];
   return `${service} (${parts.join(', ')})`;
 }
@@ -249,6 +248,6 @@ function howDiffers(was: Tally | undefined, is: Tally | undefined): string {
   return `${countOf(Math.abs(is[0] - was[0]))} ${is[0] > was[0] ? 'more' : 'fewer'}`;
 }
 
-const countOf = (rows: number): string => `${rows} ${rows === 1 ? 'row' : 'rows'}`;
+const countOf = (rows: number): string => counted(rows, 'row');
 const spoken = (table: TableName): string =>
   table.replaceAll(/`((?:[^`]|``)*)`/g, '$1').replaceAll('``', '`');

@@ -178,5 +178,12 @@ export async function placesIn(directory: string, project: { directory: string }
 export const removePlace = ({ here }: PointPlace): Promise<void> =>
   rm(here, { recursive: true, force: true });
 
+/** Of all data that it holds, as they were looked at. */
+export const bytesOf = ({ entries }: Pick<Point, 'entries'>): number =>
+  entries.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** What the log tells programs of it. */
+export const toldOf = (point: Point) => ({ at: point.at, version: point.version, bytes: bytesOf(point) });
+
 /** As people write it, in UTC: `10:42:15`. */
 export const clockTime = (at: string): string => at.slice(11, 19);

@@ -1,5 +1,6 @@
 // What is to be done about databases, from what the server says; it asks nobody.
 
+import { counted } from '../log/wording.ts';
 import type { Difference } from './kind.ts';
 import { type FoundDatabase, ownNames, type ServerFacts, type TableSums } from './postgres-sql.ts';
 
@@ -124,7 +125,7 @@ export function differenceOf(
 type Sums = readonly [string, string] | undefined;
 
 function sayChange(before: Sums, after: Sums, more: number): string {
-  const count = (rows: number) => `${rows} ${rows === 1 ? 'row' : 'rows'}`;
+  const count = (rows: number) => counted(rows, 'row');
   if (before === undefined) return `a new table, ${count(more)}`;
   if (after === undefined) return `no longer there, ${count(-more)}`;
   if (more === 0) return 'other rows';

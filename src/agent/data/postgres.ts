@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { execIn } from '../../engine/cli/exec.ts';
 import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
+import { counted } from '../log/wording.ts';
 import type { DataKind, DataWork, PointPlace, Room } from './kind.ts';
 import {
   copyName,
@@ -58,6 +59,7 @@ import {
   transactionSql,
   unhideSql,
 } from './postgres-sql.ts';
+import { roomAt } from './room-at.ts';
 
 export interface PostgresSource {
   service: string;
@@ -235,16 +237,13 @@ async function survey(asked: readonly string[], place: PointPlace, work: DataWor
   const bytes = data.reduce((sum, each) => sum + each.bytes, 0);
   const how = place.isElsewhere ? 'dumped' : 'copied';
   const names = data.map(({ name }) => name);
-  const several = `${names.length} ${names.length === 1 ? 'database' : 'databases'}`;
   return {
     source: { service, databases: names },
-    words: `${service} (postgres, ${several}, ${Math.ceil(bytes / 1_000_000)} MB, ${how})`,
+    words: `${service} (postgres, ${counted(names.length, 'database')}, ${Math.ceil(bytes / 1_000_000)} MB, ${how})`,
     bytes,
     seconds: Math.ceil(bytes / (place.isElsewhere ? dumpedPerSecond : copiedPerSecond)) + 1,
     rooms: [
-      place.isElsewhere
-        ? await roomOfPlace(place, bytes)
-        : await roomOfServer(session, service, facts, bytes),
+      place.isElsewhere ? await roomAt(place, bytes) : await roomOfServer(session, service, facts, bytes),
     ],
     refusals: [
       ...refusalsOf(facts, service, withTimescale),
@@ -263,11 +262,6 @@ const loadedFunctions = async (session: Session, database: string): Promise<stri
 
 const sayRuns = (service: string, runs: readonly string[]): string =>
   `a dump of ${service} is loaded as its superuser, and would run as that what others have made: ${runs.slice(0, 3).join(', ')}${runs.length > 3 ? ` and ${runs.length - 3} more` : ''}: leave out --restore-dir, as copies run nothing`;
-
-async function roomOfPlace({ here }: PointPlace, needed: number): Promise<Room> {
-  const [{ bavail, bsize }, { dev }] = await Promise.all([statfs(here), stat(here)]);
-  return { device: String(dev), where: here, needed, free: bavail * bsize };
-}
 
 async function roomOfServer(
   { engine, container }: Session,

@@ -1,8 +1,9 @@
 import { finalName } from '../../engine/api/project-containers.ts';
 import { stopContainers } from '../../engine/api/query.ts';
-import type { Container } from '../../engine/container.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
 import type { RunContext } from '../process/run-context.ts';
+import type { Changeover } from '../state/changeover.ts';
 
 /** What it takes to call the engine, and to say so. */
 export type Doors = Pick<RunContext, 'engine' | 'log'>;
@@ -18,6 +19,30 @@ export async function stopAll(
     containers.map(({ id }) => id),
   );
   await withHeartbeat(log, `waiting for ${namesOf(containers)} to stop${words}`, stopped);
+}
+
+/** Of `docker update`: the engine does not start it again by itself. */
+export const noRestart = '--restart=no';
+
+/** The containers of what moves, in the order in which they are stopped. */
+export const workersFirst = ({ moved }: Changeover, containers: readonly Container[]): Container[] =>
+  [false, true].flatMap((isApp) =>
+    containers.filter((each) => moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
+  );
+
+/** Stops containers, the workers before the app, so that no restart of the engine starts one again in the middle. */
+export async function stopForGood(
+  doors: Doors,
+  { moved }: Changeover,
+  containers: readonly Container[],
+): Promise<void> {
+  const isApp = (each: Container) => moved.some((one) => one.isApp && one.name === serviceOf(each));
+  await doors.engine.call(['update', noRestart, ...containers.map(({ id }) => id)]);
+  await stopAll(
+    doors,
+    containers.filter((each) => !isApp(each)),
+  );
+  await stopAll(doors, containers.filter(isApp));
 }
 
 /** Removes containers that would block the next `up` by holding its names. */

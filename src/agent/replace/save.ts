@@ -1,24 +1,21 @@
 import { join } from 'node:path';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../engine/api/query.ts';
-import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { isUp, serviceOf } from '../../engine/container.ts';
 import { object } from '../../engine/json.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { holdImages } from '../data/hold-images.ts';
 import { discardPoint, imagesOf, keepPoint, openPoint } from '../data/keep-point.ts';
 import type { DataWork, PointPlace } from '../data/kind.ts';
-import { openPlace, type Point, placeOf, readPoint, writePoint } from '../data/point.ts';
+import { openPlace, type Point, placeOf, readPoint, toldOf, writePoint } from '../data/point.ts';
 import { type PlannedPoint, size, surveyPoint } from '../data/survey-point.ts';
 import { and, seconds } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { type Changeover, isNew, newHasStarted } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
-import { stopAll } from './containers.ts';
+import { noRestart, stopForGood, workersFirst } from './containers.ts';
 import type { Replacement } from './replacement.ts';
 import { checkRights } from './way-back/check-rights.ts';
-
-/** Of a container's command: the engine does not start it again by itself. */
-const noRestart = '--restart=no';
 
 /** What kinds of data work with, for the services that a run moves. */
 export async function dataWork(
@@ -97,11 +94,11 @@ export async function save(work: Replacement): Promise<void> {
   if (await hasNewStarted(work)) return goOnWithoutPoint(work);
   await openPoint(kept, doors);
   await journal.write({ phase: 'recreate' });
-  const bytes = kept.entries.reduce((sum, each) => sum + each.bytes, 0);
+  const told = toldOf(kept);
   const what = and(kept.entries.map(({ words }) => words)) || 'nothing';
   log.info(
-    `kept ${what} as of ${kept.at}: ${size(bytes)} in ${seconds(performance.now() - beganAt, 1)}, in ${found.place.host}`,
-    { restorePoint: { at: kept.at, version: kept.version, bytes } },
+    `kept ${what} as of ${kept.at}: ${size(told.bytes)} in ${seconds(performance.now() - beganAt, 1)}, in ${found.place.host}`,
+    { restorePoint: told },
   );
 }
 
@@ -150,25 +147,14 @@ async function checkBlueprints({ engine, journal, changeover }: Replacement): Pr
 
 /** Stops what moves, the workers first, and sees to it that no restart of the engine starts it in the middle. */
 async function standStill({ engine, log, journal }: Replacement, changeover: Changeover): Promise<void> {
-  const { moved } = changeover;
   const { containers } = await listProject(engine, journal.data.project.name);
-  const up = (isApp: boolean): Container[] =>
-    containers.filter(
-      (each) =>
-        isUp(each) &&
-        // A new one that somebody has started is not kept out of its own data: see `goOnWithoutPoint`.
-        !isNew(changeover, each) &&
-        moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp),
-    );
-  const [workers, apps] = [up(false), up(true)];
-  const ids = [...workers, ...apps].map(({ id }) => id);
-  if (ids.length === 0) return;
-  log.info(`stopping ${and([...workers, ...apps].map(({ name }) => name))}, then keeping the data`);
+  // A new one that somebody has started is not kept out of its own data: see `goOnWithoutPoint`.
+  const up = workersFirst(changeover, containers).filter((each) => isUp(each) && !isNew(changeover, each));
+  if (up.length === 0) return;
+  log.info(`stopping ${and(up.map(({ name }) => name))}, then keeping the data`);
+  await stopForGood({ engine, log }, changeover, up);
   // The engine cannot say it of a container between two crashes; it does once that one is stopped.
-  await engine.call(['update', noRestart, ...ids]);
-  await stopAll({ engine, log }, workers);
-  await stopAll({ engine, log }, apps);
-  await engine.callOrThrow(['update', noRestart, ...ids]);
+  await engine.callOrThrow(['update', noRestart, ...up.map(({ id }) => id)]);
 }
 
 /** Before old containers are started again, whose data nobody has touched: there is no point to go back to. Can be repeated. */

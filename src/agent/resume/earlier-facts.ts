@@ -14,7 +14,7 @@ import { localImages } from '../pull/tags.ts';
 import { newHasStarted } from '../state/changeover.ts';
 import type { JournalData } from '../state/journal.ts';
 import { runForm } from '../state/kept-runs.ts';
-import { stateDirectory } from '../state/state-directory.ts';
+import { backupsOf } from '../state/state-directory.ts';
 import { checkFiles, checkPoints, checkProject } from './check-journal.ts';
 import { findOthersWork } from './others-work.ts';
 import type { EarlierFacts } from './plan-earlier.ts';
@@ -97,7 +97,7 @@ export async function asMountedHere(record: FileRecord, { project, run }: Journa
   const real = before === null ? path : await realpath(path).catch(() => path);
   // Who goes back by a restore point puts back what another run has written, and has kept.
   const folder = basename(dirname(backup ?? ''));
-  const backups = join(stateDirectory(project.directory), 'backup', runForm.test(folder) ? folder : run);
+  const backups = join(backupsOf(project.directory), runForm.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));
   return { ...record, real, backup: here, temporary: temporaryOf(real, run) };
 }

@@ -23,6 +23,9 @@ import { runForm } from './kept-runs.ts';
 /** Everything the updater keeps in the compose directory. */
 export const stateDirectory = (directory: string): string => join(directory, stateName);
 
+/** Old texts of files, by run. */
+export const backupsOf = (directory: string): string => join(stateDirectory(directory), 'backup');
+
 /** Where restore points are, unless somebody wants them elsewhere. */
 export const pointsOf = (directory: string): string => join(stateDirectory(directory), 'restore');
 
@@ -162,7 +165,7 @@ function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): voi
 /** The same of the state directory and all that the updater keeps there. @throws UpdateError foreign-state */
 export async function refuseForeignState(directory: string): Promise<void> {
   const state = stateDirectory(directory);
-  const backups = join(state, 'backup');
+  const backups = backupsOf(directory);
   await refuseForeignEntry(directory);
   for (const name of await namesIn(state)) await refuseForeignEntry(directory, name);
   // A folder of another name is somebody's.

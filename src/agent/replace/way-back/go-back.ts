@@ -3,6 +3,7 @@ import { listProject } from '../../../engine/api/project-containers.ts';
 import { restoreFiles } from '../../../files/restore-files.ts';
 import { Cancelled, Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
+import { checkPoint } from '../../data/keep-point.ts';
 import { clockTime, readPoint } from '../../data/point.ts';
 import { type Ending, endingOf } from '../../log/ending.ts';
 import type { EndingFacts } from '../../log/ending-facts.ts';
@@ -15,7 +16,7 @@ import { endingFactsOf, type Journal } from '../../state/journal.ts';
 import { findLeftAlone, findSaved } from '../find-saved.ts';
 import { type Replacement, replacementOf } from '../replacement.ts';
 import type { Look } from '../same-containers.ts';
-import { forgoPoint, pointOf, unsave } from '../save.ts';
+import { dataWork, forgoPoint, pointOf, unsave } from '../save.ts';
 import type { StopsUnderWay } from './plan-restore.ts';
 import { restoreContainers } from './restore-containers.ts';
 import { beginBack, endBack, keptBeside, reopenData, restoreData } from './restore-data.ts';
@@ -145,6 +146,8 @@ async function backWithData(work: Replacement, error: UpdateError): Promise<neve
       cause: error,
     });
   const ending = endingOf(went(true), facts);
+  const doors = await dataWork(work, journal, changeover.moved).catch(giveUp);
+  await checkPoint(found.point, found.place, doors).catch(giveUp);
   await beginBack(work, journal, { ...found, kept }, changeover, ending).catch(giveUp);
   await restoreInstance(work, journal, {});
   throw went((await readPoint(kept)) !== null);

@@ -2,13 +2,11 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeBlueprints } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { type Container, serviceOf } from '../../../engine/container.ts';
 import { stateOf } from '../../../files/file-record.ts';
 import { disk, writeAside } from '../../../files/file-system.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { holdImages } from '../../data/hold-images.ts';
 import {
-  checkPoint,
   discardOthers,
   discardPoint,
   giveReserve,
@@ -28,8 +26,8 @@ import { type Changeover, newHasStarted } from '../../state/changeover.ts';
 import { emptyJournal, type Journal, type JournalData } from '../../state/journal.ts';
 import { runStamp } from '../../state/kept-runs.ts';
 import { recordContainers } from '../../state/record-containers.ts';
-import { stateDirectory } from '../../state/state-directory.ts';
-import { stopAll } from '../containers.ts';
+import { backupsOf } from '../../state/state-directory.ts';
+import { stopForGood, workersFirst } from '../containers.ts';
 import { dataWork, pointOf } from '../save.ts';
 
 const tries = 5;
@@ -47,10 +45,10 @@ export const keptBeside = ({ host }: PointPlace, project: { directory: string })
   placeOf(join(dirname(host), stampBehind(basename(host))), project);
 
 /**
- * Sees that all of a point can be put back, and notes what the present is, so that `restoreData` can begin: from here on the
- * run goes back, whoever is killed.
+ * Notes what the present is, so that `restoreData` can begin: from here on the run goes back, whoever is killed. That all of
+ * the point can be put back was seen just before (`checkPoint`).
  * @param present the run whose work the present is, by whose files and containers it can be come back to
- * @throws UpdateError no-point, point-damaged, data-unfit: nothing was changed
+ * @throws UpdateError no-point, save-failed: nothing was changed
  */
 export async function beginBack(
   { engine, log }: Pick<RunContext, 'engine' | 'log'>,
@@ -61,8 +59,6 @@ export async function beginBack(
 ): Promise<void> {
   const back = point.back;
   if (back?.changeover == null) throw new UpdateError('no-point', `${place.host} does not say what ran`);
-  const doors = await dataWork({ engine, log }, journal, back.changeover.moved);
-  await checkPoint(point, place, doors);
   await giveReserve(place);
   const forward = await presentOf({ engine }, journal.data, back, present, basename(keptPlace.host));
   const kept: Point = {
@@ -81,7 +77,7 @@ export async function beginBack(
   };
   await openPlace(keptPlace);
   await writePoint(keptPlace, kept);
-  await holdImages(engine, doors.project, keptPlace, imagesOf(kept));
+  await holdImages(engine, journal.data.project.name, keptPlace, imagesOf(kept));
   const goingBack = { ending: { ...ending, message: log.masked(ending.message) } };
   const { from, files, tags, changeover, blueprints } = back;
   await journal.write({
@@ -119,7 +115,7 @@ async function presentOf(
     return { ...each, image: old ? { reference: old.reference, id: old.imageId } : null };
   });
   const ids = wanted.filter(({ service }) => names.includes(service)).map(({ id }) => id);
-  const backups = join(stateDirectory(data.project.directory), 'backup', run);
+  const backups = join(backupsOf(data.project.directory), run);
   const files = [];
   for (const record of back.files) {
     const isAfter = (await stateOf(record)) === 'after';
@@ -206,21 +202,13 @@ async function repeated(log: Log, work: () => Promise<void>): Promise<void> {
 async function removeMoved(
   { engine, log }: Pick<RunContext, 'engine' | 'log'>,
   { data }: Journal,
-  { moved }: Changeover,
+  changeover: Changeover,
 ): Promise<void> {
   const { containers, leftovers } = await listProject(engine, data.project.name);
-  const own = [...containers, ...leftovers].filter((each) =>
-    moved.some(({ name }) => name === serviceOf(each)),
-  );
+  const own = workersFirst(changeover, [...containers, ...leftovers]);
   if (own.length === 0) return;
-  const isApp = (each: Container) => moved.some((one) => one.isApp && one.name === serviceOf(each));
   // One that the engine starts again while it is being removed may stay half removed, and in the way of every `up`.
-  await engine.call(['update', '--restart=no', ...own.map(({ id }) => id)]);
-  await stopAll(
-    { engine, log },
-    own.filter((each) => !isApp(each)),
-  );
-  await stopAll({ engine, log }, own.filter(isApp));
+  await stopForGood({ engine, log }, changeover, own);
   await engine.callOrThrow(['rm', '--force', ...own.map(({ id }) => id)]);
 }
 
