@@ -1,22 +1,8 @@
+import { expectThat, Lost } from '../faults/fault.ts';
 import type { BedInstance } from './bed-instance.ts';
 import { judgeKept } from './judge/kept.ts';
 import { type Acknowledged, judgeLive } from './judge/live.ts';
 import { judge, type Look, look } from './judge/look.ts';
-
-/** The promise is broken: one sentence for each thing that is not as it must be. */
-export class Lost extends Error {
-  override readonly name = 'Lost';
-  readonly facts: readonly string[];
-
-  constructor(facts: readonly string[]) {
-    super(facts.join('\n'));
-    this.facts = facts;
-  }
-}
-
-export function expectThat(holds: boolean, otherwise: string): asserts holds {
-  if (!holds) throw new Lost([otherwise]);
-}
 
 /** App and worker of that version write; what they have had acknowledged by then. */
 export async function settled(instance: BedInstance, version: string): Promise<Acknowledged> {

@@ -1,6 +1,7 @@
 import { execa } from 'execa';
+import { expectThat } from '../faults/fault.ts';
 import { badTag, goodTag } from './bed-instance.ts';
-import { expectBack, expectThat, held, settled } from './expect.ts';
+import { expectBack, held, settled } from './expect.ts';
 import { judge, look } from './judge/look.ts';
 import type { BedRow } from './run-bed.ts';
 

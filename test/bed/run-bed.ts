@@ -1,11 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { expectThat, Lost } from '../faults/fault.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import type { DatabaseKind } from './app/database.ts';
 import { badReleases } from './bad-releases.ts';
 import { BedInstance, badTag } from './bed-instance.ts';
-import { expectBack, expectThat, held, Lost, settled } from './expect.ts';
+import { expectBack, held, settled } from './expect.ts';
 import { furtherRows } from './further-rows.ts';
 import { shorten } from './judge/look.ts';
 import { unguardedRows } from './unguarded.ts';

@@ -1,10 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expectThat, Lost } from '../faults/fault.ts';
 import type { DatabaseKind } from './app/database.ts';
 import { badReleases, type Damage } from './bad-releases.ts';
 import { type BedInstance, badTag } from './bed-instance.ts';
-import { expectThat, Lost, settled } from './expect.ts';
+import { settled } from './expect.ts';
 import { askOwner } from './judge/databases.ts';
 import { judgeLive } from './judge/live.ts';
 import { judge, look, shorten } from './judge/look.ts';

@@ -5,10 +5,10 @@ import { expect, test } from 'vitest';
 import type { JournalData } from '../../src/agent/state/journal.ts';
 import { blueprintOf } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
-import { composeText } from '../rig/compose-text.ts';
 import type { UpdaterOptions } from '../rig/updater-run.ts';
 import { expectWords } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
+import { ownData } from './support/own-data.ts';
 
 // SECURITY.md, "Who is trusted with what": what the owner of a compose directory makes of restore points.
 
@@ -19,16 +19,7 @@ const toNext = ['--target', 'v1.1.0', '--restore-point'];
 async function updatedInstance(options: UpdaterOptions = {}): Promise<Instance> {
   const instance = await createInstance({
     ...alone,
-    layout: (c) => ({
-      files: {
-        'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }).replace(
-          ", './data/dump:/dump'",
-          '',
-        ),
-        '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
-      },
-      flags: [],
-    }),
+    layout: ownData,
     publish: ['v1.1.0'],
   });
   await chown(instance.directory, owner, owner);

@@ -6,22 +6,14 @@ import { mariadbImage } from '../rig/databases/mariadb.ts';
 import { postgresImage } from '../rig/databases/postgres.ts';
 import { expectWords } from './support/attempt.ts';
 import { alone, createInstance } from './support/instance.ts';
+import { ownData } from './support/own-data.ts';
 
 // docs/contract.md 5.20 to 5.26, for data in files and in databases.
 
 const start = (publish: string[]) =>
   createInstance({
     ...alone,
-    layout: (c) => ({
-      files: {
-        'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }).replace(
-          ", './data/dump:/dump'",
-          '',
-        ),
-        '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
-      },
-      flags: [],
-    }),
+    layout: ownData,
     publish,
   });
 
