@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
-import { phases } from '../../src/progress/event.ts';
 import { runStates } from '../../src/wire/codes.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import { engineSocket } from '../rig/engine-api.ts';
+import { plainPhases } from '../rig/phases.ts';
 import { updatePath } from '../rig/server/server-instance.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { alone } from './support/instance.ts';
@@ -56,7 +56,7 @@ describe('a server that is asked to update itself', () => {
     const { runs, lines, events, reconnections } = await following;
     expect(reconnections).toBeGreaterThan(0);
     const met = <T>(words: T[]) => words.filter((word, at) => word !== words[at - 1]);
-    expect(met(lines.map(({ phase }) => phase))).toEqual(phases);
+    expect(met(lines.map(({ phase }) => phase))).toEqual(plainPhases);
     // What comes at the same moment is told as one change: forward, from the first to the last.
     const states = met(runs.map(({ state }) => state));
     expect([states[0], states.at(-1)]).toEqual(['launching', 'updated']);

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { phases } from '../../src/progress/event.ts';
 import type { Outcome } from '../../src/progress/outcome.ts';
 import { startBadEngine } from '../rig/bad-engine.ts';
 import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
+import { plainPhases } from '../rig/phases.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { expectEnding, expectPins, expectUpKeepsVersion, nextRun } from './expect.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
@@ -119,8 +119,8 @@ async function tryAway(trial: Trial): Promise<void> {
   const engine = await startBadEngine(`${subject.instance.directory}.sock`);
   trial.finally(() => engine.close());
   const { random, seed } = trial;
-  const k = 1 + (seed % (engineSteps + phases.length));
-  const moment = k <= engineSteps ? onEngineStep(k) : onLine(phases[k - engineSteps - 1] ?? 'pull');
+  const k = 1 + (seed % (engineSteps + plainPhases.length));
+  const moment = k <= engineSteps ? onEngineStep(k) : onLine(plainPhases[k - engineSteps - 1] ?? 'pull');
   const awayMs = random.pick([300, 2_000, 6_000]);
   const start = () => subject.start(to, { socket: engine.socket });
   const { run, why } = await atMoment(moment, subject.instance, start, async () => {

@@ -5,14 +5,12 @@ import type { Outcome } from '../../src/progress/outcome.ts';
 import { endingOf } from '../judge/log.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { Instance } from '../rig/instance.ts';
+import { plainPhases } from '../rig/phases.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';
 import { type Call, expectBeside, expectMeddled, expectUpKeepsVersion } from './expect.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import { type InstallName, releaseOf } from './install.ts';
 import type { Subject } from './subject.ts';
-
-/** The data are kept by no run here. */
-const met = phases.filter((phase) => phase !== 'save');
 
 // An operator's own calls beside an update. The call may fail, and so may the update; but every service ends with its
 // containers, unless the call was to take them away, and the last line is true.
@@ -74,7 +72,7 @@ const pairs: readonly Fault[] = calls.map((call) => ({
   group: 'people',
   name: `docker ${call.by ? '' : 'compose '}${call.args.join(' ')} by hand${call.slowDb ? ' with a slow db' : ''}, each phase`,
   installs: call.slowDb ? userWritten : installs,
-  tries: met.length,
+  tries: plainPhases.length,
   shortTries: call.shortTries ?? 0,
   run: (trial) => tryCall(trial, call),
 }));
@@ -130,7 +128,7 @@ const typed: Record<'compose' | 'docker' | 'prune', Typed> = {
 
 async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   const { args, by, leaves = 'up' } = meddling;
-  const phase = met[trial.seed % met.length] ?? 'recreate';
+  const phase = plainPhases[trial.seed % plainPhases.length] ?? 'recreate';
   const when = trial.random.pick(moments[phase]);
   const { subject, slowDown } = await subjectFor(trial, phase, meddling);
   const { instance } = subject;

@@ -2,9 +2,9 @@ import { appendFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { phases } from '../../src/progress/event.ts';
 import { endingOf } from '../judge/log.ts';
 import { findContainers } from '../rig/engine-api.ts';
+import { plainPhases } from '../rig/phases.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';
 import {
   type Allowance,
@@ -34,7 +34,7 @@ const person = (
 ): Fault => ({ group: 'people', name, installs, tries, shortTries, run });
 
 /** The phase that the seed names; with 7 of them and another number of installs, each meets each. */
-const phaseOf = ({ seed }: Trial) => phases[seed % phases.length] ?? 'recreate';
+const phaseOf = ({ seed }: Trial) => plainPhases[seed % plainPhases.length] ?? 'recreate';
 
 /** Somebody does something as a phase begins, or a moment later; the run ends as it says, and the next one is well. */
 async function tryInPhase(
