@@ -122,7 +122,9 @@ test('a view whose definer is gone comes back; one that reads nothing is told of
   await server.sql(
     "USE views; CREATE DEFINER = lost@'%' VIEW a AS SELECT 1 AS n; CREATE VIEW b AS SELECT n FROM a;",
   );
-  onTestFinished(() => void server.sql('DROP DATABASE IF EXISTS views;'));
+  onTestFinished(async () => {
+    await server.sql('DROP DATABASE IF EXISTS views;');
+  });
   await server.sql("DROP USER lost@'%'");
   const before = await server.look();
   const { source, part, place } = await saved();

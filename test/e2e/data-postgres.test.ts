@@ -186,6 +186,9 @@ describe.each([15, 17] as const)('PostgreSQL %i', (major) => {
   });
 });
 
+/** Sessions that have got their locks, and sleep. */
+const sleepers = () => server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+
 describe('sessions of others', () => {
   beforeAll(async () => {
     server = await startPostgres(15);
@@ -196,7 +199,7 @@ describe('sessions of others', () => {
   it('are named, and nothing stays closed', async () => {
     const { source } = await postgres.survey(['db'], place, workOf());
     const held = session("SET application_name = 'shell'; BEGIN; LOCK TABLE orders; SELECT pg_sleep(60);");
-    await sleep(1_000);
+    await expect.poll(sleepers).toBe('1');
     await expect(postgres.close(source, workOf())).rejects.toMatchObject({
       code: 'data-busy',
       message: expect.stringContaining('boss in app from its own container (shell)'),
@@ -213,7 +216,7 @@ describe('sessions of others', () => {
     const before = await server.judge();
     await server.sql(`BEGIN; DELETE FROM orders; PREPARE TRANSACTION 'it''s left'`);
     const held = session('BEGIN; LOCK TABLE parts; SELECT pg_sleep(600);');
-    await sleep(1_000);
+    await expect.poll(sleepers).toBe('1');
     await postgres.evict(source, workOf());
     await held;
     expect(lines).toContain("rolls back the prepared transaction it's left in app");

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataWork } from './kind.ts';
 import { Database } from './mariadb-client.ts';
 import * as say from './mariadb-statements.ts';
+import type { Tally } from './table-difference.ts';
 
 /** The database of one service. */
 export interface Source {
@@ -123,7 +124,7 @@ export async function dumpsOf(
 }
 
 /** Rows and checksums of all tables. */
-export async function tally(database: Database): Promise<Record<say.TableName, say.Tally>> {
+export async function tally(database: Database): Promise<Record<say.TableName, Tally>> {
   const tables = (await database.ask(say.listTables)).map(([schema = '', table = '']) =>
     say.tableName(schema, table),
   );

@@ -1,5 +1,5 @@
 import { counted } from '../log/wording.ts';
-import type { Difference } from './kind.ts';
+import type { Tally } from './table-difference.ts';
 
 /** What MariaDB and MySQL are told, and how their answers are read. It asks nobody. */
 
@@ -8,8 +8,6 @@ export type Flavor = 'mariadb' | 'mysql';
 /** A table by its names, as one text that no two tables share. */
 export type TableName = string;
 export const tableName = (schema: string, table: string): TableName => `${quoted(schema)}.${quoted(table)}`;
-/** Rows, and their checksum by the server; null where an engine has none. */
-export type Tally = readonly [rows: number, checksum: string | null];
 
 export const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 
@@ -221,33 +219,9 @@ export const dumpOfPrivileges = (flavor: Flavor, tables: readonly string[]): str
   ...['--', 'mysql', ...tables],
 ];
 
-/** How the tables of now differ from those of then. */
-export function differenceOf(
-  then: Readonly<Record<TableName, Tally>>,
-  now: Readonly<Record<TableName, Tally>>,
-): Difference {
-  const found = [...new Set([...Object.keys(then), ...Object.keys(now)])].flatMap((table) => {
-    const [was, is] = [then[table], now[table]];
-    if (was?.[0] === is?.[0] && was?.[1] === is?.[1]) return [];
-    return [{ rows: (is?.[0] ?? 0) - (was?.[0] ?? 0), words: `${spoken(table)}: ${howDiffers(was, is)}` }];
-  });
-  const sorted = found.toSorted(
-    (a, b) => Math.abs(b.rows) - Math.abs(a.rows) || (a.words < b.words ? -1 : 1),
-  );
-  return {
-    rows: found.reduce((sum, { rows }) => sum + rows, 0),
-    things: found.length,
-    words: sorted.map(({ words }) => words),
-  };
-}
+/** The tallies of a server's tables by how people call them; `prefix` tells servers apart. */
+export const tellTables = (tables: Readonly<Record<TableName, Tally>>, prefix = ''): Record<string, Tally> =>
+  Object.fromEntries(Object.entries(tables).map(([name, tally]) => [prefix + spoken(name), tally]));
 
-function howDiffers(was: Tally | undefined, is: Tally | undefined): string {
-  if (was === undefined) return `a new table with ${countOf(is?.[0] ?? 0)}`;
-  if (is === undefined) return `the table with ${countOf(was[0])} is gone`;
-  if (was[0] === is[0]) return 'as many rows, and not the same';
-  return `${countOf(Math.abs(is[0] - was[0]))} ${is[0] > was[0] ? 'more' : 'fewer'}`;
-}
-
-const countOf = (rows: number): string => counted(rows, 'row');
 const spoken = (table: TableName): string =>
   table.replaceAll(/`((?:[^`]|``)*)`/g, '$1').replaceAll('``', '`');

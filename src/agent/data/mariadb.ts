@@ -5,15 +5,15 @@ import type { DataKind, PointPlace } from './kind.ts';
 import { Database, readWritten, type Written } from './mariadb-client.ts';
 import * as server from './mariadb-server.ts';
 import {
-  differenceOf,
   listLostDefiners,
   majorOf,
   refusalsOf,
   type TableName,
-  type Tally,
+  tellTables,
   wordsOf,
 } from './mariadb-statements.ts';
 import { roomAt } from './room-at.ts';
+import { type Tally, tableDifference } from './table-difference.ts';
 
 /** What was kept of the database of one service. */
 interface Kept {
@@ -142,18 +142,16 @@ export const mariadb: DataKind<readonly server.Source[], readonly Kept[]> = {
   },
 
   async compare(source, part, _place, work) {
-    const of = (service: string, tables: Kept['tables']) =>
-      Object.entries(tables).map(
-        ([name, tally]) => [source.length > 1 ? `${service} ${name}` : name, tally] as const,
-      );
-    const [then, now]: (readonly [string, Tally])[][] = [[], []];
+    const then: Record<string, Tally> = {};
+    const now: Record<string, Tally> = {};
     for (const each of source) {
       const found = await Database.look(each.service, work);
       if (typeof found === 'string') throw new UpdateError('data-unfit', found);
-      then?.push(...of(each.service, keptOf(each, part).tables));
-      now?.push(...of(each.service, await server.tally(found)));
+      const prefix = source.length > 1 ? `${each.service} ` : '';
+      Object.assign(then, tellTables(keptOf(each, part).tables, prefix));
+      Object.assign(now, tellTables(await server.tally(found), prefix));
     }
-    return differenceOf(Object.fromEntries(then ?? []), Object.fromEntries(now ?? []));
+    return tableDifference(then, now);
   },
 };
 

@@ -1,8 +1,7 @@
 // What is to be done about databases, from what the server says; it asks nobody.
 
-import { counted } from '../log/wording.ts';
-import type { Difference } from './kind.ts';
 import { type FoundDatabase, ownNames, type ServerFacts, type TableSums } from './postgres-sql.ts';
+import type { Tally } from './table-difference.ts';
 
 /** A kept database. */
 export interface KeptDatabase {
@@ -93,41 +92,16 @@ export function planRestore(
   return { ...done, aside: kept.filter(({ name }) => isThere(name)), back: point, missing };
 }
 
-/** How tables differ, of several databases; what is no table is left out. */
-export function differenceOf(
-  then: Readonly<Record<string, TableSums>>,
-  now: Readonly<Record<string, TableSums>>,
-): Difference {
-  const several = new Set([...Object.keys(then), ...Object.keys(now)]).size > 1;
-  const keys = (sums: Readonly<Record<string, TableSums>>) =>
+/** The tables of several databases by how people call them; what is no table is left out. */
+export function tellTables(sums: Readonly<Record<string, TableSums>>, isOne: boolean): Record<string, Tally> {
+  return Object.fromEntries(
     Object.entries(sums).flatMap(([database, tables]) =>
-      Object.keys(tables)
-        .filter((key) => !/^(?:catalog|sequence|view) /.test(key) && key !== 'pg_catalog.pg_largeobject')
-        .map((key) => JSON.stringify([database, key])),
-    );
-  const found = [...new Set([...keys(then), ...keys(now)])].flatMap((each) => {
-    const [database = '', key = ''] = JSON.parse(each) as string[];
-    const before = then[database]?.[key];
-    const after = now[database]?.[key];
-    if (before?.[0] === after?.[0] && before?.[1] === after?.[1]) return [];
-    const table = `${several ? `${database}: ` : ''}${key.replace(/^public\./, '')}`;
-    const more = Number(after?.[0] ?? 0) - Number(before?.[0] ?? 0);
-    return [{ rows: Math.abs(more), word: `${table}: ${sayChange(before, after, more)}` }];
-  });
-  const largest = found.toSorted((a, b) => b.rows - a.rows);
-  return {
-    rows: found.reduce((sum, { rows }) => sum + rows, 0),
-    things: found.length,
-    words: largest.map(({ word }) => word),
-  };
-}
-
-type Sums = readonly [string, string] | undefined;
-
-function sayChange(before: Sums, after: Sums, more: number): string {
-  const count = (rows: number) => counted(rows, 'row');
-  if (before === undefined) return `a new table, ${count(more)}`;
-  if (after === undefined) return `no longer there, ${count(-more)}`;
-  if (more === 0) return 'other rows';
-  return more > 0 ? `${count(more)} more` : `${count(-more)} fewer`;
+      Object.entries(tables)
+        .filter(([key]) => !/^(?:catalog|sequence|view) /.test(key) && key !== 'pg_catalog.pg_largeobject')
+        .map(([key, [rows, sum]]): [string, Tally] => [
+          `${isOne ? '' : `${database}: `}${key.replace(/^public\./, '')}`,
+          [Number(rows), sum],
+        ]),
+    ),
+  );
 }

@@ -13,12 +13,12 @@ import type { DataKind, DataWork, PointPlace, Room } from './kind.ts';
 import {
   copyName,
   dataOf,
-  differenceOf,
   type KeptDatabase,
   type KeptFile,
   type Purpose,
   planRestore,
   refusalsOf,
+  tellTables,
 } from './postgres-plan.ts';
 import {
   ask,
@@ -60,6 +60,7 @@ import {
   unhideSql,
 } from './postgres-sql.ts';
 import { roomAt } from './room-at.ts';
+import { tableDifference } from './table-difference.ts';
 
 export interface PostgresSource {
   service: string;
@@ -197,7 +198,8 @@ export const postgres: DataKind<PostgresSource, PostgresPart> = {
           ? await sumsOf(session, name, false)
           : await hidden(session, name, (at) => sumsOf(session, at, false));
       }
-      return differenceOf(then, now);
+      const isOne = new Set([...Object.keys(then), ...Object.keys(now)]).size === 1;
+      return tableDifference(tellTables(then, isOne), tellTables(now, isOne));
     }),
 };
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  differenceOf,
   dumpOfPrivileges,
   dumpOfSchemas,
   emptyPrivileges,
@@ -14,6 +13,7 @@ import {
   rollBackPrepared,
   rowsOf,
   tableName,
+  tellTables,
   wordsOf,
 } from '../../../src/agent/data/mariadb-statements.ts';
 
@@ -173,33 +173,9 @@ describe('what is looked at first', () => {
   });
 });
 
-describe('the difference', () => {
-  it('is told by table, the largest first', () => {
-    const then = {
-      '`svc`.`a`': [3, '1'],
-      '`svc`.`b`': [5, '2'],
-      '`svc`.`c`': [1, '3'],
-      '`svc`.`same`': [9, null],
-    } as const;
-    const now = {
-      '`svc`.`a`': [10, '9'],
-      '`svc`.`b`': [5, '4'],
-      '`s``v`.`new`': [2, '5'],
-      '`svc`.`same`': [9, null],
-    } as const;
-    expect(differenceOf(then, now)).toEqual({
-      rows: 8,
-      things: 4,
-      words: [
-        'svc.a: 7 rows more',
-        's`v.new: a new table with 2 rows',
-        'svc.c: the table with 1 row is gone',
-        'svc.b: as many rows, and not the same',
-      ],
-    });
-  });
-
-  it('is none where nothing differs', () => {
-    expect(differenceOf({}, {})).toEqual({ rows: 0, things: 0, words: [] });
+it('tells tables as people call them', () => {
+  expect(tellTables({ '`svc`.`a`': [3, '1'], '`s``v`.`new`': [2, null] }, 'db ')).toEqual({
+    'db svc.a': [3, '1'],
+    'db s`v.new': [2, null],
   });
 });

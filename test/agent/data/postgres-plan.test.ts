@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import {
   copyName,
   dataOf,
-  differenceOf,
   type KeptDatabase,
   planRestore,
   refusalsOf,
+  tellTables,
 } from '../../../src/agent/data/postgres-plan.ts';
 import { hiddenOf, lookName } from '../../../src/agent/data/postgres-session.ts';
 import type { FoundDatabase, ServerFacts } from '../../../src/agent/data/postgres-sql.ts';
@@ -106,25 +106,10 @@ describe('what is left of a restore', () => {
   });
 });
 
-it('says how tables differ', () => {
-  const then = {
-    app: { 'public.a': ['3', '1'], 'public.b': ['1', '1'], 's.c': ['2', '7'], same: ['1', '1'] },
+it('tells tables as people call them, and nothing that is no table', () => {
+  const sums = {
+    app: { 'public.a': ['3', '1'], 's.c': ['2', '7'], 'catalog proc': ['5', '5'] },
   } as const;
-  const now = {
-    app: {
-      'public.a': ['13', '2'],
-      's.c': ['2', '8'],
-      'public.d': ['1', '1'],
-      same: ['1', '1'],
-      'catalog proc': ['5', '5'],
-    },
-  } as const;
-  expect(differenceOf(then, now)).toEqual({
-    rows: 12,
-    things: 4,
-    words: ['a: 10 rows more', 'b: no longer there, 1 row', 'd: a new table, 1 row', 's.c: other rows'],
-  });
-  expect(differenceOf(then, { ...then, extra: { 'public.x': ['1', '1'] } }).words).toEqual([
-    'extra: x: a new table, 1 row',
-  ]);
+  expect(tellTables(sums, true)).toEqual({ a: [3, '1'], 's.c': [2, '7'] });
+  expect(tellTables(sums, false)).toEqual({ 'app: a': [3, '1'], 'app: s.c': [2, '7'] });
 });
