@@ -22,7 +22,7 @@ const foundDead = 255;
  * switched its restart policy off.
  * @throws Lost where it stays down before its end, or does not end
  */
-export async function awaitComeback(subject: Subject, run: UpdaterRun): Promise<UpdateResult> {
+export async function awaitComeback(subject: Pick<Subject, 'runs'>, run: UpdaterRun): Promise<UpdateResult> {
   const began = performance.now();
   let downSince: number | null = null;
   for (;;) {

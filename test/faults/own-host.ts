@@ -30,6 +30,9 @@ export function ownDirectory(): string {
   return directory;
 }
 
+/** The engine of those who have started this process. */
+export const outerEngineOf = (): string | undefined => process.env[outerEngine];
+
 /** The one that this process has opened. */
 export function ownHost(): OwnHost {
   if (current === undefined) throw new Error('this fault needs an engine of its own: see openOwnHost');
@@ -62,7 +65,7 @@ export async function openOwnHost(flags: readonly string[] = []): Promise<OwnHos
   const composeDisk = await SmallDisk.mount(join(directory, 'compose'), 64_000_000);
   const engine = new OwnEngine(directory, basename(directory), flags);
   await engine.start();
-  await loadImage(updaterImage, process.env[outerEngine], `unix://${engine.socket}`);
+  await loadImage(updaterImage, outerEngineOf(), `unix://${engine.socket}`);
   const registry = await startRegistry(join(directory, 'registry'));
   const { host } = await openTestHost({ directory: composeDisk.directory, registry: registry.host });
   current = {

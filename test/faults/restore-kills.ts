@@ -2,18 +2,21 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { engineSocket } from '../rig/engine-api.ts';
 import { openTestHost } from '../rig/test-host.ts';
 import { Lost } from './fault.ts';
 import { afterMs, onLine } from './kill.ts';
+import { loadImage } from './own-engine.ts';
+import { openOwnHost, outerEngineOf, runInOwnHost } from './own-host.ts';
 import { type Random, seeded } from './random.ts';
 import { type Damage, damages } from './restore-damage.ts';
 import { onRecord } from './restore-moments.ts';
-import { type DataKind, dataKinds, RestoreStage, versions } from './restore-stage.ts';
+import { type DataKind, dataKinds, prepareStage, RestoreStage, versions } from './restore-stage.ts';
 import { type Story, type Tried, type Try, tryOnce } from './restore-tries.ts';
 
 /** What scripts/restore-kills runs once everything is set up. */
 
-const usage = `usage: scripts/restore-kills [--count N] [--seed S] [--kind files|mariadb|postgres] [--steps] [--up] [--damage] [--only PATTERN]
+const usage = `usage: scripts/restore-kills [--count N] [--seed S] [--kind files|mariadb|postgres] [--steps] [--engine] [--up] [--damage] [--only PATTERN]
 
 Kills the updater, its reader or the database while data are kept and put back, runs the same words again until they end,
 and judges whether the instance is wholly of one time.
@@ -22,6 +25,7 @@ and judges whether the instance is wholly of one time.
   --seed S    where chance begins
   --kind K    of which data; all of them in turn by default
   --steps     one kill at each thing that journal and restore point record, in place of random ones
+  --engine    kills of the engine, and of everything at once as when the power fails, on an engine of their own
   --up        somebody's docker compose up -d after each kill
   --damage    restore points that were changed or forged, and full disks, in place of kills
   --only P    only those whose name fits the pattern
@@ -33,6 +37,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: `${Date.now() % 1_000_000}` },
     kind: { type: 'string' },
     steps: { type: 'boolean', default: false },
+    engine: { type: 'boolean', default: false },
+    images: { type: 'string' },
     up: { type: 'boolean', default: false },
     damage: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
@@ -43,8 +49,16 @@ const { values } = parseArgs({
 async function main(): Promise<number> {
   const seed = Number(values.seed);
   const kinds = dataKinds.filter((kind) => values.kind === undefined || kind === values.kind);
+  if (values.engine && values.images === undefined) {
+    const images = (await Promise.all(kinds.map(prepareStage))).filter((image) => image !== null);
+    const args = [...process.argv.slice(2), '--seed', `${seed}`, '--images', images.join()];
+    return runInOwnHost(import.meta.filename, args);
+  }
   const logs = join(tmpdir(), `restore-kills-${seed}`);
-  const { host, close } = await openTestHost();
+  const { host, close } = values.engine ? await openOwnHost() : await openTestHost();
+  for (const image of values.images?.split(',').filter(Boolean) ?? []) {
+    await loadImage(image, outerEngineOf(), `unix://${engineSocket}`);
+  }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => close().finally(() => process.exit(130)));
   }
@@ -137,7 +151,7 @@ function steps(): Try[] {
   const all = (story: Story, most: number): Try[] =>
     Array.from({ length: most }, (_, at) => ({
       story,
-      strike: 'updater',
+      strike: values.engine ? (at % 2 === 0 ? 'power' : 'engine') : 'updater',
       moment: onRecord(at + 1),
       isMeddled: values.up,
     }));
@@ -161,6 +175,9 @@ function chance(random: Random, kind: DataKind, longest: number): Try {
         ? onLine(/did not come up: going back/, ms)
         : afterMs(ms);
   const dice = random.below(10);
+  if (values.engine) {
+    return { story: where === 'back' ? 'back' : 'bad', strike: dice < 5 ? 'engine' : 'power', moment };
+  }
   const strike =
     dice < 7 ? 'updater' : dice === 7 ? 'up' : dice === 8 || kind === 'files' ? 'reader' : 'database';
   const isMeddled = (random.below(6) === 0 || values.up) && strike === 'updater';

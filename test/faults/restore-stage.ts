@@ -92,6 +92,13 @@ ${kind === 'files' ? '' : `  db:\n    image: ${image}\n    ${servers[kind].lines
 ${kind === 'files' ? '' : '  db:'}
 `;
 
+/** Makes what a stage takes from the network, and gives the image of its database's server; null for files. */
+export async function prepareStage(kind: DataKind): Promise<string | null> {
+  if (kind === 'files') return null;
+  await servers[kind].layer();
+  return servers[kind].image();
+}
+
 export class RestoreStage {
   readonly kind: DataKind;
   readonly instance: Instance;

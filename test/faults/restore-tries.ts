@@ -2,13 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { endingOf } from '../judge/log.ts';
 import { askEngine, type ContainerInspection, listContainers } from '../rig/engine-api.ts';
 import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
+import { awaitComeback, launched } from './comeback.ts';
 import { Lost } from './fault.ts';
 import { atMoment, killAt, type Moment } from './kill.ts';
+import { ownHost } from './own-host.ts';
 import { judgeBoots, judgeRemains, judgeUp, judgeWhole, lookWhole, type Whole } from './restore-judge.ts';
 import { type RestoreStage, versions } from './restore-stage.ts';
 
-/** What is killed; or somebody's `docker compose up -d` beside the run. */
-export type Strike = 'updater' | 'database' | 'reader' | 'up';
+/** What is killed, `power` being all at once; or somebody's `docker compose up -d` beside the run. */
+export type Strike = 'updater' | 'database' | 'reader' | 'up' | EngineStrike;
+/** These need an engine of the tests' own. */
+type EngineStrike = 'engine' | 'power';
 
 /** `bad` goes back by itself, `back` by command after a good release. */
 export type Story = 'bad' | 'back';
@@ -66,15 +70,9 @@ export async function tryOnce(
   const { instance } = stage;
   const words = wordsOf[story];
   const start = () => instance.startUpdate(words, { patience: 400 });
-  const { run, why } =
-    strike === 'updater'
-      ? await killAt(moment, instance, start)
-      : await atMoment(moment, instance, start, () =>
-          strike === 'up' ? instance.compose('up', '-d').catch(() => {}) : strikeContainer(stage, strike),
-        );
-  const tried: Tried = { why, runs: [], version: '', log: '' };
-  let result = await note(tried, run);
+  const tried: Tried = { why: null, runs: [], version: '', log: '' };
   try {
+    let result = await struckRun(stage, tried, { story, strike, moment });
     if (isMeddled && result.exitCode === 137) {
       await instance.compose('up', '-d').catch((error) => {
         tried.log += `up: ${error}\n`;
@@ -98,11 +96,45 @@ export async function tryOnce(
       throw new Lost([`not healthy: ${error.message.split('\n')[0]}`]);
     });
     tried.version = (await instance.version()) ?? 'nothing';
-    await judge(stage, begun, tried, { result, struck: strike === 'database' ? ['db'] : [] });
+    await judge(stage, begun, tried, { result, struck: struckBy[strike] ?? [] });
     return tried;
   } catch (error) {
     const facts = error instanceof Lost ? error.facts : [(error as Error).stack ?? String(error)];
     throw Object.assign(new Lost(facts), { tried });
+  }
+}
+
+const struckBy: Partial<Record<Strike, string[]>> = { database: ['db'], power: ['db', 'proxy'] };
+
+/** The run that something strikes, to its end, which an engine that was struck has to bring it to by itself. */
+async function struckRun(
+  stage: RestoreStage,
+  tried: Tried,
+  { story, strike, moment }: Try,
+): Promise<UpdateResult> {
+  const { instance } = stage;
+  const isEngine = strike === 'engine' || strike === 'power';
+  const options = { patience: 400, ...(isEngine && launched) };
+  const start = () => instance.startUpdate(wordsOf[story], options);
+  const { run, why } =
+    strike === 'updater'
+      ? await killAt(moment, instance, start)
+      : await atMoment(moment, instance, start, () => act(stage, strike));
+  tried.why = why;
+  if (!isEngine) return note(tried, run);
+  const result = await awaitComeback({ runs: [] }, run);
+  tell(tried, run, result);
+  await askEngine('DELETE', `/containers/${run.name}?force=1&v=1`);
+  return result;
+}
+
+async function act(stage: RestoreStage, strike: Exclude<Strike, 'updater'>): Promise<void> {
+  if (strike === 'up') await stage.instance.compose('up', '-d').catch(() => {});
+  else if (strike === 'database' || strike === 'reader') await strikeContainer(stage, strike);
+  else {
+    const { engine } = ownHost();
+    await (strike === 'engine' ? engine.kill() : engine.cut());
+    await engine.start();
   }
 }
 
@@ -140,9 +172,13 @@ const isForward = (result: UpdateResult): boolean =>
 
 async function note(tried: Tried, run: UpdaterRun): Promise<UpdateResult> {
   const result = await run.done;
+  tell(tried, run, result);
+  return result;
+}
+
+function tell(tried: Tried, run: UpdaterRun, result: UpdateResult): void {
   tried.runs.push(result.exitCode === 137 ? 'killed' : (lastLine(result).split(': ')[0] ?? ''));
   tried.log += `$ ${run.name}\n${result.log}\nexit code ${result.exitCode}\n`;
-  return result;
 }
 
 export const lastLine = ({ lines }: UpdateResult): string => lines.at(-1)?.message ?? '';

@@ -6,8 +6,11 @@ export interface Archive {
   bytes: number;
   /** Files, directories, links and their like. */
   files: number;
-  /** Of its bytes, in hexadecimal. */
-  sha256: string;
+  /**
+   * One hash, in hexadecimal, that every byte of it goes into: contents by hashes of their own, which the tree's takes,
+   * too, so that they are hashed once.
+   */
+  seal: string;
   /**
    * Of the tree in it. Tars of equal trees may differ: a file system lists attributes in an order of its own, and tells of
    * holes by the size of its blocks, or where it compresses what was zeros.
@@ -19,15 +22,20 @@ type Records = Readonly<Record<string, string>>;
 
 const blockSize = 512;
 const zeros = Buffer.alloc(blockSize);
-const isZero = (block: Buffer): boolean => block[0] === 0 && block.equals(zeros.subarray(0, block.length));
+/** The last block of a file's contents may be a short one. */
+const isZeroAt = (bytes: Buffer, at: number): boolean => {
+  if (bytes[at] !== 0) return false;
+  const block = bytes.subarray(at, at + blockSize);
+  return block.equals(zeros.subarray(0, block.length));
+};
 const padded = (size: number): number => Math.ceil(size / blockSize) * blockSize;
 
-/** @throws Error where it is cut off, or no tar @param write gets its bytes as they come */
+/** @throws Error where it is cut off, or no tar @param tell is told of its bytes as they come */
 export async function readArchive(
   input: AsyncIterable<Buffer>,
-  write: (bytes: Buffer) => Promise<void> | void = () => {},
+  tell: (more: number) => void = () => {},
 ): Promise<Archive> {
-  const whole = createHash('sha256');
+  const seal = createHash('sha256');
   const tree = createHash('sha256');
   const found = { bytes: 0, files: 0 };
   const pieces = input[Symbol.asyncIterator]();
@@ -35,9 +43,8 @@ export async function readArchive(
   const more = async (): Promise<boolean> => {
     const { done, value } = await pieces.next();
     if (done) return false;
-    whole.update(value);
     found.bytes += value.length;
-    await write(value);
+    tell(value.length);
     rest = rest.length === 0 ? value : Buffer.concat([rest, value]);
     return true;
   };
@@ -45,6 +52,12 @@ export async function readArchive(
     while (rest.length < size) if (!(await more())) throw new Error('the tar is cut off');
     const taken = rest.subarray(0, size);
     rest = rest.subarray(size);
+    return taken;
+  };
+  /** Whatever is no file's contents. */
+  const takeFrame = async (size: number): Promise<Buffer> => {
+    const taken = await take(size);
+    seal.update(taken);
     return taken;
   };
 
@@ -59,9 +72,9 @@ export async function readArchive(
           Math.min(left, Math.max(blockSize, rest.length - (rest.length % blockSize))),
         );
         for (let from = 0; from < bytes.length; from += blockSize) {
-          if (isZero(bytes.subarray(from, from + blockSize))) continue;
+          if (isZeroAt(bytes, from)) continue;
           let to = from + blockSize;
-          while (to < bytes.length && !isZero(bytes.subarray(to, to + blockSize))) to += blockSize;
+          while (to < bytes.length && !isZeroAt(bytes, to)) to += blockSize;
           hash.update(bytes.subarray(from, to));
           const [first, last] = [start + at + from, start + at + Math.min(to, bytes.length)];
           if (runs.at(-1) === first) runs[runs.length - 1] = last;
@@ -78,7 +91,7 @@ export async function readArchive(
     let text = '';
     let lines: string[] = [];
     do {
-      text += (await take(blockSize)).toString('latin1');
+      text += (await takeFrame(blockSize)).toString('latin1');
       lines = text.split('\n');
     } while (lines.length < 2 || lines.length < 2 * Number(lines[0]) + 2);
     return Array.from({ length: Number(lines[0]) }, (_, each) => [
@@ -89,22 +102,26 @@ export async function readArchive(
 
   let records: Records = {};
   for (;;) {
-    const header = await take(blockSize);
-    if (isZero(header)) break;
-    const field = (from: number, to: number) =>
-      (header.toString('latin1', from, to).split('\0')[0] ?? '').trim();
+    const header = await takeFrame(blockSize);
+    if (isZeroAt(header, 0)) break;
+    const text = header.toString('latin1');
+    const field = (from: number, to: number) => {
+      const end = text.indexOf('\0', from);
+      return text.slice(from, end === -1 ? to : Math.min(end, to)).trim();
+    };
     const type = field(156, 157) || '0';
     const size = Number(records.size ?? Number.parseInt(field(124, 136), 8));
     if (field(257, 262) !== 'ustar' || !Number.isSafeInteger(size)) throw new Error('it is no tar');
     if (type === 'x') {
-      records = recordsOf((await take(padded(size))).subarray(0, size));
+      records = recordsOf((await takeFrame(padded(size))).subarray(0, size));
       continue;
     }
     const isSparse = records['GNU.sparse.major'] !== undefined;
     const before = found.bytes - rest.length;
     const segments = isSparse ? await sparseMap() : [[0, size] as const];
     const held = await contents(segments);
-    await take(before + padded(size) - (found.bytes - rest.length));
+    seal.update(held);
+    await takeFrame(before + padded(size) - (found.bytes - rest.length));
     const prefix = field(345, 500);
     const own = [
       records['GNU.sparse.name'] ?? records.path ?? `${prefix && `${prefix}/`}${field(0, 100)}`,
@@ -126,8 +143,11 @@ export async function readArchive(
     found.files++;
     records = {};
   }
-  while (await more());
-  return { ...found, sha256: whole.digest('hex'), tree: tree.digest('hex') };
+  do {
+    seal.update(rest);
+    rest = Buffer.alloc(0);
+  } while (await more());
+  return { ...found, seal: seal.digest('hex'), tree: tree.digest('hex') };
 }
 
 /** Attributes that can be set again everywhere; the kernel makes the others by itself, as a label of SELinux. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +8,7 @@ import { composeLabels } from '../../engine/labels.ts';
 import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
 import { counted } from '../log/wording.ts';
 import { refuseUnlessRoots } from '../state/state-directory.ts';
-import type { Archive } from './archive.ts';
+import { type Archive, readArchive } from './archive.ts';
 import {
   chooseMounts,
   type FileMount,
@@ -75,9 +74,9 @@ export const files: DataKind<FilesSource, FilesPart> = {
   isPart: (value): value is FilesPart =>
     Array.isArray(Object(value).archives) &&
     listIn(value, 'archives').every(
-      ({ bytes, files, sha256, tree }) =>
+      ({ bytes, files, seal, tree }) =>
         [bytes, files].every((each) => Number.isSafeInteger(each)) &&
-        [sha256, tree].every((each) => typeof each === 'string' && /^[0-9a-f]{64}$/.test(each)),
+        [seal, tree].every((each) => typeof each === 'string' && /^[0-9a-f]{64}$/.test(each)),
     ),
 
   async survey(asked, place, work) {
@@ -165,24 +164,21 @@ export const files: DataKind<FilesSource, FilesPart> = {
     if (archives.length !== mounts.length)
       throw damaged(`${archives.length} tars of ${mounts.length} mounts`);
     let done = 0;
-    for (const [at, { bytes, sha256 }] of archives.entries()) {
+    for (const [at, { bytes, seal }] of archives.entries()) {
       const path = join(here, archiveName(at));
-      const hash = createHash('sha256');
+      let found: Archive;
       try {
         if ((await stat(path)).size !== bytes) throw new Error('its size is another');
-        for await (const piece of createReadStream(path, {
-          highWaterMark: 1 << 20,
-          signal: work.engine.aborted,
-        })) {
-          hash.update(piece);
-          done += piece.length;
+        const input = createReadStream(path, { highWaterMark: 1 << 20, signal: work.engine.aborted });
+        found = await readArchive(input, (more) => {
+          done += more;
           work.onProgress?.(done);
-        }
+        });
       } catch (error) {
         if (work.engine.aborted.aborted) throw work.engine.abortion;
         throw damaged(`${archiveName(at)}: ${(error as Error).message}`, error);
       }
-      if (hash.digest('hex') !== sha256) throw damaged(`${archiveName(at)} has another content`);
+      if (found.seal !== seal) throw damaged(`${archiveName(at)} has another content`);
     }
   },
 
@@ -293,14 +289,13 @@ async function ask(
   });
   const result: unknown = exitCode === 0 ? parseObject(last) : null;
   if (Array.isArray(result) && result.length === mounts.length) return result;
-  const isFull = verb === 'save' && errors.some((line) => /ENOSPC|No space left/.test(line));
+  // By tar's own words: a disk takes a part of the last piece where there is room for it.
+  const isFull =
+    verb === 'save' && errors.some((line) => /No space left|quota exceeded|Wrote only/.test(line));
+  const why = isFull ? 'the disk is full' : (errors.at(-1) ?? 'nobody says why');
   const names = mounts.map(({ where }) => where).join(', ');
   const what = { look: 'looked at', save: 'kept', restore: 'put back', compare: 'compared' }[verb];
-  throw new UpdateError(
-    isFull ? 'no-space' : code,
-    `${names} could not be ${what}: ${errors.at(-1) ?? 'nobody says why'}`,
-    {
-      detail: errors,
-    },
-  );
+  throw new UpdateError(isFull ? 'no-space' : code, `${names} could not be ${what}: ${why}`, {
+    detail: errors,
+  });
 }

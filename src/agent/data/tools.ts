@@ -4,9 +4,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lstatSync, readdirSync, readFileSync, rmdirSync, statfsSync, unlinkSync } from 'node:fs';
-import { chmod, open } from 'node:fs/promises';
+import { chmod, type FileHandle, open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Archive, readArchive } from './archive.ts';
 import {
   type Asked,
@@ -38,14 +40,21 @@ const ofTree = (at: number, isFile: boolean): string[] => [
 
 const say = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`);
 
+interface Streams {
+  input?: Readable;
+  /** What it writes goes into this one, and is read from there; it is synced when that ends. */
+  file?: FileHandle;
+  output?: (from: AsyncIterable<Buffer>) => Promise<void>;
+}
+
 /** Runs it to its end. Gives its exit code, what it complains of goes to this one's errors. */
 async function run(
   program: string,
   args: readonly string[],
-  { input, output }: { input?: Readable; output?: (from: Readable) => Promise<void> } = {},
+  { input, file, output }: Streams = {},
 ): Promise<{ code: number | null; said: string }> {
   const child = spawn(program, args, {
-    stdio: [input ? 'pipe' : 'ignore', output ? 'pipe' : 'ignore', 'pipe'],
+    stdio: [input ? 'pipe' : 'ignore', file?.fd ?? (output ? 'pipe' : 'ignore'), 'pipe'],
   });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -53,13 +62,44 @@ async function run(
     process.stderr.write(text);
   });
   const ended = once(child, 'close');
+  const from = file ? whileItGrows(file, () => child.exitCode ?? child.signalCode) : child.stdout;
   await Promise.all([
     // Where it ends before its input, its own words tell why.
     input && child.stdin && pipeline(input, child.stdin).catch(() => {}),
-    output && child.stdout && output(child.stdout),
+    // The program's own words come first: what it could not write, cannot be read.
+    output &&
+      from &&
+      output(from).catch(async (error) => {
+        child.kill();
+        await ended;
+        throw error;
+      }),
     ended,
   ]);
   return { code: child.exitCode, said };
+}
+
+const pieceBytes = 1 << 20;
+const syncBytes = 64 * pieceBytes;
+const growMs = 5;
+
+/** Beside the program that writes it, which needs not wait for the reader; the disk writes meanwhile, too. */
+async function* whileItGrows(file: FileHandle, end: () => unknown): AsyncGenerator<Buffer> {
+  let synced = Promise.resolve();
+  for (let at = 0, syncedTo = 0; ; ) {
+    const isWhole = end() !== null;
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, at);
+    if (bytesRead === 0 && isWhole) break;
+    if (bytesRead < pieceBytes && !isWhole) await sleep(growMs);
+    if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+    if (at - syncedTo < syncBytes) continue;
+    syncedTo = at;
+    synced = synced.then(() => file.datasync());
+    synced.catch(() => {});
+  }
+  await synced;
+  await file.sync();
 }
 
 function look({ mounts }: Asked): Look[] {
@@ -110,37 +150,24 @@ const namesIn = (directory: Buffer): Buffer[] =>
 async function save({ mounts }: Asked): Promise<Archive[]> {
   const archives: Archive[] = [];
   for (const [at, { isFile }] of mounts.entries()) {
-    const file = await open(`${pointPath}/${archiveName(at)}`, 'wx', 0o600);
-    const tell = progress(at);
-    // While a piece is written, the next one is hashed.
-    let written = Promise.resolve();
-    const write = async (bytes: Buffer) => {
-      await written;
-      written = file.writeFile(bytes);
-      written.catch(() => {});
-      tell(bytes.length);
-    };
-    archives.push(await treeOf(at, isFile, write));
-    await written;
-    await file.sync();
+    const file = await open(`${pointPath}/${archiveName(at)}`, 'wx+', 0o600);
+    archives.push(await treeOf(at, isFile, file));
     await file.close();
   }
   await syncDirectory(pointPath);
   return archives;
 }
 
-async function treeOf(
-  at: number,
-  isFile: boolean,
-  write?: (bytes: Buffer) => Promise<void>,
-): Promise<Archive> {
+/** Makes a tar of it and reads that: in a file, while it is still growing. */
+async function treeOf(at: number, isFile: boolean, file?: FileHandle): Promise<Archive> {
   let archive: Archive | undefined;
   const { code, said } = await run(
     'tar',
     [...makeTar, ...attributesOf(isFile), '--file=-', ...ofTree(at, isFile)],
     {
+      ...(file && { file }),
       output: async (from) => {
-        archive = await readArchive(from, write);
+        archive = await readArchive(from, file && progress(at));
       },
     },
   );
@@ -158,7 +185,7 @@ async function restore({ mounts, owner }: Asked): Promise<Archive[]> {
     if ((await file.stat()).uid !== owner) throw new Error(`${archiveName(at)} belongs to somebody else`);
     if (!isFile) await makeBare(dataPath(at));
     const tell = progress(at);
-    const input = file.createReadStream({ highWaterMark: 1 << 20 });
+    const input = file.createReadStream({ highWaterMark: pieceBytes });
     input.on('data', (bytes) => tell(bytes.length));
     const how = ['--extract', '--same-owner', '--same-permissions', '--numeric-owner'];
     // What it could not set, as a label that the kernel makes by itself, is no failure where the tree is the same.
@@ -181,13 +208,13 @@ async function restore({ mounts, owner }: Asked): Promise<Archive[]> {
 async function makeBare(path: string): Promise<void> {
   await run('setfacl', ['-bk', path]);
   await chmod(path, 0o700);
-  const names: string[] = [];
+  let names = '';
   await run('getfattr', ['--absolute-names', '--match=^user\\.', path], {
     output: async (from) => {
-      for await (const piece of from.setEncoding('utf8')) names.push(piece);
+      names = await text(from);
     },
   });
-  for (const name of names.join('').split('\n')) {
+  for (const name of names.split('\n')) {
     if (name.startsWith('user.')) await run('setfattr', ['--remove', name, path]);
   }
   const { dev } = lstatSync(path);
@@ -218,9 +245,7 @@ async function compare({ mounts }: Asked): Promise<TreeDifference[]> {
     for (const [which, args] of calls.entries()) {
       const { code } = await run('tar', args, {
         output: async (from) => {
-          let text = '';
-          for await (const piece of from.setEncoding('latin1')) text += piece;
-          lists[which] = text.split('\n');
+          lists[which] = (await buffer(from)).toString('latin1').split('\n');
         },
       });
       if (code !== 0) throw new Error(`tar ended with ${code}`);
@@ -248,10 +273,10 @@ async function syncDirectory(path: string): Promise<void> {
   await directory.sync().finally(() => directory.close());
 }
 
-const [verb, text] = process.argv.slice(2);
+const [verb, json] = process.argv.slice(2);
 if (verb !== undefined && verb in verbs) {
   try {
-    const asked = JSON.parse(text ?? '') as Asked;
+    const asked = JSON.parse(json ?? '') as Asked;
     refuseOther(asked);
     say(await verbs[verb as Verb](asked));
   } catch (error) {
