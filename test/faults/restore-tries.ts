@@ -104,7 +104,11 @@ export async function tryOnce(
   }
 }
 
-const struckBy: Partial<Record<Strike, string[]>> = { database: ['db'], power: ['db', 'proxy'] };
+const struckBy: Partial<Record<Strike, string[]>> = {
+  database: ['db'],
+  engine: ['db', 'proxy'],
+  power: ['db', 'proxy'],
+};
 
 /** The run that something strikes, to its end, which an engine that was struck has to bring it to by itself. */
 async function struckRun(

@@ -14,6 +14,8 @@ export interface Ending {
   exitCode: number;
   /** The last line of the log. */
   message: string;
+  /** What that line has for programs besides. */
+  fields?: Fields;
 }
 
 /** How a run ended that did not do what was asked, and what to say of it. */
@@ -24,7 +26,6 @@ interface Failure extends Ending {
   /** The release to go to first, where one has to come first. */
   step: string | null;
   advice: string;
-  /** For programs, besides. */
   fields: Fields;
 }
 
@@ -75,19 +76,20 @@ export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cance
   const { outcome, exitCode, message, lines, ...said } = endingOf(error, facts, cancelledBy);
   for (const line of lines) log.error(line);
   logEnd(log, { outcome, message }, said);
-  return { outcome, exitCode, message: log.masked(message) };
+  return { outcome, exitCode, message: log.masked(message), fields: said.fields };
 }
 
 /** The last line of a run that did what was asked. */
 export function endWell(log: Log, outcome: 'updated' | 'unchanged', message: string, fields: Fields): Ending {
   log.enter('done');
   log.info(message, { outcome, ...fields });
-  return { outcome, exitCode: exitCodes[outcome], message: log.masked(message) };
+  return { outcome, exitCode: exitCodes[outcome], message: log.masked(message), fields };
 }
 
 /** The last line once more: of a run that this very container has ended, or had begun to end. Gives the ending. */
 export function repeatEnding(ending: Ending, log: Log): Ending {
-  logEnd(log, ending, (isGood(ending) ? null : parseEnd(ending.message)) ?? {});
+  const { fields = {} } = ending;
+  logEnd(log, ending, { ...(isGood(ending) ? null : parseEnd(ending.message)), fields });
   return ending;
 }
 

@@ -152,7 +152,12 @@ const blueprint = shapeOf<Blueprint>({
   lost: list(text),
 });
 
-const ending = shapeOf<Ending>({ outcome: oneOf(...outcomes), exitCode: number, message: text });
+const ending = shapeOf<Ending>({
+  outcome: oneOf(...outcomes),
+  exitCode: number,
+  message: text,
+  fields: optional(object),
+});
 
 /** Whether a value is a journal of format 1 (docs/design.md), and nothing in it can be taken for an option or a path out. */
 export const isJournal = shape({

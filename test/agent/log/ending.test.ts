@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { repeatEnding, reportEnding } from '../../../src/agent/log/ending.ts';
+import { endWell, repeatEnding, reportEnding } from '../../../src/agent/log/ending.ts';
 import { type EndingFacts, nothingKnown } from '../../../src/agent/log/ending-facts.ts';
 import { Log } from '../../../src/agent/log/log.ts';
 import { outcomeOf } from '../../../src/progress/outcome.ts';
@@ -106,6 +106,21 @@ it('gives code and advice as fields, also where it is said once more', () => {
   const advice = 'Name the release with --target vX.Y.Z, or --target canary.';
   const said = { outcome: 'refused', code: 'no-target', advice };
   expect(fields).toEqual([said, said, { outcome: 'unchanged' }]);
+});
+
+it('tells programs the same once more, from a journal as well', () => {
+  const fields: unknown[] = [];
+  const log = new Log(({ phase }, given) => phase === 'done' && fields.push(given));
+  const wentBack = { version: 'v1.4.2', at: '2026-11-25T02:00:00Z', kept: null };
+  const error = new UpdateError('went-back', 'app died', { state: 'v1.4.2 runs', fields: { wentBack } });
+  const endings = [
+    reportEnding(error, log, known),
+    endWell(log, 'updated', 'updated v1.4.2 → v1.5.0 in 3 s', { from: 'v1.4.2', to: 'v1.5.0' }),
+  ];
+  for (const ending of endings) repeatEnding(JSON.parse(JSON.stringify(ending)), log);
+  expect(fields[0]).toMatchObject({ outcome: 'failed', code: 'went-back', wentBack });
+  expect(fields[1]).toEqual({ outcome: 'updated', from: 'v1.4.2', to: 'v1.5.0' });
+  expect(fields.slice(2)).toEqual(fields.slice(0, 2));
 });
 
 it('gives the release that has to come first as a field and in the line, also where it is said once more', () => {

@@ -159,6 +159,7 @@ export async function markGoingBack(journal: Journal, log: Log, ending: Ending |
     outcome: ending.outcome,
     exitCode: ending.exitCode,
     message: log.masked(ending.message),
+    ...(ending.fields && { fields: ending.fields }),
   };
   const failure = await journal.note({ goingBack: { ending: masked } });
   if (failure !== null) log.warn(failure);
