@@ -74,6 +74,7 @@ export const back = (given: RunContext & { options: BackOptions }, read: ReadOpt
       earlier.kind === 'fresh' && earlier.data?.phase === 'restore' ? earlier.data.goingBack : null;
     if (wentBack?.ending) return repeatEnding(wentBack.ending, context.log);
     const found = await findBack(context, instance, soFar);
+    // On the disk when there is something to be done: one that says no more than that it has begun would be in the way.
     const journal = new Journal(lock, {
       ...emptyJournal,
       run: runStamp(context.startedAt),
@@ -86,7 +87,6 @@ export const back = (given: RunContext & { options: BackOptions }, read: ReadOpt
       tags: [],
       containers: found.records,
     });
-    await journal.write();
     soFar.journal = journal;
     return goBack(context, journal, found);
   });

@@ -146,7 +146,7 @@ async function tryAndTell(
 const factsOf = (error: unknown): readonly string[] =>
   error instanceof Lost ? error.facts : [(error as Error).stack ?? String(error)];
 
-/** A bad release records some 22 things, and going back by command some 10. */
+/** A bad release records 12 things of files, and going back by command 5; databases a few more. */
 function steps(): Try[] {
   const all = (story: Story, most: number): Try[] =>
     Array.from({ length: most }, (_, at) => ({
@@ -155,7 +155,7 @@ function steps(): Try[] {
       moment: onRecord(at + 1),
       isMeddled: values.up,
     }));
-  return [...all('bad', 22), ...all('back', 10)];
+  return [...all('bad', 14), ...all('back', 7)];
 }
 
 /** A third each while data are kept, on the way back of a bad release, and on the way back by command. */
