@@ -88,8 +88,9 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
   const result = await engine.call(['logs', '--tail', String(logLines), container.id]);
   const lines = `${result.stdout}${result.stderr}`.split(/\r?\n/).filter(Boolean).slice(-logLines);
   const health = container.lastHealthOutput.trim();
+  const count = lines.length === 1 ? 'line' : `${lines.length} lines`;
   return [
-    `the last ${lines.length === 1 ? 'line' : `${lines.length} lines`} of ${container.name}:`,
+    lines.length === 0 ? `${container.name} has printed nothing` : `the last ${count} of ${container.name}:`,
     ...eachOnce(lines).map((line) => `  ${line}`),
     ...(health && container.health !== 'healthy' ? [`its health check said: ${health}`] : []),
   ];
