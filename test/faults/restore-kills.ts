@@ -16,7 +16,7 @@ import { type Story, type Tried, type Try, tryOnce } from './restore-tries.ts';
 
 /** What scripts/restore-kills runs once everything is set up. */
 
-const usage = `usage: scripts/restore-kills [--count N] [--seed S] [--kind files|mariadb|postgres] [--steps] [--engine] [--up] [--damage] [--only PATTERN]
+const usage = `usage: scripts/restore-kills [--count N] [--seed S] [--kind files|mariadb|postgres] [--steps] [--engine] [--database] [--up] [--damage] [--only PATTERN]
 
 Kills the updater, its reader or the database while data are kept and put back, runs the same words again until they end,
 and judges whether the instance is wholly of one time.
@@ -26,6 +26,7 @@ and judges whether the instance is wholly of one time.
   --kind K    of which data; all of them in turn by default
   --steps     one kill at each thing that journal and restore point record, in place of random ones
   --engine    kills of the engine, and of everything at once as when the power fails, on an engine of their own
+  --database  with --steps: kills of the database in place of the updater
   --up        somebody's docker compose up -d after each kill
   --damage    restore points that were changed or forged, and full disks, in place of kills
   --only P    only those whose name fits the pattern
@@ -38,6 +39,7 @@ const { values } = parseArgs({
     kind: { type: 'string' },
     steps: { type: 'boolean', default: false },
     engine: { type: 'boolean', default: false },
+    database: { type: 'boolean', default: false },
     images: { type: 'string' },
     up: { type: 'boolean', default: false },
     damage: { type: 'boolean', default: false },
@@ -151,7 +153,7 @@ function steps(): Try[] {
   const all = (story: Story, most: number): Try[] =>
     Array.from({ length: most }, (_, at) => ({
       story,
-      strike: values.engine ? (at % 2 === 0 ? 'power' : 'engine') : 'updater',
+      strike: values.engine ? (at % 2 === 0 ? 'power' : 'engine') : values.database ? 'database' : 'updater',
       moment: onRecord(at + 1),
       isMeddled: values.up,
     }));
