@@ -33,7 +33,9 @@ export class SmallDisk {
   async leave({ bytes, files }: Room): Promise<void> {
     for (let tries = 1; ; tries++) {
       const used = await this.used();
-      const size = bytes === undefined ? this.#size : used.bytes + Math.ceil(bytes / page) * page;
+      // A size of nothing would be no limit at all.
+      const wanted = used.bytes + Math.ceil((bytes ?? 0) / page) * page;
+      const size = bytes === undefined ? this.#size : Math.max(wanted, page);
       try {
         await this.#limit(size, files === undefined ? plenty : used.files + files);
         return;

@@ -1,5 +1,6 @@
 import { appendFile, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { endingOf } from '../judge/log.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { expectThat, Lost } from './fault.ts';
@@ -47,12 +48,13 @@ const spoiled: Record<string, (stage: RestoreStage) => Promise<unknown>> = {
   'the record names a directory of the machine': (stage) => forge(stage),
 };
 
-/** As the owner of the compose directory could: a bind that neither containers nor files have. */
+/** As the owner of the compose directory could, who puts a copy of his own there: a bind that neither containers nor files have. */
 async function forge(stage: RestoreStage): Promise<void> {
   for (const place of await placesOf(stage)) {
     const path = join(place, 'point.json');
     const text = await readFile(path, 'utf8');
     await writeFile(path, text.replaceAll(`"${stage.trees.data}"`, `"${await victim(stage)}"`));
+    await execa('chown', ['-R', '1000:1000', place]);
   }
 }
 
