@@ -8,9 +8,11 @@ pause() {
   wait $!
 }
 
+# The engine, killed and started again, gives a database another address: who waits for the old one gives up, and asks again.
+export PGCONNECT_TIMEOUT=3
 sql() {
   case $DB_KIND in
-    mariadb) MYSQL_PWD=$DB_PASSWORD mariadb --host=db --user=svc --batch --skip-column-names svc -e "$1" ;;
+    mariadb) MYSQL_PWD=$DB_PASSWORD mariadb --connect-timeout=3 --host=db --user=svc --batch --skip-column-names svc -e "$1" ;;
     postgres) PGPASSWORD=$DB_PASSWORD psql -h db -U svc -d svc -X -q -A -t -v ON_ERROR_STOP=1 -c "$1" ;;
     *) cat /uploads/schema ;;
   esac
