@@ -141,13 +141,14 @@ export function onDiskChange(k: number, seen: (name: string) => void = () => {})
   };
 }
 
-/** As soon as that file of the compose directory is another: a log line comes later, through the engine. */
-export function onFileChange(file: string): Moment {
+/** As soon as a file of that name in the compose directory is another: a log line comes later, through the engine. */
+export function onFileChange(file: string | RegExp): Moment {
+  const isIt = (name: string) => (typeof file === 'string' ? name === file : file.test(name));
   return {
     name: `at the change of ${file}`,
     watch: async ({ directory }, now) =>
       watchChanges(directory, (name) => {
-        if (name === file) now(`change of ${file}`);
+        if (isIt(name)) now(`change of ${name}`);
       }),
   };
 }

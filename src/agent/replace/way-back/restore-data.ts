@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeBlueprints } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { stateOf } from '../../../files/file-record.ts';
+import { stateOf, temporaryOf } from '../../../files/file-record.ts';
 import { disk, writeAside } from '../../../files/file-system.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { holdImages } from '../../data/hold-images.ts';
@@ -79,7 +79,10 @@ export async function beginBack(
   await writePoint(keptPlace, kept);
   await holdImages(engine, journal.data.project.name, keptPlace, imagesOf(kept));
   const goingBack = { ending: { ...ending, message: log.masked(ending.message) } };
-  const { from, files, tags, changeover, blueprints } = back;
+  const { from, tags, changeover, blueprints } = back;
+  // Of this run: whoever goes on after a kill looks for what it has left by its name.
+  const { run } = journal.data;
+  const files = back.files.map((each) => ({ ...each, temporary: temporaryOf(each.real, run) }));
   await journal.write({
     ...{ phase: 'restore', from, goingBack, files, tags, changeover, blueprints },
     point: { directory: place.host, kept: keptPlace.host, isBack: false },
