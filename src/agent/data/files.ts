@@ -290,8 +290,7 @@ async function ask(
   const result: unknown = exitCode === 0 ? parseObject(last) : null;
   if (Array.isArray(result) && result.length === mounts.length) return result;
   // By tar's own words: a disk takes a part of the last piece where there is room for it.
-  const isFull =
-    verb === 'save' && errors.some((line) => /No space left|quota exceeded|Wrote only/.test(line));
+  const isFull = verb === 'save' && errors.some((line) => /No space|quota exceeded|Wrote only/.test(line));
   const why = isFull ? 'the disk is full' : (errors.at(-1) ?? 'nobody says why');
   const names = mounts.map(({ where }) => where).join(', ');
   const what = { look: 'looked at', save: 'kept', restore: 'put back', compare: 'compared' }[verb];

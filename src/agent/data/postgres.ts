@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { execIn } from '../../engine/cli/exec.ts';
+import { disk } from '../../files/file-system.ts';
 import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
 import { counted } from '../log/wording.ts';
 import type { DataKind, DataWork, PointPlace, Room } from './kind.ts';
@@ -229,9 +230,7 @@ async function survey(asked: readonly string[], place: PointPlace, work: DataWor
     const [has] = await ask(
       session,
       `SELECT to_jsonb(EXISTS (SELECT FROM pg_extension WHERE extname = 'timescaledb'));`,
-      {
-        database: name,
-      },
+      { database: name },
     );
     if (has) withTimescale.push(name);
     if (place.isElsewhere) runs.push(...(await loadedFunctions(session, name)));
@@ -535,8 +534,7 @@ async function dumpTo(
 async function writeSynced({ here }: PointPlace, file: string, text: string): Promise<void> {
   await rm(join(here, file), { force: true });
   await writeFile(join(here, file), text, { mode: 0o600, flush: true });
-  const directory = await open(here);
-  await directory.sync().finally(() => directory.close());
+  await disk.sync(here);
 }
 
 async function readKept({ state }: Pick<PostgresPart, 'state'>, place: PointPlace): Promise<Kept> {

@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { disk } from '../../files/file-system.ts';
 import { type Archive, readArchive } from './archive.ts';
 import {
   type Asked,
@@ -154,7 +155,7 @@ async function save({ mounts }: Asked): Promise<Archive[]> {
     archives.push(await treeOf(at, isFile, file));
     await file.close();
   }
-  await syncDirectory(pointPath);
+  await disk.sync(pointPath);
   return archives;
 }
 
@@ -192,9 +193,7 @@ async function restore({ mounts, owner }: Asked): Promise<Archive[]> {
     await run(
       'tar',
       [...how, ...(isFile ? ['--overwrite'] : attributesOf(isFile)), '--file=-', directoryOf(at, isFile)],
-      {
-        input,
-      },
+      { input },
     );
   }
   const paths = mounts.map((_, at) => dataPath(at));
@@ -266,11 +265,6 @@ function progress(at: number): (more: number) => void {
     said = performance.now();
     say({ at, bytes } satisfies Progress);
   };
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  await directory.sync().finally(() => directory.close());
 }
 
 const [verb, json] = process.argv.slice(2);

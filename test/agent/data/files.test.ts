@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { files } from '../../../src/agent/data/files.ts';
 
 const mount = { volume: '', path: '/srv/data', isFile: false, root: '/srv/data', where: 'app:/data' };
-const archive = { bytes: 10_240, files: 3, sha256: 'a'.repeat(64), tree: 'b'.repeat(64) };
+const archive = { bytes: 10_240, files: 3, seal: 'a'.repeat(64), tree: 'b'.repeat(64) };
 
 describe('what comes from the disk', () => {
   it.each([
@@ -35,7 +35,7 @@ describe('what comes from the disk', () => {
     for (const [key, value] of Object.entries({
       bytes: '1',
       files: 1.5,
-      sha256: 'A'.repeat(64),
+      seal: 'A'.repeat(64),
       tree: '../x',
     })) {
       expect(files.isPart({ archives: [{ ...archive, [key]: value }] })).toBe(false);
