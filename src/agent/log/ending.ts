@@ -71,19 +71,25 @@ function failure(
   return { outcome, exitCode, message: formatEnd(end), lines, code, advice, step, fields };
 }
 
+/** What a journal keeps of an ending. */
+export const keptEnding = (log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending => ({
+  ...{ outcome, exitCode, fields },
+  message: log.masked(message),
+});
+
 /** The end of a run that did not do what was asked, as it stands in the log. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
   const { outcome, exitCode, message, lines, ...said } = endingOf(error, facts, cancelledBy);
   for (const line of lines) log.error(line);
   logEnd(log, { outcome, message }, said);
-  return { outcome, exitCode, message: log.masked(message), fields: said.fields };
+  return keptEnding(log, { outcome, exitCode, message, fields: said.fields });
 }
 
 /** The last line of a run that did what was asked. */
 export function endWell(log: Log, outcome: 'updated' | 'unchanged', message: string, fields: Fields): Ending {
   log.enter('done');
   log.info(message, { outcome, ...fields });
-  return { outcome, exitCode: exitCodes[outcome], message: log.masked(message), fields };
+  return keptEnding(log, { outcome, exitCode: exitCodes[outcome], message, fields });
 }
 
 /** The last line once more: of a run that this very container has ended, or had begun to end. Gives the ending. */

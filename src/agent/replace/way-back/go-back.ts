@@ -5,7 +5,7 @@ import { Cancelled, Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { checkPoint } from '../../data/keep-point.ts';
 import { clockTime, readPoint } from '../../data/point.ts';
-import { type Ending, endingOf } from '../../log/ending.ts';
+import { type Ending, endingOf, keptEnding } from '../../log/ending.ts';
 import type { EndingFacts } from '../../log/ending-facts.ts';
 import type { Log } from '../../log/log.ts';
 import { seconds } from '../../log/wording.ts';
@@ -155,13 +155,7 @@ async function backWithData(work: Replacement, error: UpdateError): Promise<neve
 
 /** Notes that everything is being put back, and how the run ends then; null where an update begins anew after it. */
 export async function markGoingBack(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
-  const masked = ending && {
-    outcome: ending.outcome,
-    exitCode: ending.exitCode,
-    message: log.masked(ending.message),
-    ...(ending.fields && { fields: ending.fields }),
-  };
-  const failure = await journal.note({ goingBack: { ending: masked } });
+  const failure = await journal.note({ goingBack: { ending: ending && keptEnding(log, ending) } });
   if (failure !== null) log.warn(failure);
 }
 

@@ -18,7 +18,7 @@ import {
 import type { DataWork, PointPlace } from '../../data/kind.ts';
 import { kindOf } from '../../data/kinds.ts';
 import { isWhole, openPlace, type Point, placeOf, writePoint } from '../../data/point.ts';
-import type { Ending } from '../../log/ending.ts';
+import { type Ending, keptEnding } from '../../log/ending.ts';
 import type { Log } from '../../log/log.ts';
 import { and } from '../../log/wording.ts';
 import type { RunContext } from '../../process/run-context.ts';
@@ -78,7 +78,7 @@ export async function beginBack(
   await openPlace(keptPlace);
   await writePoint(keptPlace, kept);
   await holdImages(engine, journal.data.project.name, keptPlace, imagesOf(kept));
-  const goingBack = { ending: { ...ending, message: log.masked(ending.message) } };
+  const goingBack = { ending: keptEnding(log, ending) };
   const { from, tags, changeover, blueprints } = back;
   // Of this run: whoever goes on after a kill looks for what it has left by its name.
   const { run } = journal.data;
