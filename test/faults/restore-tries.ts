@@ -68,8 +68,7 @@ export async function tryOnce(
 ): Promise<Tried> {
   const begun = await begin(stage, story);
   const { instance } = stage;
-  const words = wordsOf[story];
-  const start = () => instance.startUpdate(words, { patience: 400 });
+  const start = () => instance.startUpdate(wordsOf[story], { patience: 400 });
   const tried: Tried = { why: null, runs: [], version: '', log: '' };
   try {
     let result = await struckRun(stage, tried, { story, strike, moment });

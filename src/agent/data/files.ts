@@ -173,7 +173,7 @@ export const files: DataKind<FilesSource, FilesPart> = {
         found = await readArchive(input, (more) => {
           done += more;
           work.onProgress?.(done);
-        });
+        }).finally(() => input.destroy());
       } catch (error) {
         if (work.engine.aborted.aborted) throw work.engine.abortion;
         throw damaged(`${archiveName(at)}: ${(error as Error).message}`, error);
