@@ -30,6 +30,9 @@ export const composeLabels = {
 export const swarmLabels = {
   service: 'com.docker.swarm.service.name',
   stack: 'com.docker.stack.namespace',
+  /** On a service: the image as its stack file names it. */
+  image: 'com.docker.stack.image',
+  serviceId: 'com.docker.swarm.service.id',
 } as const;
 
 /** The version that an image says it is, with or without a `v`. */

@@ -35,6 +35,16 @@ const table = {
     'Mount the compose directory writable: without :ro, from a file system that can be written.',
   ],
   'several-projects': ['refused', 'Name one with --project, and its directory with --dir.'],
+  'not-manager': [
+    'refused',
+    'Run the updater on a manager of the Swarm, with its socket: docker node ls shows them.',
+  ],
+  'stack-unfit': ['refused', 'Update its services by hand: docker service update --image.'],
+  'stack-busy': ['refused', 'Mend what it names, then run the update again.'],
+  'stack-file': [
+    'refused',
+    'Mount the directory of the stack, and name with --file the files of docker stack deploy -c, in their order.',
+  ],
   'no-app': [
     'refused',
     'Start the instance once with docker compose up -d, or name the app service with --service.',

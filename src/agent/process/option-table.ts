@@ -49,6 +49,23 @@ are pulled again`,
     help: 'compose project []',
   },
   dir: { value: 'DIR', form: [/^\//, 'an absolute path'], help: 'the compose directory as mounted []' },
+  stack: {
+    value: 'NAME',
+    form: [/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'the name of a stack'],
+    help: 'the Swarm stack []; without it the one with an app, where no compose project is mounted',
+  },
+  file: {
+    value: 'FILE',
+    isList: true,
+    inFile: true,
+    help: `repeatable; the stack's files, as docker stack deploy -c gets them, from DIR on
+[] (what compose itself would find)`,
+  },
+  'stop-app': {
+    inFile: true,
+    form: switchForm,
+    help: 'of a stack: no old app beside a new one []',
+  },
   container: {
     value: 'ID',
     form: [/^[0-9a-f]{64}$/, "a container's whole id, 64 hex digits"],
@@ -93,6 +110,9 @@ all containers of a service must agree`,
 
 const {
   target,
+  stack,
+  file,
+  'stop-app': stopApp,
   container,
   'accept-drift': drift,
   'restore-point': point,

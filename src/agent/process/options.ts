@@ -10,6 +10,12 @@ export interface UpdateOptions {
   product: Product;
   target: Target | null;
   project: string | null;
+  /** A stack of a Swarm, in place of a compose project. */
+  stack: string | null;
+  /** Of a stack, in the order of `docker stack deploy -c`. */
+  files: readonly string[];
+  /** Of a stack: its app is stopped wholly before its first new task. */
+  stopApp: boolean;
   /** The compose directory as mounted. */
   dir: string | null;
   /** The id of a container of the instance, which alone is believed what its labels say; null: all tell, and must agree. */
@@ -214,6 +220,9 @@ export function parseOptions(
           product,
           target: target('target'),
           project: one('project'),
+          stack: one('stack'),
+          files: all('file'),
+          stopApp: isOn('stop-app'),
           dir: one('dir'),
           container: one('container'),
           app,
@@ -229,6 +238,8 @@ export function parseOptions(
           data: data(),
           stay: isOn('stay'),
         };
+  if (said.has('stack') && said.has('project'))
+    mistakes.push(`${said.get('stack')?.[0]?.where} and ${said.get('project')?.[0]?.where}: an instance is one or the other`);
   for (const { value, where } of said.get('leave') ?? []) {
     const other = said.get('service')?.find((each) => each.value === value);
     if (other) mistakes.push(`${value} is named by ${other.where} and by ${where}`);

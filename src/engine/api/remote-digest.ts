@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
-import { object, parseObject } from '../json.ts';
-import { loginHeaders, registryLogin } from '../registry-login.ts';
+import { type Json, list, object, parseObject } from '../json.ts';
+import { loginHeaders, type RegistryLogin, registryLogin } from '../registry-login.ts';
 import { askApi } from './api.ts';
 
 /** What a registry says of a tag: its digest, or that it has no such tag. Null where nobody tells. */
@@ -22,15 +22,8 @@ export async function remoteDigest(
   { repository, tag }: { repository: string; tag: string },
 ): Promise<RemoteDigest> {
   const reference = `${repository}:${tag}`;
-  const config = join(engine.address.configDirectory, 'config.json');
-  const login = registryLogin(await readFile(config, 'utf8').catch(() => ''), repository);
   try {
-    const answer = await askApi(engine, {
-      method: 'GET',
-      path: `/distribution/${reference}/json`,
-      headers: loginHeaders(login),
-      deadlineMs: registryMs,
-    });
+    const answer = await askDistribution(engine, reference, await ownLogin(engine, repository));
     if (answer.status === 200) return digestOf(answer.body.toString());
     // Another thing than a registry may say 404, too: a proxy before it, or one before the engine.
     return answer.status === 404 && /manifest unknown|not found/i.test(refusal(answer)) ? 'none' : null;
@@ -39,6 +32,46 @@ export async function remoteDigest(
     throw error;
   }
 }
+
+/** What a registry says of an image. */
+export interface RemoteImage {
+  digest: string;
+  /** As a service of a Swarm is told them; none where the registry does not say. */
+  platforms: readonly Json[];
+}
+
+/**
+ * The image that a tag leads to in its registry; else the registry's own words, and the status of the answer.
+ * @throws UpdateError engine-away, Cancelled
+ */
+export async function remoteImage(
+  engine: Engine,
+  reference: string,
+  login: RegistryLogin | null,
+): Promise<RemoteImage | { status: number; said: string }> {
+  const answer = await askDistribution(engine, reference, login);
+  const told = answer.status === 200 ? digestOf(answer.body.toString()) : null;
+  if (told === null || told === 'none') return { status: answer.status, said: refusal(answer) };
+  // As `docker stack deploy` writes them: of arm, each node finds the one that it can run.
+  const platforms = list<Json>(parseObject(answer.body.toString())?.Platforms).flatMap(
+    ({ architecture, os }) => (os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }]),
+  );
+  return { ...told, platforms };
+}
+
+/** The login that the updater's own configuration has for the registry of an image. */
+export async function ownLogin(engine: Engine, repository: string): Promise<RegistryLogin | null> {
+  const config = join(engine.address.configDirectory, 'config.json');
+  return registryLogin(await readFile(config, 'utf8').catch(() => ''), repository);
+}
+
+const askDistribution = (engine: Engine, reference: string, login: RegistryLogin | null) =>
+  askApi(engine, {
+    method: 'GET',
+    path: `/distribution/${reference}/json`,
+    headers: loginHeaders(login),
+    deadlineMs: registryMs,
+  });
 
 function digestOf(text: string): RemoteDigest {
   const { digest } = object(parseObject(text)?.Descriptor);

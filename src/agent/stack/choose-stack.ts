@@ -1,0 +1,161 @@
+import { parseReference } from '../../compose/reference.ts';
+import { swarmLabels } from '../../engine/labels.ts';
+import { imageOf, isJob, labelsOf, replicasOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import { roleLabelOf } from '../../progress/product.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { and } from '../log/wording.ts';
+import type { UpdateOptions } from '../process/options.ts';
+import { containerLabelsOf } from './reading.ts';
+import { isEligible } from './specs.ts';
+import { isAlive } from './tasks.ts';
+
+/** A stack, and which of its services move. */
+export interface ChosenStack {
+  name: string;
+  app: SwarmService;
+  workers: readonly SwarmService[];
+  services: readonly SwarmService[];
+}
+
+/** What a stack file calls a service: `app` of `svc_app`. */
+export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
+  name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
+
+/** The stacks that have a service of the app's name. */
+export const stacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
+  ...new Set(services.flatMap(({ name, stack }) => (stack !== null && name === `${stack}_${app}` ? [stack] : []))),
+];
+
+/**
+ * Which stack it is, and which services move. Refusals: several-projects, no-app, left-behind.
+ * @param services all that have a stack
+ */
+export function chooseStack(services: readonly SwarmService[], options: UpdateOptions): ChosenStack {
+  const { app, product } = options;
+  const all = stacksWithApp(services, app);
+  const [name, ...others] = options.stack === null ? all : [options.stack];
+  if (name === undefined || others.length > 0) {
+    throw name === undefined
+      ? new UpdateError('no-app', `no stack of this Swarm has a service ${app}`, {
+          advice: 'Name the app service with --service, and the stack with --stack.',
+        })
+      : new UpdateError('several-projects', `several stacks match: ${all.join(', ')}`, {
+          advice: 'Name one with --stack.',
+        });
+  }
+  const own = services.filter(({ stack }) => stack === name);
+  const find = (short: string) => own.find((each) => each.name === `${name}_${short}`);
+  const found = find(app);
+  if (!found) {
+    const names = own.map((each) => shortName(name, each)).sort();
+    throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
+      advice:
+        names.length > 0
+          ? `It has ${and(names)}: name the app with --service.`
+          : `Deploy it first, or name another with --stack${all.length > 0 ? `: there is ${and(all)}` : ''}.`,
+    });
+  }
+  const isWorker = (each: SwarmService) =>
+    [labelsOf(each.spec), containerLabelsOf(each.spec)].some((labels) => labels[roleLabelOf(product)] === 'worker');
+  const labelled = own.filter((each) => each !== found && isWorker(each));
+  const usual = product.services.slice(1).flatMap((short) => find(short) ?? []);
+  const workers = options.servicesNamed
+    ? options.workers.map((short) => find(short) ?? missing(name, short))
+    : labelled.length > 0
+      ? labelled
+      : usual.filter((each) => each !== found);
+  const chosen = { name, app: found, workers, services: own };
+  refuseLeftBehind(chosen, options);
+  return chosen;
+}
+
+const missing = (stack: string, short: string): never => {
+  throw new UpdateError('no-app', `stack ${stack} has no service ${stack}_${short}`, {
+    advice: 'Name with --service only services that it has.',
+  });
+};
+
+/** What runs from the app's image is released with it. */
+function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { leave }: UpdateOptions): void {
+  const repository = parseReference(imageOf(app.spec))?.repository;
+  const behind = services.filter(
+    (each) =>
+      each !== app &&
+      !workers.includes(each) &&
+      !leave.includes('*') &&
+      !leave.includes(shortName(name, each)) &&
+      parseReference(imageOf(each.spec))?.repository === repository,
+  );
+  if (behind.length === 0) return;
+  const names = behind.map((each) => shortName(name, each));
+  throw new UpdateError(
+    'left-behind',
+    `${and(names)} ${names.length > 1 ? 'run' : 'runs'} from the image of ${shortName(name, app)} and would stay behind`,
+  );
+}
+
+/** What the managers tell besides. */
+export interface SwarmFacts {
+  tasks: readonly SwarmTask[];
+  nodes: readonly SwarmNode[];
+}
+
+/**
+ * Whether services may be written to at all (docs/contract.md 11.6). Refusals: stack-unfit, stack-busy.
+ * @param isOurs an update that is under way is one that this run goes on with
+ */
+export function checkServices(
+  { name, app, workers }: ChosenStack,
+  { tasks, nodes }: SwarmFacts,
+  { isOurs = false }: { isOurs?: boolean } = {},
+): void {
+  for (const service of [app, ...workers]) {
+    const own = tasks.filter((task) => task.service === service.id && isAlive(task));
+    const nodeOf = (id: string) => nodes.find((node) => node.id === id);
+    if (isJob(service.spec)) {
+      throw new UpdateError('stack-unfit', `${service.name} is a job, which ends: nothing of it is updated`, {
+        advice: `Leave ${shortName(name, service)} out: name with --service what runs on.`,
+      });
+    }
+    if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
+      throw new UpdateError('stack-busy', `${service.name} is just being updated (${service.updateState})`, {
+        advice: `Wait until it ends (docker service inspect --pretty ${service.name}), then run the update again.`,
+      });
+    }
+    const down = own.find(({ node }) => {
+      const { state = 'ready' } = nodeOf(node) ?? {};
+      return state === 'down' || state === 'disconnected';
+    });
+    if (down && !isOurs) {
+      const node = nodeOf(down.node)?.name ?? down.node;
+      throw new UpdateError(
+        'stack-busy',
+        `${service.name} has a task on node ${node}, which is down: nobody can tell whether it still runs`,
+        { advice: `Bring ${node} back, or take it out with docker node rm --force ${node}; then run the update again.` },
+      );
+    }
+    const paused = own.find(
+      ({ node }) => replicasOf(service.spec) === null && nodeOf(node)?.availability === 'pause',
+    );
+    if (paused) {
+      const node = nodeOf(paused.node)?.name ?? paused.node;
+      throw new UpdateError(
+        'stack-busy',
+        `${service.name} is global and has a task on node ${node}, which is paused: Swarm would leave the old one there`,
+        { advice: `docker node update --availability active ${node}, or drain it; then run the update again.` },
+      );
+    }
+  }
+}
+
+/** Nodes that need the new images, and those that may and are not there to get them. */
+export function nodesFor(
+  { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
+  nodes: readonly SwarmNode[],
+): readonly SwarmNode[] {
+  return nodes.filter((node) => [app, ...workers].some(({ spec }) => isEligible(spec, node)));
+}
+
+/** The image as the stack file has it: by the label of `docker stack deploy`, else as it is set, without a digest. */
+export const writtenImage = ({ spec }: SwarmService): string =>
+  labelsOf(spec)[swarmLabels.image] ?? imageOf(spec).replace(/@.*$/, '');

@@ -1,0 +1,118 @@
+import type { ServiceMove, SpecForm } from './specs.ts';
+import type { TaskSummary } from './tasks.ts';
+
+/** All that a run ever writes to a Swarm's services. */
+export const writes = {
+  /** No old worker may meet what the new app has migrated. */
+  'stop-worker': { form: 'stopped', from: ['old', 'new'] },
+  /** As `--stop-app` asks for it. */
+  'stop-app': { form: 'stopped', from: ['old'] },
+  'move-app': { form: 'moving', from: ['old', 'new'] },
+  'move-worker': { form: 'moving', from: ['old', 'new'] },
+  /** Swarm takes away new tasks that have not started, and starts nothing. */
+  hold: { form: 'held', from: ['new'] },
+  /** Never from the new image: what has started there has migrated. */
+  restore: { form: 'before', from: ['old'] },
+  /** Written also where it is equal: the spec before the last write is what a rollback leads to. */
+  settle: { form: 'after', from: ['new'] },
+} as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
+
+export type Write = keyof typeof writes;
+
+/** A service at one look. */
+export interface ServiceView {
+  move: ServiceMove;
+  /** Null where somebody has made another spec of it. */
+  side: 'old' | 'new' | null;
+  isStopped: boolean;
+  /** The forms that its spec is in now, to the last value. */
+  forms: ReadonlySet<SpecForm>;
+  /** What a rollback of somebody's would lead to is the new version. */
+  isSettled: boolean;
+  /** Swarm has stopped its rolling update, as a new task failed. */
+  isPaused: boolean;
+  /** Its owner wants none. */
+  isOff: boolean;
+  tasks: TaskSummary;
+}
+
+export interface StackView {
+  app: ServiceView;
+  workers: readonly ServiceView[];
+  /** The app is stopped wholly before its first new task. */
+  stopApp: boolean;
+}
+
+export type Step =
+  | { kind: 'write'; write: Write; service: ServiceView }
+  /** @param progress grows whenever it comes nearer */
+  | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
+  | { kind: 'foreign'; service: ServiceView }
+  /** A new task has started: there is no way back any more. */
+  | { kind: 'started' }
+  | { kind: 'done' };
+
+const write = (name: Write, service: ServiceView): Step => ({ kind: 'write', write: name, service });
+const ends = (service: ServiceView): Step => ({
+  kind: 'wait',
+  service,
+  what: 'ends',
+  progress: -service.tasks.oldAlive.length,
+});
+
+/** What of an update is to be done next (docs/contract.md 11.3): the first thing of its order that is not. */
+export function nextForward({ app, workers, stopApp }: StackView): Step {
+  const foreign = [app, ...workers].find(({ side }) => side === null);
+  if (foreign) return { kind: 'foreign', service: foreign };
+  const isAppNew = app.side === 'new' && app.tasks.isWell;
+  for (const worker of workers) {
+    const isToStop = !worker.isStopped && !worker.isOff;
+    if (isToStop && (worker.side === 'old' || !isAppNew)) return write('stop-worker', worker);
+  }
+  const busy = workers.find(({ tasks }) => tasks.oldAlive.length > 0);
+  if (busy) return ends(busy);
+  if (app.side === 'old' && stopApp && !app.isOff) {
+    if (!app.isStopped) return write('stop-app', app);
+    if (app.tasks.oldAlive.length > 0) return ends(app);
+  }
+  const unmoved = comes(app, 'move-app');
+  if (unmoved) return unmoved;
+  for (const worker of workers) {
+    const next = comes(worker, 'move-worker');
+    if (next) return next;
+  }
+  const unsettled = [app, ...workers].find(({ forms, isSettled }) => !forms.has('after') || !isSettled);
+  return unsettled ? write('settle', unsettled) : { kind: 'done' };
+}
+
+/** What a service that moves still lacks; null where it is well. */
+function comes(service: ServiceView, move: 'move-app' | 'move-worker'): Step | null {
+  const { forms, tasks, isPaused, isSettled, isStopped, isOff } = service;
+  const isMoved = service.side === 'new' && (forms.has('moving') || (forms.has('after') && isSettled));
+  if (!isMoved || (isStopped && !isOff)) return write(move, service);
+  if (tasks.isWell) return null;
+  // One has failed once and is well now: Swarm goes on with the others when it is told so again.
+  const { newRunning, newAlive, oldAlive } = tasks;
+  const isHealed = newRunning.length > 0 && newAlive.length === newRunning.length;
+  if (isPaused && isHealed && tasks.steadyMs >= nudgeMs && oldAlive.length + newAlive.length >= tasks.needs)
+    return write(move, service);
+  return { kind: 'wait', service, what: 'starts', progress: newRunning.length };
+}
+
+const nudgeMs = 5_000;
+
+/** What of going back is to be done next (docs/contract.md 11.5). */
+export function nextBack({ app, workers }: StackView): Step {
+  if (app.tasks.started) return { kind: 'started' };
+  const foreign = [app, ...workers].find(({ side }) => side === null);
+  if (foreign) return { kind: 'foreign', service: foreign };
+  if (app.side === 'new' && !app.forms.has('before')) return write('hold', app);
+  if (app.tasks.newAlive.length > 0)
+    return { kind: 'wait', service: app, what: 'ends', progress: -app.tasks.newAlive.length };
+  const unlike = [app, ...workers].find(({ forms }) => !forms.has('before'));
+  if (unlike) return write('restore', unlike);
+  const away = [app, ...workers].find(({ tasks }) => !tasks.isBack);
+  return away
+    ? { kind: 'wait', service: away, what: 'returns', progress: away.tasks.oldRunning.length }
+    : { kind: 'done' };
+}

@@ -1,0 +1,133 @@
+import { parseReference } from '../../compose/reference.ts';
+import { imageOf, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import type { Product } from '../../progress/product.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { compareTold, compareVersions } from '../../release/order.ts';
+import { isNumbered, type PinTag, parsePinTag } from '../../release/pin-tag.ts';
+import { retag } from '../../release/retag.ts';
+import type { PlannedTarget, Target } from '../../release/target.ts';
+import { type ChosenStack, writtenImage } from './choose-stack.ts';
+import { isAlive } from './tasks.ts';
+
+/** Where one service goes, before the registry has told the digest. */
+export interface PlannedMove {
+  service: SwarmService;
+  repository: string;
+  /** As a stack file names it today, and as it will. */
+  from: string;
+  to: string;
+  tag: PinTag;
+}
+
+export interface StackPlan {
+  /** `v1.4.2`, `v1.5.0`, as sentences say it. */
+  from: string;
+  to: string;
+  /** The version that nothing may go below; null where no tag tells one. */
+  running: string | null;
+  target: PlannedTarget | null;
+  /** The app first. */
+  moves: readonly PlannedMove[];
+}
+
+/**
+ * Decides where each service goes; touches nothing. Refusals: no-target, downgrade, pin-unsupported, pin-digest.
+ * @param tasks of the services that move: an old one may run beside a spec that is new
+ */
+export function planMoves(
+  { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
+  { target: asked, product, tasks }: { target: Target | null; product: Product; tasks: readonly SwarmTask[] },
+): StackPlan {
+  const pins = [app, ...workers].map(pinOf);
+  const target = plannedTarget(pins, asked);
+  const moves = pins.map((pin) => moveOf(pin, target));
+  const images = [
+    ...[app, ...workers].flatMap((service) => [imageOf(service.spec), writtenImage(service)]),
+    ...tasks.filter(isAlive).map(({ image }) => image),
+  ];
+  const tags = images.map((image) => parsePinTag(parseReference(image)?.tag ?? ''));
+  const versions = tags.flatMap((tag) => (isNumbered(tag) ? [tag.version] : []));
+  const running = versions.sort(compareVersions).at(-1) ?? null;
+  const word = (version: string) => `${prefixOf(pins[0] as PlannedPin, product)}${version}`;
+  const [first] = moves;
+  const own = parsePinTag(parseReference(imageOf(app.spec))?.tag ?? '');
+  const from = isNumbered(own) ? word(own.version) : own.text;
+  const to = target?.kind === 'release' ? word(target.version) : (target?.tag ?? first?.to.split(':').at(-1) ?? '');
+  // Never plan a downgrade: migrations only run forward.
+  if (target?.kind === 'release' && running !== null && compareTold(target.version, running) < 0)
+    throw new UpdateError('downgrade', `${to} is older than ${word(running)}, which runs`);
+  return { from, to, running, target, moves };
+}
+
+interface PlannedPin {
+  service: SwarmService;
+  repository: string;
+  text: string;
+  tag: PinTag;
+  hasDigest: boolean;
+}
+
+function pinOf(service: SwarmService): PlannedPin {
+  const text = writtenImage(service);
+  const reference = parseReference(text);
+  if (reference === null || reference.tag === null) {
+    throw reference?.digest
+      ? new UpdateError('pin-digest', `${service.name} is pinned by a digest alone (${text})`)
+      : new UpdateError('pin-unsupported', `the image of ${service.name} has no tag (${text})`, {
+          advice: 'Write a release tag in the stack file, such as v1.2.3, and deploy it: from then on it is updated.',
+        });
+  }
+  const { repository, tag, digest } = reference;
+  return { service, repository, text, tag: parsePinTag(tag), hasDigest: digest !== null };
+}
+
+/** A `word` names what floats; where a release tag pins, somebody must say where to go. */
+function plannedTarget(pins: readonly PlannedPin[], asked: Target | null): PlannedTarget | null {
+  const [app] = pins as [PlannedPin];
+  switch (asked?.kind) {
+    case 'release':
+    case 'canary':
+      return asked;
+    case 'word':
+      if (app.tag.text !== asked.tag) throw unsupported(app, `not at ${asked.tag}`);
+      return null;
+    case 'unversioned':
+      throw unsupported(app, `and ${asked.tag} is no version: whether it is newer cannot be told`);
+    case undefined: {
+      const pinned = pins.find(({ tag }) => isNumbered(tag));
+      if (pinned)
+        throw new UpdateError('no-target', `${pinned.service.name} is pinned to ${pinned.tag.text} by its stack file`);
+      return null;
+    }
+  }
+}
+
+function moveOf(pin: PlannedPin, target: PlannedTarget | null): PlannedMove {
+  const { service, repository, text: from, tag } = pin;
+  const next = target === null ? ({ kind: 'stays' } as const) : retag(tag, target);
+  switch (next.kind) {
+    case 'moved':
+      return { service, repository, from, to: `${repository}:${next.tag}`, tag: parsePinTag(next.tag) };
+    case 'stays':
+      return { service, repository, from, to: `${repository}:${tag.text}`, tag };
+    case 'older':
+      throw new UpdateError('downgrade', `${target?.tag} is older than ${tag.text}, which ${service.name} is at`);
+    case 'variant':
+      throw unsupported(pin, `and ${target?.tag} is of another variant`);
+    case 'short':
+      throw unsupported(pin, `and ${target?.tag} does not say which release it goes to`);
+    case 'unversioned':
+      throw unsupported(pin, 'which is no version');
+  }
+}
+
+const unsupported = ({ service, tag }: PlannedPin, why: string): UpdateError =>
+  new UpdateError('pin-unsupported', `${service.name} is at ${tag.text}, ${why}`, {
+    advice: 'Name the release with --target as its tags are written; or change the stack file by hand and deploy it.',
+  });
+
+/** What the product writes before its versions: as its tags do, `v` for its own. */
+function prefixOf({ repository, tag }: PlannedPin, { name }: Product): string {
+  if (repository.split('/').at(-1) === name) return 'v';
+  return isNumbered(tag) ? tag.prefix : '';
+}

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspectImages } from '../../engine/api/query.ts';
+import { ownLogin, remoteImage, type RemoteImage } from '../../engine/api/remote-digest.ts';
+import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Image } from '../../engine/container.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
+import { classifyPullFailure } from '../../engine/pull-failure.ts';
+import type { PullProgress } from '../../engine/pull-progress.ts';
+import { loginHeaders, type RegistryLogin } from '../../engine/registry-login.ts';
+import { EngineSocket } from '../../engine/socket.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { breakSilence } from '../log/heartbeat.ts';
+import { and, seconds } from '../log/wording.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
+import type { ServiceMove } from './specs.ts';
+
+/** The image that a tag leads to, and the login that its registry has taken. */
+export interface PublishedImage extends RemoteImage {
+  reference: string;
+  login: RegistryLogin | null;
+}
+
+const pausesMs = [2_000, 5_000, 10_000];
+const lookMs = 500;
+const tellEveryMs = 1_000;
+
+/** Asks the registry, whose answer is the cause that people are told. @throws UpdateError pull-… */
+export async function askPublished(
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  repository: string,
+  reference: string,
+): Promise<PublishedImage> {
+  const login = await ownLogin(engine, repository);
+  for (let attempt = 0; ; attempt++) {
+    const told = await remoteImage(engine, reference, login);
+    if ('digest' in told) return { ...told, reference, login };
+    const { status, said } = told;
+    const { code, again, sentence, advice } = classifyPullFailure(said, [reference], status);
+    const pause = again === 'never' ? undefined : pausesMs[attempt];
+    if (pause === undefined) {
+      throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
+    }
+    log.warn(`${reference}: ${sentence}; asking again in ${pause / 1000} s (${said})`);
+    await sleep(pause);
+    if (engine.aborted.aborted) throw engine.abortion;
+  }
+}
+
+/** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */
+export async function pullHere(
+  { engine, log, cancellation }: RunContext,
+  { reference, digest, login }: PublishedImage,
+  deadline: number,
+): Promise<Image> {
+  const { host, tls } = engine.address;
+  const name = `${reference}@${digest}`;
+  const repository = reference.replace(/:[^:/]*$/, '');
+  const [there] = await inspectImages(engine, [`${repository}@${digest}`]);
+  if (there) {
+    log.progress(100, `${name} is here already`);
+    return there;
+  }
+  let told = Number.NEGATIVE_INFINITY;
+  const report = ({ percent, doneBytes, totalBytes }: PullProgress) => {
+    if (performance.now() - told < tellEveryMs || totalBytes < 1_000_000) return;
+    told = performance.now();
+    const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
+    const sentence = `${reference} ${megabytes(doneBytes)} of ${megabytes(totalBytes)} MB`;
+    if (percent === null) log.info(sentence);
+    else log.progress(percent, sentence);
+  };
+  const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
+  const signal = AbortSignal.any([engine.aborted, late]);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      if (tls.length > 0) await engine.callOrThrow(['pull', '--quiet', name], { deadlineMs: deadline - performance.now() });
+      else await new EngineSocket(host).pull({ repository, tag: digest }, login, report, signal);
+      break;
+    } catch (error) {
+      if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
+      if (late.aborted) throw tooSlow(name);
+      if (!(error instanceof EngineFault)) throw error;
+      const failure = classifyPullFailure(error.message, [reference], error.status);
+      const pause = failure.again === 'never' ? undefined : pausesMs[attempt];
+      if (pause === undefined) {
+        const { code, sentence, advice } = failure;
+        throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [error.message], ...(advice && { advice }) });
+      }
+      log.warn(`${reference}: ${failure.sentence}; trying again in ${pause / 1000} s`);
+      await sleep(pause);
+    }
+  }
+  log.progress(100, `${name} is here`);
+  const [image] = await inspectImages(engine, [`${repository}@${digest}`]);
+  if (!image) throw new UpdateError('pull-failed', `${name} was pulled and is not here: somebody has removed it`);
+  return image;
+}
+
+const tooSlow = (name: string) =>
+  new UpdateError('pull-timeout', `${name}: not pulled within the time allowed`);
+
+/**
+ * Has every node that may need them pull the images, before anything is touched (docs/contract.md 11.3).
+ * @throws UpdateError pull-failed, which names the nodes that have not got one
+ */
+export async function pullEverywhere(
+  context: RunContext,
+  { run, stack, moves, published }: { run: string; stack: string; moves: readonly ServiceMove[]; published: readonly PublishedImage[] },
+  deadline: number,
+): Promise<void> {
+  const { engine, log } = context;
+  await removePulls(engine, stack);
+  const services = pullServices(run, stack, moves, await listNodes(engine));
+  const begun = performance.now();
+  try {
+    for (const service of services) {
+      const login = published.find(({ digest }) => service.image.endsWith(digest))?.login ?? null;
+      await createService(engine, service.spec, loginHeaders(login));
+    }
+    await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
+    const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
+    log.info(`${and(names)} ${names.length > 1 ? 'have' : 'has'} all images (${seconds(performance.now() - begun)})`);
+  } finally {
+    await removePulls(engine.uncancellable(), stack).catch(() => {});
+  }
+}
+
+async function awaitPulls({ engine, log }: RunContext, service: PullService, deadline: number): Promise<void> {
+  const told = new Set<string>();
+  for (;;) {
+    if (engine.aborted.aborted) throw engine.abortion;
+    const [tasks, nodes] = await Promise.all([listTasks(engine, [service.name]), listNodes(engine)]);
+    const { done, failed, waiting } = pullState(service, tasks, nodes);
+    for (const name of done.filter((each) => !told.has(each))) {
+      told.add(name);
+      log.info(`${name} has ${service.image}`);
+    }
+    const isLate = performance.now() > deadline;
+    if (waiting.length === 0 || isLate) {
+      const causes = [
+        ...failed.map(({ node, error }) => `${node}: ${error}`),
+        ...waiting.map(({ node, state }) => `${node}: still ${state} when the time was over`),
+      ];
+      if (causes.length === 0) return;
+      const names = [...failed, ...waiting].map(({ node }) => node);
+      throw new UpdateError(
+        isLate && failed.length === 0 ? 'pull-timeout' : 'pull-failed',
+        `${and(names)} ${names.length > 1 ? 'have' : 'has'} not got ${service.image}`,
+        {
+          detail: causes,
+          advice: `See on ${and(names)} why docker pull ${service.image} fails (the engine's log there has the cause), or take the node out of use; then run the update again.`,
+        },
+      );
+    }
+    breakSilence(log, `waiting for ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')} to pull`);
+    await sleep(lookMs);
+  }
+}
+
+/** Those that a killed run has left, too. */
+export async function removePulls(engine: Engine, stack: string): Promise<void> {
+  const left = await listServices(engine, { label: [`${pullLabel}=${stack}`] });
+  for (const { id } of left) await removeService(engine, id);
+}

@@ -1,0 +1,271 @@
+import { hash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { parseObject } from '../../engine/json.ts';
+import type { SwarmConfig } from '../../engine/swarm.ts';
+import { type Outcome, outcomes } from '../../progress/outcome.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Ending } from '../log/ending.ts';
+import type { ServiceMove } from './specs.ts';
+
+/** What a run of a stack is about, written once: what a later run, on whatever manager, goes on with. Holds values. */
+export interface RecordData {
+  format: 1;
+  run: string;
+  stack: string;
+  /** What was asked for; null where floating tags were pulled again. */
+  target: string | null;
+  /** `v1.4.2`, `v1.5.0` */
+  from: string;
+  to: string;
+  stopApp: boolean;
+  moves: readonly ServiceMove[];
+  /** Ids of the tasks that there were. */
+  tasks: readonly string[];
+  files: readonly { path: string; before: string; after: string }[];
+}
+
+/** How far a run has come. `recreate`: services may have been written to. */
+const phases = ['pull', 'write', 'recreate', 'back', 'done'] as const;
+export type RecordPhase = (typeof phases)[number];
+
+/** What changes of a record. */
+export interface RecordState {
+  run: string;
+  /** The updater that has it: the id of its service, or of its container. */
+  holder: string;
+  /** Of the container, and its node: who looks from there can tell whether it still runs. */
+  container: string;
+  node: string;
+  phase: RecordPhase;
+  started: boolean;
+  beat: number;
+  outcome: Ending | null;
+}
+
+const prefix = 'svc-updater.';
+const beatMs = 10_000;
+/** A record that did not move for so long is nobody's. */
+const deadMs = 45_000;
+/** A holder that has not written for so long asks before it writes anything else. */
+const staleMs = 30_000;
+const lookMs = 1_000;
+/** A Swarm takes 1,024,000 bytes. */
+const maxBytes = 1_000_000;
+const longestName = 64;
+
+export function recordName(stack: string): string {
+  const name = `${prefix}${stack}`;
+  return name.length <= longestName ? name : `${name.slice(0, 48)}.${hash('sha256', stack).slice(0, 12)}`;
+}
+
+const writeLabels = (state: RecordState): Record<string, string> => ({
+  [`${prefix}run`]: state.run,
+  [`${prefix}holder`]: state.holder,
+  [`${prefix}container`]: state.container,
+  [`${prefix}node`]: state.node,
+  [`${prefix}phase`]: state.phase,
+  [`${prefix}started`]: state.started ? '1' : '0',
+  [`${prefix}beat`]: String(state.beat),
+  ...(state.outcome !== null && {
+    [`${prefix}outcome`]: state.outcome.outcome,
+    [`${prefix}exit`]: String(state.outcome.exitCode),
+    [`${prefix}message`]: state.outcome.message,
+  }),
+});
+
+function readLabels(labels: SwarmConfig['labels']): RecordState | null {
+  const said = (key: string) => labels[`${prefix}${key}`] ?? '';
+  const phase = phases.find((each) => each === said('phase'));
+  if (phase === undefined || said('run') === '') return null;
+  const outcome: Outcome | undefined = outcomes.find((each) => each === said('outcome'));
+  return {
+    run: said('run'),
+    holder: said('holder'),
+    container: said('container'),
+    node: said('node'),
+    phase,
+    started: said('started') === '1',
+    beat: Number(said('beat')),
+    outcome: outcome ? { outcome, exitCode: Number(said('exit')), message: said('message') } : null,
+  };
+}
+
+/** A record as it was read; `data` is null where it is of another updater, which wrote another format. */
+export interface FoundRecord {
+  config: SwarmConfig;
+  state: RecordState | null;
+  data: RecordData | null;
+}
+
+/** @throws UpdateError engine-away */
+export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
+  const config = await findConfig(engine, recordName(stack));
+  if (config === null) return null;
+  const data = parseObject(config.data);
+  const isOurs = data?.format === 1 && data.stack === stack && Array.isArray(data.moves);
+  return { config, state: readLabels(config.labels), data: isOurs ? (data as unknown as RecordData) : null };
+}
+
+/** Who this run is. */
+export interface Holder {
+  holder: string;
+  container: string;
+  node: string;
+}
+
+/** The lock of a stack and the journal of its run. It beats until it is released. */
+export class StackRecord {
+  readonly data: RecordData;
+  #config: SwarmConfig;
+  #state: RecordState;
+  readonly #engine: Engine;
+  /** Writes come one after the other. */
+  #queue: Promise<unknown> = Promise.resolve();
+  #writtenAt = performance.now();
+  #lost: UpdateError | null = null;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(engine: Engine, config: SwarmConfig, data: RecordData, state: RecordState) {
+    this.#engine = engine;
+    this.#config = config;
+    this.data = data;
+    this.#state = state;
+    this.#timer = setInterval(() => void this.note({}).catch(() => {}), beatMs);
+    this.#timer.unref();
+  }
+
+  get state(): Readonly<RecordState> {
+    return this.#state;
+  }
+
+  /**
+   * Makes it, in place of one that has ended.
+   * @throws UpdateError update-running where another run was faster; stack-unfit where it is too large
+   */
+  static async make(
+    engine: Engine,
+    data: RecordData,
+    who: Holder,
+    ended: FoundRecord | null,
+  ): Promise<StackRecord> {
+    const text = JSON.stringify(data);
+    const size = Buffer.byteLength(text);
+    if (size > maxBytes) {
+      throw new UpdateError(
+        'stack-unfit',
+        `what the run has to note of ${data.stack} is ${size} bytes, and a Swarm keeps ${maxBytes}`,
+        { advice: 'Update its services by hand.' },
+      );
+    }
+    const state: RecordState = {
+      ...{ ...who, run: data.run, phase: 'pull', started: false, beat: 0, outcome: null },
+    };
+    const name = recordName(data.stack);
+    if (ended !== null) await removeConfig(engine, ended.config);
+    const made = await createConfig(engine, { name, labels: writeLabels(state), data: text });
+    const found = await readRecord(engine, data.stack);
+    // Where an election swallowed the answer, it is there all the same.
+    const isMine = found?.state?.run === data.run && found.state.container === who.container;
+    if (found === null || !isMine) throw isHeld(found, made === 'taken');
+    return new StackRecord(engine, found.config, data, state);
+  }
+
+  /** Takes over what another run has left. @throws UpdateError update-running where it is not dead, or somebody was faster */
+  static async takeOver(
+    engine: Engine,
+    found: FoundRecord & { state: RecordState; data: RecordData },
+    who: Holder,
+  ): Promise<StackRecord> {
+    const state: RecordState = { ...found.state, ...who, beat: found.state.beat + 1, outcome: null };
+    const record = new StackRecord(engine, found.config, found.data, state);
+    await record.note({}).catch((error) => {
+      record.release();
+      throw error;
+    });
+    return record;
+  }
+
+  /** Writes what has changed; it is a beat as well. @throws UpdateError update-running where another run has taken it over */
+  note(change: Partial<Pick<RecordState, 'phase' | 'started' | 'outcome'>>): Promise<void> {
+    const next = this.#queue.then(() => this.#write(change));
+    this.#queue = next.catch(() => {});
+    return next;
+  }
+
+  async #write(change: Partial<RecordState>): Promise<void> {
+    if (this.#lost !== null) throw this.#lost;
+    const state = { ...this.#state, ...change, beat: this.#state.beat + 1 };
+    for (;;) {
+      const done = await relabelConfig(this.#engine, this.#config, writeLabels(state));
+      const found = await readRecord(this.#engine, this.data.stack);
+      const { container, run, beat } = found?.state ?? {};
+      const isMine =
+        found?.config.id === this.#config.id && container === state.container && run === state.run;
+      if (found === null || !isMine) throw this.#lose(found);
+      this.#config = found.config;
+      if (done === 'moved' && beat !== state.beat) continue;
+      this.#state = state;
+      this.#writtenAt = performance.now();
+      return;
+    }
+  }
+
+  #lose(found: FoundRecord | null): UpdateError {
+    this.release();
+    this.#lost ??= isHeld(found, true);
+    return this.#lost;
+  }
+
+  /**
+   * Right before a write to a service: whether the record is this run's still. A run that was stopped for a while finds
+   * out here. @throws UpdateError update-running
+   */
+  async confirm(): Promise<void> {
+    if (this.#lost !== null) throw this.#lost;
+    if (performance.now() - this.#writtenAt > staleMs) await this.note({});
+    for (;;) {
+      const askedAt = performance.now();
+      const found = await readRecord(this.#engine, this.data.stack);
+      const { container, run } = found?.state ?? {};
+      if (found?.config.id !== this.#config.id || container !== this.#state.container || run !== this.data.run)
+        throw this.#lose(found);
+      // An answer that comes late says what was.
+      if (performance.now() - askedAt < beatMs) return;
+    }
+  }
+
+  release(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+const isHeld = (found: FoundRecord | null, isOthers: boolean): UpdateError =>
+  new UpdateError(
+    'update-running',
+    found?.state && isOthers
+      ? `another run has the stack: ${found.state.run}, in container ${found.state.container.slice(0, 12)}`
+      : `the record of this run (the config of the stack) was removed by somebody`,
+    { advice: 'Wait until it ends, then run the update again.', state: stepsAside },
+  );
+
+const stepsAside = 'this run writes nothing more';
+
+/**
+ * Waits until the record's holder has shown that it lives, or has been silent for long enough; gives it as it is then,
+ * null where it is gone. @throws UpdateError update-running where it lives
+ */
+export async function awaitDeath(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
+  const stack = found.data?.stack ?? '';
+  const { version } = found.config;
+  for (const endsAt = performance.now() + deadMs; performance.now() < endsAt; await sleep(lookMs)) {
+    const now = await findConfig(engine, found.config.name);
+    if (now === null) return null;
+    if (now.id === found.config.id && now.version === version) continue;
+    const moved = await readRecord(engine, stack);
+    if (moved?.state?.outcome) return moved;
+    throw isHeld(moved, true);
+  }
+  return found;
+}

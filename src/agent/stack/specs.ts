@@ -1,0 +1,231 @@
+import { type Json, list, object, strings } from '../../engine/json.ts';
+import { swarmLabels } from '../../engine/labels.ts';
+import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
+
+/** What a run may make of a service's spec; `before` is what it found. */
+export type SpecForm = 'before' | 'after' | 'moving' | 'stopped' | 'held';
+
+/** One service that moves, as the record of a run has it. */
+export interface ServiceMove {
+  id: string;
+  /** `svc_app` */
+  name: string;
+  role: 'app' | 'worker';
+  /** As it was found. */
+  before: Json;
+  /** As its owner wants it, but for the image: what was found, or what a run before this one has found that did not end well. */
+  wanted: Json;
+  /** `repository:tag@digest` */
+  image: string;
+  /** The same as a stack file names it. */
+  label: string;
+  /** As the registry tells them; none where it does not. */
+  platforms: readonly Json[];
+}
+
+/** What Swarm is told when no node is to have a task of a global service. */
+const nobody = 'node.id==nobody';
+
+/** How the service is stopped, how much of it is held, and what somebody else has decided meanwhile. */
+export interface Amounts {
+  /** Replicas that its owner wants now; null for a global service. */
+  replicas: number | null;
+  /** Counted up by whoever has its tasks made again. */
+  forced: number;
+  /** Old tasks that run. */
+  oldRunning: number;
+  /** Of a global service: the nodes without an old task that runs. */
+  nodesWithout: readonly string[];
+}
+
+export const amountsOf = (spec: Json): Amounts => ({
+  replicas: replicasOf(spec),
+  forced: Number(object(spec.TaskTemplate).ForceUpdate ?? 0),
+  oldRunning: 0,
+  nodesWithout: [],
+});
+
+/** The spec of a service in a form, whole (docs/contract.md 11.2): nothing differs but what the form is for. */
+export function specOf(move: ServiceMove, form: SpecForm, amounts: Amounts): Json {
+  const { before } = move;
+  switch (form) {
+    case 'before':
+      return withAmounts(before, amounts);
+    case 'after':
+      return withAmounts(withImage(move), amounts);
+    case 'moving':
+      return withAmounts(paused(withImage(move), { stopFirst: takesOneTask(move.wanted) }), amounts);
+    case 'stopped':
+      return amounts.replicas === null
+        ? withConstraints(paused(before), [nobody])
+        : withAmounts(paused(before), { ...amounts, replicas: 0 });
+    case 'held':
+      return amounts.replicas === null
+        ? withConstraints(
+            paused(before),
+            amounts.nodesWithout.map((id) => `node.id!=${id}`),
+          )
+        : withAmounts(paused(before), { ...amounts, replicas: amounts.oldRunning });
+  }
+}
+
+/**
+ * Which of the two images a spec is of, where all else of it is the owner's; null where somebody has changed more, which
+ * is not this run's to write over.
+ */
+export function imageSideOf(move: ServiceMove, spec: Json): 'old' | 'new' | null {
+  const image = imageOf(spec);
+  const side = image === move.image ? 'new' : image === imageOf(move.before) ? 'old' : null;
+  return [move.wanted, move.before].some((each) => isSame(common(each), common(spec))) ? side : null;
+}
+
+/** Whether no task of it is to run, whatever its owner wants. */
+export const isStopped = (spec: Json): boolean =>
+  replicasOf(spec) === 0 || constraintsOf(spec).includes(nobody);
+
+/** A node that has no room for a second task beside the one that runs: a port of its own, or a limit. */
+export function takesOneTask(spec: Json): boolean {
+  const ports = list<Json>(object(spec.EndpointSpec).Ports);
+  const { MaxReplicas } = object(object(object(spec.TaskTemplate).Placement));
+  return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
+}
+
+/** What in the owner's `update_config` is put aside while the service moves, for `plan`. */
+export function putAside(spec: Json): string[] {
+  const { FailureAction, Order } = object(spec.UpdateConfig);
+  return [
+    ...(FailureAction === 'rollback' ? ['failure_action: rollback is pause'] : []),
+    ...(Order === 'start-first' && takesOneTask(spec)
+      ? ['order: start-first is stop-first, as no node takes a second task']
+      : []),
+  ];
+}
+
+/** Whether old and new tasks run side by side while it moves. */
+export function isSideBySide(spec: Json): boolean {
+  const { Order, Parallelism } = object(spec.UpdateConfig);
+  const replicas = replicasOf(spec) ?? 2;
+  const all = Number(Parallelism ?? 1) === 0 || Number(Parallelism ?? 1) >= replicas;
+  return (Order === 'start-first' && !takesOneTask(spec)) || (replicas > 1 && !all);
+}
+
+/** By value, whatever the order of keys. */
+export const isSame = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
+
+function withImage({ wanted, image, label, platforms }: ServiceMove): Json {
+  const template = object(wanted.TaskTemplate);
+  const labels = labelsOf(wanted);
+  const placement = object(template.Placement);
+  const hasPlatforms = list(placement.Platforms).length > 0 && platforms.length > 0;
+  return {
+    ...wanted,
+    ...(swarmLabels.image in labels && { Labels: { ...labels, [swarmLabels.image]: label } }),
+    TaskTemplate: {
+      ...template,
+      ContainerSpec: { ...object(template.ContainerSpec), Image: image },
+      ...(hasPlatforms && { Placement: { ...placement, Platforms: platforms } }),
+    },
+  };
+}
+
+/** An owner's `rollback` would start the old version by itself, on data that the new one has migrated. */
+function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
+  const config = object(spec.UpdateConfig);
+  const changed = {
+    ...(config.FailureAction === 'rollback' && { FailureAction: 'pause' }),
+    ...(stopFirst && config.Order === 'start-first' && { Order: 'stop-first' }),
+  };
+  return Object.keys(changed).length === 0 ? spec : { ...spec, UpdateConfig: { ...config, ...changed } };
+}
+
+function withAmounts(spec: Json, { replicas, forced }: Pick<Amounts, 'replicas' | 'forced'>): Json {
+  const template = object(spec.TaskTemplate);
+  return {
+    ...spec,
+    TaskTemplate: { ...template, ForceUpdate: forced },
+    ...(replicas !== null && {
+      Mode: { ...object(spec.Mode), Replicated: { ...object(object(spec.Mode).Replicated), Replicas: replicas } },
+    }),
+  };
+}
+
+function withConstraints(spec: Json, more: readonly string[]): Json {
+  const template = object(spec.TaskTemplate);
+  const placement = object(template.Placement);
+  const Constraints = [...strings(placement.Constraints), ...more];
+  return { ...spec, TaskTemplate: { ...template, Placement: { ...placement, Constraints } } };
+}
+
+/** What no write of a run differs in, nor what its owner may change meanwhile: how many, and how often. */
+function common(spec: Json): Json {
+  const template = object(spec.TaskTemplate);
+  const { Platforms, Constraints, ...placement } = object(template.Placement);
+  const labels = labelsOf(spec);
+  delete labels[swarmLabels.image];
+  const ours = /^node\.id(?:==nobody$|!=)/;
+  const { FailureAction, Order, ...config } = object(spec.UpdateConfig);
+  return {
+    ...spec,
+    Labels: labels,
+    Mode: replicasOf(spec) === null ? spec.Mode : 'replicated',
+    UpdateConfig: config,
+    TaskTemplate: {
+      ...template,
+      ForceUpdate: null,
+      ContainerSpec: { ...object(template.ContainerSpec), Image: null },
+      Placement: { ...placement, Constraints: strings(Constraints).filter((each) => !ours.test(each)) },
+    },
+  };
+}
+
+/** What is absent and what is empty is the same to the engine. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
+    const entries = Object.entries(each).filter(([, one]) => !isEmptyObject(one));
+    return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
+
+const isEmptyObject = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+
+/** Whether a node is one that a service may use, by its constraints and platforms. */
+export function isEligible(spec: Json, node: SwarmNode): boolean {
+  const placement = object(object(spec.TaskTemplate).Placement);
+  const platforms = list<Json>(placement.Platforms);
+  const fits = ({ OS, Architecture }: Json) =>
+    (!OS || OS === node.os) && (!Architecture || archOf(String(Architecture)) === archOf(node.arch));
+  return (
+    constraintsOf(spec).every((each) => fulfils(each, node)) &&
+    (platforms.length === 0 || platforms.some(fits))
+  );
+}
+
+/** Those that Swarm gives tasks to. */
+export const isActive = ({ state, availability }: SwarmNode): boolean =>
+  state === 'ready' && availability === 'active';
+
+const archOf = (name: string): string => ({ x86_64: 'amd64', aarch64: 'arm64' })[name] ?? name;
+
+/** One of Swarm's constraints, `node.labels.disk == ssd`; one that is not understood is taken for fulfilled. */
+function fulfils(constraint: string, node: SwarmNode): boolean {
+  const [, key = '', operator = '', wanted = ''] = /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];
+  const value = valueOf(key, node);
+  if (value === null) return true;
+  return (value.toLowerCase() === wanted.toLowerCase()) === (operator === '==');
+}
+
+function valueOf(key: string, node: SwarmNode): string | null {
+  const label = /^(node|engine)\.labels\.(.+)$/.exec(key);
+  if (label) return (label[1] === 'node' ? node.labels : node.engineLabels)[label[2] ?? ''] ?? '';
+  const values: Record<string, string> = {
+    'node.id': node.id,
+    'node.hostname': node.name,
+    'node.role': node.role,
+    'node.platform.os': node.os,
+    'node.platform.arch': node.arch,
+    'node.ip': node.address,
+  };
+  return key in values ? (values[key] ?? '') : null;
+}

@@ -1,0 +1,139 @@
+import { type Json, list, object, strings } from './json.ts';
+import { swarmLabels } from './labels.ts';
+
+/** A service of a Swarm. Its spec is the engine's own JSON, as it is read and written back whole. */
+export interface SwarmService {
+  id: string;
+  /** `svc_app` */
+  name: string;
+  /** Its stack; null for one that was made by itself. */
+  stack: string | null;
+  /** Names what was read, for whoever writes it back. */
+  version: number;
+  /** Holds values: never log it. */
+  spec: Json;
+  /** The spec before the last write, which a rollback leads to; null where there was none. */
+  previous: Json | null;
+  /** Of its last rolling update, `updating`, `paused`; empty where there was none. */
+  updateState: string;
+}
+
+export interface SwarmTask {
+  id: string;
+  service: string;
+  /** Of a replicated service; 0 of a global one. */
+  slot: number;
+  /** Empty while it has none. */
+  node: string;
+  /** `pending`, `running`, `failed` … */
+  state: string;
+  /** What Swarm wants it to be. */
+  wanted: string;
+  image: string;
+  /** Why it failed, or waits; empty where there is nothing to say. */
+  error: string;
+}
+
+export interface SwarmNode {
+  id: string;
+  name: string;
+  /** `ready`, `down`, `disconnected`, or `unknown` after an election. */
+  state: string;
+  /** `active`, `paused` or `drain` */
+  availability: string;
+  role: string;
+  os: string;
+  arch: string;
+  address: string;
+  labels: Readonly<Record<string, string>>;
+  engineLabels: Readonly<Record<string, string>>;
+}
+
+/** A config of a Swarm: data that never change, under labels that may. */
+export interface SwarmConfig {
+  id: string;
+  name: string;
+  version: number;
+  labels: Readonly<Record<string, string>>;
+  data: string;
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const textsOf = (value: unknown): Record<string, string> =>
+  Object.fromEntries(Object.entries(object(value)).map(([key, each]) => [key, String(each)]));
+const versionOf = (raw: Json): number => Number(object(raw.Version).Index);
+
+/** A service's container. */
+export const containerOf = (spec: Json): Json => object(object(spec.TaskTemplate).ContainerSpec);
+export const imageOf = (spec: Json): string => text(containerOf(spec).Image);
+export const labelsOf = (spec: Json): Record<string, string> => textsOf(spec.Labels);
+/** Null for a global service; a job is neither. */
+export function replicasOf(spec: Json): number | null {
+  const { Replicated } = object(spec.Mode);
+  return Replicated === undefined ? null : Number(object(Replicated).Replicas ?? 1);
+}
+export const isJob = (spec: Json): boolean =>
+  Object.keys(object(spec.Mode)).some((mode) => mode.endsWith('Job'));
+export const constraintsOf = (spec: Json): string[] =>
+  strings(object(object(spec.TaskTemplate).Placement).Constraints);
+
+export function readService(raw: Json): SwarmService {
+  const spec = object(raw.Spec);
+  return {
+    id: text(raw.ID),
+    name: text(spec.Name),
+    stack: labelsOf(spec)[swarmLabels.stack] ?? null,
+    version: versionOf(raw),
+    spec,
+    previous: raw.PreviousSpec == null ? null : object(raw.PreviousSpec),
+    updateState: text(object(raw.UpdateStatus).State),
+  };
+}
+
+export function readTask(raw: Json): SwarmTask {
+  const { State, Err } = object(raw.Status);
+  return {
+    id: text(raw.ID),
+    service: text(raw.ServiceID),
+    slot: Number(raw.Slot ?? 0),
+    node: text(raw.NodeID),
+    state: text(State),
+    wanted: text(raw.DesiredState),
+    image: text(object(object(raw.Spec).ContainerSpec).Image),
+    error: text(Err),
+  };
+}
+
+export function readNode(raw: Json): SwarmNode {
+  const { Hostname, Platform, Engine } = object(raw.Description);
+  const { Role, Availability, Labels } = object(raw.Spec);
+  const { State, Addr } = object(raw.Status);
+  const { OS, Architecture } = object(Platform);
+  return {
+    id: text(raw.ID),
+    name: text(Hostname),
+    state: text(State),
+    availability: text(Availability),
+    role: text(Role),
+    os: text(OS),
+    arch: text(Architecture),
+    address: text(Addr),
+    labels: textsOf(Labels),
+    engineLabels: textsOf(object(Engine).Labels),
+  };
+}
+
+export function readConfig(raw: Json): SwarmConfig {
+  const { Name, Labels, Data } = object(raw.Spec);
+  return {
+    id: text(raw.ID),
+    name: text(Name),
+    version: versionOf(raw),
+    labels: textsOf(Labels),
+    data: Buffer.from(text(Data), 'base64').toString(),
+  };
+}
+
+/** A list of the engine's. */
+export const readAll = <T>(raw: unknown, read: (raw: Json) => T): T[] =>
+  list(raw).map((each) => read(object(each)));
