@@ -1,5 +1,231 @@
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { dotenvOf } from '../../compose/env-file.ts';
+import { type Draft, draftOf } from '../../compose/draft.ts';
+import { findAssignments } from '../../compose/env-file.ts';
+import { directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
+import { variablesOf } from '../../compose/variables.ts';
+import { Compose } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { object } from '../../engine/json.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
+import type { TextFile } from '../../files/text-file.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { readBumpProject } from '../bump/find-files.ts';
+import { planBump } from '../bump/plan-bump.ts';
+import { hasComposeHere } from '../inspect/host-look.ts';
+import { and } from '../log/wording.ts';
+import type { UpdateOptions } from '../process/options.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { castShadow } from '../proof/shadow.ts';
+import { type ChosenStack, shortName } from './choose-stack.ts';
+import type { StackPlan } from './plan-moves.ts';
+
+/** The files that a stack is deployed from, proven to be its own. */
+export interface StackFiles {
+  project: ProjectFiles;
+  /** As `docker stack deploy -c` gets them. */
+  paths: readonly string[];
+  /** Whether the values of `.env` count, which `docker stack deploy` does not read by itself. */
+  withEnv: boolean;
+  /** Who reads them: the stack's own reader, or compose where that rejects them. */
+  reader: 'stack' | 'compose';
+}
+
+/** What a reader makes of the files: the image of each service. */
+type Images = ReadonlyMap<string, string>;
+
+/** The mounted directory of a stack; null where none is mounted. Refusals: stack-file, several-projects. */
+export async function stackDirectory(paths: HostPaths, { dir, files }: UpdateOptions): Promise<string | null> {
+  if (dir !== null) return dir;
+  const found: string[] = [];
+  for (const here of paths.destinations) {
+    const isOne = files.length === 0 ? await hasComposeHere(here) : await isFile(resolve(here, files[0] ?? ''));
+    if (isOne) found.push(here);
+  }
+  const [only = null, ...others] = found;
+  if (others.length > 0) {
+    throw new UpdateError('several-projects', `several mounted directories have a file of a stack: ${and(found)}`, {
+      advice: 'Name the one that is meant with --dir.',
+    });
+  }
+  if (only === null && files.length > 0)
+    throw new UpdateError('stack-file', `no mounted directory has ${files[0]}`);
+  return only;
+}
+
+const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+
+/** Reads the files, and proves that the stack was deployed from them. Refusals: stack-file, compose-invalid. */
+export async function readStackFiles(
+  { engine, options, log }: RunContext,
+  directory: string,
+  chosen: ChosenStack,
+  plan: StackPlan,
+): Promise<StackFiles> {
+  const { product } = options;
+  const asked = { command: 'bump', log: options.log, product, digest: null, dryRun: false } as const;
+  const project = await readBumpProject(
+    { ...asked, dir: directory, files: options.files, envFiles: [], target: { kind: 'canary', tag: 'canary' }, services: [] },
+    log,
+  );
+  const paths = project.composeFiles.map(({ path }) => path);
+  const names = paths.map((path) => nameOf(project, path));
+  const wanted = plan.moves.map((move) => ({ ...move, name: shortName(chosen.name, move.service) }));
+  const fits = (images: Images) =>
+    wanted.every(({ name, from }) => images.get(name) === from) ||
+    // Edited already, and not deployed yet.
+    wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to);
+  const alone = withoutEnv(project);
+  const tries: { withEnv: boolean; reader: StackFiles['reader']; images: Images | UpdateError }[] = [];
+  for (const withEnv of [false, true]) {
+    const files = withEnv ? project : alone;
+    if (withEnv && project.envFiles.length === 0) continue;
+    const images = await stackImages(engine, files, paths);
+    tries.push({ withEnv, reader: 'stack', images });
+    if (images instanceof UpdateError) {
+      const read = await composeImages(engine, files, paths).catch((error) => error as UpdateError);
+      tries.push({ withEnv, reader: 'compose', images: read });
+    }
+  }
+  const right = tries.find(({ images }) => !(images instanceof UpdateError) && fits(images));
+  if (right) {
+    const { withEnv, reader } = right;
+    return { project: withEnv ? project : alone, paths, withEnv, reader };
+  }
+  const readable = tries.find(({ images }) => !(images instanceof UpdateError));
+  if (readable === undefined || readable.images instanceof UpdateError) throw tries[0]?.images;
+  const { images } = readable;
+  const unlike = wanted.find(({ name, from }) => images.get(name) !== from);
+  const says = unlike && images.get(unlike.name);
+  throw new UpdateError(
+    'stack-file',
+    `${and(names)} ${names.length > 1 ? 'are' : 'is'} not what stack ${chosen.name} was deployed from: ` +
+      `${unlike?.service.name} is ${unlike?.from}, and there ${says ? `it is ${says}` : 'it has no image'}`,
+    {
+      advice: `Mount the right directory, and name the files with --file in the order of docker stack deploy -c; where values of a shell decide, write them in the file or in .env. Without a mounted directory the stack alone is updated.`,
+    },
+  );
+}
+
+/** What `docker stack deploy` sees: no values but those in the files. An empty file keeps compose from looking for its own. */
+const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
+  ...project,
+  envFiles: [{ path: project.newEnvFile, text: '' }],
+});
+
+/**
+ * The new texts of the files, proven by whoever reads them: every service that moves has exactly its new image there, all
+ * others have what they had. @throws UpdateError proof-failed, pin-…
+ */
+export async function draftStackFiles(
+  { engine, options, log }: RunContext,
+  files: StackFiles,
+  { chosen, plan, digests }: { chosen: ChosenStack; plan: StackPlan; digests: ReadonlyMap<string, string> },
+): Promise<Draft> {
+  const { project, paths } = files;
+  const before = await imagesOf(engine, files, project);
+  const wanted = new Map(
+    plan.moves.map(({ service, from, to }) => {
+      const digest = from.includes('@') ? `@${digests.get(to)}` : '';
+      return [shortName(chosen.name, service), `${to}${digest}`] as const;
+    }),
+  );
+  if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to)) return draftOf(project);
+  const [pinned] = [...wanted.values()].filter((to) => to.includes('@'));
+  const { product } = options;
+  const { draft } = await planBump(
+    project,
+    engine,
+    {
+      ...{ command: 'bump', product, dir: directoryOf(project), files: paths, envFiles: [], target: plan.target },
+      services: [...wanted.keys()],
+      digest: pinned?.replace(/^.*@/, '') ?? null,
+      dryRun: false,
+      log: options.log,
+    },
+    log,
+  );
+  const after = await imagesOf(engine, files, draft.files);
+  const wrong = [...after].filter(([name, image]) => (wanted.get(name) ?? before.get(name)) !== image);
+  if (wrong.length > 0 || after.size !== before.size) {
+    throw new UpdateError(
+      'proof-failed',
+      `with the new texts docker stack config does not say what was planned`,
+      { detail: wrong.map(([name, image]) => `${name}: ${image}`), advice: 'Change the version in the file by hand and deploy it.' },
+    );
+  }
+  return draft;
+}
+
+async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: ProjectFiles): Promise<Images> {
+  const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stack-'));
+  try {
+    const root = await castShadow(stage, directoryOf(files), files);
+    const shadowed = paths.map((path) => `${root}${path}`);
+    const read = reader === 'stack' ? stackImages : composeImages;
+    const images = await read(engine, files, shadowed);
+    if (images instanceof UpdateError) throw images;
+    return images;
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+}
+
+/** By `docker stack config`, which needs no engine; an error where it rejects the files. */
+async function stackImages(
+  engine: Engine,
+  { envFiles }: ProjectFiles,
+  paths: readonly string[],
+): Promise<Images | UpdateError> {
+  const env = Object.fromEntries(valuesOf(envFiles));
+  const result = await engine.call(['stack', 'config', ...paths.flatMap((path) => ['--compose-file', path])], {
+    env,
+  });
+  if (result.exitCode !== 0) {
+    const lines = result.stderr.trim().split('\n');
+    return new UpdateError('compose-invalid', `docker stack config rejects the file: ${lines.at(-1)}`, {
+      detail: lines.slice(0, -1),
+      advice: 'Mend the file until docker stack config accepts it, then run the update again.',
+    });
+  }
+  const services = object(object(parse(result.stdout)).services);
+  return new Map(Object.entries(services).map(([name, each]) => [name, String(object(each).image ?? '')]));
+}
+
+async function composeImages(engine: Engine, files: ProjectFiles, paths: readonly string[]): Promise<Images> {
+  const [first = ''] = paths;
+  const shadow = first.slice(0, first.length - (files.composeFiles[0]?.path.length ?? 0));
+  const envFiles = files.envFiles.filter(({ text }) => text !== '').map(({ path }) => `${shadow}${path}`);
+  const compose = new Compose(engine, {
+    name: '',
+    directory: `${shadow}${directoryOf(files)}`,
+    files: paths,
+    envFiles: envFiles.length > 0 ? envFiles : ['/dev/null'],
+  });
+  const { services } = await compose.config();
+  return new Map(Object.entries(services).map(([name, { image = '' }]) => [name, image]));
+}
+
+function valuesOf(envFiles: readonly TextFile[]): [string, string][] {
+  const lookup = variablesOf(envFiles);
+  const names = new Set(envFiles.flatMap((file) => findAssignments(file).map(({ key }) => key)));
+  return [...names].map((name) => [name, lookup(name)?.text ?? '']);
+}
+
+/** How its owner deploys it: with the values of `.env` where they count. */
+export function deployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
+  const files = paths.map((path) => `-c ${nameOf(project, path)}`).join(' ');
+  if (reader === 'compose') return `docker compose config | docker stack deploy -c - ${stack}`;
+  return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;
+}
+
+/** What in the files, or in the head of their owner, still names the old version where no directory is mounted. */
+export const textToChange = ({ moves }: StackPlan): string =>
+  and([...new Set(moves.filter(({ from, to }) => from.replace(/@.*$/, '') !== to).map(({ from, to }) => `${from} → ${to}`))]);
+

@@ -1,0 +1,390 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { listNodes, listServices, listTasks, updateService } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { list, object } from '../../engine/json.ts';
+import { replicasOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { breakSilence } from '../log/heartbeat.ts';
+import type { Log } from '../log/log.ts';
+import { and, seconds } from '../log/wording.ts';
+import { nextBack, nextForward, type ServiceView, type StackView, type Step, type Write, writes } from './next-write.ts';
+import type { StackRecord } from './record.ts';
+import {
+  type Amounts,
+  amountsOf,
+  imageSideOf,
+  isActive,
+  isEligible,
+  isSame,
+  isStopped,
+  type ServiceMove,
+  type SpecForm,
+  specOf,
+} from './specs.ts';
+import { isAlive, note, nothingSeen, type Seen, summarise } from './tasks.ts';
+
+/** What replacing needs. */
+export interface StackWork {
+  engine: Engine;
+  log: Log;
+  record: StackRecord;
+  /** A login that the registry of an image has just taken, for the nodes that pull it later; by image. */
+  headers: ReadonlyMap<string, Readonly<Record<string, string>>>;
+  waitTimeoutMs: number;
+  /** How many ended tasks Swarm remembers of a slot. */
+  history: number;
+}
+
+/** Ten looks a second: a new task that starts and ends at once must be seen. */
+const lookMs = 100;
+const nodesEveryMs = 1_000;
+/** After so many failures a service is not waited for any longer. */
+const maxFailures = 5;
+/** Somebody who moves a service away again and again is not fought. */
+const maxRewrites = 5;
+const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'stopped', 'held'];
+const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
+
+interface Followed {
+  move: ServiceMove;
+  seen: Seen;
+  amounts: Amounts;
+  /** The version that this run left; null before its first look. */
+  version: number | null;
+}
+
+interface Look {
+  view: StackView;
+  services: ReadonlyMap<string, SwarmService>;
+  tasks: readonly SwarmTask[];
+  nodes: readonly SwarmNode[];
+}
+
+/** Carries a run's decisions out, one write after the other, each after a look that asks for it. */
+export class Replacing {
+  readonly #work: StackWork;
+  readonly #followed: readonly Followed[];
+  #nodes: readonly SwarmNode[] = [];
+  #nodesAt = Number.NEGATIVE_INFINITY;
+  readonly #told = new Map<string, string>();
+  readonly #writes = new Map<Write, number>();
+  #isFirstLook = true;
+  #isBack: boolean;
+  #lastFailure: SwarmTask | null = null;
+  /** Old tasks on nodes that went down: told once. */
+  #lost: readonly SwarmTask[] = [];
+
+  /** @param isResumed the run before was killed: what became of tasks meanwhile is known as far as Swarm remembers it */
+  constructor(work: StackWork, { isResumed }: { isResumed: boolean }) {
+    this.#work = work;
+    const { data, state } = work.record;
+    this.#isBack = state.phase === 'back';
+    const unsure = isResumed && state.phase !== 'pull' && state.phase !== 'write' && work.history === 0;
+    this.#followed = data.moves.map((move) => ({
+      move,
+      seen: nothingSeen(data.tasks, move.role === 'app' && (state.started || unsure)),
+      amounts: amountsOf(move.wanted),
+      version: null,
+    }));
+  }
+
+  get hasStarted(): boolean {
+    return this.#followed.some(({ seen }) => seen.started);
+  }
+
+  get lost(): readonly SwarmTask[] {
+    return this.#lost;
+  }
+
+  nodeName(id: string): string {
+    return this.#nodes.find((node) => node.id === id)?.name ?? id;
+  }
+
+  /** To the new version, or as far as it comes. @throws UpdateError broken, recreate-failed where it does not come there */
+  async forward(): Promise<void> {
+    await this.#work.record.note({ phase: 'recreate' });
+    this.#isBack = false;
+    await this.#follow(nextForward);
+  }
+
+  /** Everything as it was, where no new task has started. @throws UpdateError broken, not-brought-back */
+  async back(): Promise<void> {
+    await this.#work.record.note({ phase: 'back' });
+    this.#isBack = true;
+    await this.#follow(nextBack);
+  }
+
+  async #follow(next: (view: StackView) => Step): Promise<void> {
+    let key = '';
+    let since = performance.now();
+    for (;;) {
+      const lookedAt = performance.now();
+      const look = await this.#look();
+      const isJudged = !look.nodes.some(({ state }) => state === 'unknown');
+      // Right after an election nothing that is told of nodes and tasks is of now.
+      if (!isJudged) {
+        breakSilence(this.#work.log, 'waiting for the new leader of the Swarm to hear of all nodes');
+        since = performance.now();
+        await sleep(lookMs);
+        continue;
+      }
+      await this.#noteStart();
+      const step = next(look.view);
+      switch (step.kind) {
+        case 'done':
+          return;
+        case 'started':
+          await this.#stayNew(look);
+          return;
+        case 'foreign':
+          throw this.#changed(step.service);
+        case 'write':
+          await this.#write(step, look);
+          since = performance.now();
+          break;
+        case 'wait': {
+          const now = `${step.service.move.name} ${step.what} ${step.progress}`;
+          if (now !== key) since = performance.now();
+          key = now;
+          this.#tellWaiting(step, look, performance.now() - since);
+          this.#judge(step, look, performance.now() - since);
+        }
+      }
+      await sleep(Math.max(1, lookMs - (performance.now() - lookedAt)));
+    }
+  }
+
+  async #look(): Promise<Look> {
+    const { engine } = this.#work;
+    const ids = this.#followed.map(({ move }) => move.id);
+    const isDue = performance.now() - this.#nodesAt > nodesEveryMs;
+    const [found, tasks, nodes] = await Promise.all([
+      listServices(engine, { id: ids }),
+      listTasks(engine, ids),
+      isDue ? listNodes(engine) : this.#nodes,
+    ]);
+    if (isDue) this.#nodesAt = performance.now();
+    this.#nodes = nodes;
+    const at = performance.now();
+    const services = new Map(found.map((each) => [each.id, each] as const));
+    const views = this.#followed.map((each) => {
+      const service = services.get(each.move.id);
+      if (service === undefined)
+        throw new UpdateError('containers-changed', `the service ${each.move.name} was removed by somebody`);
+      return this.#viewOf(each, service, tasks, at);
+    });
+    this.#tellTasks(tasks);
+    this.#isFirstLook = false;
+    const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
+    return { view: { app, workers, stopApp: this.#work.record.data.stopApp }, services, tasks, nodes };
+  }
+
+  #viewOf(each: Followed, service: SwarmService, all: readonly SwarmTask[], at: number): ServiceView {
+    const { move, seen } = each;
+    const { spec } = service;
+    const tasks = all.filter((task) => task.service === move.id);
+    note(seen, move, tasks, at);
+    const side = imageSideOf(move, spec);
+    if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
+    const summary = summarise(seen, move, { spec: this.#asWanted(each), tasks, nodes: this.#nodes }, at);
+    const withOld = new Set(summary.oldRunning.map(({ node }) => node));
+    each.amounts = {
+      ...each.amounts,
+      oldRunning: summary.oldRunning.length,
+      nodesWithout: this.#nodes
+        .filter((node) => isEligible(move.before, node) && !withOld.has(node.id))
+        .map(({ id }) => id),
+    };
+    return {
+      move,
+      side,
+      isStopped: isStopped(spec),
+      forms: new Set(forms.filter((form) => isSame(specOf(move, form, each.amounts), spec))),
+      isSettled: service.previous !== null && imageSideOf(move, service.previous) === 'new',
+      isPaused: service.updateState === 'paused',
+      isOff: each.amounts.replicas === 0,
+      tasks: summary,
+    };
+  }
+
+  /** What is to be there in the end. */
+  #asWanted({ move, amounts }: Followed) {
+    return specOf(move, this.#isBack ? 'before' : 'after', amounts);
+  }
+
+  /** How many there are to be, and how often they were made again, its owner may decide meanwhile. */
+  #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
+    const { log } = this.#work;
+    const { replicas, forced } = amountsOf(spec);
+    const isOurs = each.version === null && (isStopped(spec) || (side === 'old' && this.#isBack));
+    const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
+    // A service that this run has stopped, or holds, has its own number.
+    if (isScaled && (replicas > 0 || (side === 'new' && each.move.role === 'app'))) {
+      log.warn(`somebody has scaled ${each.move.name} to ${replicas}: so many it gets`);
+      each.amounts = { ...each.amounts, replicas };
+    }
+    each.amounts = { ...each.amounts, forced: Math.max(forced, each.amounts.forced) };
+    if (each.version !== null && !this.#isEcho(each, spec))
+      log.warn(`somebody has written to ${each.move.name} meanwhile`);
+    each.version = version;
+  }
+
+  /** Swarm counts its own writes, too: what the spec says is as this run left it. */
+  #isEcho(each: Followed, spec: SwarmService['spec']): boolean {
+    return forms.some((form) => isSame(specOf(each.move, form, each.amounts), spec));
+  }
+
+  async #write({ write, service }: Extract<Step, { kind: 'write' }>, look: Look): Promise<void> {
+    const { engine, log, record, headers } = this.#work;
+    const each = this.#followed.find(({ move }) => move === service.move);
+    const found = look.services.get(service.move.id);
+    const { form, from } = writes[write];
+    if (!each || !found || service.side === null) return;
+    if (!(from as readonly string[]).includes(service.side)) throw this.#changed(service);
+    const count = (this.#writes.get(write) ?? 0) + 1;
+    this.#writes.set(write, count);
+    if (count > maxRewrites * this.#followed.length) throw this.#changed(service);
+    const spec = specOf(service.move, form, each.amounts);
+    await record.confirm();
+    const isMoved = form === 'moving' || form === 'after';
+    const done = await updateService(engine, found, spec, isMoved ? (headers.get(service.move.image) ?? {}) : {});
+    // Somebody was faster, or an election swallowed the answer: the next look tells.
+    if (done === 'moved') return;
+    each.seen.steady = null;
+    log.info(sentenceOf[write](service), { write, service: service.move.name });
+    const now = (await listServices(engine, { id: [service.move.id] }))[0];
+    if (now && isSame(now.spec, spec)) each.version = now.version;
+  }
+
+  /** It is noted before anything is decided by it: a later run must not go back. */
+  async #noteStart(): Promise<void> {
+    if (this.hasStarted && !this.#work.record.state.started) await this.#work.record.note({ started: true });
+  }
+
+  /** Going back has come too late: the app stays with the new version, the worker stays stopped. */
+  async #stayNew(look: Look): Promise<void> {
+    const { app } = look.view;
+    if (app.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app }, look);
+    throw this.#broken(`a task of the new version of ${app.move.name} has started`);
+  }
+
+  /** Whether waiting any longer is of use. @throws UpdateError where it is not */
+  #judge({ service, what }: Extract<Step, { kind: 'wait' }>, look: Look, waitedMs: number): void {
+    const { waitTimeoutMs, log } = this.#work;
+    const { move, tasks } = service;
+    if (what === 'starts') {
+      if (tasks.lost.length > 0 && this.#lost.length !== tasks.lost.length) {
+        this.#lost = tasks.lost;
+        const where = and([...new Set(tasks.lost.map(({ node }) => this.nodeName(node)))]);
+        log.warn(
+          `${where} went down with an old task of ${move.name} (${tasks.lost.map(({ id }) => id).join(', ')}): it runs on there, if the node does, until it is back`,
+        );
+      }
+      const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
+      if (tasks.failures < maxFailures && !isOver && waitedMs <= this.#limit(move, waitTimeoutMs)) return;
+      throw this.#unwell(service, tasks.failures >= maxFailures ? `${tasks.failures} tasks of it failed` : null);
+    }
+    if (waitedMs <= waitTimeoutMs) return;
+    if (what === 'returns') {
+      const why = `${move.name} has ${tasks.oldRunning.length} of its ${tasks.needs} tasks`;
+      throw new UpdateError('not-brought-back', why, { advice: adviceOn([move]) });
+    }
+    const old = what === 'ends' && !this.#isBack ? tasks.oldAlive : tasks.newAlive;
+    const where = old.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
+    const message = `${move.name} still has tasks on ${where} after ${seconds(waitTimeoutMs)}`;
+    throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
+  }
+
+  /** Its owner may want a pause between two tasks, or look at each for long. */
+  #limit({ wanted }: ServiceMove, waitTimeoutMs: number): number {
+    const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
+    return waitTimeoutMs + (Number(Delay) + Number(Monitor)) / 1e6;
+  }
+
+  #unwell({ move, tasks }: ServiceView, why: string | null): UpdateError {
+    const { waitTimeoutMs } = this.#work;
+    const has = `${move.name} has ${tasks.newRunning.length} of its ${tasks.needs} new tasks${tasks.oldAlive.length > 0 ? `, and ${tasks.oldAlive.length} old` : ''}`;
+    const message = why ?? `${has} after ${seconds(waitTimeoutMs)}`;
+    return this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
+  }
+
+  #broken(message: string): UpdateError {
+    const moves = this.#followed.map(({ move }) => move);
+    return new UpdateError('broken', message, { advice: adviceOn(moves) });
+  }
+
+  #changed({ move }: ServiceView): UpdateError {
+    const message = `${move.name} was changed by somebody meanwhile, in more than how many tasks it has`;
+    return this.hasStarted
+      ? new UpdateError('broken', message, { advice: adviceOn([move]) })
+      : new UpdateError('containers-changed', message, {
+          advice: `See docker service inspect --pretty ${move.name}; let nobody deploy meanwhile, and run the update again.`,
+        });
+  }
+
+  /** The last task that failed, whose log says why. */
+  get failure(): SwarmTask | null {
+    return this.#lastFailure;
+  }
+
+  /** One line for what becomes of a task: its node, its state, and Swarm's own words where it failed. */
+  #tellTasks(tasks: readonly SwarmTask[]): void {
+    const { log } = this.#work;
+    const known = new Map(this.#followed.map(({ move }) => [move.id, move] as const));
+    for (const task of tasks) {
+      const last = this.#told.get(task.id);
+      const said = `${task.state} ${task.error}`;
+      if (last === said) continue;
+      this.#told.set(task.id, said);
+      const move = known.get(task.service);
+      if (!move || this.#isFirstLook) continue;
+      const isNew = task.image === move.image;
+      const name = `${move.name}${task.slot > 0 ? `.${task.slot}` : ''}`;
+      const where = task.node === '' ? '' : ` on ${this.nodeName(task.node)}`;
+      const what = `${name}${where}, ${isNew ? 'new' : 'old'}: ${task.state}`;
+      const fields = { task: task.id, state: task.state };
+      const isBad = task.state === 'failed' || task.state === 'rejected';
+      if (isBad && isNew) this.#lastFailure = task;
+      if (isBad && (isNew || task.wanted === 'running')) log.warn(`${what} (${task.error || 'no reason given'})`, fields);
+      else if (['running', ...endedInOrder].includes(task.state)) log.info(what, fields);
+      else if (task.error !== '' && isAlive(task)) log.info(`${what} (${task.error})`, fields);
+    }
+  }
+
+  #tellWaiting({ service, what }: Extract<Step, { kind: 'wait' }>, { nodes }: Look, waitedMs: number): void {
+    const { move, tasks } = service;
+    const { newRunning, needs, newAlive, oldAlive } = tasks;
+    const active = nodes.filter(isActive).length;
+    const sentences = {
+      ends: `waiting for the tasks of ${move.name} to end (${this.#isBack ? newAlive.length : oldAlive.length} left)`,
+      starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks run, on ${active} active nodes`,
+      returns: `waiting for ${move.name}: ${tasks.oldRunning.length} of ${needs} tasks run`,
+    };
+    breakSilence(this.#work.log, `${sentences[what]} (${seconds(waitedMs)})`);
+  }
+}
+
+const sentenceOf: Record<Write, (service: ServiceView) => string> = {
+  'stop-worker': ({ move }) => `stopping ${move.name}`,
+  'stop-app': ({ move }) => `stopping ${move.name}`,
+  'move-app': ({ move }) => `moving ${move.name} to ${move.image}`,
+  'move-worker': ({ move }) => `moving ${move.name} to ${move.image}`,
+  hold: ({ move, tasks }) => `holding ${move.name} at its ${tasks.oldRunning.length} old tasks`,
+  restore: ({ move }) => `putting ${move.name} back as it was`,
+  settle: ({ move }) => `${move.name} is well: its definition is as before, with the new image`,
+};
+
+const adviceOn = (moves: readonly ServiceMove[]): string =>
+  `See docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}; mend the cause, then run the update again.`;
+
+/** How many replicas a service has, for people. */
+export const howMany = (move: ServiceMove): string => {
+  const replicas = replicasOf(move.wanted);
+  return replicas === null ? 'one on each node' : `${replicas}`;
+};
+
+/** Ports that a service has of each node itself. */
+export const hostPorts = (move: ServiceMove): number[] =>
+  list<Record<string, unknown>>(object(move.wanted.EndpointSpec).Ports).flatMap(({ PublishMode, PublishedPort }) =>
+    PublishMode === 'host' ? [Number(PublishedPort)] : [],
+  );
