@@ -73,7 +73,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/rig/**'],
+          exclude: ['test/e2e/**', 'test/swarm/**', 'test/rig/**'],
           // No measure of anything: what hangs ends in the end, and a busy machine is no failure.
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -93,6 +93,17 @@ export default defineConfig({
           // More than the cores: what waits for a health check or a stop leaves its core to the others. A fourth one makes
           // the whole no faster on two cores, and gives each test's moments less of them.
           maxWorkers: 3,
+        },
+      },
+      {
+        test: {
+          name: 'swarm',
+          include: ['test/swarm/**/*.test.ts'],
+          globalSetup: ['test/swarm/support/global-setup.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          // There is one Swarm, whose nodes they kill.
+          fileParallelism: false,
         },
       },
     ],

@@ -115,6 +115,8 @@ export const commands = {
   'scripts/engine up': { in: 'scripts/test', says: 'must engine scripts/engine up' },
   'scripts/engine up --newest': { in: 'scripts/test', says: 'must engine scripts/engine up --newest' },
   'scripts/engine status': e2e,
+  'scripts/test swarm': { in: 'scripts/test', says: 'swarm) on_swarm' },
+  'scripts/swarm': { in: 'scripts/swarm', says: 'locked up "$@"' },
   'scripts/swarm up': { in: 'scripts/swarm', says: 'up) locked up "$@"' },
   'scripts/swarm up --debian': { in: 'scripts/swarm', says: '--debian) debian=yes' },
   'scripts/swarm up --managers 1': { in: 'scripts/swarm', says: '--managers) managers=' },
@@ -151,6 +153,7 @@ export const commands = {
   'npm run check': { in: 'package.json', says: '"check": "npm run types && npm run lint && npm run unit"' },
   'npm run build': { in: 'scripts/image', says: 'npm run --silent build' },
   'npm run e2e': { in: 'scripts/test', says: 'step e2e vitest e2e' },
+  'npm run swarm': { in: 'package.json', says: '"swarm": ' },
   'npm run e2e -- test/e2e/refusals.test.ts': { in: 'scripts/test', says: 'npm run --silent "$project" -- ' },
 } as const satisfies Record<string, Proof>;
 

@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { closedRegistry, docker, type Node, on } from './swarm.ts';
+import { updaterImage } from './updater-run.ts';
+
+export interface SwarmRunOptions {
+  /** This directory, under its own path. */
+  mount?: string;
+  /** The operator is logged in at the closed registry. */
+  login?: boolean;
+  /** Further flags of `docker run`. */
+  flags?: readonly string[];
+  /** Seconds until it is killed. Default 180. */
+  patience?: number;
+}
+
+export interface SwarmRunResult {
+  /** Null where no more than that it has ended is known, as its node was killed. */
+  exitCode: number | null;
+  lines: string[];
+}
+
+/** Starts an updater on a node, as an operator does there. Await `done`, or lead it on the way. */
+export async function runUpdater(
+  node: Node,
+  args: readonly string[],
+  options: SwarmRunOptions = {},
+): Promise<SwarmRun> {
+  const flags = ['-v', '/var/run/docker.sock:/var/run/docker.sock', ...(options.flags ?? [])];
+  if (options.mount !== undefined) flags.push('-v', `${options.mount}:${options.mount}`);
+  if (options.login === true) {
+    await docker(node, 'login', '--username', 'u', '--password', 'p', closedRegistry);
+    const folder = (await on(node, 'printenv', 'DOCKER_CONFIG')).stdout;
+    flags.push('-v', `${folder}/config.json:/root/.docker/config.json:ro`);
+  }
+  return new SwarmRun(node, flags, args, options.patience ?? 180);
+}
+
+export class SwarmRun {
+  readonly name = `updater-${randomBytes(3).toString('hex')}`;
+  readonly node: Node;
+  log = '';
+  /** Ends with the container; never rejects over the exit code. */
+  readonly done: Promise<SwarmRunResult>;
+  #listeners = new Set<() => void>();
+  #ended = false;
+
+  constructor(node: Node, flags: readonly string[], args: readonly string[], patience: number) {
+    this.node = node;
+    const script = fileURLToPath(new URL('../../scripts/swarm', import.meta.url));
+    const run = [
+      'run',
+      '--rm',
+      '--name',
+      this.name,
+      '--stop-timeout',
+      '120',
+      ...flags,
+      updaterImage,
+      ...args,
+    ];
+    const child = execa(script, ['on', node, 'docker', ...run], {
+      all: true,
+      reject: false,
+      stdin: 'ignore',
+      buffer: false,
+    });
+    child.all.setEncoding('utf8').on('data', (text: string) => {
+      this.log += text;
+      this.#tell();
+    });
+    const impatience = setTimeout(() => this.kill(), patience * 1000);
+    this.done = child.then(({ exitCode }) => {
+      clearTimeout(impatience);
+      this.#ended = true;
+      this.#tell();
+      return { exitCode: exitCode ?? null, lines: this.log.split('\n').filter((line) => line !== '') };
+    });
+  }
+
+  /** Resolves once a line matches; throws with the log where the run ends or time passes without. */
+  async waitFor(pattern: RegExp, seconds = 60): Promise<string> {
+    const end = Date.now() + seconds * 1000;
+    for (;;) {
+      const line = this.log.split('\n').find((each) => pattern.test(each));
+      if (line !== undefined) return line;
+      if (this.#ended || Date.now() > end) {
+        throw new Error(
+          `${this.#ended ? 'it ended' : `${seconds} s passed`} without ${pattern}:\n${this.log}`,
+        );
+      }
+      await this.#next(end - Date.now());
+    }
+  }
+
+  /** `docker kill -s`: by default KILL; STOP and CONT hold it and let it go on. */
+  async kill(signal = 'KILL'): Promise<void> {
+    await on(this.node, 'docker', 'kill', '-s', signal, this.name);
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #next(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const settle = () => {
+        clearTimeout(timer);
+        this.#listeners.delete(settle);
+        resolve();
+      };
+      const timer = setTimeout(settle, withinMs);
+      this.#listeners.add(settle);
+    });
+  }
+}

@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+
+const script = fileURLToPath(new URL('../../scripts/swarm', import.meta.url));
+export const openRegistry = '10.77.0.1:5000';
+/** User `u`, password `p`. */
+export const closedRegistry = '10.77.0.1:5001';
+export const nodes = ['n1', 'n2', 'n3'] as const;
+export type Node = (typeof nodes)[number];
+
+export interface Answer {
+  stdout: string;
+  stderr: string;
+  exitCode: number;
+}
+
+/** `scripts/swarm` with these words; never rejects over the exit code. */
+export async function swarm(...args: string[]): Promise<Answer> {
+  const { stdout, stderr, exitCode } = await execa(script, args, {
+    reject: false,
+    stdin: 'ignore',
+    timeout: 180_000,
+  });
+  return { stdout, stderr, exitCode: exitCode ?? -1 };
+}
+
+export const on = (node: Node, ...command: string[]): Promise<Answer> => swarm('on', node, ...command);
+
+/** What `docker` says on that node; rejects where it fails. */
+export async function docker(node: Node, ...args: string[]): Promise<string> {
+  const { stdout, stderr, exitCode } = await on(node, 'docker', ...args);
+  if (exitCode !== 0)
+    throw new Error(`docker ${args.join(' ')} on ${node} ended with ${exitCode}:\n${stderr}`);
+  return stdout;
+}
+
+/** Looks every 200 ms until it is so. */
+export async function until(what: string, isSo: () => Promise<boolean>, seconds = 60): Promise<void> {
+  const end = Date.now() + seconds * 1000;
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error(`${seconds} s passed without: ${what}`);
+    await sleep(200);
+  }
+}
+
+export interface ServiceOptions {
+  /** Whole; default `acme/svc` of the open registry, of the stack's version. */
+  image?: string;
+  replicas?: number | 'global';
+  /** What else stands under `deploy:`, such as `update_config` or `placement`. */
+  deploy?: Readonly<Record<string, unknown>>;
+  /** What else stands in the service, such as `healthcheck`, `environment` or `ports` (in `mode: host`). */
+  more?: Readonly<Record<string, unknown>>;
+}
+
+export interface StackOptions {
+  name?: string;
+  version?: string;
+  registry?: string;
+  /** Over the defaults of `app` (2 replicas), `worker` (1) and `db` (1, on n1), or further ones. */
+  services?: Readonly<Record<string, ServiceOptions>>;
+}
+
+/** A stack with a directory of its own, whose `data` is `/data` in all services but `db`. */
+export class Stack {
+  readonly name: string;
+  readonly directory: string;
+  /** Who is asked: another manager where a test takes n1 away. */
+  manager: Node = 'n1';
+  options: StackOptions;
+
+  constructor(directory: string, options: StackOptions) {
+    this.name = options.name ?? `t${randomBytes(3).toString('hex')}`;
+    this.directory = directory;
+    this.options = options;
+  }
+
+  /** Writes the stack file, of another version where one is given, and deploys it. */
+  async deploy(version?: string): Promise<void> {
+    if (version !== undefined) this.options = { ...this.options, version };
+    const file = join(this.directory, 'stack.yaml');
+    await writeFile(file, JSON.stringify(stackFile(this.directory, this.options), null, 2));
+    // With the node's login, where it has one.
+    const words = ['stack', 'deploy', '--detach=true', '--with-registry-auth', '-c', file, this.name];
+    await docker(this.manager, ...words);
+  }
+
+  /** Until every wanted task runs, of the image that its service now has. */
+  runs(seconds = 60): Promise<void> {
+    return until(`all tasks of ${this.name} run`, () => this.#runs(), seconds);
+  }
+
+  async #runs(): Promise<boolean> {
+    const rows = await this.list('service', '{{.Name}} {{.Replicas}}');
+    const checks = rows.map(async (row) => {
+      const [name = '', count = ''] = row.split(' ');
+      const [running, wanted] = count.split('/');
+      const image = await docker(this.manager, 'service', 'inspect', '--format', imageFormat, name);
+      const tasks = await this.tasks(name, '{{.Image}} {{.CurrentState}}');
+      return running === wanted && tasks.every((task) => task.startsWith(`${image} Running`));
+    });
+    return rows.length > 0 && (await Promise.all(checks)).every(Boolean);
+  }
+
+  /** Those that are wanted to run. */
+  async tasks(service: string, format: string): Promise<string[]> {
+    const filter = ['--no-trunc', '--filter', 'desired-state=running', '--format', format];
+    return linesOf(await docker(this.manager, 'service', 'ps', ...filter, service));
+  }
+
+  async list(kind: 'service' | 'network', format: string): Promise<string[]> {
+    const filter = `label=com.docker.stack.namespace=${this.name}`;
+    return linesOf(await docker(this.manager, kind, 'ls', '--filter', filter, '--format', format)).toSorted();
+  }
+
+  async boots(): Promise<string[]> {
+    return linesOf(await readFile(join(this.directory, 'data/boots'), 'utf8'));
+  }
+
+  /** Removes what there is of it, and of the updater's about it. */
+  async remove(): Promise<void> {
+    await docker(this.manager, 'stack', 'rm', this.name);
+    await on(this.manager, 'docker', 'config', 'rm', `svc-updater.${this.name}`);
+    const gone = async () => (await this.list('network', '{{.ID}}')).length === 0;
+    await until(`${this.name} is gone`, gone);
+    for (const node of nodes) {
+      const volumes = await on(node, 'docker', 'volume', 'ls', '-q', '--filter', `name=^${this.name}_`);
+      for (const volume of linesOf(volumes.stdout)) await on(node, 'docker', 'volume', 'rm', volume);
+    }
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+const imageFormat = '{{.Spec.TaskTemplate.ContainerSpec.Image}}';
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+/** Deploys, and waits until all of it runs. What does not run is removed. */
+export async function deployStack(options: StackOptions = {}): Promise<Stack> {
+  const directory = await mkdtemp(join(tmpdir(), 'swarm-'));
+  await mkdir(join(directory, 'data'));
+  await writeFile(join(directory, 'data/boots'), '');
+  // An image may boot as nobody.
+  for (const path of ['.', 'data']) await chmod(join(directory, path), 0o777);
+  await chmod(join(directory, 'data/boots'), 0o666);
+  const stack = new Stack(directory, options);
+  try {
+    await stack.deploy();
+    await stack.runs();
+  } catch (error) {
+    await stack.remove();
+    throw error;
+  }
+  return stack;
+}
+
+function stackFile(directory: string, options: StackOptions): object {
+  const given: Readonly<Record<string, ServiceOptions>> = {
+    app: { replicas: 2 },
+    worker: {},
+    db: { image: `${openRegistry}/acme/svc:1.4.2`, deploy: onFirst },
+    ...options.services,
+  };
+  const image = `${options.registry ?? openRegistry}/acme/svc:${options.version ?? '1.4.2'}`;
+  const services = Object.entries(given).map(([name, service]) => [
+    name,
+    {
+      image: service.image ?? image,
+      command: [name],
+      ...(name === 'db' ? {} : { volumes: [`${directory}/data:/data`] }),
+      ...service.more,
+      deploy: {
+        // The kernel may have no IPVS.
+        endpoint_mode: 'dnsrr',
+        ...(service.replicas === 'global' ? { mode: 'global' } : { replicas: service.replicas ?? 1 }),
+        ...service.deploy,
+      },
+    },
+  ]);
+  return { version: '3.8', services: Object.fromEntries(services) };
+}
+
+const onFirst = { placement: { constraints: ['node.hostname==n1'] } };

@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deployStack, type Stack } from '../rig/swarm.ts';
+import { expectUntouched, expectUpdated, snapshot } from '../rig/swarm-judge.ts';
+import { runUpdater } from '../rig/swarm-run.ts';
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await deployStack({ version: '1.4.2' });
+});
+afterAll(() => stack?.remove());
+
+test('a stack runs, and a deploy of the next version moves app and worker alone', async () => {
+  const before = await snapshot(stack);
+  expect(before.boots.map((line) => line.split(' ').slice(1, 3).join(' ')).toSorted()).toEqual([
+    'app 1.4.2',
+    'app 1.4.2',
+    'worker 1.4.2',
+  ]);
+  expectUntouched(before, await snapshot(stack));
+  await stack.deploy('1.5.0');
+  await stack.runs();
+  const after = await snapshot(stack);
+  expectUpdated(before, after, { app: '1.5.0', worker: '1.5.0' });
+  expect(() => expectUntouched(before, after)).toThrow();
+  expect(() => expectUpdated(before, after, { app: '1.5.0' })).toThrow();
+});
+
+test('the image of the updater runs on a node, and is heard', async () => {
+  const run = await runUpdater('n2', ['--version'], { mount: stack.directory });
+  await run.waitFor(/\d+\.\d+/);
+  expect(await run.done).toMatchObject({ exitCode: 0 });
+});
