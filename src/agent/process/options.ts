@@ -239,7 +239,9 @@ export function parseOptions(
           stay: isOn('stay'),
         };
   if (said.has('stack') && said.has('project'))
-    mistakes.push(`${said.get('stack')?.[0]?.where} and ${said.get('project')?.[0]?.where}: an instance is one or the other`);
+    mistakes.push(
+      `${said.get('stack')?.[0]?.where} and ${said.get('project')?.[0]?.where}: an instance is one or the other`,
+    );
   for (const { value, where } of said.get('leave') ?? []) {
     const other = said.get('service')?.find((each) => each.value === value);
     if (other) mistakes.push(`${value} is named by ${other.where} and by ${where}`);

@@ -1,6 +1,14 @@
 import { parseReference } from '../../compose/reference.ts';
 import { swarmLabels } from '../../engine/labels.ts';
-import { imageOf, isJob, labelsOf, replicasOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import {
+  imageOf,
+  isJob,
+  labelsOf,
+  replicasOf,
+  type SwarmNode,
+  type SwarmService,
+  type SwarmTask,
+} from '../../engine/swarm.ts';
 import { roleLabelOf } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { and } from '../log/wording.ts';
@@ -23,7 +31,9 @@ export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): 
 
 /** The stacks that have a service of the app's name. */
 export const stacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
-  ...new Set(services.flatMap(({ name, stack }) => (stack !== null && name === `${stack}_${app}` ? [stack] : []))),
+  ...new Set(
+    services.flatMap(({ name, stack }) => (stack !== null && name === `${stack}_${app}` ? [stack] : [])),
+  ),
 ];
 
 /**
@@ -56,7 +66,9 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     });
   }
   const isWorker = (each: SwarmService) =>
-    [labelsOf(each.spec), containerLabelsOf(each.spec)].some((labels) => labels[roleLabelOf(product)] === 'worker');
+    [labelsOf(each.spec), containerLabelsOf(each.spec)].some(
+      (labels) => labels[roleLabelOf(product)] === 'worker',
+    );
   const labelled = own.filter((each) => each !== found && isWorker(each));
   const usual = product.services.slice(1).flatMap((short) => find(short) ?? []);
   const workers = options.servicesNamed
@@ -131,7 +143,9 @@ export function checkServices(
       throw new UpdateError(
         'stack-busy',
         `${service.name} has a task on node ${node}, which is down: nobody can tell whether it still runs`,
-        { advice: `Bring ${node} back, or take it out with docker node rm --force ${node}; then run the update again.` },
+        {
+          advice: `Bring ${node} back, or take it out with docker node rm --force ${node}; then run the update again.`,
+        },
       );
     }
     const paused = own.find(
@@ -142,7 +156,9 @@ export function checkServices(
       throw new UpdateError(
         'stack-busy',
         `${service.name} is global and has a task on node ${node}, which is paused: Swarm would leave the old one there`,
-        { advice: `docker node update --availability active ${node}, or drain it; then run the update again.` },
+        {
+          advice: `docker node update --availability active ${node}, or drain it; then run the update again.`,
+        },
       );
     }
   }

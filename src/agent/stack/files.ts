@@ -37,18 +37,26 @@ export interface StackFiles {
 type Images = ReadonlyMap<string, string>;
 
 /** The mounted directory of a stack; null where none is mounted. Refusals: stack-file, several-projects. */
-export async function stackDirectory(paths: HostPaths, { dir, files }: UpdateOptions): Promise<string | null> {
+export async function stackDirectory(
+  paths: HostPaths,
+  { dir, files }: UpdateOptions,
+): Promise<string | null> {
   if (dir !== null) return dir;
   const found: string[] = [];
   for (const here of paths.destinations) {
-    const isOne = files.length === 0 ? await hasComposeHere(here) : await isFile(resolve(here, files[0] ?? ''));
+    const isOne =
+      files.length === 0 ? await hasComposeHere(here) : await isFile(resolve(here, files[0] ?? ''));
     if (isOne) found.push(here);
   }
   const [only = null, ...others] = found;
   if (others.length > 0) {
-    throw new UpdateError('several-projects', `several mounted directories have a file of a stack: ${and(found)}`, {
-      advice: 'Name the one that is meant with --dir.',
-    });
+    throw new UpdateError(
+      'several-projects',
+      `several mounted directories have a file of a stack: ${and(found)}`,
+      {
+        advice: 'Name the one that is meant with --dir.',
+      },
+    );
   }
   if (only === null && files.length > 0)
     throw new UpdateError('stack-file', `no mounted directory has ${files[0]}`);
@@ -71,7 +79,14 @@ export async function readStackFiles(
   const { product } = options;
   const asked = { command: 'bump', log: options.log, product, digest: null, dryRun: false } as const;
   const project = await readBumpProject(
-    { ...asked, dir: directory, files: options.files, envFiles: [], target: { kind: 'canary', tag: 'canary' }, services: [] },
+    {
+      ...asked,
+      dir: directory,
+      files: options.files,
+      envFiles: [],
+      target: { kind: 'canary', tag: 'canary' },
+      services: [],
+    },
     log,
   );
   const paths = project.composeFiles.map(({ path }) => path);
@@ -136,14 +151,22 @@ export async function draftStackFiles(
       return [shortName(chosen.name, service), `${to}${digest}`] as const;
     }),
   );
-  if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to)) return draftOf(project);
+  if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to))
+    return draftOf(project);
   const [pinned] = [...wanted.values()].filter((to) => to.includes('@'));
   const { product } = options;
   const { draft } = await planBump(
     project,
     engine,
     {
-      ...{ command: 'bump', product, dir: directoryOf(project), files: paths, envFiles: [], target: plan.target },
+      ...{
+        command: 'bump',
+        product,
+        dir: directoryOf(project),
+        files: paths,
+        envFiles: [],
+        target: plan.target,
+      },
       services: [...wanted.keys()],
       digest: pinned?.replace(/^.*@/, '') ?? null,
       dryRun: false,
@@ -157,7 +180,10 @@ export async function draftStackFiles(
     throw new UpdateError(
       'proof-failed',
       `with the new texts docker stack config does not say what was planned`,
-      { detail: wrong.map(([name, image]) => `${name}: ${image}`), advice: 'Change the version in the file by hand and deploy it.' },
+      {
+        detail: wrong.map(([name, image]) => `${name}: ${image}`),
+        advice: 'Change the version in the file by hand and deploy it.',
+      },
     );
   }
   return draft;
@@ -184,9 +210,12 @@ async function stackImages(
   paths: readonly string[],
 ): Promise<Images | UpdateError> {
   const env = Object.fromEntries(valuesOf(envFiles));
-  const result = await engine.call(['stack', 'config', ...paths.flatMap((path) => ['--compose-file', path])], {
-    env,
-  });
+  const result = await engine.call(
+    ['stack', 'config', ...paths.flatMap((path) => ['--compose-file', path])],
+    {
+      env,
+    },
+  );
   if (result.exitCode !== 0) {
     const lines = result.stderr.trim().split('\n');
     return new UpdateError('compose-invalid', `docker stack config rejects the file: ${lines.at(-1)}`, {
@@ -227,5 +256,10 @@ export function deployCommand(stack: string, { project, paths, withEnv, reader }
 
 /** What in the files, or in the head of their owner, still names the old version where no directory is mounted. */
 export const textToChange = ({ moves }: StackPlan): string =>
-  and([...new Set(moves.filter(({ from, to }) => from.replace(/@.*$/, '') !== to).map(({ from, to }) => `${from} → ${to}`))]);
-
+  and([
+    ...new Set(
+      moves
+        .filter(({ from, to }) => from.replace(/@.*$/, '') !== to)
+        .map(({ from, to }) => `${from} → ${to}`),
+    ),
+  ]);

@@ -104,14 +104,15 @@ const nudgeMs = 5_000;
 /** What of going back is to be done next (docs/contract.md 11.5). */
 export function nextBack({ app, workers }: StackView): Step {
   if (app.tasks.started) return { kind: 'started' };
-  const foreign = [app, ...workers].find(({ side }) => side === null);
-  if (foreign) return { kind: 'foreign', service: foreign };
-  if (app.side === 'new' && !app.forms.has('before')) return write('hold', app);
-  if (app.tasks.newAlive.length > 0)
+  // What somebody else has made of a service stands.
+  const own = [app, ...workers].filter(({ side }) => side !== null);
+  const isNew = ({ side, forms }: ServiceView) => side === 'new' && !forms.has('before');
+  if (isNew(app)) return write('hold', app);
+  if (app.side !== null && app.tasks.newAlive.length > 0)
     return { kind: 'wait', service: app, what: 'ends', progress: -app.tasks.newAlive.length };
-  const unlike = [app, ...workers].find(({ forms }) => !forms.has('before'));
+  const unlike = own.find(({ forms }) => !forms.has('before'));
   if (unlike) return write('restore', unlike);
-  const away = [app, ...workers].find(({ tasks }) => !tasks.isBack);
+  const away = own.find(({ tasks }) => !tasks.isBack);
   return away
     ? { kind: 'wait', service: away, what: 'returns', progress: away.tasks.oldRunning.length }
     : { kind: 'done' };

@@ -52,7 +52,8 @@ export function planMoves(
   const [first] = moves;
   const own = parsePinTag(parseReference(imageOf(app.spec))?.tag ?? '');
   const from = isNumbered(own) ? word(own.version) : own.text;
-  const to = target?.kind === 'release' ? word(target.version) : (target?.tag ?? first?.to.split(':').at(-1) ?? '');
+  const to =
+    target?.kind === 'release' ? word(target.version) : (target?.tag ?? first?.to.split(':').at(-1) ?? '');
   // Never plan a downgrade: migrations only run forward.
   if (target?.kind === 'release' && running !== null && compareTold(target.version, running) < 0)
     throw new UpdateError('downgrade', `${to} is older than ${word(running)}, which runs`);
@@ -74,7 +75,8 @@ function pinOf(service: SwarmService): PlannedPin {
     throw reference?.digest
       ? new UpdateError('pin-digest', `${service.name} is pinned by a digest alone (${text})`)
       : new UpdateError('pin-unsupported', `the image of ${service.name} has no tag (${text})`, {
-          advice: 'Write a release tag in the stack file, such as v1.2.3, and deploy it: from then on it is updated.',
+          advice:
+            'Write a release tag in the stack file, such as v1.2.3, and deploy it: from then on it is updated.',
         });
   }
   const { repository, tag, digest } = reference;
@@ -96,7 +98,10 @@ function plannedTarget(pins: readonly PlannedPin[], asked: Target | null): Plann
     case undefined: {
       const pinned = pins.find(({ tag }) => isNumbered(tag));
       if (pinned)
-        throw new UpdateError('no-target', `${pinned.service.name} is pinned to ${pinned.tag.text} by its stack file`);
+        throw new UpdateError(
+          'no-target',
+          `${pinned.service.name} is pinned to ${pinned.tag.text} by its stack file`,
+        );
       return null;
     }
   }
@@ -111,7 +116,10 @@ function moveOf(pin: PlannedPin, target: PlannedTarget | null): PlannedMove {
     case 'stays':
       return { service, repository, from, to: `${repository}:${tag.text}`, tag };
     case 'older':
-      throw new UpdateError('downgrade', `${target?.tag} is older than ${tag.text}, which ${service.name} is at`);
+      throw new UpdateError(
+        'downgrade',
+        `${target?.tag} is older than ${tag.text}, which ${service.name} is at`,
+      );
     case 'variant':
       throw unsupported(pin, `and ${target?.tag} is of another variant`);
     case 'short':
@@ -123,7 +131,8 @@ function moveOf(pin: PlannedPin, target: PlannedTarget | null): PlannedMove {
 
 const unsupported = ({ service, tag }: PlannedPin, why: string): UpdateError =>
   new UpdateError('pin-unsupported', `${service.name} is at ${tag.text}, ${why}`, {
-    advice: 'Name the release with --target as its tags are written; or change the stack file by hand and deploy it.',
+    advice:
+      'Name the release with --target as its tags are written; or change the stack file by hand and deploy it.',
   });
 
 /** What the product writes before its versions: as its tags do, `v` for its own. */

@@ -1,7 +1,7 @@
 import type { Json } from '../../engine/json.ts';
 import { object } from '../../engine/json.ts';
 import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
-import { isActive, isEligible, isSame, type ServiceMove, specOf, amountsOf } from './specs.ts';
+import { amountsOf, isActive, isEligible, isSame, type ServiceMove, specOf } from './specs.ts';
 
 /** A service that has nodes pull an image, and runs nothing of it. */
 export interface PullService {
@@ -65,7 +65,11 @@ export interface PullState {
 }
 
 /** How far the nodes are. @param nodes as they are now: one that has gone meanwhile will not get it */
-export function pullState({ nodes: wanted }: PullService, tasks: readonly SwarmTask[], nodes: readonly SwarmNode[]): PullState {
+export function pullState(
+  { nodes: wanted }: PullService,
+  tasks: readonly SwarmTask[],
+  nodes: readonly SwarmNode[],
+): PullState {
   const done: string[] = [];
   const failed: { node: string; error: string }[] = [];
   const waiting: { node: string; state: string }[] = [];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspectImages } from '../../engine/api/query.ts';
-import { ownLogin, remoteImage, type RemoteImage } from '../../engine/api/remote-digest.ts';
+import { ownLogin, type RemoteImage, remoteImage } from '../../engine/api/remote-digest.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
@@ -75,7 +75,8 @@ export async function pullHere(
   const signal = AbortSignal.any([engine.aborted, late]);
   for (let attempt = 0; ; attempt++) {
     try {
-      if (tls.length > 0) await engine.callOrThrow(['pull', '--quiet', name], { deadlineMs: deadline - performance.now() });
+      if (tls.length > 0)
+        await engine.callOrThrow(['pull', '--quiet', name], { deadlineMs: deadline - performance.now() });
       else await new EngineSocket(host).pull({ repository, tag: digest }, login, report, signal);
       break;
     } catch (error) {
@@ -86,7 +87,10 @@ export async function pullHere(
       const pause = failure.again === 'never' ? undefined : pausesMs[attempt];
       if (pause === undefined) {
         const { code, sentence, advice } = failure;
-        throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [error.message], ...(advice && { advice }) });
+        throw new UpdateError(code, `${reference}: ${sentence}`, {
+          detail: [error.message],
+          ...(advice && { advice }),
+        });
       }
       log.warn(`${reference}: ${failure.sentence}; trying again in ${pause / 1000} s`);
       await sleep(pause);
@@ -94,7 +98,8 @@ export async function pullHere(
   }
   log.progress(100, `${name} is here`);
   const [image] = await inspectImages(engine, [`${repository}@${digest}`]);
-  if (!image) throw new UpdateError('pull-failed', `${name} was pulled and is not here: somebody has removed it`);
+  if (!image)
+    throw new UpdateError('pull-failed', `${name} was pulled and is not here: somebody has removed it`);
   return image;
 }
 
@@ -107,7 +112,12 @@ const tooSlow = (name: string) =>
  */
 export async function pullEverywhere(
   context: RunContext,
-  { run, stack, moves, published }: { run: string; stack: string; moves: readonly ServiceMove[]; published: readonly PublishedImage[] },
+  {
+    run,
+    stack,
+    moves,
+    published,
+  }: { run: string; stack: string; moves: readonly ServiceMove[]; published: readonly PublishedImage[] },
   deadline: number,
 ): Promise<void> {
   const { engine, log } = context;
@@ -121,13 +131,19 @@ export async function pullEverywhere(
     }
     await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
     const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
-    log.info(`${and(names)} ${names.length > 1 ? 'have' : 'has'} all images (${seconds(performance.now() - begun)})`);
+    log.info(
+      `${and(names)} ${names.length > 1 ? 'have' : 'has'} all images (${seconds(performance.now() - begun)})`,
+    );
   } finally {
     await removePulls(engine.uncancellable(), stack).catch(() => {});
   }
 }
 
-async function awaitPulls({ engine, log }: RunContext, service: PullService, deadline: number): Promise<void> {
+async function awaitPulls(
+  { engine, log }: RunContext,
+  service: PullService,
+  deadline: number,
+): Promise<void> {
   const told = new Set<string>();
   for (;;) {
     if (engine.aborted.aborted) throw engine.abortion;
@@ -154,7 +170,10 @@ async function awaitPulls({ engine, log }: RunContext, service: PullService, dea
         },
       );
     }
-    breakSilence(log, `waiting for ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')} to pull`);
+    breakSilence(
+      log,
+      `waiting for ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')} to pull`,
+    );
     await sleep(lookMs);
   }
 }

@@ -229,7 +229,11 @@ export class StackRecord {
       const askedAt = performance.now();
       const found = await readRecord(this.#engine, this.data.stack);
       const { container, run } = found?.state ?? {};
-      if (found?.config.id !== this.#config.id || container !== this.#state.container || run !== this.data.run)
+      if (
+        found?.config.id !== this.#config.id ||
+        container !== this.#state.container ||
+        run !== this.data.run
+      )
         throw this.#lose(found);
       // An answer that comes late says what was.
       if (performance.now() - askedAt < beatMs) return;

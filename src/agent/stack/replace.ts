@@ -1,13 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listNodes, listServices, listTasks, updateService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { list, object } from '../../engine/json.ts';
-import { replicasOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import { object } from '../../engine/json.ts';
+import type { SwarmNode, SwarmService, SwarmTask } from '../../engine/swarm.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 import { and, seconds } from '../log/wording.ts';
-import { nextBack, nextForward, type ServiceView, type StackView, type Step, type Write, writes } from './next-write.ts';
+import {
+  nextBack,
+  nextForward,
+  type ServiceView,
+  type StackView,
+  type Step,
+  type Write,
+  writes,
+} from './next-write.ts';
 import type { StackRecord } from './record.ts';
 import {
   type Amounts,
@@ -147,7 +155,7 @@ export class Replacing {
           if (now !== key) since = performance.now();
           key = now;
           this.#tellWaiting(step, look, performance.now() - since);
-          this.#judge(step, look, performance.now() - since);
+          this.#judge(step, performance.now() - since);
         }
       }
       await sleep(Math.max(1, lookMs - (performance.now() - lookedAt)));
@@ -247,7 +255,12 @@ export class Replacing {
     const spec = specOf(service.move, form, each.amounts);
     await record.confirm();
     const isMoved = form === 'moving' || form === 'after';
-    const done = await updateService(engine, found, spec, isMoved ? (headers.get(service.move.image) ?? {}) : {});
+    const done = await updateService(
+      engine,
+      found,
+      spec,
+      isMoved ? (headers.get(service.move.image) ?? {}) : {},
+    );
     // Somebody was faster, or an election swallowed the answer: the next look tells.
     if (done === 'moved') return;
     each.seen.steady = null;
@@ -269,7 +282,7 @@ export class Replacing {
   }
 
   /** Whether waiting any longer is of use. @throws UpdateError where it is not */
-  #judge({ service, what }: Extract<Step, { kind: 'wait' }>, look: Look, waitedMs: number): void {
+  #judge({ service, what }: Extract<Step, { kind: 'wait' }>, waitedMs: number): void {
     const { waitTimeoutMs, log } = this.#work;
     const { move, tasks } = service;
     if (what === 'starts') {
@@ -282,7 +295,10 @@ export class Replacing {
       }
       const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
       if (tasks.failures < maxFailures && !isOver && waitedMs <= this.#limit(move, waitTimeoutMs)) return;
-      throw this.#unwell(service, tasks.failures >= maxFailures ? `${tasks.failures} tasks of it failed` : null);
+      throw this.#unwell(
+        service,
+        tasks.failures >= maxFailures ? `${tasks.failures} tasks of it failed` : null,
+      );
     }
     if (waitedMs <= waitTimeoutMs) return;
     if (what === 'returns') {
@@ -345,7 +361,8 @@ export class Replacing {
       const fields = { task: task.id, state: task.state };
       const isBad = task.state === 'failed' || task.state === 'rejected';
       if (isBad && isNew) this.#lastFailure = task;
-      if (isBad && (isNew || task.wanted === 'running')) log.warn(`${what} (${task.error || 'no reason given'})`, fields);
+      if (isBad && (isNew || task.wanted === 'running'))
+        log.warn(`${what} (${task.error || 'no reason given'})`, fields);
       else if (['running', ...endedInOrder].includes(task.state)) log.info(what, fields);
       else if (task.error !== '' && isAlive(task)) log.info(`${what} (${task.error})`, fields);
     }
@@ -376,15 +393,3 @@ const sentenceOf: Record<Write, (service: ServiceView) => string> = {
 
 const adviceOn = (moves: readonly ServiceMove[]): string =>
   `See docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}; mend the cause, then run the update again.`;
-
-/** How many replicas a service has, for people. */
-export const howMany = (move: ServiceMove): string => {
-  const replicas = replicasOf(move.wanted);
-  return replicas === null ? 'one on each node' : `${replicas}`;
-};
-
-/** Ports that a service has of each node itself. */
-export const hostPorts = (move: ServiceMove): number[] =>
-  list<Record<string, unknown>>(object(move.wanted.EndpointSpec).Ports).flatMap(({ PublishMode, PublishedPort }) =>
-    PublishMode === 'host' ? [Number(PublishedPort)] : [],
-  );

@@ -144,7 +144,10 @@ function withAmounts(spec: Json, { replicas, forced }: Pick<Amounts, 'replicas' 
     ...spec,
     TaskTemplate: { ...template, ForceUpdate: forced },
     ...(replicas !== null && {
-      Mode: { ...object(spec.Mode), Replicated: { ...object(object(spec.Mode).Replicated), Replicas: replicas } },
+      Mode: {
+        ...object(spec.Mode),
+        Replicated: { ...object(object(spec.Mode).Replicated), Replicas: replicas },
+      },
     }),
   };
 }
@@ -210,13 +213,14 @@ const archOf = (name: string): string => ({ x86_64: 'amd64', aarch64: 'arm64' })
 
 /** One of Swarm's constraints, `node.labels.disk == ssd`; one that is not understood is taken for fulfilled. */
 function fulfils(constraint: string, node: SwarmNode): boolean {
-  const [, key = '', operator = '', wanted = ''] = /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];
-  const value = valueOf(key, node);
+  const [, key = '', operator = '', wanted = ''] =
+    /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];
+  const value = toldOf(key, node);
   if (value === null) return true;
   return (value.toLowerCase() === wanted.toLowerCase()) === (operator === '==');
 }
 
-function valueOf(key: string, node: SwarmNode): string | null {
+function toldOf(key: string, node: SwarmNode): string | null {
   const label = /^(node|engine)\.labels\.(.+)$/.exec(key);
   if (label) return (label[1] === 'node' ? node.labels : node.engineLabels)[label[2] ?? ''] ?? '';
   const values: Record<string, string> = {

@@ -117,8 +117,20 @@ export function summarise(
     needs,
     steadyMs: sameFor,
     failures: seen.failed.size,
-    isWell: isSteady && old.length === lost.length && fresh.length === newRunning.length && newRunning.length === needs,
+    isWell:
+      isSteady &&
+      old.length === lost.length &&
+      fresh.length === newRunning.length &&
+      newRunning.length === needs,
     isBack: isSteady && fresh.length === 0 && old.length === oldRunning.length,
     lost,
   };
+}
+
+/** Whether all tasks of a service that has the new image run, by one look. */
+export function isWell(move: ServiceMove, tasks: readonly SwarmTask[], nodes: readonly SwarmNode[]): boolean {
+  const own = tasks.filter((task) => task.service === move.id && isAlive(task));
+  const needs =
+    replicasOf(move.before) ?? nodes.filter((node) => isActive(node) && isEligible(move.before, node)).length;
+  return own.length === needs && own.every((task) => runs(task) && task.image === move.image);
 }

@@ -54,7 +54,8 @@ export async function remoteImage(
   if (told === null || told === 'none') return { status: answer.status, said: refusal(answer) };
   // As `docker stack deploy` writes them: of arm, each node finds the one that it can run.
   const platforms = list<Json>(parseObject(answer.body.toString())?.Platforms).flatMap(
-    ({ architecture, os }) => (os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }]),
+    ({ architecture, os }) =>
+      os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
   );
   return { ...told, platforms };
 }

@@ -53,9 +53,13 @@ async function askSwarm(engine: Engine, asked: Question): Promise<EngineAnswer> 
     if (answer !== null && !isLeaderless(answer)) return answer;
     if (performance.now() > endsAt) {
       const why = answer === null ? 'no answer' : refusal(answer);
-      throw new UpdateError('engine-away', `the Swarm has no leader that answers (${nameOf(asked)}: ${why})`, {
-        advice: 'See docker node ls on a manager, then run the update again.',
-      });
+      throw new UpdateError(
+        'engine-away',
+        `the Swarm has no leader that answers (${nameOf(asked)}: ${why})`,
+        {
+          advice: 'See docker node ls on a manager, then run the update again.',
+        },
+      );
     }
     await sleep(pauseMs);
   }
@@ -98,7 +102,9 @@ export async function inspectService(engine: Engine, id: string): Promise<SwarmS
 
 /** Those that have ended too, as long as Swarm remembers them. @param services by id or name */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
-  services.length === 0 ? [] : readAll(await get(engine, filtered('/tasks', { service: services })), readTask);
+  services.length === 0
+    ? []
+    : readAll(await get(engine, filtered('/tasks', { service: services })), readTask);
 
 export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
   readAll(await get(engine, '/nodes'), readNode);

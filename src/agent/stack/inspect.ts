@@ -1,0 +1,88 @@
+import { engineFacts, inspectOwn } from '../../engine/api/query.ts';
+import { listNodes, listServices, listTasks, type SwarmPlace, swarmPlace } from '../../engine/api/swarm.ts';
+import type { Container } from '../../engine/container.ts';
+import { swarmLabels } from '../../engine/labels.ts';
+import { ownTraces } from '../../engine/own-container.ts';
+import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
+import { HostPaths } from '../../files/host-paths.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { ReadOptions } from '../inspect/choose-workers.ts';
+import { and } from '../log/wording.ts';
+import type { UpdateOptions } from '../process/options.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { withSettings } from '../process/settings-file.ts';
+import { programsOf, version } from '../process/versions.ts';
+import { type ChosenStack, chooseStack, shortName } from './choose-stack.ts';
+import { stackDirectory } from './files.ts';
+import { maskRulesOfServices } from './reading.ts';
+import type { Holder } from './record.ts';
+
+/** What is known of a stack before anything is decided. */
+export interface FoundStack {
+  /** With what the settings file of the directory says. */
+  context: RunContext;
+  chosen: ChosenStack;
+  /** Of the services that move. */
+  tasks: readonly SwarmTask[];
+  nodes: readonly SwarmNode[];
+  place: SwarmPlace;
+  own: Container;
+  paths: HostPaths;
+  /** Where the stack's files are; null where nothing is mounted. */
+  directory: string | null;
+  who: Holder;
+}
+
+/** The phase `inspect`. Refusals: those of the engine, not-manager, own-container, several-projects, no-app, left-behind. */
+export async function inspectStack(given: RunContext, read: ReadOptions): Promise<FoundStack> {
+  const { engine, log, options } = given;
+  const facts = engineFacts(engine).catch(async (error) => {
+    await engine.check();
+    throw error;
+  });
+  const programs = await programsOf(engine, facts);
+  const { version: engineVersion } = await facts;
+  const place = await swarmPlace(engine);
+  if (place === null)
+    throw new UpdateError(
+      'not-manager',
+      'this engine is not a manager of a Swarm, or the stack may not be asked for',
+    );
+  const own = await inspectOwn(engine, await ownTraces());
+  if (own === null) throw new UpdateError('own-container', 'cannot tell which container this is');
+  const paths = new HostPaths(own.mounts);
+  const directory = await stackDirectory(paths, options);
+  const context = directory === null ? given : { ...given, options: await withFile(directory, given, read) };
+  const services = await listServices(engine, { label: [swarmLabels.stack] });
+  const chosen = chooseStack(services, context.options);
+  log.addMaskRules(() => maskRulesOfServices(chosen.services));
+  const moved = [chosen.app, ...chosen.workers];
+  const [tasks, nodes] = await Promise.all([
+    listTasks(
+      engine,
+      moved.map(({ id }) => id),
+    ),
+    listNodes(engine),
+  ]);
+  const { cli, compose } = programs;
+  log.info(
+    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; stack ${chosen.name}${directory === null ? '' : ` of ${directory}`}`,
+    { engine: engineVersion, cli, compose, stack: chosen.name, directory },
+  );
+  const here = nodes.find(({ id }) => id === place.node)?.name ?? place.node;
+  log.info(
+    `${and(moved.map((each) => shortName(chosen.name, each)))} of ${chosen.services.length} services; nodes ${nodes.map(nodeWord).join(', ')}; this is ${here}`,
+  );
+  const holder = own.labels[swarmLabels.serviceId] ?? own.id;
+  const who = { holder, container: own.id, node: place.node };
+  return { context, chosen, tasks, nodes, place, own, paths, directory, who };
+}
+
+const nodeWord = ({ name, role, state, availability }: SwarmNode): string =>
+  `${name} (${[role, ...(state === 'ready' ? [] : [state]), ...(availability === 'active' ? [] : [availability])].join(', ')})`;
+
+const withFile = (
+  directory: string,
+  { options, log }: RunContext,
+  read: ReadOptions,
+): Promise<UpdateOptions> => withSettings(directory, options, (file) => read(file), log);

@@ -1,0 +1,49 @@
+import type { SwarmService } from '../../engine/swarm.ts';
+import type { FoundRecord, RecordData, RecordState } from './record.ts';
+import { imageSideOf, type ServiceMove } from './specs.ts';
+
+/** A record that this updater can read. */
+export interface ReadableRecord extends FoundRecord {
+  state: RecordState;
+  data: RecordData;
+}
+
+/** What to do about the run before (docs/contract.md 11.4). */
+export type EarlierStep =
+  /** There is none, or it has ended: its record is replaced. */
+  | { kind: 'none' }
+  /** This very updater has ended it. */
+  | { kind: 'repeat' }
+  /** It was killed before it had touched a service: files are put back, and it begins anew. */
+  | { kind: 'files-back' }
+  /** It goes on where it stopped. */
+  | { kind: 'go-on' }
+  /** Everything is put back first. */
+  | { kind: 'back' }
+  /** The new version of then has started: what its owner wants of the services is in its record. */
+  | { kind: 'succeed' }
+  /** Somebody has made something else of the services since. */
+  | { kind: 'set-aside' };
+
+/** @param holder this updater; @param target as it was asked for now; @param services of the stack, as they are */
+export function planEarlier(
+  earlier: ReadableRecord | null,
+  { holder, target, services }: { holder: string; target: string | null; services: readonly SwarmService[] },
+): EarlierStep {
+  if (earlier === null) return { kind: 'none' };
+  const { state, data } = earlier;
+  const { outcome, phase, started } = state;
+  if (outcome !== null && state.holder === holder) return { kind: 'repeat' };
+  const isOpen = outcome === null || outcome.outcome === 'broken' || outcome.outcome === 'crashed';
+  if (!isOpen) return { kind: 'none' };
+  if (phase === 'pull' || phase === 'write') return { kind: 'files-back' };
+  if (!data.moves.every((move) => isAsLeft(move, services))) return { kind: 'set-aside' };
+  if (phase === 'back' && !started) return { kind: 'back' };
+  if (data.target === target) return { kind: 'go-on' };
+  return started ? { kind: 'succeed' } : { kind: 'back' };
+}
+
+function isAsLeft(move: ServiceMove, services: readonly SwarmService[]): boolean {
+  const service = services.find(({ id }) => id === move.id);
+  return service !== undefined && imageSideOf(move, service.spec) !== null;
+}

@@ -1,0 +1,89 @@
+import type { Draft } from '../../compose/draft.ts';
+import { parseReference } from '../../compose/reference.ts';
+import { replicasOf } from '../../engine/swarm.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { compareTold } from '../../release/order.ts';
+import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
+import { shortName } from './choose-stack.ts';
+import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
+import type { FoundStack } from './inspect.ts';
+import type { ReadableRecord } from './plan-earlier.ts';
+import { planMoves, type StackPlan } from './plan-moves.ts';
+import { askPublished, type PublishedImage } from './pull.ts';
+import type { ServiceMove } from './specs.ts';
+
+/** All that is decided before anything is changed. */
+export interface PlannedStack {
+  plan: StackPlan;
+  moves: readonly ServiceMove[];
+  published: readonly PublishedImage[];
+  /** Null where no directory is mounted. */
+  files: StackFiles | null;
+  draft: Draft | null;
+  warnings: readonly string[];
+}
+
+/**
+ * The phase `plan`; asks registries, reads files, touches nothing.
+ * @param succeeds the run before has brought its version to start and left the services in the middle
+ */
+export async function planStack(
+  { context, chosen, tasks, directory }: FoundStack,
+  earlier: ReadableRecord | null,
+  { succeeds }: { succeeds: boolean },
+): Promise<PlannedStack> {
+  const { options } = context;
+  const plan = planMoves(chosen, { target: options.target, product: options.product, tasks });
+  refuseOlder(plan, earlier, chosen.name);
+  const files = directory === null ? null : await readStackFiles(context, directory, chosen, plan);
+  const published = new Map<string, PublishedImage>();
+  for (const { to, repository } of plan.moves) {
+    if (!published.has(to)) published.set(to, await askPublished(context, repository, to));
+  }
+  const moves = plan.moves.map(({ service, from, to }, at): ServiceMove => {
+    const { digest = '', platforms = [] } = published.get(to) ?? {};
+    const base = succeeds ? earlier?.data.moves.find(({ id }) => id === service.id) : undefined;
+    return {
+      id: service.id,
+      name: service.name,
+      role: at === 0 ? 'app' : 'worker',
+      before: service.spec,
+      wanted: base?.wanted ?? service.spec,
+      image: `${to}@${digest}`,
+      label: from.includes('@') ? `${to}@${digest}` : to,
+      platforms,
+    };
+  });
+  const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
+  const draft = files && (await draftStackFiles(context, files, { chosen, plan, digests }));
+  const warnings =
+    directory !== null
+      ? []
+      : [
+          `no directory of the stack is mounted: its file still names ${plan.from}, and whoever deploys it starts ${plan.from} on migrated data${textToChange(plan) === '' ? '' : `; change ${textToChange(plan)} there`}`,
+        ];
+  return { plan, moves, published: [...published.values()], files, draft, warnings };
+}
+
+/** An old version that came up after a newer one has met its data already: nobody knows what it has made of them. */
+function refuseOlder({ running, from }: StackPlan, earlier: ReadableRecord | null, stack: string): void {
+  const { state, data } = earlier ?? {};
+  if (!data || !running || (state?.outcome?.outcome !== 'updated' && !state?.started)) return;
+  const tag = parsePinTag(parseReference(data.moves[0]?.image.replace(/@.*$/, '') ?? '')?.tag ?? '');
+  if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
+  throw new UpdateError(
+    'downgrade',
+    `${from} came up after ${data.to}, which had run here: somebody has deployed an old file`,
+    {
+      advice: `Deploy ${data.to} or a newer one by hand; where the data of ${from} were put back with it, remove the config svc-updater.${stack} and run the update again.`,
+    },
+  );
+}
+
+/** What `plan` shows of a service. */
+export const describeMove = (stack: string, { name, wanted, label, image }: ServiceMove): string => {
+  const replicas = replicasOf(wanted);
+  const many =
+    replicas === null ? 'one on each node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
+  return `image of ${shortName(stack, { name })} (${many}): ${label}${label.includes('@') ? '' : `, as ${image.slice(image.indexOf('@'))}`}`;
+};

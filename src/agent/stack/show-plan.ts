@@ -1,0 +1,53 @@
+import { relative } from 'node:path';
+import type { ReadOptions } from '../inspect/choose-workers.ts';
+import { difference } from '../log/difference.ts';
+import { and } from '../log/wording.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { checkServices, nodesFor } from './choose-stack.ts';
+import { inspectStack } from './inspect.ts';
+import { describeMove, planStack } from './plan.ts';
+import { readRecord } from './record.ts';
+import { isActive, isSideBySide, putAside } from './specs.ts';
+
+/** Shows what `update` would do to a stack; changes nothing, pulls nothing, takes no lock. */
+export async function showStackPlan(given: RunContext, read: ReadOptions): Promise<void> {
+  const found = await inspectStack(given, read);
+  const { context, chosen, nodes, directory } = found;
+  const { log, engine, options } = context;
+  const record = await readRecord(engine, chosen.name);
+  const { state, data } = record ?? {};
+  if (state && state.outcome === null)
+    log.warn(
+      `run ${state.run} has the stack, or was interrupted in ${state.phase}; update goes on with it or settles it first`,
+    );
+  checkServices(chosen, found, { isOurs: state?.outcome === null });
+  log.enter('plan');
+  const readable = record && state && data ? { ...record, state, data } : null;
+  const { plan, moves, draft, warnings } = await planStack(found, readable, { succeeds: false });
+  log.info(`${plan.from} → ${plan.to}`);
+  for (const move of moves) {
+    log.info(describeMove(chosen.name, move));
+    const aside = putAside(move.wanted);
+    if (aside.length > 0) log.info(`while ${move.name} moves: ${and(aside)}; afterwards it is as before`);
+    const together = move.role === 'app' && isSideBySide(move.wanted) && !options.stopApp;
+    if (together)
+      log.info(`old and new tasks of ${move.name} run side by side for a while; --stop-app keeps them apart`);
+  }
+  const may = nodesFor(chosen, nodes);
+  log.info(`pulled ahead on ${and(may.filter(isActive).map(({ name }) => name))}`);
+  const away = may.filter((node) => !isActive(node));
+  if (away.length > 0)
+    log.warn(
+      `${and(away.map(({ name, state: is, availability }) => `${name} (${is === 'ready' ? availability : is})`))} will not get the images ahead`,
+    );
+  if (draft !== null && directory !== null) {
+    for (const change of draft.changes) {
+      for (const line of difference(relative(directory, change.path), change, draft.files, false))
+        log.info(line);
+    }
+    if (draft.changes.length === 0) log.info('no file changes');
+  }
+  for (const warning of warnings) log.warn(warning);
+  log.enter('done');
+  log.info('planned: nothing was changed; run update to do it');
+}

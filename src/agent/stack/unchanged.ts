@@ -1,0 +1,26 @@
+import { imageOf } from '../../engine/swarm.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { FoundStack } from './inspect.ts';
+import type { PlannedStack } from './plan.ts';
+import { amountsOf, isSame, specOf } from './specs.ts';
+import { isWell } from './tasks.ts';
+
+/** Whether there is nothing to do. @throws UpdateError not-well where all is done, and does not run */
+export async function isWellNow(
+  { tasks, nodes }: FoundStack,
+  { moves, draft }: PlannedStack,
+): Promise<boolean> {
+  const isDone = moves.every(
+    (move) =>
+      imageOf(move.before) === move.image &&
+      isSame(specOf(move, 'after', amountsOf(move.before)), move.before),
+  );
+  if (!isDone || (draft !== null && draft.changes.length > 0)) return false;
+  const ill = moves.find((move) => !isWell(move, tasks, nodes));
+  if (ill) {
+    throw new UpdateError('not-well', `${ill.name} has the new image already, and not all of its tasks run`, {
+      advice: `See docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
+    });
+  }
+  return true;
+}

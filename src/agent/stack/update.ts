@@ -1,0 +1,359 @@
+import { inspectContainers } from '../../engine/api/query.ts';
+import type { Image } from '../../engine/container.ts';
+import { isUp } from '../../engine/container.ts';
+import { loginHeaders } from '../../engine/registry-login.ts';
+import { Interrupted } from '../../progress/stops.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { ReadOptions } from '../inspect/choose-workers.ts';
+import { type Ending, endWell, repeatEnding, reportEnding } from '../log/ending.ts';
+import { type EndingFacts, nothingKnown } from '../log/ending-facts.ts';
+import { and, seconds } from '../log/wording.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { runStamp } from '../state/kept-runs.ts';
+import { checkImage } from './check-image.ts';
+import { checkServices, shortName } from './choose-stack.ts';
+import { deployCommand, textToChange } from './files.ts';
+import { type FoundStack, inspectStack } from './inspect.ts';
+import { type PlannedStack, planStack } from './plan.ts';
+import { type EarlierStep, planEarlier, type ReadableRecord } from './plan-earlier.ts';
+import { pullEverywhere, pullHere, removePulls } from './pull.ts';
+import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.ts';
+import { Replacing } from './replace.ts';
+import { isWellNow } from './unchanged.ts';
+import { filesBack, hashesOf, writeFiles } from './write.ts';
+
+/** What a run has found and taken so far, for its last line and its clean-up. */
+interface SoFar {
+  found: FoundStack | null;
+  facts: EndingFacts;
+  record: StackRecord | null;
+}
+
+/** The story of a run on a stack. Gives the exit code; its last line and the record say the same. */
+export async function updateStack(given: RunContext, read: ReadOptions): Promise<number> {
+  const { log, options, cancellation, engine } = given;
+  const soFar: SoFar = { found: null, facts: { ...nothingKnown, product: options.product }, record: null };
+  try {
+    const ending = await run(given, read, soFar).catch((error) => {
+      if (error instanceof Interrupted) throw error;
+      return reportEnding(error, log, soFar.facts, cancellation.signalNumber);
+    });
+    cancellation.over();
+    // An ending that cannot be written leaves a record that the next run goes on with. The log has its last line.
+    const { own } = soFar.found ?? {};
+    if (own) await soFar.record?.note({ outcome: ending }).catch(() => {});
+    if (own && own.restartPolicy !== 'no')
+      await engine
+        .uncancellable()
+        .quiet()
+        .call(['update', '--restart=no', own.id])
+        .catch(() => {});
+    return ending.exitCode;
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    log.warn('the engine is shutting down: the record stands, and the next run goes on with it');
+    return 128 + cancellation.signalNumber;
+  } finally {
+    soFar.record?.release();
+  }
+}
+
+async function run(given: RunContext, read: ReadOptions, soFar: SoFar): Promise<Ending> {
+  const found = await inspectStack(given, read);
+  soFar.found = found;
+  const { context, chosen, who } = found;
+  soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
+  const earlier = await settledOrDead(context, found, await readRecord(context.engine, chosen.name));
+  const { target } = context.options;
+  const asked = { holder: who.holder, target: target?.tag ?? null, services: chosen.services };
+  const step = planEarlier(earlier, asked);
+  await removePulls(context.engine, chosen.name);
+  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, earlier, step);
+  return settle(found, soFar, { earlier, step, read });
+}
+
+/** The record of the run before, once that has ended or is dead. @throws UpdateError update-running, stack-busy */
+async function settledOrDead(
+  { engine, log }: RunContext,
+  { who }: FoundStack,
+  found: FoundRecord | null,
+): Promise<ReadableRecord | null> {
+  if (found === null) return null;
+  const { state, data } = found;
+  if (state === null || data === null) {
+    if (state?.outcome) return null;
+    throw new UpdateError(
+      'stack-busy',
+      `the config ${found.config.name} is the record of a run that this updater cannot read`,
+      {
+        advice: `See that no updater runs, remove it (docker config rm ${found.config.name}), then run the update again.`,
+      },
+    );
+  }
+  const readable = { ...found, state, data };
+  if (state.outcome !== null) return readable;
+  if (state.holder === who.holder || state.container === who.container) return readable;
+  // Who looks from its own node can tell.
+  const [holder] = state.node === who.node ? await inspectContainers(engine, [state.container]) : [];
+  if (state.node === who.node && !(holder && isUp(holder))) return readable;
+  log.info(`run ${state.run} has the stack: waiting up to 45 s to see whether it lives`);
+  const now = await awaitDeath(engine, found);
+  return now?.state && now.data ? { ...now, state: now.state, data: now.data } : null;
+}
+
+/** What a run before has left is brought to an end, or put back. */
+async function settle(
+  found: FoundStack,
+  soFar: SoFar,
+  { earlier, step, read }: { earlier: ReadableRecord; step: EarlierStep; read: ReadOptions },
+): Promise<Ending> {
+  const { context, directory, who } = found;
+  const { engine, log } = context;
+  const { data, state } = earlier;
+  const story = `run ${data.run} (${data.from} → ${data.to}) ${state.outcome ? `ended ${state.outcome.outcome}` : 'was interrupted'} in ${state.phase}`;
+  switch (step.kind) {
+    case 'none':
+      return fromTheBeginning(found, soFar, earlier, step);
+    case 'repeat':
+      return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
+    case 'set-aside':
+      log.warn(
+        `${story}; somebody has worked on the stack since: its record is set aside, and nothing is put back`,
+      );
+      return fromTheBeginning(found, soFar, earlier, { kind: 'none' });
+    case 'succeed':
+      log.warn(`${story}; its version has started, so this run goes on from there`);
+      return fromTheBeginning(found, soFar, earlier, step);
+    case 'files-back':
+      log.warn(`${story}; no service was touched: it begins anew`);
+      await filesBack(context, data, directory);
+      return fromTheBeginning(found, soFar, earlier, { kind: 'none' });
+    case 'go-on':
+    case 'back': {
+      log.warn(`${story}; ${step.kind === 'back' ? 'putting everything back first' : 'going on with it'}`);
+      const record = await StackRecord.takeOver(engine, earlier, who);
+      soFar.record = record;
+      soFar.facts = { ...soFar.facts, version: data.from, touched: true };
+      const replacing = replacingOf(found, record, { isResumed: true });
+      if (step.kind === 'go-on') return replace(found, soFar, replacing);
+      context.cancellation.tooLate();
+      log.enter('recreate');
+      await goBack(found, record, replacing);
+      await record.note({ outcome: { outcome: 'failed', exitCode: 4, message: 'put back by a later run' } });
+      record.release();
+      soFar.record = null;
+      soFar.facts = { ...soFar.facts, touched: false };
+      const again = await inspectStack(context, read);
+      return fromTheBeginning(again, soFar, await readAgain(context, data.stack), { kind: 'none' });
+    }
+  }
+}
+
+async function readAgain({ engine }: RunContext, stack: string): Promise<ReadableRecord | null> {
+  const found = await readRecord(engine, stack);
+  return found?.state && found.data ? { ...found, state: found.state, data: found.data } : null;
+}
+
+const replacingOf = (
+  { context: { engine, log, options }, place }: FoundStack,
+  record: StackRecord,
+  { isResumed, headers = new Map() }: { isResumed: boolean; headers?: Map<string, Record<string, string>> },
+): Replacing =>
+  new Replacing(
+    {
+      engine: engine.uncancellable(),
+      log,
+      record,
+      headers,
+      waitTimeoutMs: options.waitTimeoutMs,
+      history: place.history,
+    },
+    { isResumed },
+  );
+
+/** A run phase by phase. */
+async function fromTheBeginning(
+  found: FoundStack,
+  soFar: SoFar,
+  earlier: ReadableRecord | null,
+  step: EarlierStep,
+): Promise<Ending> {
+  const { context, chosen, directory, paths, who } = found;
+  const { engine, log, cancellation, options } = context;
+  checkServices(chosen, found, { isOurs: step.kind === 'succeed' });
+  log.enter('plan');
+  const planned = await planStack(found, earlier, { succeeds: step.kind === 'succeed' });
+  const { plan, moves, published, draft, files } = planned;
+  soFar.facts = { ...soFar.facts, version: plan.from };
+  for (const warning of planned.warnings) log.warn(warning);
+  if (await isWellNow(found, planned)) {
+    const took = seconds(performance.now() - context.beganAt);
+    const names = and([chosen.app, ...chosen.workers].map((each) => shortName(chosen.name, each)));
+    return endWell(log, 'unchanged', `unchanged: ${names} run ${plan.to} already; nothing to do (${took})`, {
+      to: plan.to,
+    });
+  }
+  const run = runStamp(context.startedAt);
+  const data = {
+    format: 1,
+    ...{ run, stack: chosen.name, target: options.target?.tag ?? null, from: plan.from, to: plan.to },
+    stopApp: options.stopApp,
+    moves,
+    tasks: found.tasks.map(({ id }) => id),
+    files: draft === null ? [] : hashesOf(draft),
+  } as const;
+  const record = await StackRecord.make(
+    engine,
+    data,
+    who,
+    earlier ?? (await readRecord(engine, chosen.name)),
+  );
+  soFar.record = record;
+  log.enter('pull');
+  const deadline = performance.now() + options.pullTimeoutMs;
+  const images = new Map<string, Image>();
+  for (const each of published) images.set(each.reference, await pullHere(context, each, deadline));
+  for (const warning of checkImage(planned, images, options.product)) log.warn(warning);
+  await pullEverywhere(context, { run, stack: chosen.name, moves, published }, deadline);
+  if (draft !== null && files !== null && directory !== null && draft.changes.length > 0) {
+    log.enter('write');
+    await record.note({ phase: 'write' });
+    await writeFiles(context, { draft, files, directory, paths, run });
+  }
+  // The last moment at which a signal cancels: from here on the run goes to its end.
+  if (cancellation.signal.aborted) {
+    await filesBack(context, data, directory);
+    throw engine.abortion;
+  }
+  const headers = new Map(
+    published.flatMap(({ digest, login }) =>
+      moves.flatMap(({ image }) =>
+        login !== null && image.endsWith(digest) ? [[image, loginHeaders(login)] as const] : [],
+      ),
+    ),
+  );
+  soFar.facts = { ...soFar.facts, touched: true };
+  return replace(found, soFar, replacingOf(found, record, { isResumed: false, headers }), planned);
+}
+
+/** The phases `recreate`, `verify` and `done`, from the record alone: a run that goes on after a kill takes the same way. */
+async function replace(
+  found: FoundStack,
+  soFar: SoFar,
+  replacing: Replacing,
+  planned: PlannedStack | null = null,
+): Promise<Ending> {
+  const { context, chosen } = found;
+  const { log, cancellation } = context;
+  const record = soFar.record as StackRecord;
+  const { data } = record;
+  cancellation.tooLate();
+  log.enter('recreate');
+  try {
+    await replacing.forward();
+  } catch (error) {
+    throw await afterFailure(found, record, replacing, error);
+  }
+  log.enter('done');
+  const version = data.to;
+  const names = and(data.moves.map(({ name }) => name.slice(chosen.name.length + 1)));
+  const took = seconds(performance.now() - context.beganAt);
+  const { files, plan } = planned ?? {};
+  const next = files
+    ? files.withEnv || files.reader === 'compose'
+      ? `to deploy it: ${deployCommand(data.stack, files)}`
+      : `docker stack services ${data.stack} shows it`
+    : data.files.length > 0
+      ? `docker stack services ${data.stack} shows it`
+      : `the file of the stack still names ${data.from}: change ${plan ? textToChange(plan) : 'its images'} there before anybody deploys it, as that would start ${data.from} on migrated data`;
+  if (replacing.lost.length > 0)
+    log.warn(
+      `an old task may still run on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down: Swarm ends it when the node is back`,
+    );
+  return endWell(
+    log,
+    'updated',
+    `updated ${data.from} → ${version} in ${took}: ${names} run ${version}; ${next}`,
+    {
+      from: data.from,
+      to: version,
+      images: [...new Set(data.moves.map(({ image }) => image))],
+    },
+  );
+}
+
+/** Back, where no new task has started; and what the last line says. */
+async function afterFailure(
+  found: FoundStack,
+  record: StackRecord,
+  replacing: Replacing,
+  error: unknown,
+): Promise<unknown> {
+  const { context } = found;
+  const { log } = context;
+  if (!(error instanceof UpdateError) || error.code === 'update-running' || error instanceof Interrupted)
+    return error;
+  if (error.code === 'engine-away') {
+    return new UpdateError('engine-lost', error.message, {
+      state: 'the Swarm went away while services were replaced; what was done stands in the record',
+      advice:
+        'See docker node ls on a manager, then run the update again: it goes on where this one stopped.',
+    });
+  }
+  const detail = [...error.detail, ...(await lastWords(context, replacing))];
+  const { data } = record;
+  const from = data.from;
+  if (replacing.hasStarted) {
+    const workers = data.moves.filter(({ role }) => role === 'worker').map(({ name }) => name);
+    const stopped = workers.length > 0 ? ', and no old worker runs' : '';
+    return new UpdateError('broken', error.message, {
+      detail,
+      advice: error.advice,
+      state: `${data.to} has started and is not well; nothing was put back, as its migrations may have run${stopped}`,
+      cause: error,
+    });
+  }
+  log.error(error.message);
+  for (const line of detail) log.error(line);
+  log.warn(`no task of ${data.to} has started: putting everything back`);
+  try {
+    await goBack(found, record, replacing);
+  } catch (cause) {
+    return cause;
+  }
+  const isForeign = error.code === 'containers-changed';
+  return new UpdateError(error.code, error.message, {
+    isLogged: true,
+    advice: error.advice,
+    state: `${data.files.length > 0 ? 'the files are as they were and ' : ''}${isForeign ? 'what somebody has made of the stack meanwhile stands' : `${from} runs again`}`,
+    cause: error,
+  });
+}
+
+async function goBack(
+  { context, directory }: FoundStack,
+  record: StackRecord,
+  replacing: Replacing,
+): Promise<void> {
+  await replacing.back();
+  await filesBack(context, record.data, directory);
+}
+
+/** The end of the log of the last task that failed, wherever it ran. */
+async function lastWords({ engine }: RunContext, replacing: Replacing): Promise<string[]> {
+  const { failure } = replacing;
+  if (failure === null || failure.node === '') return [];
+  const asked = ['service', 'logs', '--raw', '--tail', '20', failure.id];
+  const said = await engine
+    .uncancellable()
+    .call(asked, { deadlineMs: 10_000 })
+    .catch(() => null);
+  const lines = `${said?.stdout ?? ''}${said?.exitCode === 0 ? said.stderr : ''}`
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  if (lines.length === 0) return [];
+  return [
+    `the last lines of the task on ${replacing.nodeName(failure.node)}:`,
+    ...lines.map((line) => `  ${line}`),
+  ];
+}
