@@ -37,6 +37,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     resume: ['data', 'inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
     bump: ['inspect', 'log', 'process', 'proof', 'state'],
     init: ['data', 'inspect', 'log', 'process'],
+    stack: ['bump', 'inspect', 'log', 'process', 'proof', 'state'],
   },
   instance: {
     '': 'all',
@@ -58,7 +59,7 @@ const programs: Record<string, readonly string[]> = {
 };
 
 /** Rooms whose `index.ts` alone is imported from outside. */
-const doors = ['agent/drift'];
+const doors = ['agent/drift', 'agent/stack'];
 
 /** What decides, from facts that it is given: it asks nobody, and so has nothing to wait for. */
 const deciders = [
@@ -71,6 +72,7 @@ const deciders = [
   /^agent\/replace\/way-back\/(?:plan-restore|find-losses)\.ts$/,
   /^agent\/resume\/(?:plan-earlier|others-work)\.ts$/,
   /^agent\/data\/postgres-(?:plan|sql)\.ts$/,
+  /^agent\/stack\/(?:check-image|choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
   /^agent\/state\/(?:changeover|was-interrupted)\.ts$/,
 ];
 

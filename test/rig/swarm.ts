@@ -162,7 +162,7 @@ function stackFile(directory: string, options: StackOptions): object {
   const given: Readonly<Record<string, ServiceOptions>> = {
     app: { replicas: 2 },
     worker: {},
-    db: { image: `${openRegistry}/acme/svc:1.4.2`, deploy: onFirst },
+    db: { image: `${openRegistry}/acme/db:16`, deploy: onFirst },
     ...options.services,
   };
   const image = `${options.registry ?? openRegistry}/acme/svc:${options.version ?? '1.4.2'}`;

@@ -41,6 +41,8 @@ export interface StackView {
   workers: readonly ServiceView[];
   /** The app is stopped wholly before its first new task. */
   stopApp: boolean;
+  /** The new app was well once: it has migrated, and new workers may run. */
+  hasBeenWell: boolean;
 }
 
 export type Step =
@@ -61,13 +63,12 @@ const ends = (service: ServiceView): Step => ({
 });
 
 /** What of an update is to be done next (docs/contract.md 11.3): the first thing of its order that is not. */
-export function nextForward({ app, workers, stopApp }: StackView): Step {
+export function nextForward({ app, workers, stopApp, hasBeenWell }: StackView): Step {
   const foreign = [app, ...workers].find(({ side }) => side === null);
   if (foreign) return { kind: 'foreign', service: foreign };
-  const isAppNew = app.side === 'new' && app.tasks.isWell;
   for (const worker of workers) {
     const isToStop = !worker.isStopped && !worker.isOff;
-    if (isToStop && (worker.side === 'old' || !isAppNew)) return write('stop-worker', worker);
+    if (isToStop && (worker.side === 'old' || !hasBeenWell)) return write('stop-worker', worker);
   }
   const busy = workers.find(({ tasks }) => tasks.oldAlive.length > 0);
   if (busy) return ends(busy);

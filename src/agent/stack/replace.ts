@@ -77,7 +77,10 @@ export class Replacing {
   readonly #told = new Map<string, string>();
   readonly #writes = new Map<Write, number>();
   #isFirstLook = true;
+  #hasBeenWell = false;
+  #isVerifying = false;
   #isBack: boolean;
+  readonly #isResumed: boolean;
   #lastFailure: SwarmTask | null = null;
   /** Old tasks on nodes that went down: told once. */
   #lost: readonly SwarmTask[] = [];
@@ -87,6 +90,7 @@ export class Replacing {
     this.#work = work;
     const { data, state } = work.record;
     this.#isBack = state.phase === 'back';
+    this.#isResumed = isResumed;
     const unsure = isResumed && state.phase !== 'pull' && state.phase !== 'write' && work.history === 0;
     this.#followed = data.moves.map((move) => ({
       move,
@@ -138,6 +142,7 @@ export class Replacing {
       }
       await this.#noteStart();
       const step = next(look.view);
+      this.#enterPhase(look.view);
       switch (step.kind) {
         case 'done':
           return;
@@ -162,6 +167,14 @@ export class Replacing {
     }
   }
 
+  /** From the moment that all services are told to be new, they are only waited for. */
+  #enterPhase({ app, workers }: StackView): void {
+    const isTold = ({ side, isStopped: is, isOff }: ServiceView) => side === 'new' && (!is || isOff);
+    if (this.#isBack || this.#isVerifying || ![app, ...workers].every(isTold)) return;
+    this.#isVerifying = true;
+    this.#work.log.enter('verify');
+  }
+
   async #look(): Promise<Look> {
     const { engine } = this.#work;
     const ids = this.#followed.map(({ move }) => move.id);
@@ -181,10 +194,14 @@ export class Replacing {
         throw new UpdateError('containers-changed', `the service ${each.move.name} was removed by somebody`);
       return this.#viewOf(each, service, tasks, at);
     });
+    const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
+    // A run that was killed has moved a worker only once the app was well.
+    const wasWell = this.#isFirstLook && workers.some(({ side, isStopped: is }) => side === 'new' && !is);
+    this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isWell || (wasWell && this.#isResumed));
     this.#tellTasks(tasks);
     this.#isFirstLook = false;
-    const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
-    return { view: { app, workers, stopApp: this.#work.record.data.stopApp }, services, tasks, nodes };
+    const { stopApp } = this.#work.record.data;
+    return { view: { app, workers, stopApp, hasBeenWell: this.#hasBeenWell }, services, tasks, nodes };
   }
 
   #viewOf(each: Followed, service: SwarmService, all: readonly SwarmTask[], at: number): ServiceView {
@@ -263,7 +280,6 @@ export class Replacing {
     );
     // Somebody was faster, or an election swallowed the answer: the next look tells.
     if (done === 'moved') return;
-    each.seen.steady = null;
     log.info(sentenceOf[write](service), { write, service: service.move.name });
     const now = (await listServices(engine, { id: [service.move.id] }))[0];
     if (now && isSame(now.spec, spec)) each.version = now.version;
