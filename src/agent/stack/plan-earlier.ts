@@ -1,6 +1,6 @@
 import type { SwarmService } from '../../engine/swarm.ts';
 import type { FoundRecord, RecordData, RecordState } from './record.ts';
-import { imageSideOf, type ServiceMove } from './specs.ts';
+import { imageSideOf, isSame, type ServiceMove } from './specs.ts';
 
 /** A record that this updater can read. */
 export interface ReadableRecord extends FoundRecord {
@@ -15,12 +15,12 @@ export type EarlierStep =
   /** This very updater has ended it. */
   | { kind: 'repeat' }
   /** It was killed before it had touched a service: files are put back, and it begins anew. */
-  | { kind: 'files-back' }
+  | { kind: 'files-back'; carries: boolean }
   /** It goes on where it stopped. */
   | { kind: 'go-on' }
   /** Everything is put back first. */
   | { kind: 'back' }
-  /** The new version of then has started: what its owner wants of the services is in its record. */
+  /** Its new version has started, or it has left services stopped: what their owner wants of them is in its record. */
   | { kind: 'succeed' }
   /** Somebody has made something else of the services since. */
   | { kind: 'set-aside' };
@@ -34,10 +34,14 @@ export function planEarlier(
   const { state, data } = earlier;
   const { outcome, phase, started } = state;
   if (outcome !== null && state.holder === holder) return { kind: 'repeat' };
+  if (outcome?.outcome === 'updated' || outcome?.outcome === 'unchanged') return { kind: 'none' };
+  // What its owner wants stands in no spec any more, but in the record of the run that has stopped a service.
+  const carries = data.moves.some(({ before, wanted }) => !isSame(before, wanted));
   const isOpen = outcome === null || outcome.outcome === 'broken' || outcome.outcome === 'crashed';
-  if (!isOpen) return { kind: 'none' };
-  if (phase === 'pull' || phase === 'write') return { kind: 'files-back' };
+  if (isOpen && (phase === 'pull' || phase === 'write')) return { kind: 'files-back', carries };
+  if (!isOpen && !carries) return { kind: 'none' };
   if (!data.moves.every((move) => isAsLeft(move, services))) return { kind: 'set-aside' };
+  if (!isOpen) return { kind: 'succeed' };
   if (phase === 'back' && !started) return { kind: 'back' };
   if (data.target === target) return { kind: 'go-on' };
   return started ? { kind: 'succeed' } : { kind: 'back' };

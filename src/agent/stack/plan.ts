@@ -4,7 +4,7 @@ import { replicasOf } from '../../engine/swarm.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold } from '../../release/order.ts';
 import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
-import { shortName } from './choose-stack.ts';
+import { type ChosenStack, shortName } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { ReadableRecord } from './plan-earlier.ts';
@@ -34,7 +34,7 @@ export async function planStack(
 ): Promise<PlannedStack> {
   const { options } = context;
   const plan = planMoves(chosen, { target: options.target, product: options.product, tasks });
-  refuseOlder(plan, earlier, chosen.name);
+  refuseOlder(plan, earlier, chosen);
   const files = directory === null ? null : await readStackFiles(context, directory, chosen, plan);
   const published = new Map<string, PublishedImage>();
   for (const { to, repository } of plan.moves) {
@@ -66,9 +66,15 @@ export async function planStack(
 }
 
 /** An old version that came up after a newer one has met its data already: nobody knows what it has made of them. */
-function refuseOlder({ running, from }: StackPlan, earlier: ReadableRecord | null, stack: string): void {
-  const { state, data } = earlier ?? {};
-  if (!data || !running || (state?.outcome?.outcome !== 'updated' && !state?.started)) return;
+function refuseOlder(
+  { running, from }: StackPlan,
+  earlier: ReadableRecord | null,
+  { name: stack, app }: ChosenStack,
+): void {
+  // A stack that was deployed anew has nothing to do with it.
+  if (earlier?.data.moves[0]?.id !== app.id) return;
+  const { state, data } = earlier;
+  if (!running || (state.outcome?.outcome !== 'updated' && !state.started)) return;
   const tag = parsePinTag(parseReference(data.moves[0]?.image.replace(/@.*$/, '') ?? '')?.tag ?? '');
   if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
   throw new UpdateError(

@@ -195,7 +195,7 @@ export class StackRecord {
   }
 
   async #write(change: Partial<RecordState>): Promise<void> {
-    if (this.#lost !== null) throw this.#lost;
+    this.check();
     const state = { ...this.#state, ...change, beat: this.#state.beat + 1 };
     for (;;) {
       const done = await relabelConfig(this.#engine, this.#config, writeLabels(state));
@@ -223,7 +223,7 @@ export class StackRecord {
    * out here. @throws UpdateError update-running
    */
   async confirm(): Promise<void> {
-    if (this.#lost !== null) throw this.#lost;
+    this.check();
     if (performance.now() - this.#writtenAt > staleMs) await this.note({});
     for (;;) {
       const askedAt = performance.now();
@@ -238,6 +238,11 @@ export class StackRecord {
       // An answer that comes late says what was.
       if (performance.now() - askedAt < beatMs) return;
     }
+  }
+
+  /** @throws UpdateError update-running where it was found out that another run has it */
+  check(): void {
+    if (this.#lost !== null) throw this.#lost;
   }
 
   release(): void {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listNodes, listServices, listTasks, updateService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { object } from '../../engine/json.ts';
-import type { SwarmNode, SwarmService, SwarmTask } from '../../engine/swarm.ts';
+import { type Json, object } from '../../engine/json.ts';
+import { containerOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
@@ -57,8 +57,10 @@ interface Followed {
   move: ServiceMove;
   seen: Seen;
   amounts: Amounts;
-  /** The version that this run left; null before its first look. */
+  /** Null before its first look. Swarm's own writes move it, too. */
   version: number | null;
+  /** The spec as this run knows it: as it has written it, or has found what somebody else wrote. */
+  known: Json | null;
 }
 
 interface Look {
@@ -97,6 +99,7 @@ export class Replacing {
       seen: nothingSeen(data.tasks, move.role === 'app' && (state.started || unsure)),
       amounts: amountsOf(move.wanted),
       version: null,
+      known: null,
     }));
   }
 
@@ -131,6 +134,7 @@ export class Replacing {
     let since = performance.now();
     for (;;) {
       const lookedAt = performance.now();
+      this.#work.record.check();
       const look = await this.#look();
       const isJudged = !look.nodes.some(({ state }) => state === 'unknown');
       // Right after an election nothing that is told of nodes and tasks is of now.
@@ -239,24 +243,21 @@ export class Replacing {
 
   /** How many there are to be, and how often they were made again, its owner may decide meanwhile. */
   #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
+    const isFirst = each.version === null;
+    each.version = version;
+    if (each.known !== null && isSame(each.known, spec)) return;
+    each.known = spec;
     const { log } = this.#work;
     const { replicas, forced } = amountsOf(spec);
-    const isOurs = each.version === null && (isStopped(spec) || (side === 'old' && this.#isBack));
+    if (!isFirst) log.warn(`somebody has written to ${each.move.name} meanwhile`);
+    // What a run that was killed has stopped, or held, has its own number.
+    const isOurs = isFirst && (isStopped(spec) || this.#isBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
-    // A service that this run has stopped, or holds, has its own number.
     if (isScaled && (replicas > 0 || (side === 'new' && each.move.role === 'app'))) {
-      log.warn(`somebody has scaled ${each.move.name} to ${replicas}: so many it gets`);
+      log.warn(`${each.move.name} was scaled to ${replicas}: so many it gets`);
       each.amounts = { ...each.amounts, replicas };
     }
     each.amounts = { ...each.amounts, forced: Math.max(forced, each.amounts.forced) };
-    if (each.version !== null && !this.#isEcho(each, spec))
-      log.warn(`somebody has written to ${each.move.name} meanwhile`);
-    each.version = version;
-  }
-
-  /** Swarm counts its own writes, too: what the spec says is as this run left it. */
-  #isEcho(each: Followed, spec: SwarmService['spec']): boolean {
-    return forms.some((form) => isSame(specOf(each.move, form, each.amounts), spec));
   }
 
   async #write({ write, service }: Extract<Step, { kind: 'write' }>, look: Look): Promise<void> {
@@ -281,8 +282,7 @@ export class Replacing {
     // Somebody was faster, or an election swallowed the answer: the next look tells.
     if (done === 'moved') return;
     log.info(sentenceOf[write](service), { write, service: service.move.name });
-    const now = (await listServices(engine, { id: [service.move.id] }))[0];
-    if (now && isSame(now.spec, spec)) each.version = now.version;
+    each.known = spec;
   }
 
   /** It is noted before anything is decided by it: a later run must not go back. */
@@ -316,21 +316,22 @@ export class Replacing {
         tasks.failures >= maxFailures ? `${tasks.failures} tasks of it failed` : null,
       );
     }
-    if (waitedMs <= waitTimeoutMs) return;
-    if (what === 'returns') {
-      const why = `${move.name} has ${tasks.oldRunning.length} of its ${tasks.needs} tasks`;
-      throw new UpdateError('not-brought-back', why, { advice: adviceOn([move]) });
-    }
-    const old = what === 'ends' && !this.#isBack ? tasks.oldAlive : tasks.newAlive;
-    const where = old.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
-    const message = `${move.name} still has tasks on ${where} after ${seconds(waitTimeoutMs)}`;
+    if (waitedMs <= this.#limit(move, waitTimeoutMs)) return;
+    const left = this.#isBack ? tasks.newAlive : tasks.oldAlive;
+    const where = left.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
+    const message =
+      what === 'returns'
+        ? `${move.name} has ${tasks.oldRunning.length} of its ${tasks.needs} tasks after ${seconds(waitedMs)}`
+        : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
+    if (this.#isBack) throw new UpdateError('not-brought-back', message, { advice: adviceOn([move]) });
     throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
   }
 
-  /** Its owner may want a pause between two tasks, or look at each for long. */
+  /** Its owner may want a pause between two tasks, look at each for long, or give them long to end. */
   #limit({ wanted }: ServiceMove, waitTimeoutMs: number): number {
     const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
-    return waitTimeoutMs + (Number(Delay) + Number(Monitor)) / 1e6;
+    const { StopGracePeriod = 0 } = containerOf(wanted);
+    return waitTimeoutMs + (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
   }
 
   #unwell({ move, tasks }: ServiceView, why: string | null): UpdateError {

@@ -49,8 +49,11 @@ export const amountsOf = (spec: Json): Amounts => ({
 export function specOf(move: ServiceMove, form: SpecForm, amounts: Amounts): Json {
   const { before } = move;
   switch (form) {
-    case 'before':
-      return withAmounts(before, amounts);
+    case 'before': {
+      // What a run before this one has stopped stays so: its number is not what its owner wants.
+      const isAsWanted = replicasOf(before) === replicasOf(move.wanted);
+      return withAmounts(before, isAsWanted ? amounts : { ...amounts, replicas: replicasOf(before) });
+    }
     case 'after':
       return withAmounts(withImage(move), amounts);
     case 'moving':

@@ -1,4 +1,5 @@
 import { inspectContainers } from '../../engine/api/query.ts';
+import { removeConfig } from '../../engine/api/swarm.ts';
 import type { Image } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
@@ -17,8 +18,10 @@ import { type FoundStack, inspectStack } from './inspect.ts';
 import { type PlannedStack, planStack } from './plan.ts';
 import { type EarlierStep, planEarlier, type ReadableRecord } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
+import { maskRulesOfMoves } from './reading.ts';
 import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.ts';
 import { Replacing } from './replace.ts';
+import { isSame } from './specs.ts';
 import { isWellNow } from './unchanged.ts';
 import { filesBack, hashesOf, writeFiles } from './write.ts';
 
@@ -63,25 +66,28 @@ async function run(given: RunContext, read: ReadOptions, soFar: SoFar): Promise<
   soFar.found = found;
   const { context, chosen, who } = found;
   soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
-  const earlier = await settledOrDead(context, found, await readRecord(context.engine, chosen.name));
+  const ended = await endedOrDead(context, found, await readRecord(context.engine, chosen.name));
+  const earlier = readable(ended);
   const { target } = context.options;
   const asked = { holder: who.holder, target: target?.tag ?? null, services: chosen.services };
   const step = planEarlier(earlier, asked);
-  await removePulls(context.engine, chosen.name);
-  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, earlier, step);
+  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, { ended });
+  context.log.addMaskRules(() => maskRulesOfMoves(earlier.data.moves));
   return settle(found, soFar, { earlier, step, read });
 }
 
+const readable = (found: FoundRecord | null): ReadableRecord | null =>
+  found?.state && found.data ? { ...found, state: found.state, data: found.data } : null;
+
 /** The record of the run before, once that has ended or is dead. @throws UpdateError update-running, stack-busy */
-async function settledOrDead(
+async function endedOrDead(
   { engine, log }: RunContext,
   { who }: FoundStack,
   found: FoundRecord | null,
-): Promise<ReadableRecord | null> {
-  if (found === null) return null;
+): Promise<FoundRecord | null> {
+  if (found === null || found.state?.outcome) return found;
   const { state, data } = found;
   if (state === null || data === null) {
-    if (state?.outcome) return null;
     throw new UpdateError(
       'stack-busy',
       `the config ${found.config.name} is the record of a run that this updater cannot read`,
@@ -90,15 +96,14 @@ async function settledOrDead(
       },
     );
   }
-  const readable = { ...found, state, data };
-  if (state.outcome !== null) return readable;
-  if (state.holder === who.holder || state.container === who.container) return readable;
+  if (state.holder === who.holder || state.container === who.container) return found;
   // Who looks from its own node can tell.
-  const [holder] = state.node === who.node ? await inspectContainers(engine, [state.container]) : [];
-  if (state.node === who.node && !(holder && isUp(holder))) return readable;
+  if (state.node === who.node) {
+    const [holder] = await inspectContainers(engine, [state.container]);
+    if (!holder || !isUp(holder)) return found;
+  }
   log.info(`run ${state.run} has the stack: waiting up to 45 s to see whether it lives`);
-  const now = await awaitDeath(engine, found);
-  return now?.state && now.data ? { ...now, state: now.state, data: now.data } : null;
+  return awaitDeath(engine, found);
 }
 
 /** What a run before has left is brought to an end, or put back. */
@@ -113,27 +118,28 @@ async function settle(
   const story = `run ${data.run} (${data.from} → ${data.to}) ${state.outcome ? `ended ${state.outcome.outcome}` : 'was interrupted'} in ${state.phase}`;
   switch (step.kind) {
     case 'none':
-      return fromTheBeginning(found, soFar, earlier, step);
+      return fromTheBeginning(found, soFar, { ended: earlier });
     case 'repeat':
       return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
     case 'set-aside':
       log.warn(
         `${story}; somebody has worked on the stack since: its record is set aside, and nothing is put back`,
       );
-      return fromTheBeginning(found, soFar, earlier, { kind: 'none' });
+      return fromTheBeginning(found, soFar, { ended: earlier });
     case 'succeed':
-      log.warn(`${story}; its version has started, so this run goes on from there`);
-      return fromTheBeginning(found, soFar, earlier, step);
+      log.warn(`${story}; this run goes on from there`);
+      return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
     case 'files-back':
       log.warn(`${story}; no service was touched: it begins anew`);
       await filesBack(context, data, directory);
-      return fromTheBeginning(found, soFar, earlier, { kind: 'none' });
+      return fromTheBeginning(found, soFar, { ended: earlier, succeeds: step.carries });
     case 'go-on':
     case 'back': {
       log.warn(`${story}; ${step.kind === 'back' ? 'putting everything back first' : 'going on with it'}`);
       const record = await StackRecord.takeOver(engine, earlier, who);
       soFar.record = record;
       soFar.facts = { ...soFar.facts, version: data.from, touched: true };
+      await removePulls(engine, data.stack);
       const replacing = replacingOf(found, record, { isResumed: true });
       if (step.kind === 'go-on') return replace(found, soFar, replacing);
       context.cancellation.tooLate();
@@ -144,14 +150,10 @@ async function settle(
       soFar.record = null;
       soFar.facts = { ...soFar.facts, touched: false };
       const again = await inspectStack(context, read);
-      return fromTheBeginning(again, soFar, await readAgain(context, data.stack), { kind: 'none' });
+      const succeeds = data.moves.some(({ before, wanted }) => !isSame(before, wanted));
+      return fromTheBeginning(again, soFar, { ended: await readRecord(engine, data.stack), succeeds });
     }
   }
-}
-
-async function readAgain({ engine }: RunContext, stack: string): Promise<ReadableRecord | null> {
-  const found = await readRecord(engine, stack);
-  return found?.state && found.data ? { ...found, state: found.state, data: found.data } : null;
 }
 
 const replacingOf = (
@@ -171,22 +173,27 @@ const replacingOf = (
     { isResumed },
   );
 
-/** A run phase by phase. */
+/**
+ * A run phase by phase.
+ * @param ended the record of the run before, which this one's takes the place of
+ * @param succeeds that run has left services in the middle: what their owner wants of them is in its record
+ */
 async function fromTheBeginning(
   found: FoundStack,
   soFar: SoFar,
-  earlier: ReadableRecord | null,
-  step: EarlierStep,
+  { ended, succeeds = false }: { ended: FoundRecord | null; succeeds?: boolean },
 ): Promise<Ending> {
   const { context, chosen, directory, paths, who } = found;
   const { engine, log, cancellation, options } = context;
-  checkServices(chosen, found, { isOurs: step.kind === 'succeed' });
+  checkServices(chosen, found, { isOurs: succeeds });
   log.enter('plan');
-  const planned = await planStack(found, earlier, { succeeds: step.kind === 'succeed' });
+  const planned = await planStack(found, readable(ended), { succeeds });
   const { plan, moves, published, draft, files } = planned;
   soFar.facts = { ...soFar.facts, version: plan.from };
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
+    // What a killed run has left of itself before it touched anything.
+    if (ended?.state && !ended.state.outcome) await removeConfig(engine, ended.config);
     const took = seconds(performance.now() - context.beganAt);
     const names = and([chosen.app, ...chosen.workers].map((each) => shortName(chosen.name, each)));
     return endWell(log, 'unchanged', `unchanged: ${names} run ${plan.to} already; nothing to do (${took})`, {
@@ -202,12 +209,7 @@ async function fromTheBeginning(
     tasks: found.tasks.map(({ id }) => id),
     files: draft === null ? [] : hashesOf(draft),
   } as const;
-  const record = await StackRecord.make(
-    engine,
-    data,
-    who,
-    earlier ?? (await readRecord(engine, chosen.name)),
-  );
+  const record = await StackRecord.make(engine, data, who, ended);
   soFar.record = record;
   log.enter('pull');
   const deadline = performance.now() + options.pullTimeoutMs;
@@ -303,23 +305,14 @@ async function afterFailure(
   const detail = [...error.detail, ...(await lastWords(context, replacing))];
   const { data } = record;
   const from = data.from;
-  if (replacing.hasStarted) {
-    const workers = data.moves.filter(({ role }) => role === 'worker').map(({ name }) => name);
-    const stopped = workers.length > 0 ? ', and no old worker runs' : '';
-    return new UpdateError('broken', error.message, {
-      detail,
-      advice: error.advice,
-      state: `${data.to} has started and is not well; nothing was put back, as its migrations may have run${stopped}`,
-      cause: error,
-    });
-  }
+  if (replacing.hasStarted) return stayedNew(record, error, detail);
   log.error(error.message);
   for (const line of detail) log.error(line);
   log.warn(`no task of ${data.to} has started: putting everything back`);
   try {
     await goBack(found, record, replacing);
   } catch (cause) {
-    return cause;
+    return replacing.hasStarted && cause instanceof UpdateError ? stayedNew(record, cause, []) : cause;
   }
   const isForeign = error.code === 'containers-changed';
   return new UpdateError(error.code, error.message, {
@@ -330,13 +323,27 @@ async function afterFailure(
   });
 }
 
+/** There is no way back: how the stack stands then. */
+function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly string[]): UpdateError {
+  const hasWorkers = data.moves.some(({ role }) => role === 'worker');
+  return new UpdateError('broken', error.message, {
+    detail,
+    advice: error.advice,
+    state: `${data.to} has started and is not well; nothing was put back, as its migrations may have run${hasWorkers ? ', and no old worker runs' : ''}`,
+    cause: error,
+  });
+}
+
 async function goBack(
   { context, directory }: FoundStack,
   record: StackRecord,
   replacing: Replacing,
 ): Promise<void> {
-  await replacing.back();
-  await filesBack(context, record.data, directory);
+  try {
+    await replacing.back();
+  } finally {
+    if (!replacing.hasStarted) await filesBack(context, record.data, directory);
+  }
 }
 
 /** The end of the log of the last task that failed, wherever it ran. */
