@@ -53,17 +53,8 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
   const paths = new HostPaths(own.mounts);
   const directory = await stackDirectory(paths, options);
   const context = directory === null ? given : { ...given, options: await withFile(directory, given, read) };
-  const services = await listServices(engine, { label: [swarmLabels.stack] });
-  const chosen = chooseStack(services, context.options);
-  log.addMaskRules(() => maskRulesOfServices(chosen.services));
+  const { chosen, tasks, nodes } = await lookAtStack(context);
   const moved = [chosen.app, ...chosen.workers];
-  const [tasks, nodes] = await Promise.all([
-    listTasks(
-      engine,
-      moved.map(({ id }) => id),
-    ),
-    listNodes(engine),
-  ]);
   const { cli, compose } = programs;
   log.info(
     `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; stack ${chosen.name}${directory === null ? '' : ` of ${directory}`}`,
@@ -76,6 +67,23 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
   const holder = own.labels[swarmLabels.serviceId] ?? own.id;
   const who = { holder, container: own.id, node: place.node };
   return { context, chosen, tasks, nodes, place, own, paths, directory, who };
+}
+
+/**
+ * The services, their tasks and the nodes as they are now. Looked at once more when the record of the run before has ended,
+ * or is this run's: what was seen before that may be of its middle.
+ */
+export async function lookAtStack({
+  engine,
+  log,
+  options,
+}: RunContext): Promise<Pick<FoundStack, 'chosen' | 'tasks' | 'nodes'>> {
+  const services = await listServices(engine, { label: [swarmLabels.stack] });
+  const chosen = chooseStack(services, options);
+  log.addMaskRules(() => maskRulesOfServices(chosen.services));
+  const ids = [chosen.app, ...chosen.workers].map(({ id }) => id);
+  const [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
+  return { chosen, tasks, nodes };
 }
 
 const nodeWord = ({ name, role, state, availability }: SwarmNode): string =>

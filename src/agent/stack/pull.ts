@@ -151,7 +151,7 @@ async function awaitPulls(
     const { done, failed, waiting } = pullState(service, tasks, nodes);
     for (const name of done.filter((each) => !told.has(each))) {
       told.add(name);
-      log.info(`${name} has ${service.image}`);
+      log.info(`${name} has ${service.image.replace(/@.*$/, '')}`);
     }
     const isLate = performance.now() > deadline;
     if (waiting.length === 0 || isLate) {

@@ -401,8 +401,8 @@ export class Replacing {
 const sentenceOf: Record<Write, (service: ServiceView) => string> = {
   'stop-worker': ({ move }) => `stopping ${move.name}`,
   'stop-app': ({ move }) => `stopping ${move.name}`,
-  'move-app': ({ move }) => `moving ${move.name} to ${move.image}`,
-  'move-worker': ({ move }) => `moving ${move.name} to ${move.image}`,
+  'move-app': ({ move }) => `moving ${move.name} to ${move.label}`,
+  'move-worker': ({ move }) => `moving ${move.name} to ${move.label}`,
   hold: ({ move, tasks }) => `holding ${move.name} at its ${tasks.oldRunning.length} old tasks`,
   restore: ({ move }) => `putting ${move.name} back as it was`,
   settle: ({ move }) => `${move.name} is well: its definition is as before, with the new image`,

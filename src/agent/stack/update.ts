@@ -14,7 +14,7 @@ import { runStamp } from '../state/kept-runs.ts';
 import { checkImage } from './check-image.ts';
 import { checkServices, shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
-import { type FoundStack, inspectStack } from './inspect.ts';
+import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
 import { type PlannedStack, planStack } from './plan.ts';
 import { type EarlierStep, planEarlier, type ReadableRecord } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
@@ -62,18 +62,20 @@ export async function updateStack(given: RunContext, read: ReadOptions): Promise
 }
 
 async function run(given: RunContext, read: ReadOptions, soFar: SoFar): Promise<Ending> {
-  const found = await inspectStack(given, read);
-  soFar.found = found;
-  const { context, chosen, who } = found;
+  const first = await inspectStack(given, read);
+  soFar.found = first;
+  const { context, who } = first;
+  const ended = await endedOrDead(context, first, await readRecord(context.engine, first.chosen.name));
+  const found = { ...first, ...(await lookAtStack(context)) };
+  const { chosen } = found;
   soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
-  const ended = await endedOrDead(context, found, await readRecord(context.engine, chosen.name));
   const earlier = readable(ended);
   const { target } = context.options;
   const asked = { holder: who.holder, target: target?.tag ?? null, services: chosen.services };
   const step = planEarlier(earlier, asked);
   if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, { ended });
   context.log.addMaskRules(() => maskRulesOfMoves(earlier.data.moves));
-  return settle(found, soFar, { earlier, step, read });
+  return settle(found, soFar, { earlier, step });
 }
 
 const readable = (found: FoundRecord | null): ReadableRecord | null =>
@@ -110,7 +112,7 @@ async function endedOrDead(
 async function settle(
   found: FoundStack,
   soFar: SoFar,
-  { earlier, step, read }: { earlier: ReadableRecord; step: EarlierStep; read: ReadOptions },
+  { earlier, step }: { earlier: ReadableRecord; step: EarlierStep },
 ): Promise<Ending> {
   const { context, directory, who } = found;
   const { engine, log } = context;
@@ -149,7 +151,7 @@ async function settle(
       record.release();
       soFar.record = null;
       soFar.facts = { ...soFar.facts, touched: false };
-      const again = await inspectStack(context, read);
+      const again = { ...found, ...(await lookAtStack(context)) };
       const succeeds = data.moves.some(({ before, wanted }) => !isSame(before, wanted));
       return fromTheBeginning(again, soFar, { ended: await readRecord(engine, data.stack), succeeds });
     }
