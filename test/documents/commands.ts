@@ -134,6 +134,7 @@ export const commands = {
   'scripts/faults --short': { faults: ['--short'], in: 'test/e2e/faults.test.ts' },
   'scripts/matrix': { in: 'test/e2e/second-base.test.ts', says: "execa('scripts/matrix'" },
   'scripts/bed': { in: 'scripts/bed', says: 'test/bed/main.ts "$@"' },
+  'scripts/stack-faults': { in: 'scripts/stack-faults', says: 'test/faults/swarm-faults.ts "$@"' },
   'scripts/restore-kills': { in: 'scripts/restore-kills', says: 'test/faults/restore-kills.ts "$@"' },
   'scripts/products': { in: 'scripts/products', says: 'test/products/main.ts "$@"' },
   'scripts/products immich': { in: 'test/products/products.test.ts', says: "['immich']" },

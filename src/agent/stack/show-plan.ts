@@ -6,6 +6,7 @@ import type { RunContext } from '../process/run-context.ts';
 import { checkServices, nodesFor } from './choose-stack.ts';
 import { inspectStack } from './inspect.ts';
 import { describeMove, planStack } from './plan.ts';
+import { planEarlier } from './plan-earlier.ts';
 import { readRecord } from './record.ts';
 import { isActive, isSideBySide, putAside } from './specs.ts';
 
@@ -23,7 +24,11 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   checkServices(chosen, found, { isOurs: state?.outcome === null });
   log.enter('plan');
   const readable = record && state && data ? { ...record, state, data } : null;
-  const { plan, moves, draft, warnings } = await planStack(found, readable, { succeeds: false });
+  const { holder } = found.who;
+  const asked = { holder, target: options.target?.tag ?? null, services: chosen.services };
+  const step = planEarlier(readable, asked);
+  const succeeds = step.kind === 'succeed' || (step.kind === 'files-back' && step.carries);
+  const { plan, moves, draft, warnings } = await planStack(found, readable, { succeeds });
   log.info(`${plan.from} → ${plan.to}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
