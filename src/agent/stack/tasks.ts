@@ -8,7 +8,7 @@ export interface Seen {
   readonly earlier: ReadonlySet<string>;
   /** The last state of each new task. */
   readonly states: Map<string, { state: string; node: string; at: number }>;
-  /** New tasks that have failed, or were rejected. */
+  /** New tasks that have failed, were rejected, or have ended of themselves. */
   readonly failed: Map<string, SwarmTask>;
   /** A new task has started: there is no way back (docs/contract.md 11.5). */
   started: boolean;
@@ -67,8 +67,8 @@ export function note(seen: Seen, move: ServiceMove, tasks: readonly SwarmTask[],
   for (const task of own) {
     const last = seen.states.get(task.id);
     if (hasStarted(task, last, at)) seen.started = true;
-    if ((task.state === 'failed' || task.state === 'rejected') && !seen.failed.has(task.id))
-      seen.failed.set(task.id, task);
+    // One that is unhealthy is stopped, and may end well.
+    if (['failed', 'rejected', 'complete'].includes(task.state)) seen.failed.set(task.id, task);
     seen.states.set(task.id, { state: task.state, node: task.node, at });
   }
   const there = new Set(own.map(({ id }) => id));
