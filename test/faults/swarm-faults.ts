@@ -12,7 +12,7 @@ import {
   swarm,
   until,
 } from '../rig/swarm.ts';
-import { type Snapshot, snapshot } from '../rig/swarm-judge.ts';
+import { oldAfterNew, type Snapshot, snapshot } from '../rig/swarm-judge.ts';
 import { runUpdater, type SwarmRun } from '../rig/swarm-run.ts';
 import { type Random, seeded } from './random.ts';
 
@@ -254,12 +254,7 @@ async function judge({ stack, did }: Stage, before: Snapshot, last: string, targ
   const word = /\bdone (\w+)/.exec(last)?.[1] ?? '';
   if (word !== 'broken') await until('nothing moves any more', () => isQuiet(stack), 90).catch(() => {});
   const after = await snapshot(stack);
-  if (!did.wroteOld)
-    deepEqual(
-      after.boots.filter((line) => line.endsWith(' OLD')),
-      [],
-      'an old version booted',
-    );
+  if (!did.wroteOld) deepEqual(oldAfterNew(after.boots), [], 'an old version booted');
   if (!did.killedFirst) deepEqual(after.dbTasks, before.dbTasks);
   deepEqual(after.networks, before.networks);
   const imageOf = (name: string) => after.specs[name]?.TaskTemplate.ContainerSpec.Image ?? '';
