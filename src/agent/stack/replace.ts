@@ -6,7 +6,7 @@ import { containerOf, type SwarmNode, type SwarmService, type SwarmTask } from '
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
-import { and, seconds } from '../log/wording.ts';
+import { and, counted, seconds } from '../log/wording.ts';
 import {
   nextBack,
   nextForward,
@@ -313,7 +313,7 @@ export class Replacing {
       if (tasks.failures < maxFailures && !isOver && waitedMs <= this.#limit(move, waitTimeoutMs)) return;
       throw this.#unwell(
         service,
-        tasks.failures >= maxFailures ? `${tasks.failures} tasks of it failed` : null,
+        tasks.failures >= maxFailures ? `${tasks.failures} new tasks of ${move.name} failed` : null,
       );
     }
     if (waitedMs <= this.#limit(move, waitTimeoutMs)) return;
@@ -334,10 +334,11 @@ export class Replacing {
     return waitTimeoutMs + (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
   }
 
-  #unwell({ move, tasks }: ServiceView, why: string | null): UpdateError {
-    const { waitTimeoutMs } = this.#work;
-    const has = `${move.name} has ${tasks.newRunning.length} of its ${tasks.needs} new tasks${tasks.oldAlive.length > 0 ? `, and ${tasks.oldAlive.length} old` : ''}`;
-    const message = why ?? `${has} after ${seconds(waitTimeoutMs)}`;
+  #unwell({ move, tasks }: ServiceView, why: string | null, waitedMs: number): UpdateError {
+    const has = `${move.name} has ${tasks.newRunning.length} of its ${tasks.needs} new tasks after ${seconds(waitedMs)}`;
+    const old =
+      tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} of it still there` : '';
+    const message = `${why ?? has}${old}`;
     return this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
   }
 
