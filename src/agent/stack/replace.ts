@@ -314,6 +314,7 @@ export class Replacing {
       throw this.#unwell(
         service,
         tasks.failures >= maxFailures ? `${tasks.failures} new tasks of ${move.name} failed` : null,
+        waitedMs,
       );
     }
     if (waitedMs <= this.#limit(move, waitTimeoutMs)) return;
