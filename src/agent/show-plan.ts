@@ -21,11 +21,12 @@ import type { RunSoFar } from './resume/run-so-far.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
 import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
-import { planRun } from './update.ts';
+import { planRun, warnOfStackOptions } from './update.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<void> {
   const instance = await findInstance(given);
+  warnOfStackOptions(given);
   const context = await withProjectOptions(given, instance.place, read);
   const { engine, log } = context;
   const { mountedAt } = instance.place;

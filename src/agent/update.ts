@@ -6,6 +6,7 @@ import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { type Ending, repeatEnding } from './log/ending.ts';
+import { and } from './log/wording.ts';
 import type { RunContext } from './process/run-context.ts';
 import { startEarly } from './process/start-early.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
@@ -35,6 +36,7 @@ export const update = (given: RunContext, read: ReadOptions): Promise<number> =>
   toItsEnd(given, async (soFar) => {
     const instance = await findInstance(given);
     soFar.instance = instance;
+    warnOfStackOptions(given);
     const ended = await endedBefore(instance);
     if (ended !== null) return repeatEnding(ended, given.log);
     const context = await withProjectOptions(given, instance.place, read);
@@ -45,6 +47,16 @@ export const update = (given: RunContext, read: ReadOptions): Promise<number> =>
     if (earlier.kind === 'go-on') return replace(context, earlier);
     return fromTheBeginning(context, { instance, lock }, soFar, earlier.data);
   });
+
+/** What a settings file says of files may be for `bump`; what was typed is meant. @param given before it was read */
+export function warnOfStackOptions({ options, log }: RunContext): void {
+  const { files, stopApp } = options;
+  const typed = [...(files.length > 0 ? ['--file'] : []), ...(stopApp ? ['--stop-app'] : [])];
+  if (typed.length > 0)
+    log.warn(
+      `${and(typed)} ${typed.length > 1 ? 'are' : 'is'} of a stack, and this is a compose project: not used`,
+    );
+}
 
 /** A run phase by phase, as its log names them. `earlier` is the journal of the run before, which is settled. */
 async function fromTheBeginning(

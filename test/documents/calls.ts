@@ -60,7 +60,7 @@ export function sources(): Map<string, string> {
 export function commandsOfSource(text: string): Call[] {
   const lists = [
     ...text.matchAll(/\.(?:call|ask|callOrThrow)\(\s*\[([^\]]*)\]/g),
-    ...text.matchAll(/\bprobe = \[([^\]]*)\]/g),
+    ...text.matchAll(/\b(?:probe|asked) = \[('[a-z][^\]]*)\]/g),
   ];
   return lists.map(([whole, list = '']) => {
     const words = [...list.matchAll(/'([^']*)'/g)].map(([, word = '']) => word);

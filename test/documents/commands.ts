@@ -62,6 +62,14 @@ export const commands = {
   'docker login': { in: 'test/documents/commands.ts', says: "'docker login REGISTRY': e2e" },
   'docker image prune': e2e,
 
+  // Of a Swarm.
+  'docker stack deploy': { in: 'test/rig/swarm.ts', says: "['stack', 'deploy'," },
+  'docker stack deploy -c': { in: 'test/rig/swarm.ts', says: "'-c', file, this.name]" },
+  'docker stack deploy --with-registry-auth': { in: 'test/rig/swarm.ts', says: "'--with-registry-auth'" },
+  'docker stack config': { in: 'src/agent/stack/files.ts', says: "['stack', 'config'," },
+  'docker service inspect': { in: 'test/rig/swarm.ts', says: "'service', 'inspect'" },
+  'docker config rm svc-updater.<stack>': { in: 'test/rig/swarm.ts', says: "'config', 'rm', `svc-updater." },
+
   // The client's.
   'svc instance status': { in: 'test/client/commands.test.ts', says: "'instance status'" },
   'svc instance back': { in: 'test/client/back.test.ts', says: "'instance back'" },

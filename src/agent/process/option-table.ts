@@ -7,6 +7,8 @@ interface OptionRow {
   value?: string;
   /** It may be given several times. */
   isList?: boolean;
+  /** No environment variable says it, though one says what another command calls so. */
+  isTyped?: boolean;
   /** A settings file may say it, too, as it is the instance's own and not of one run. */
   inFile?: boolean;
   /** What every value has to be, with the words for it. */
@@ -139,6 +141,7 @@ export const bumpTable = {
   file: {
     value: 'FILE',
     isList: true,
+    isTyped: true,
     inFile: true,
     help: 'repeatable; compose files, from DIR on (what compose itself would find)',
   },

@@ -143,8 +143,8 @@ export function parseOptions(
   if (command === 'restore-point' && !hasVerb)
     mistakes.push('restore-point needs the word rm, which takes it away');
   const said = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
-  for (const [name, { isList }] of Object.entries(table)) {
-    const where = variableOf(name);
+  for (const [name, { isList, isTyped }] of Object.entries(table)) {
+    const where = isTyped ? null : variableOf(name);
     const text = where === null ? undefined : env[where];
     if (where === null || !text || said.has(name)) continue;
     const values = isList ? text.split(',').map((each) => each.trim()) : [text];

@@ -134,8 +134,8 @@ export async function relabelConfig(
   labels: Readonly<Record<string, string>>,
 ): Promise<'written' | 'moved'> {
   const body = { Name: name, Labels: labels, Data: Buffer.from(data).toString('base64') };
-  const path = `/configs/${id}/update?version=${version}`;
-  return written(await askSwarm(engine, { method: 'POST', path, body }), `write to the config ${name}`);
+  const asked: Question = { method: 'POST', path: `/configs/${id}/update?version=${version}`, body };
+  return written(await askSwarm(engine, asked), `write to the config ${name}`);
 }
 
 /** One that is gone is gone. */
@@ -162,11 +162,13 @@ export async function updateService(
   spec: Json,
   headers: Readonly<Record<string, string>>,
 ): Promise<'written' | 'moved'> {
-  const path = `/services/${id}/update?version=${version}`;
-  return written(
-    await askSwarm(engine, { method: 'POST', path, body: spec, headers }),
-    `write to the service ${name}`,
-  );
+  const asked: Question = {
+    method: 'POST',
+    path: `/services/${id}/update?version=${version}`,
+    body: spec,
+    headers,
+  };
+  return written(await askSwarm(engine, asked), `write to the service ${name}`);
 }
 
 function written(answer: EngineAnswer, what: string): 'written' | 'moved' {

@@ -19,6 +19,9 @@ describe('parseOptions', () => {
       product: svc,
       target: null,
       project: null,
+      stack: null,
+      files: [],
+      stopApp: false,
       dir: null,
       container: null,
       app: 'app',
@@ -72,6 +75,9 @@ describe('parseOptions', () => {
       pullTimeoutMs: 8_000,
       log: 'json',
       project: 'svc',
+      stack: null,
+      files: [],
+      stopApp: false,
       dir: '/opt/svc',
       container: 'c0ffee00'.repeat(8),
       versionVariable: 'TAG',
@@ -81,6 +87,29 @@ describe('parseOptions', () => {
       data: [],
       stay: true,
     });
+  });
+
+  it('reads what is of a stack, from the environment, too', () => {
+    const env = { SVC_UPDATER_STACK: 'svc', SVC_UPDATER_FILES: 'a.yaml, b.yaml', SVC_UPDATER_STOP_APP: '1' };
+    const expected = { stack: 'svc', files: ['a.yaml', 'b.yaml'], stopApp: true, project: null };
+    expect(parseOptions(['plan'], env)).toMatchObject(expected);
+    const argv = ['--stack', 'svc', '--file', 'a.yaml', '--file', 'b.yaml', '--stop-app'];
+    expect(parseOptions(argv, { SVC_UPDATER_FILES: 'c.yaml' })).toMatchObject(expected);
+  });
+
+  it('takes a stack or a project, and not both', () => {
+    expect(mistakes(['--stack', 'svc'], { SVC_UPDATER_PROJECT: 'svc' })).toEqual([
+      '--stack and SVC_UPDATER_PROJECT: an instance is one or the other',
+    ]);
+    expect(mistakes(['--stack', 'a b'])).toEqual(['--stack is "a b": it should be the name of a stack']);
+  });
+
+  it('has files of a stack for nobody else: bump takes those that are typed', () => {
+    const env = { SVC_UPDATER_FILES: 'stack.yaml' };
+    const argv = ['bump', '--to', 'v1.5.0', '--service', 'app'];
+    expect(parseOptions(argv, env)).toMatchObject({ files: [] });
+    expect(parseOptions([...argv, '--file', 'a.yaml'], env)).toMatchObject({ files: ['a.yaml'] });
+    expect(mistakes(['back', '--stop-app'])).toEqual(['unknown option --stop-app']);
   });
 
   it('reads services from the environment, the app first', () => {

@@ -111,7 +111,9 @@ describe('a settings file', () => {
   it.each([
     [
       'service: [app]\n',
-      ['.svc-updater.yaml line 1: unknown key "service"; known are services, leave, version'],
+      [
+        '.svc-updater.yaml line 1: unknown key "service"; known are files, stop-app, services, leave, version',
+      ],
     ],
     ['\ntarget: v1.0.0\nwait: 3\n', ['line 2: unknown key "target"', 'line 3: unknown key "wait"']],
     ['services: app\n', ['line 1: services should be a list, such as [app, worker]']],
