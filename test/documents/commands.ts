@@ -63,6 +63,11 @@ export const commands = {
   'docker image prune': e2e,
 
   // Of a Swarm.
+  'docker run --rm -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater:dev --stack svc --target v1.5.0':
+    { in: 'test/rig/swarm-run.ts', says: "'run'," },
+  'docker service create --name svc-updater --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=/var/run/docker.sock,dst=/var/run/docker.sock svc-updater:dev --stack svc --target v1.5.0':
+    { in: 'test/instance/place/manual-commands.test.ts', says: 'docker service create --name svc-updater' },
+  'docker service logs svc-updater': { in: 'src/agent/stack/update.ts', says: "['service', 'logs'," },
   'docker stack deploy': { in: 'test/rig/swarm.ts', says: "['stack', 'deploy'," },
   'docker stack deploy -c': { in: 'test/rig/swarm.ts', says: "'-c', file, this.name]" },
   'docker stack deploy --with-registry-auth': { in: 'test/rig/swarm.ts', says: "'--with-registry-auth'" },

@@ -4,11 +4,10 @@ import { EngineFault } from '../../engine/http/fault.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { findOwnContainer, ownTraces } from '../../engine/own-container.ts';
 import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
-import type { Product } from '../../progress/product.ts';
 import type { Settings } from '../contract/options.ts';
 import { type Home, noCompose, readHome } from './home.ts';
 import { HomeNotFound, unreachable } from './home-not-found.ts';
-import { manualCommands } from './manual-commands.ts';
+import { stackCommands } from './manual-commands.ts';
 import { checkMounts } from './probe.ts';
 import { swarmPeers } from './services.ts';
 
@@ -39,7 +38,7 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
         ? new HomeNotFound('not-compose', noCompose)
         : new HomeNotFound('no-engine', `the engine at ${engine.path} is not the one that runs the server`);
     }
-    await refuseSwarm(engine, own, settings.product);
+    await refuseSwarm(engine, own, settings);
     const realSocket = isSocket ? await realpath(engine.path).catch(() => engine.path) : '';
     const home = readHome(own, settings, realSocket);
     await checkMounts(engine, home, settings.product);
@@ -59,12 +58,12 @@ async function refusePodman(engine: EngineSocket): Promise<void> {
   );
 }
 
-async function refuseSwarm(engine: EngineSocket, own: ContainerDetails, product: Product): Promise<void> {
+async function refuseSwarm(engine: EngineSocket, own: ContainerDetails, settings: Settings): Promise<void> {
   const service = own.labels[swarmLabels.service];
   if (!service) return;
   throw new HomeNotFound(
     'swarm',
     `the server is a task of the Swarm service ${service}, and Swarm replaces its containers itself`,
-    { manual: manualCommands(own, await swarmPeers(engine, own.labels, product)) },
+    { manual: stackCommands(own, settings, await swarmPeers(engine, own.labels, settings.product)) },
   );
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
-import { manualCommands } from '../../../src/instance/place/manual-commands.ts';
+import { manualCommands, stackCommands } from '../../../src/instance/place/manual-commands.ts';
+import { svc } from '../../../src/progress/product.ts';
 
 const started = (files: string, more: Record<string, string> = {}) => ({
   name: 'svc-app-1',
@@ -17,6 +18,11 @@ const task = (imageReference: string) => ({
   imageReference,
   labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
 });
+
+const settings: Parameters<typeof stackCommands>[1] = {
+  ...{ product: svc, containerName: 'svc-updater', updaterImage: 'acme/svc-updater:1' },
+  ...{ app: null, workers: null },
+};
 
 describe('the commands that update an instance by hand', () => {
   it.each<[string, ReturnType<typeof started>, string[]]>([
@@ -75,9 +81,37 @@ describe('the commands that update an instance by hand', () => {
     ['localhost:5000/svc', 'localhost:5000/svc:latest'],
     ['acme/svc:canary', 'acme/svc:canary'],
   ])('are those of Swarm for %s', (reference, image) => {
-    expect(manualCommands(task(reference), ['svc_worker'])).toEqual([
-      `docker service update --image ${image} svc_app`,
-      `docker service update --image ${image} svc_worker`,
+    const own = task(reference);
+    const alone = { ...own, labels: { [swarmLabels.service]: 'svc_app' } };
+    const expected = [`docker service update --image ${image} svc_app`];
+    expect(stackCommands(alone, settings, [])).toEqual(expected);
+    expect(manualCommands(alone)).toEqual(expected);
+  });
+
+  const socket = '/var/run/docker.sock';
+  const run = `docker run --rm -v ${socket}:${socket}`;
+  const create = `docker service create --name svc-updater --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=${socket},dst=${socket}`;
+
+  it.each<[string, string[], Partial<typeof settings>, string]>([
+    ['acme/svc:v1.4.2', ['svc_worker'], {}, '--stack svc --target vX.Y.Z'],
+    ['acme/svc:canary', [], {}, '--stack svc'],
+    [
+      'acme/svc:v1.4.2',
+      ['svc_worker'],
+      { app: 'web' },
+      '--stack svc --target vX.Y.Z --service web --service worker --service app',
+    ],
+    [
+      'acme/svc:v1.4.2',
+      [],
+      { workers: ['jobs'] },
+      '--stack svc --target vX.Y.Z --service app --service jobs',
+    ],
+  ])('are the two of a stack for %s with %j and %j', (reference, workers, more, words) => {
+    const order = `acme/svc-updater:1 ${words}`;
+    expect(stackCommands(task(reference), { ...settings, ...more }, workers)).toEqual([
+      `${run} ${order}`,
+      `${create} ${order}`,
     ]);
   });
 
