@@ -49,7 +49,7 @@ export const update = (given: RunContext, read: ReadOptions): Promise<number> =>
   });
 
 /** What a settings file says of files may be for `bump`; what was typed is meant. @param given before it was read */
-export function warnOfStackOptions({ options, log }: RunContext): void {
+export function warnOfStackOptions({ options, log }: Pick<RunContext, 'options' | 'log'>): void {
   const { files, stopApp } = options;
   const typed = [...(files.length > 0 ? ['--file'] : []), ...(stopApp ? ['--stop-app'] : [])];
   if (typed.length > 0)
