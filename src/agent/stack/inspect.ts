@@ -53,6 +53,7 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
   const paths = new HostPaths(own.mounts);
   const directory = await stackDirectory(paths, options);
   const context = directory === null ? given : { ...given, options: await withFile(directory, given, read) };
+  refuseUnfit(context);
   const { chosen, tasks, nodes } = await lookAtStack(context);
   const moved = [chosen.app, ...chosen.workers];
   const { cli, compose } = programs;
@@ -67,6 +68,20 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
   const holder = own.labels[swarmLabels.serviceId] ?? own.id;
   const who = { holder, container: own.id, node: place.node };
   return { context, chosen, tasks, nodes, place, own, paths, directory, who };
+}
+
+/** What its owner would believe in, and what is not there for a stack. */
+function refuseUnfit({ options: { restorePoint, acceptDrift }, log }: RunContext): void {
+  if (restorePoint) {
+    throw new UpdateError(
+      'data-unfit',
+      'of a stack no restore point can be made: its data may lie on any node',
+      {
+        advice: 'Dump the database yourself, then run the update without --restore-point.',
+      },
+    );
+  }
+  if (acceptDrift) log.warn('--accept-drift is of a compose project: not used');
 }
 
 /**

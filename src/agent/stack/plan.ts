@@ -1,16 +1,17 @@
 import type { Draft } from '../../compose/draft.ts';
 import { parseReference } from '../../compose/reference.ts';
-import { replicasOf } from '../../engine/swarm.ts';
+import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold } from '../../release/order.ts';
 import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
-import { type ChosenStack, shortName } from './choose-stack.ts';
+import { and } from '../log/wording.ts';
+import { type ChosenStack, nodesFor, shortName } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { ReadableRecord } from './plan-earlier.ts';
 import { planMoves, type StackPlan } from './plan-moves.ts';
 import { askPublished, type PublishedImage } from './pull.ts';
-import type { ServiceMove } from './specs.ts';
+import { isActive, type ServiceMove } from './specs.ts';
 
 /** All that is decided before anything is changed. */
 export interface PlannedStack {
@@ -28,7 +29,7 @@ export interface PlannedStack {
  * @param succeeds the run before has brought its version to start and left the services in the middle
  */
 export async function planStack(
-  { context, chosen, tasks, directory }: FoundStack,
+  { context, chosen, tasks, nodes, directory }: FoundStack,
   earlier: ReadableRecord | null,
   { succeeds }: { succeeds: boolean },
 ): Promise<PlannedStack> {
@@ -56,12 +57,16 @@ export async function planStack(
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
   const draft = files && (await draftStackFiles(context, files, { chosen, plan, digests }));
-  const warnings =
-    directory !== null
-      ? []
-      : [
-          `no directory of the stack is mounted: its file still names ${plan.from}, and whoever deploys it starts ${plan.from} on migrated data${textToChange(plan) === '' ? '' : `; change ${textToChange(plan)} there`}`,
-        ];
+  const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
+  const changed = textToChange(plan);
+  const warnings = [
+    ...(away.length > 0 ? [`${and(away.map(awayWord))} will not get the images ahead`] : []),
+    ...(directory === null
+      ? [
+          `no directory of the stack is mounted: its file still names ${plan.from}, and whoever deploys it starts ${plan.from} on migrated data${changed === '' ? '' : `; change ${changed} there`}`,
+        ]
+      : []),
+  ];
   return { plan, moves, published: [...published.values()], files, draft, warnings };
 }
 
@@ -93,3 +98,6 @@ export const describeMove = (stack: string, { name, wanted, label, image }: Serv
     replicas === null ? 'one on each node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
   return `image of ${shortName(stack, { name })} (${many}): ${label}${label.includes('@') ? '' : `, as ${image.slice(image.indexOf('@'))}`}`;
 };
+
+const awayWord = ({ name, state, availability }: SwarmNode): string =>
+  `${name} (${state === 'ready' ? availability : state})`;

@@ -40,11 +40,6 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   }
   const may = nodesFor(chosen, nodes);
   log.info(`pulled ahead on ${and(may.filter(isActive).map(({ name }) => name))}`);
-  const away = may.filter((node) => !isActive(node));
-  if (away.length > 0)
-    log.warn(
-      `${and(away.map(({ name, state: is, availability }) => `${name} (${is === 'ready' ? availability : is})`))} will not get the images ahead`,
-    );
   if (draft !== null && directory !== null) {
     for (const change of draft.changes) {
       for (const line of difference(relative(directory, change.path), change, draft.files, false))
