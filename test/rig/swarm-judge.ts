@@ -3,6 +3,8 @@ import { docker, type Stack } from './swarm.ts';
 
 interface Spec {
   Labels: Record<string, string>;
+  Mode?: { Replicated?: { Replicas: number } };
+  UpdateConfig?: { FailureAction?: string; Order?: string };
   TaskTemplate: { ContainerSpec: { Image: string }; Placement?: { Platforms?: unknown } };
 }
 

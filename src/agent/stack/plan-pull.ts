@@ -35,7 +35,8 @@ export function pullServices(
       specs.findIndex((each) => each.image === image && isSame(each.placement, placement)) === at,
   );
   return unlike.map(({ image, placement, after }, at) => {
-    const name = `${pullPrefix}${run.toLowerCase()}${at === 0 ? '' : `-${at + 1}`}`;
+    // Two stacks may be updated in one second.
+    const name = `${pullPrefix}${run.toLowerCase()}-${stack.slice(0, 24).replace(/[^A-Za-z0-9]+$/, '')}${at === 0 ? '' : `-${at + 1}`}`;
     const spec: Json = {
       Name: name,
       Labels: { [pullLabel]: stack },

@@ -29,7 +29,7 @@ import {
   type SpecForm,
   specOf,
 } from './specs.ts';
-import { isAlive, note, nothingSeen, type Seen, summarise } from './tasks.ts';
+import { isAlive, mayHaveForgotten, note, nothingSeen, type Seen, summarise } from './tasks.ts';
 
 /** What replacing needs. */
 export interface StackWork {
@@ -93,10 +93,9 @@ export class Replacing {
     const { data, state } = work.record;
     this.#isBack = state.phase === 'back';
     this.#isResumed = isResumed;
-    const unsure = isResumed && state.phase !== 'pull' && state.phase !== 'write' && work.history === 0;
     this.#followed = data.moves.map((move) => ({
       move,
-      seen: nothingSeen(data.tasks, move.role === 'app' && (state.started || unsure)),
+      seen: nothingSeen(data.tasks, move.role === 'app' && state.started),
       amounts: amountsOf(move.wanted),
       version: null,
       known: null,
@@ -104,7 +103,7 @@ export class Replacing {
   }
 
   get hasStarted(): boolean {
-    return this.#followed.some(({ seen }) => seen.started);
+    return this.#followed.some(({ seen }) => seen.started.size > 0);
   }
 
   get lost(): readonly SwarmTask[] {
@@ -212,7 +211,9 @@ export class Replacing {
     const { move, seen } = each;
     const { spec } = service;
     const tasks = all.filter((task) => task.service === move.id);
-    note(seen, move, tasks, at);
+    note(seen, move, { tasks, nodes: this.#nodes }, at);
+    if (this.#isFirstLook && this.#isResumed && mayHaveForgotten(seen, move, tasks, this.#work.history))
+      seen.started.add('forgotten');
     const side = imageSideOf(move, spec);
     if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
     const summary = summarise(seen, move, { spec: this.#asWanted(each), tasks, nodes: this.#nodes }, at);
@@ -287,7 +288,8 @@ export class Replacing {
 
   /** It is noted before anything is decided by it: a later run must not go back. */
   async #noteStart(): Promise<void> {
-    if (this.hasStarted && !this.#work.record.state.started) await this.#work.record.note({ started: true });
+    const { record } = this.#work;
+    if (this.hasStarted !== record.state.started) await record.note({ started: this.hasStarted });
   }
 
   /** Going back has come too late: the app stays with the new version, the worker stays stopped. */
@@ -310,7 +312,10 @@ export class Replacing {
         );
       }
       const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
-      if (tasks.failures < maxFailures && !isOver && waitedMs <= this.#limit(move, waitTimeoutMs)) return;
+      const isLate = waitedMs > this.#limit(move, waitTimeoutMs);
+      if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return;
+      // What has been starting for so long has started.
+      for (const { seen } of this.#followed) for (const id of seen.starting) seen.started.add(id);
       throw this.#unwell(
         service,
         tasks.failures >= maxFailures ? `${tasks.failures} new tasks of ${move.name} failed` : null,

@@ -10,8 +10,10 @@ export interface Seen {
   readonly states: Map<string, { state: string; node: string; at: number }>;
   /** New tasks that have failed, were rejected, or have ended of themselves. */
   readonly failed: Map<string, SwarmTask>;
-  /** A new task has started: there is no way back (docs/contract.md 11.5). */
-  started: boolean;
+  /** New tasks that have started, or whose end between two looks nobody saw: with any there is no way back (docs/contract.md 11.5). */
+  readonly started: Set<string>;
+  /** New tasks that the engine is about to start, or has started: their end tells. */
+  readonly starting: Set<string>;
   /** The new tasks that run, and since when the same ones do. */
   steady: { ids: string; since: number } | null;
 }
@@ -20,13 +22,17 @@ export const nothingSeen = (earlier: Iterable<string>, started = false): Seen =>
   earlier: new Set(earlier),
   states: new Map(),
   failed: new Map(),
-  started,
+  // A run that was killed has seen one.
+  started: new Set(started ? ['before'] : []),
+  starting: new Set(),
   steady: null,
 });
 
 /** The tasks of a service at one look. */
 export interface TaskSummary {
   started: boolean;
+  /** None has started for certain, and one may be about to. */
+  isUnsure: boolean;
   /** That have not ended, by node. */
   oldAlive: readonly SwarmTask[];
   newAlive: readonly SwarmTask[];
@@ -61,28 +67,48 @@ const runs = ({ state, wanted }: SwarmTask): boolean => state === 'running' && w
 const couldNotStart = ({ state, error }: SwarmTask): boolean =>
   state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
 
-/** Notes what a look tells; `at` is its moment by a clock that nobody sets. */
-export function note(seen: Seen, move: ServiceMove, tasks: readonly SwarmTask[], at: number): void {
+/**
+ * Notes what a look tells.
+ * @param at its moment, by a clock that nobody sets
+ */
+export function note(
+  seen: Seen,
+  move: ServiceMove,
+  { tasks, nodes }: { tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
+  at: number,
+): void {
+  const down = new Set(nodes.filter(isDown).map(({ id }) => id));
   const own = tasks.filter(({ id, image }) => image === move.image && !seen.earlier.has(id));
   for (const task of own) {
-    const last = seen.states.get(task.id);
-    if (hasStarted(task, last, at)) seen.started = true;
+    const { id, state, node } = task;
+    const last = seen.states.get(id);
+    // What becomes of it on a node that nobody hears of, nobody tells.
+    if (hasStarted(task, last, at) || (down.has(node) && isAlive(task))) seen.started.add(id);
+    if (state === 'starting') seen.starting.add(id);
+    else seen.starting.delete(id);
     // One that is unhealthy is stopped, and may end well.
-    if (['failed', 'rejected', 'complete'].includes(task.state)) seen.failed.set(task.id, task);
-    seen.states.set(task.id, { state: task.state, node: task.node, at });
+    if (['failed', 'rejected', 'complete'].includes(state)) seen.failed.set(id, task);
+    seen.states.set(id, { state, node, at });
   }
   const there = new Set(own.map(({ id }) => id));
   for (const [id, { state, node, at: lastAt }] of seen.states) {
     if (there.has(id)) continue;
-    // It is forgotten: what became of it between two looks that lie far apart, on a node, nobody tells.
-    if (before.includes(state) && node !== '' && at - lastAt > betweenLooksMs) seen.started = true;
+    // It is forgotten, and its end was not seen: on a node anything may have been.
+    const isLate = node !== '' && at - lastAt > betweenLooksMs;
+    if (state === 'starting' || (before.includes(state) && isLate)) seen.started.add(id);
+    seen.starting.delete(id);
     seen.states.delete(id);
   }
 }
 
+/** Nobody hears of it. */
+const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
+
+/** The engine says `starting` before it tries, and until the container is healthy: that alone decides nothing. */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
-  if (before.includes(task.state) || couldNotStart(task) || task.node === '') return false;
-  if (task.state !== 'shutdown' && task.state !== 'remove' && task.state !== 'orphaned') return true;
+  const { state, node } = task;
+  if (before.includes(state) || state === 'starting' || couldNotStart(task) || node === '') return false;
+  if (state !== 'shutdown' && state !== 'remove' && state !== 'orphaned') return true;
   return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
 }
 
@@ -94,14 +120,14 @@ export function summarise(
   at: number,
 ): TaskSummary {
   const isNew = ({ image }: SwarmTask) => image === move.image;
-  const stateOf = new Map(nodes.map(({ id, state }) => [id, state] as const));
-  const isLost = ({ node, wanted }: SwarmTask) =>
-    node !== '' && stateOf.get(node) !== 'ready' && stateOf.get(node) !== 'unknown' && wanted !== 'running';
+  const down = new Set(nodes.filter(isDown).map(({ id }) => id));
+  const isLost = ({ node, wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
   const alive = tasks.filter(isAlive);
   const old = alive.filter((task) => !isNew(task));
   const fresh = alive.filter((task) => isNew(task) && !isLost(task));
   const needs = replicasOf(spec) ?? nodes.filter((node) => isActive(node) && isEligible(spec, node)).length;
-  const lost = seen.started ? old.filter(isLost) : [];
+  const hasStartedOne = seen.started.size > 0;
+  const lost = hasStartedOne ? old.filter(isLost) : [];
   const [oldRunning, newRunning] = [old.filter(runs), fresh.filter(runs)];
   const ids = [...oldRunning, ...newRunning].map(({ id }) => id).sort();
   const key = `${needs} ${ids.join(' ')}`;
@@ -109,7 +135,8 @@ export function summarise(
   const sameFor = at - seen.steady.since;
   const isSteady = ids.length === needs && (needs === 0 || sameFor >= steadyMs);
   return {
-    started: seen.started,
+    started: hasStartedOne,
+    isUnsure: !hasStartedOne && seen.starting.size > 0,
     oldAlive: old.filter((task) => !lost.includes(task)),
     newAlive: fresh,
     oldRunning,
@@ -122,9 +149,27 @@ export function summarise(
       old.length === lost.length &&
       fresh.length === newRunning.length &&
       newRunning.length === needs,
-    isBack: isSteady && fresh.length === 0 && old.length === oldRunning.length,
+    // Of a node that is down nothing comes back.
+    isBack: isSteady && fresh.length === 0 && old.every((task) => runs(task) || isLost(task)),
     lost,
   };
+}
+
+/**
+ * Whether tasks may have come and gone while nobody looked: Swarm has as many ended ones of a slot as it remembers.
+ * @param history how many it remembers
+ */
+export function mayHaveForgotten(
+  seen: Seen,
+  move: ServiceMove,
+  tasks: readonly SwarmTask[],
+  history: number,
+): boolean {
+  const own = tasks.filter(
+    (task) => task.image === move.image && !seen.earlier.has(task.id) && !isAlive(task),
+  );
+  const slots = Map.groupBy(own, ({ slot, node }) => (slot > 0 ? String(slot) : node));
+  return history === 0 || [...slots.values()].some((each) => each.length >= history);
 }
 
 /** Whether all tasks of a service that has the new image run, by one look. */

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { docker, on, until } from '../rig/swarm.ts';
+import { expectUpdated, oldAfterNew, snapshot } from '../rig/swarm-judge.ts';
+import { imageOf, onStack, replicasOf, svcImage } from '../rig/swarm-try.ts';
+
+const rolls = { update_config: { failure_action: 'rollback', monitor: '3s' } };
+const withRollback = { app: { replicas: 2, deploy: rolls }, worker: { deploy: rolls } };
+
+describe.concurrent('a bad release', () => {
+  test('that exits at boot stays, whatever its owner wants of failures, and the next one goes on from there', () =>
+    onStack({ services: withRollback }, async ({ stack, before, update }) => {
+      const { last, log, exitCode } = await update('1.6.0');
+      expect(last).toMatch(
+        /ERROR done broken \(broken\): v1\.6\.0 has started and is not well; nothing was put back/,
+      );
+      expect(exitCode).toBe(5);
+      expect(log).toContain('cannot read the settings');
+      const then = await snapshot(stack);
+      expect(imageOf(then, 'app')).toContain(':1.6.0@sha256:');
+      expect(then.specs.app?.UpdateConfig?.FailureAction).toBe('pause');
+      expect(replicasOf(then, 'worker')).toBe(0);
+      expect(oldAfterNew(then.boots)).toEqual([]);
+      const again = await update('1.6.0', { node: 'n2' });
+      expect(again.last).toMatch(/ERROR done broken \(broken\): /);
+      const next = await update('2.0.0', { node: 'n3' });
+      expect(next.last).toMatch(/INFO {2}done updated v1\.6\.0 → v2\.0\.0 in /);
+      expectUpdated(before, await snapshot(stack), { app: '2.0.0', worker: '2.0.0' });
+    }));
+
+  test('goes back by itself where Swarm updates it, which starts the old version on migrated data', () =>
+    onStack({ services: withRollback }, async ({ stack }) => {
+      const app = `${stack.name}_app`;
+      await on('n1', 'docker', 'service', 'update', '--quiet', '--image', svcImage('1.6.0'), app);
+      const state = () => docker('n1', 'service', 'inspect', '--format', '{{.UpdateStatus.State}}', app);
+      await until('Swarm has rolled back', async () => (await state()) === 'rollback_completed');
+      expect(oldAfterNew(await stack.boots())).not.toEqual([]);
+    }));
+
+  test('that is never healthy is no better', () =>
+    onStack({ services: { app: { replicas: 1 } } }, async ({ stack, update }) => {
+      const { last } = await update('1.7.0');
+      expect(last).toMatch(/ERROR done broken \(broken\): v1\.7\.0 has started and is not well/);
+      const { boots } = await snapshot(stack);
+      expect(oldAfterNew(boots)).toEqual([]);
+    }));
+});
+
+describe.concurrent('a release of which nothing can be started', () => {
+  test('has everything put back, also after an earlier try, and the next one comes', () =>
+    onStack({ services: { app: { replicas: 2 } } }, async ({ stack, before, update, updated }) => {
+      const app = `${stack.name}_app`;
+      const tasks = await stack.tasks(app, '{{.ID}}');
+      for (const node of ['n1', 'n2'] as const) {
+        const { last, exitCode, log } = await update('1.4.3', { node });
+        expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 runs again/);
+        expect(exitCode).toBe(4);
+        expect(log).toContain('no task of v1.4.3 has started: putting everything back');
+        const after = await snapshot(stack);
+        expect(after.specs).toEqual(before.specs);
+        expect(oldAfterNew(after.boots)).toEqual([]);
+      }
+      // Of two apps, one was never touched.
+      const left = await stack.tasks(app, '{{.ID}}');
+      expect(left.filter((id) => tasks.includes(id)).length).toBeGreaterThan(0);
+      await updated('1.5.0');
+    }));
+
+  test('leaves a global service as it was', () =>
+    onStack({ services: { app: { replicas: 'global' } } }, async ({ stack, before, update }) => {
+      const { last, log } = await update('1.4.3', { args: ['--stop-app'] });
+      expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 runs again/);
+      expect((await snapshot(stack)).specs).toEqual(before.specs);
+    }));
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { docker, until } from '../rig/swarm.ts';
+import { expectUpdated, snapshot } from '../rig/swarm-judge.ts';
+import { runUpdater } from '../rig/swarm-run.ts';
+import { onStack } from '../rig/swarm-try.ts';
+import { updaterImage } from '../rig/updater-run.ts';
+
+const small = { services: { app: { replicas: 1 } } };
+const both = { app: '1.5.0', worker: '1.5.0' };
+
+describe.concurrent('the record of a run', () => {
+  test('is held by one of two runs on two managers', () =>
+    onStack(small, async ({ stack, before }) => {
+      const words = ['--stack', stack.name, '--target', '1.5.0'];
+      const one = await runUpdater('n1', words);
+      await one.waitFor(/recreate stopping/);
+      const other = await (await runUpdater('n2', words)).done;
+      expect(other.lines.at(-1)).toMatch(/ERROR done refused \(update-running\): /);
+      expect(other.exitCode).toBe(3);
+      const { exitCode, lines } = await one.done;
+      expect([exitCode, lines.at(-1)]).toEqual([0, expect.stringContaining('done updated v1.4.2 → v1.5.0')]);
+      expectUpdated(before, await snapshot(stack), both);
+    }));
+
+  const writes = [
+    /recreate stopping \S+_worker/,
+    /moving \S+_app to/,
+    /moving \S+_worker to/,
+    /_app is well/,
+  ];
+  test('leads a later run on, whichever write the one before was killed after', () =>
+    onStack(small, async ({ stack, before }) => {
+      const words = ['--stack', stack.name, '--target', '1.5.0'];
+      for (const write of writes) {
+        const run = await runUpdater('n2', words);
+        await run.waitFor(write);
+        await run.kill();
+        await run.done;
+      }
+      // From another manager nobody can tell whether it still runs, but by its silence.
+      const { exitCode, lines } = await (await runUpdater('n3', words)).done;
+      expect(lines.join('\n')).toContain('waiting up to 45 s to see whether it lives');
+      expect([exitCode, lines.at(-1)]).toEqual([0, expect.stringContaining('done updated v1.4.2 → v1.5.0')]);
+      expectUpdated(before, await snapshot(stack), both);
+    }));
+
+  test('is taken over from a run that stands still, which writes nothing more', () =>
+    onStack(small, async ({ stack, before }) => {
+      const words = ['--stack', stack.name, '--target', '1.5.0'];
+      const frozen = await runUpdater('n1', words, { patience: 280 });
+      await frozen.waitFor(/recreate stopping/);
+      await frozen.kill('STOP');
+      const next = await (await runUpdater('n2', words)).done;
+      expect(next.lines.at(-1)).toContain('done updated v1.4.2 → v1.5.0');
+      const after = await snapshot(stack);
+      expectUpdated(before, after, both);
+      await frozen.kill('CONT');
+      const { exitCode, lines } = await frozen.done;
+      expect(lines.at(-1)).toMatch(/ERROR done refused \(update-running\): this run writes nothing more/);
+      expect(exitCode).toBe(3);
+      expect(await snapshot(stack)).toEqual(after);
+    }));
+
+  test('has a service that outlives its node repeat what it has ended with', () =>
+    onStack(small, async ({ stack }) => {
+      const name = `${stack.name}-updater`;
+      await docker(
+        ...(['n1', 'service', 'create', '--quiet', '--name', name, '--detach'] as const),
+        ...['--constraint', 'node.role==manager', '--no-resolve-image'],
+        ...['--restart-condition', 'on-failure', '--restart-max-attempts', '3', '--restart-delay', '1s'],
+        ...['--mount', 'type=bind,src=/var/run/docker.sock,dst=/var/run/docker.sock'],
+        ...[updaterImage, '--stack', stack.name, '--target', '1.6.0', '--wait-timeout', '20'],
+      );
+      const ended = async () => {
+        const states = await docker('n1', 'service', 'ps', '--format', '{{.CurrentState}}', name);
+        return /^Complete/m.test(states) && /^Failed/m.test(states);
+      };
+      await until('the task has ended once more, well', ended, 200);
+      const log = await docker('n1', 'service', 'logs', '--raw', name);
+      expect(log.match(/ERROR done broken \(broken\): /g)).toHaveLength(2);
+      await docker('n1', 'service', 'rm', name);
+    }));
+});

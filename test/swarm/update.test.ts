@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import type { ServiceOptions } from '../rig/swarm.ts';
+import { closedRegistry, docker, on } from '../rig/swarm.ts';
+import { expectUntouched, snapshot } from '../rig/swarm-judge.ts';
+import { imageOf, onStack, svcImage } from '../rig/swarm-try.ts';
+
+const rolls = { failure_action: 'rollback', monitor: '3s' };
+const layouts: Record<string, Record<string, ServiceOptions>> = {
+  'one of each': { app: { replicas: 1 } },
+  'three apps, all at once': { app: { replicas: 3, deploy: { update_config: { parallelism: 0 } } } },
+  'global services': { app: { replicas: 'global' }, worker: { replicas: 'global' } },
+  'none at all': { app: { replicas: 0 }, worker: { replicas: 0 } },
+  'start first, with an owner who rolls back': {
+    app: { replicas: 2, deploy: { update_config: { ...rolls, order: 'start-first' } } },
+    worker: { deploy: { update_config: rolls } },
+  },
+  'start first where no node takes a second task': {
+    app: {
+      replicas: 3,
+      deploy: {
+        update_config: { order: 'start-first' },
+        placement: { max_replicas_per_node: 1 },
+      },
+    },
+  },
+  'a port of each node': {
+    app: {
+      replicas: 2,
+      deploy: { update_config: { order: 'start-first' } },
+      more: { ports: [{ target: 80, published: 8081, mode: 'host' }] },
+    },
+  },
+};
+
+describe.concurrent('an update of a stack', () => {
+  for (const [name, services] of Object.entries(layouts)) {
+    test(`with ${name}`, () => onStack({ services }, ({ updated }) => updated('1.5.0')));
+  }
+
+  test('stops the app wholly where that is asked for', () =>
+    onStack({ services: { app: { replicas: 2, more: stopsLate } } }, async ({ updated, update, stack }) => {
+      const started = updated('1.5.0', { args: ['--stop-app'] });
+      await started;
+      const log = (await stack.boots()).map((line) => line.split(' ').slice(1, 3).join(' '));
+      expect(log.filter((line) => line.startsWith('app')).toSorted()).toEqual([
+        ...['app 1.4.2', 'app 1.4.2', 'app 1.5.0', 'app 1.5.0'],
+      ]);
+      const again = await update('1.5.0');
+      expect(again.last).toMatch(/INFO {2}done unchanged: app and worker run v1\.5\.0 already/);
+    }));
+
+  test('is shown by plan, which changes nothing', () =>
+    onStack(
+      { services: layouts['start first, with an owner who rolls back'] ?? {} },
+      async ({ stack, before }) => {
+        const { runUpdater } = await import('../rig/swarm-run.ts');
+        const { exitCode, lines } = await (
+          await runUpdater('n2', ['plan', '--stack', stack.name, '--target', 'v1.5.0'])
+        ).done;
+        const log = lines.join('\n');
+        expect(exitCode).toBe(0);
+        expect(log).toContain('plan v1.4.2 → v1.5.0');
+        expect(log).toContain(`image of app (2 replicas): ${svcImage('1.5.0')}, as @sha256:`);
+        expect(log).toContain('failure_action: rollback is pause');
+        expect(log).toContain('run side by side for a while');
+        expect(log).toMatch(/pulled ahead on n\d, n\d and n\d/);
+        expect(log).toContain('whoever deploys it starts v1.4.2 on migrated data');
+        expectUntouched(before, await snapshot(stack));
+      },
+    ));
+});
+
+const stopsLate = { stop_grace_period: '5s' };
+
+describe.concurrent('an image', () => {
+  test('without a shell is pulled ahead, and runs', () =>
+    onStack({ services: { app: { replicas: 1 } } }, ({ updated }) => updated('1.9.0')));
+
+  test('with a user of its own, which is not healthy at once, is waited for', () =>
+    onStack({ services: { app: { replicas: 1 } } }, ({ updated }) => updated('2.0.0')));
+
+  test('whose entrypoint migrates runs nowhere before it is its turn', () =>
+    onStack({ services: { app: { replicas: 1 } } }, async ({ updated }) => {
+      const { boots } = await updated('2.1.0');
+      expect(boots.map((line) => line.split(' ')[1])).not.toContain('--version');
+      expect(boots.filter((line) => line.includes(' 2.1.0 '))).toHaveLength(2);
+    }));
+
+  test('of a registry with a login is pulled with it, and refused without', () =>
+    onStack(
+      { registry: closedRegistry, services: { app: { replicas: 1 } } },
+      async ({ update, updated, stack, before }) => {
+        for (const node of ['n1', 'n2', 'n3'] as const) await on(node, 'docker', 'logout', closedRegistry);
+        const refused = await update('1.5.0');
+        expect(refused.last).toMatch(
+          /ERROR done failed \(pull-denied\): nothing was changed, v1\.4\.2 runs on/,
+        );
+        expectUntouched(before, await snapshot(stack));
+        await updated('1.5.0', { login: true });
+      },
+    ));
+
+  test('that there is not, or that a node cannot get, changes nothing', () =>
+    onStack({ services: { app: { replicas: 1 } } }, async ({ update, stack, before }) => {
+      const none = await update('1.4.9');
+      expect(none.last).toMatch(/ERROR done failed \(pull-unknown\): nothing was changed, v1\.4\.2 runs on/);
+      expect(none.exitCode).toBe(4);
+      const older = await update('1.4.1');
+      expect(older.last).toMatch(/ERROR done refused \(downgrade\): nothing was changed/);
+      expect(older.exitCode).toBe(3);
+      expectUntouched(before, await snapshot(stack));
+      expect(imageOf(before, 'app')).toContain(':1.4.2@sha256:');
+      expect(
+        await docker('n1', 'service', 'ls', '--filter', `label=svc-updater.pull=${stack.name}`, '-q'),
+      ).toBe('');
+    }));
+});
