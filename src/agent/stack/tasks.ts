@@ -109,6 +109,8 @@ function hasStarted(task: SwarmTask, last: { state: string; at: number } | undef
   const { state, node } = task;
   if (before.includes(state) || state === 'starting' || couldNotStart(task) || node === '') return false;
   if (state !== 'shutdown' && state !== 'remove' && state !== 'orphaned') return true;
+  // Its end was judged when it was first seen.
+  if (last !== undefined && ended.includes(last.state)) return false;
   return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
 }
 
