@@ -12,10 +12,13 @@ import type { ReadableRecord } from './plan-earlier.ts';
 import { planMoves, type StackPlan } from './plan-moves.ts';
 import { askPublished, type PublishedImage } from './pull.ts';
 import { isActive, type ServiceMove } from './specs.ts';
+import { isAlive } from './tasks.ts';
 
 /** All that is decided before anything is changed. */
 export interface PlannedStack {
   plan: StackPlan;
+  /** No old app beside a new one: as it was asked for, or as the old one crashes. */
+  stopApp: boolean;
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
   /** Null where no directory is mounted. */
@@ -31,10 +34,8 @@ export interface PlannedStack {
 export async function planStack(
   { context, chosen, tasks, nodes, directory }: FoundStack,
   earlier: ReadableRecord | null,
-  { succeeds }: { succeeds: boolean },
+  { plan, succeeds }: { plan: StackPlan; succeeds: boolean },
 ): Promise<PlannedStack> {
-  const { options } = context;
-  const plan = planMoves(chosen, { target: options.target, product: options.product, tasks });
   refuseOlder(plan, earlier, chosen);
   const files = directory === null ? null : await readStackFiles(context, directory, chosen, plan);
   const published = new Map<string, PublishedImage>();
@@ -57,9 +58,17 @@ export async function planStack(
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
   const draft = files && (await draftStackFiles(context, files, { chosen, plan, digests }));
+  // A task that waits to be started once more starts beside the new ones: of an app that crashes none is left.
+  const isIll = tasks.some(
+    (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
+  );
+  const stopApp = context.options.stopApp || succeeds || isIll;
   const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
   const changed = textToChange(plan);
   const warnings = [
+    ...(stopApp && !context.options.stopApp
+      ? [`not all tasks of ${chosen.app.name} run: it is stopped wholly before a new one starts`]
+      : []),
     ...(away.length > 0 ? [`${and(away.map(awayWord))} will not get the images ahead`] : []),
     ...(directory === null
       ? [
@@ -67,7 +76,7 @@ export async function planStack(
         ]
       : []),
   ];
-  return { plan, moves, published: [...published.values()], files, draft, warnings };
+  return { plan, stopApp, moves, published: [...published.values()], files, draft, warnings };
 }
 
 /** An old version that came up after a newer one has met its data already: nobody knows what it has made of them. */
@@ -101,3 +110,7 @@ export const describeMove = (stack: string, { name, wanted, label, image }: Serv
 
 const awayWord = ({ name, state, availability }: SwarmNode): string =>
   `${name} (${state === 'ready' ? availability : state})`;
+
+/** What is decided without asking anybody. */
+export const planOf = ({ context: { options }, chosen, tasks }: FoundStack): StackPlan =>
+  planMoves(chosen, { target: options.target, product: options.product, tasks });

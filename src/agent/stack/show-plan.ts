@@ -5,7 +5,7 @@ import { and } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { checkServices, nodesFor } from './choose-stack.ts';
 import { inspectStack } from './inspect.ts';
-import { describeMove, planStack } from './plan.ts';
+import { describeMove, planOf, planStack } from './plan.ts';
 import { planEarlier } from './plan-earlier.ts';
 import { readRecord } from './record.ts';
 import { isActive, isSideBySide, putAside } from './specs.ts';
@@ -28,13 +28,14 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   const asked = { holder, target: options.target?.tag ?? null, services: chosen.services };
   const step = planEarlier(readable, asked);
   const succeeds = step.kind === 'succeed' || (step.kind === 'files-back' && step.carries);
-  const { plan, moves, draft, warnings } = await planStack(found, readable, { succeeds });
+  const plan = planOf(found);
+  const { stopApp, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds });
   log.info(`${plan.from} → ${plan.to}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
     const aside = putAside(move.wanted);
     if (aside.length > 0) log.info(`while ${move.name} moves: ${and(aside)}; afterwards it is as before`);
-    const together = move.role === 'app' && isSideBySide(move.wanted) && !options.stopApp;
+    const together = move.role === 'app' && isSideBySide(move.wanted) && !stopApp;
     if (together)
       log.info(`old and new tasks of ${move.name} run side by side for a while; --stop-app keeps them apart`);
   }

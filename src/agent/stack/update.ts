@@ -15,7 +15,7 @@ import { checkImage } from './check-image.ts';
 import { checkServices, shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
 import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
-import { type PlannedStack, planStack } from './plan.ts';
+import { type PlannedStack, planOf, planStack } from './plan.ts';
 import { type EarlierStep, planEarlier, type ReadableRecord } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
 import { maskRulesOfMoves } from './reading.ts';
@@ -189,9 +189,10 @@ async function fromTheBeginning(
   const { engine, log, cancellation, options } = context;
   checkServices(chosen, found, { isOurs: succeeds });
   log.enter('plan');
-  const planned = await planStack(found, readable(ended), { succeeds });
-  const { plan, moves, published, draft, files } = planned;
+  const plan = planOf(found);
   soFar.facts = { ...soFar.facts, version: plan.from };
+  const planned = await planStack(found, readable(ended), { plan, succeeds });
+  const { stopApp, moves, published, draft, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
     // What a killed run has left of itself before it touched anything.
@@ -206,7 +207,7 @@ async function fromTheBeginning(
   const data = {
     format: 1,
     ...{ run, stack: chosen.name, target: options.target?.tag ?? null, from: plan.from, to: plan.to },
-    stopApp: options.stopApp,
+    stopApp,
     moves,
     tasks: found.tasks.map(({ id }) => id),
     files: draft === null ? [] : hashesOf(draft),
