@@ -60,7 +60,10 @@ describe.concurrent('a release of which nothing can be started', () => {
         expect(oldAfterNew(after.boots)).toEqual([]);
         // Of two apps, one was not touched.
         const left = await stack.tasks(app, '{{.ID}}');
-        expect(left.filter((id) => tasks.includes(id))).toHaveLength(1);
+        expect(
+          left.filter((id) => tasks.includes(id)),
+          `${log}\n${tasks}\n${left}`,
+        ).toHaveLength(1);
       }
       await updated('1.5.0');
     }));

@@ -1,0 +1,71 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { docker, on } from '../rig/swarm.ts';
+import { expectUntouched, snapshot } from '../rig/swarm-judge.ts';
+import { onStack, svcImage } from '../rig/swarm-try.ts';
+
+const small = { services: { app: { replicas: 1 } } };
+
+describe.concurrent('the files of a stack', () => {
+  test('have their pin moved, and a deploy of them restarts nothing', () =>
+    onStack(small, async ({ stack, updated }) => {
+      const file = join(stack.directory, 'stack.yaml');
+      const text = await readFile(file, 'utf8');
+      await updated('1.5.0', { mount: stack.directory, args: ['--file', 'stack.yaml'] });
+      expect(await readFile(file, 'utf8')).toBe(text.replaceAll(svcImage('1.4.2'), svcImage('1.5.0')));
+      const before = await snapshot(stack);
+      const tasks = await stack.tasks(`${stack.name}_app`, '{{.ID}}');
+      await docker('n1', 'stack', 'deploy', '--detach=true', '-c', file, stack.name);
+      await stack.runs();
+      expect(await stack.tasks(`${stack.name}_app`, '{{.ID}}')).toEqual(tasks);
+      expect((await snapshot(stack)).boots).toEqual(before.boots);
+    }));
+
+  test('have it in .env where the stack was deployed with its values', () =>
+    onStack(small, async ({ stack, update }) => {
+      const file = join(stack.directory, 'stack.yaml');
+      const text = (await readFile(file, 'utf8')).replaceAll(svcImage('1.4.2'), svcImage('$SVC_VERSION'));
+      await writeFile(file, text);
+      await writeFile(join(stack.directory, '.env'), 'SVC_VERSION=1.4.2\n');
+      const deploy = `cd ${stack.directory}; set -a; . ./.env; set +a; docker stack deploy --detach=true -c stack.yaml ${stack.name}`;
+      await on('n1', 'sh', '-c', deploy);
+      await stack.runs();
+      const { last, log } = await update('1.5.0', { mount: stack.directory, args: ['--file', 'stack.yaml'] });
+      expect(last, log).toContain(
+        `to deploy it: set -a; . ./.env; set +a; docker stack deploy -c stack.yaml ${stack.name}`,
+      );
+      expect(await readFile(join(stack.directory, '.env'), 'utf8')).toBe('SVC_VERSION=1.5.0\n');
+      expect(await readFile(file, 'utf8')).toBe(text);
+      const { boots } = await snapshot(stack);
+      await on('n1', 'sh', '-c', deploy);
+      await stack.runs();
+      expect((await snapshot(stack)).boots).toEqual(boots);
+    }));
+
+  test('are refused where the stack was not deployed from them, and put back with the rest', () =>
+    onStack(small, async ({ stack, before, update }) => {
+      const [file, other] = ['stack.yaml', 'other.yaml'].map((name) => join(stack.directory, name)) as [
+        string,
+        string,
+      ];
+      const text = await readFile(file, 'utf8');
+      await writeFile(other, text.replaceAll(svcImage('1.4.2'), svcImage('1.3.0')));
+      const wrong = await update('1.5.0', { mount: stack.directory, args: ['--file', 'other.yaml'] });
+      expect(wrong.last, wrong.log).toMatch(
+        /ERROR done refused \(stack-file\): nothing was changed, v1\.4\.2 runs on/,
+      );
+      expect(wrong.log).toContain(
+        `${stack.name}_app is ${svcImage('1.4.2')}, and there it is ${svcImage('1.3.0')}`,
+      );
+      expectUntouched(before, await snapshot(stack));
+      await rename(file, join(stack.directory, 'compose.yaml'));
+      const bad = await update('1.4.3', { mount: stack.directory });
+      expect(bad.last, bad.log).toMatch(
+        /ERROR done failed \(recreate-failed\): the files are as they were and v1\.4\.2 runs again/,
+      );
+      expect(bad.log).toMatch(/write compose\.yaml line \d+: .*kept in \.svc-updater\/backup/);
+      expect(await readFile(join(stack.directory, 'compose.yaml'), 'utf8')).toBe(text);
+      expect((await snapshot(stack)).specs).toEqual(before.specs);
+    }));
+});
