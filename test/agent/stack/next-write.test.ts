@@ -1,0 +1,459 @@
+import { describe, expect, it } from 'vitest';
+import {
+  nextBack,
+  nextForward,
+  type ServiceView,
+  type StackView,
+  type Step,
+  writes,
+} from '../../../src/agent/stack/next-write.ts';
+import type { SpecForm } from '../../../src/agent/stack/specs.ts';
+import type { TaskSummary } from '../../../src/agent/stack/tasks.ts';
+import { moveOf, summaryWith, tasksOf } from '../../build-stack.ts';
+
+const two = tasksOf('old running n1', 'old running n2');
+const fresh = tasksOf('new running n1', 'new running n2');
+
+/** What the tasks of a service look like, in a word. */
+const looks: Record<string, Partial<TaskSummary>> = {
+  old: { oldAlive: two, oldRunning: two, isBack: true },
+  ending: { oldAlive: two },
+  none: {},
+  off: { needs: 0, isWell: true, isBack: true },
+  comes: { newAlive: fresh },
+  // One that is being started: nobody can tell yet.
+  starting: { newAlive: fresh, isUnsure: true },
+  started: { newAlive: fresh, started: true },
+  well: { newAlive: fresh, newRunning: fresh, started: true, steadyMs: 5_000, isWell: true },
+  half: {
+    ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
+    ...{ started: true, steadyMs: 5_000 },
+  },
+  'just half': {
+    ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
+    ...{ started: true, steadyMs: 4_999 },
+  },
+  'held, coming': { oldAlive: two.slice(1), oldRunning: two.slice(1), newAlive: fresh.slice(0, 1) },
+  'held, clear': { oldAlive: two.slice(1), oldRunning: two.slice(1) },
+};
+
+/**
+ * A service in words: the side of its spec, its forms, how its tasks look, then flags. `old before | old`,
+ * `new moving | well`, `null | started`, `old stopped | none | isPaused`.
+ */
+function view(name: string, words: string): ServiceView {
+  const [spec = '', look = 'none', flags = ''] = words.split('|').map((each) => each.trim());
+  const [side = '', ...forms] = spec.split(' ');
+  const is = (flag: string) => flags.split(' ').includes(flag);
+  return {
+    move: moveOf(name),
+    side: side === 'null' ? null : side === 'new' ? 'new' : 'old',
+    isStopped: forms.includes('stopped') || is('isStopped'),
+    forms: new Set(forms.filter((form): form is SpecForm => form !== 'other')),
+    isSettled: is('isSettled'),
+    isPaused: is('isPaused'),
+    isOff: is('isOff'),
+    tasks: summaryWith(looks[look] ?? {}),
+  };
+}
+
+interface Given {
+  app: string;
+  worker?: string;
+  second?: string;
+  stopApp?: boolean;
+  hasBeenWell?: boolean;
+}
+
+const stack = ({ app, worker, second, stopApp = false, hasBeenWell = false }: Given): StackView => ({
+  app: view('app', app),
+  workers: [
+    ...(worker === undefined ? [] : [view('worker', worker)]),
+    ...(second === undefined ? [] : [view('second', second)]),
+  ],
+  stopApp,
+  hasBeenWell,
+});
+
+function words(step: Step): string {
+  switch (step.kind) {
+    case 'write':
+      return `${step.write} ${step.service.move.name}`;
+    case 'wait':
+      return `wait until ${step.service.move.name} ${step.what}`;
+    case 'foreign':
+      return `foreign ${step.service.move.name}`;
+    default:
+      return step.kind;
+  }
+}
+
+const forward = (given: Given): string => words(nextForward(stack(given)));
+const back = (given: Given): string => words(nextBack(stack(given)));
+
+const stopped = 'old stopped | none';
+const well = 'new moving | well';
+
+describe('nextForward', () => {
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'the worker is stopped first',
+      { app: 'old before | old', worker: 'old before | old' },
+      'stop-worker svc_worker',
+    ],
+    [
+      'each of several',
+      { app: 'old before | old', worker: stopped, second: 'old before | old' },
+      'stop-worker svc_second',
+    ],
+    [
+      'all of them before any is waited for',
+      { app: 'old before | old', worker: 'old stopped | ending', second: 'old before | old' },
+      'stop-worker svc_second',
+    ],
+    [
+      'until none is alive',
+      { app: 'old before | old', worker: 'old stopped | ending' },
+      'wait until svc_worker ends',
+    ],
+    ['the app moves then', { app: 'old before | old', worker: stopped }, 'move-app svc_app'],
+    ['or at once, without a worker', { app: 'old before | old' }, 'move-app svc_app'],
+    ['its tasks are waited for', { app: 'new moving | comes', worker: stopped }, 'wait until svc_app starts'],
+    [
+      'also when one has started',
+      { app: 'new moving | started', worker: stopped },
+      'wait until svc_app starts',
+    ],
+    [
+      'the worker moves when the app is well',
+      { app: well, worker: stopped, hasBeenWell: true },
+      'move-worker svc_worker',
+    ],
+    [
+      'one after the other',
+      { app: well, worker: 'new moving | comes', second: stopped, hasBeenWell: true },
+      'wait until svc_worker starts',
+    ],
+    ['the app is settled first', { app: well, worker: well, hasBeenWell: true }, 'settle svc_app'],
+    [
+      'then the worker',
+      { app: 'new after | well | isSettled', worker: well, hasBeenWell: true },
+      'settle svc_worker',
+    ],
+    [
+      'then all is done',
+      { app: 'new after | well | isSettled', worker: 'new after | well | isSettled', hasBeenWell: true },
+      'done',
+    ],
+  ])('%s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'the app is stopped after the worker',
+      { app: 'old before | old', worker: 'old before | old', stopApp: true },
+      'stop-worker svc_worker',
+    ],
+    ['the app is stopped', { app: 'old before | old', worker: stopped, stopApp: true }, 'stop-app svc_app'],
+    [
+      'and waited for',
+      { app: 'old stopped | ending', worker: stopped, stopApp: true },
+      'wait until svc_app ends',
+    ],
+    ['then it moves', { app: stopped, worker: stopped, stopApp: true }, 'move-app svc_app'],
+    [
+      'it is not stopped again',
+      { app: 'new moving | comes', worker: stopped, stopApp: true },
+      'wait until svc_app starts',
+    ],
+    [
+      'nor one that is off',
+      { app: 'old before | off | isStopped isOff', worker: stopped, stopApp: true },
+      'move-app svc_app',
+    ],
+  ])('with --stop-app: %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'is not stopped',
+      { app: 'old before | old', worker: 'old before | off | isStopped isOff' },
+      'move-app svc_app',
+    ],
+    [
+      'is waited for while it ends',
+      { app: 'old before | old', worker: 'old before | ending | isStopped isOff' },
+      'wait until svc_worker ends',
+    ],
+    [
+      'is moved all the same',
+      { app: well, worker: 'old before | off | isStopped isOff', hasBeenWell: true },
+      'move-worker svc_worker',
+    ],
+    [
+      'is settled at 0',
+      {
+        app: 'new after | well | isSettled',
+        worker: 'new moving | off | isStopped isOff',
+        hasBeenWell: true,
+      },
+      'settle svc_worker',
+    ],
+  ])('a worker that its owner has at 0: %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'rolls the app back: it moves again',
+      { app: 'old before | old', worker: stopped, hasBeenWell: true },
+      'move-app svc_app',
+    ],
+    [
+      'rolls the settled app back',
+      { app: 'old before | old', worker: 'new after | well | isSettled', hasBeenWell: true },
+      'move-app svc_app',
+    ],
+    [
+      'rolls the worker back: the old one is stopped before all else',
+      { app: well, worker: 'old before | old', hasBeenWell: true },
+      'stop-worker svc_worker',
+    ],
+    [
+      'deploys the new file early: the rollback that it asks for is put aside',
+      { app: 'new after | comes', worker: stopped },
+      'move-app svc_app',
+    ],
+    [
+      'the same, where a rollback leads to the new version',
+      { app: 'new after | comes | isSettled', worker: stopped },
+      'wait until svc_app starts',
+    ],
+    [
+      'scales the stopped worker up: it is stopped again',
+      { app: 'new moving | started', worker: 'old before | old' },
+      'stop-worker svc_worker',
+    ],
+    [
+      'has more than that changed in the app',
+      { app: 'null | old', worker: 'old before | old' },
+      'foreign svc_app',
+    ],
+    [
+      'or in a worker, whatever else is to do',
+      { app: 'new moving | comes', worker: stopped, second: 'null | old' },
+      'foreign svc_second',
+    ],
+  ])('somebody %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'a new task runs for 5 s: Swarm is told again',
+      { app: 'new moving | half | isPaused', worker: stopped },
+      'move-app svc_app',
+    ],
+    [
+      'for less: it is waited for',
+      { app: 'new moving | just half | isPaused', worker: stopped },
+      'wait until svc_app starts',
+    ],
+    ['none runs', { app: 'new moving | started | isPaused', worker: stopped }, 'wait until svc_app starts'],
+    ['it is not paused', { app: 'new moving | half', worker: stopped }, 'wait until svc_app starts'],
+  ])('a paused update: %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'the worker is new, the app was not seen well yet',
+      { app: 'new moving | started', worker: 'new moving | well' },
+      'stop-worker svc_worker',
+    ],
+    [
+      'the app was well',
+      { app: 'new moving | started', worker: 'new moving | comes', hasBeenWell: true },
+      'wait until svc_app starts',
+    ],
+    [
+      'killed while settling',
+      { app: 'new moving after | well', worker: well, hasBeenWell: true },
+      'settle svc_app',
+    ],
+    ['killed while holding', { app: 'old held | held, clear', worker: stopped }, 'move-app svc_app'],
+  ])('a run that goes on: %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it('says how near it comes', () => {
+    const progress = (given: Given) => {
+      const step = nextForward(stack(given));
+      return step.kind === 'wait' ? step.progress : null;
+    };
+    expect(progress({ app: 'old before | old', worker: 'old stopped | ending' })).toBe(-2);
+    expect(progress({ app: 'new moving | comes' })).toBe(0);
+    expect(progress({ app: 'new moving | half' })).toBe(1);
+  });
+});
+
+describe('nextBack', () => {
+  it.each<[situation: string, given: Given, step: string]>([
+    ['the app is held first', { app: 'new moving | comes', worker: stopped }, 'hold svc_app'],
+    [
+      'new tasks are waited for',
+      { app: 'old held | held, coming', worker: stopped },
+      'wait until svc_app ends',
+    ],
+    [
+      'also where the old spec is back already',
+      { app: 'old before | held, coming', worker: stopped },
+      'wait until svc_app ends',
+    ],
+    ['then the app is as before', { app: 'old held | held, clear', worker: stopped }, 'restore svc_app'],
+    ['then the worker', { app: 'old before | held, clear', worker: stopped }, 'restore svc_worker'],
+    [
+      'the app is waited for',
+      { app: 'old before | held, clear', worker: 'old before | none' },
+      'wait until svc_app returns',
+    ],
+    [
+      'and the worker',
+      { app: 'old before | old', worker: 'old before | none' },
+      'wait until svc_worker returns',
+    ],
+    ['then it is done', { app: 'old before | old', worker: 'old before | old' }, 'done'],
+    [
+      'an app that was not told yet is left alone',
+      { app: 'old before | old', worker: stopped },
+      'restore svc_worker',
+    ],
+    ['one that was stopped comes back', { app: stopped, worker: stopped }, 'restore svc_app'],
+    [
+      'a new task may be about to start: it is held all the same, and its end tells',
+      { app: 'new moving | starting', worker: stopped },
+      'hold svc_app',
+    ],
+  ])('%s', (_, given, step) => expect(back(given)).toBe(step));
+
+  it.each<[situation: string, given: Given]>([
+    ['moving', { app: 'new moving | started', worker: stopped }],
+    ['held', { app: 'old held | started', worker: stopped }],
+    ['as before', { app: 'old before | started', worker: stopped }],
+    ["somebody's", { app: 'null | started', worker: stopped }],
+  ])('nothing is put back once a new task has started, the app being %s', (_, given) =>
+    expect(back(given)).toBe('started'),
+  );
+
+  it("leaves somebody's worker as it is", () => {
+    expect(back({ app: 'old before | old', worker: 'null | none' })).toBe('done');
+  });
+});
+
+describe('every view there is', () => {
+  const sides = [
+    'old before',
+    'old stopped',
+    'old held',
+    'old other',
+    'new moving',
+    'new after',
+    'new other',
+    'null',
+  ];
+  const flags = ['', 'isSettled', 'isPaused', 'isOff isStopped'];
+  const services = sides.flatMap((side) =>
+    Object.keys(looks).flatMap((look) => flags.map((flag) => `${side} | ${look} | ${flag}`)),
+  );
+  const all: StackView[] = services.flatMap((app) =>
+    [
+      'old before | old',
+      stopped,
+      'old stopped | ending',
+      well,
+      'new after | well | isSettled',
+      'null | none',
+    ].flatMap((worker) =>
+      [false, true].map((hasBeenWell) => stack({ app, worker, hasBeenWell, stopApp: app.length % 2 > 0 })),
+    ),
+  );
+  /** Those for which what is said does not hold. */
+  const wrong = (next: (view: StackView) => Step, holds: (view: StackView, step: Step) => boolean) =>
+    all.filter((each) => !holds(each, next(each))).map((each) => [words(next(each)), each]);
+
+  it.each<[string, (view: StackView, step: Step) => boolean]>([
+    [
+      'writes only from a side that the write is of',
+      (_, step) =>
+        step.kind !== 'write' || (writes[step.write].from as readonly unknown[]).includes(step.service.side),
+    ],
+    [
+      'never writes what leads back',
+      (_, step) => step.kind !== 'write' || (step.write !== 'hold' && step.write !== 'restore'),
+    ],
+    [
+      'moves the app only beside no old worker',
+      ({ workers }, step) =>
+        step.kind !== 'write' ||
+        step.write !== 'move-app' ||
+        workers.every(({ tasks }) => tasks.oldAlive.length === 0),
+    ],
+    [
+      'moves a worker only beside an app that is well',
+      ({ app }, step) =>
+        step.kind !== 'write' || step.write !== 'move-worker' || (app.side === 'new' && app.tasks.isWell),
+    ],
+    [
+      'settles only what is well',
+      (_, step) => step.kind !== 'write' || step.write !== 'settle' || step.service.tasks.isWell,
+    ],
+    [
+      'is done only when all are new, settled and well',
+      ({ app, workers }, step) =>
+        step.kind !== 'done' ||
+        [app, ...workers].every(
+          ({ forms, isSettled, tasks }) => forms.has('after') && isSettled && tasks.isWell,
+        ),
+    ],
+    [
+      "writes to nothing of somebody else's",
+      (_, step) => step.kind !== 'write' || step.service.side !== null,
+    ],
+  ])('nextForward %s', (_, holds) => expect(wrong(nextForward, holds)).toEqual([]));
+
+  it.each<[string, (view: StackView, step: Step) => boolean]>([
+    [
+      'writes nothing once a new task has started',
+      ({ app }, step) => step.kind !== 'write' || !app.tasks.started,
+    ],
+    [
+      'restores the app only when no new task is alive',
+      ({ app }, step) =>
+        step.kind !== 'write' ||
+        step.write !== 'restore' ||
+        step.service !== app ||
+        app.tasks.newAlive.length === 0,
+    ],
+    ['never moves anything', (_, step) => step.kind !== 'write' || !step.write.startsWith('move')],
+    [
+      'is done only where no new task of the app is alive, if the app is its own',
+      ({ app }, step) => step.kind !== 'done' || app.side === null || app.tasks.newAlive.length === 0,
+    ],
+  ])('nextBack %s', (_, holds) => expect(wrong(nextBack, holds)).toEqual([]));
+});
+
+describe('ways to a wrong write', () => {
+  const somebodys: Given[] = [
+    { app: 'null | comes', worker: stopped },
+    { app: 'null | starting', worker: stopped },
+    { app: 'null | held, coming', worker: 'old stopped | none' },
+  ];
+  it.fails.each(somebodys)(
+    'an old worker beside new tasks of an app that somebody has edited: $app',
+    (given) => {
+      expect(back(given)).not.toBe('restore svc_worker');
+    },
+  );
+
+  it.fails('going back writes "restore" to a worker whose image is new already, which the table of writes forbids', () => {
+    const step = nextBack(stack({ app: 'old before | old', worker: 'new stopped | none' }));
+    expect(step.kind === 'write' && (writes[step.write].from as readonly string[]).includes('new')).toBe(
+      true,
+    );
+  });
+
+  it.fails('an app that had the new image before is held for ever', () => {
+    // Its `rollback` was put aside; all that is held is of the new image.
+    expect(back({ app: 'new held | none', worker: stopped })).not.toBe('hold svc_app');
+  });
+});

@@ -1,0 +1,136 @@
+// What tests make stacks of a Swarm of.
+
+import type { ServiceMove } from '../src/agent/stack/specs.ts';
+import type { TaskSummary } from '../src/agent/stack/tasks.ts';
+import type { Json } from '../src/engine/json.ts';
+import type { SwarmNode, SwarmService, SwarmTask } from '../src/engine/swarm.ts';
+
+export const oldImage = 'acme/svc:v1.4.2@sha256:old';
+export const newImage = 'acme/svc:v1.5.0@sha256:new';
+
+interface SpecParts {
+  name?: string;
+  image?: string;
+  /** The image as its stack file has it; null for a service that no stack file made. */
+  label?: string | null;
+  /** Null for a global service. */
+  replicas?: number | null;
+  forced?: number;
+  update?: Json;
+  constraints?: string[];
+  platforms?: Json[];
+  maxReplicas?: number;
+  ports?: Json[];
+  labels?: Json;
+  container?: Json;
+}
+
+/** A service's spec as the API gives it. */
+export function specWith(parts: SpecParts = {}): Json {
+  const { name = 'svc_app', image = oldImage, label = image.replace(/@.*$/, ''), replicas = 2 } = parts;
+  const { forced = 0, update, constraints, platforms, maxReplicas, ports, labels, container } = parts;
+  const placement = {
+    ...(constraints && { Constraints: constraints }),
+    ...(platforms && { Platforms: platforms }),
+    ...(maxReplicas !== undefined && { MaxReplicas: maxReplicas }),
+  };
+  return {
+    Name: name,
+    Labels: {
+      'com.docker.stack.namespace': 'svc',
+      ...(label !== null && { 'com.docker.stack.image': label }),
+      ...labels,
+    },
+    TaskTemplate: {
+      ContainerSpec: { Image: image, Env: ['DB=db'], ...container },
+      Placement: placement,
+      ForceUpdate: forced,
+    },
+    Mode: replicas === null ? { Global: {} } : { Replicated: { Replicas: replicas } },
+    ...(update && { UpdateConfig: update }),
+    ...(ports && { EndpointSpec: { Ports: ports } }),
+  };
+}
+
+/** The move of `app` or of a worker from v1.4.2 to v1.5.0. */
+export function moveOf(
+  name: string,
+  { before = specWith({ name: `svc_${name}` }), ...changes }: Partial<ServiceMove> = {},
+): ServiceMove {
+  return {
+    id: `${name}-id`,
+    name: `svc_${name}`,
+    role: name === 'app' ? 'app' : 'worker',
+    before,
+    wanted: before,
+    image: newImage,
+    label: 'acme/svc:v1.5.0',
+    platforms: [],
+    ...changes,
+  };
+}
+
+export const serviceWith = (spec: Json = specWith(), changes: Partial<SwarmService> = {}): SwarmService => ({
+  id: `${String(spec.Name).replace(/^svc_/, '')}-id`,
+  name: String(spec.Name),
+  stack: 'svc',
+  version: 1,
+  spec,
+  previous: null,
+  updateState: '',
+  ...changes,
+});
+
+/**
+ * Tasks in words such as `old running`, `new ready n2`, `new failed`: the image, the state, and the node, `n1` where none is
+ * named and `-` for none. The ones of a list have the ids `t1`, `t2` … and slots likewise.
+ */
+export const tasksOf = (...words: readonly (string | [string, Partial<SwarmTask>])[]): SwarmTask[] =>
+  words.map((each, at) => {
+    const [word, changes] = typeof each === 'string' ? [each, {}] : each;
+    const [side, state = '', node = 'n1'] = word.split(' ');
+    return {
+      id: `t${at + 1}`,
+      service: 'app-id',
+      slot: at + 1,
+      node: node === '-' ? '' : node,
+      state,
+      wanted: 'running',
+      image: side === 'new' ? newImage : oldImage,
+      error: '',
+      ...changes,
+    };
+  });
+
+export const nodeWith = (id: string, changes: Partial<SwarmNode> = {}): SwarmNode => ({
+  id,
+  name: `host-${id}`,
+  state: 'ready',
+  availability: 'active',
+  role: 'worker',
+  os: 'linux',
+  arch: 'x86_64',
+  address: '10.0.0.1',
+  labels: {},
+  engineLabels: {},
+  ...changes,
+});
+
+export const nodes = (...ids: readonly string[]): SwarmNode[] => ids.map((id) => nodeWith(id));
+
+/** Nothing alive, and nothing needed for being well. */
+export const summaryWith = (changes: Partial<TaskSummary> = {}): TaskSummary => ({
+  started: false,
+  isUnsure: false,
+  oldAlive: [],
+  newAlive: [],
+  oldRunning: [],
+  newRunning: [],
+  needs: 2,
+  steadyMs: 0,
+  failures: 0,
+  isWell: false,
+  isBack: false,
+  lost: [],
+  ...changes,
+});
