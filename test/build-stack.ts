@@ -81,11 +81,13 @@ export const serviceWith = (spec: Json = specWith(), changes: Partial<SwarmServi
   ...changes,
 });
 
+export type TaskWord = string | [words: string, changes: Partial<SwarmTask>];
+
 /**
  * Tasks in words such as `old running`, `new ready n2`, `new failed`: the image, the state, and the node, `n1` where none is
  * named and `-` for none. The ones of a list have the ids `t1`, `t2` … and slots likewise.
  */
-export const tasksOf = (...words: readonly (string | [string, Partial<SwarmTask>])[]): SwarmTask[] =>
+export const tasksOf = (...words: readonly TaskWord[]): SwarmTask[] =>
   words.map((each, at) => {
     const [word, changes] = typeof each === 'string' ? [each, {}] : each;
     const [side, state = '', node = 'n1'] = word.split(' ');

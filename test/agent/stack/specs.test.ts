@@ -1,0 +1,363 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type Amounts,
+  amountsOf,
+  imageSideOf,
+  isActive,
+  isEligible,
+  isSame,
+  isSideBySide,
+  isStopped,
+  putAside,
+  type ServiceMove,
+  type SpecForm,
+  specOf,
+  takesOneTask,
+} from '../../../src/agent/stack/specs.ts';
+import type { Json } from '../../../src/engine/json.ts';
+import type { SwarmNode } from '../../../src/engine/swarm.ts';
+import { moveOf, newImage, nodeWith, oldImage, specWith } from '../../build-stack.ts';
+
+const rollback = { FailureAction: 'rollback', Order: 'stop-first', Parallelism: 1 };
+const startFirst = { FailureAction: 'pause', Order: 'start-first' };
+const hostPort = [{ PublishMode: 'host', PublishedPort: 80 }];
+const amounts = (changes: Partial<Amounts> = {}): Amounts => ({
+  replicas: 2,
+  forced: 0,
+  oldRunning: 2,
+  nodesWithout: [],
+  ...changes,
+});
+
+type Parts = NonNullable<Parameters<typeof specWith>[0]>;
+const newParts: Parts = { image: newImage };
+
+describe('specOf', () => {
+  /** How a spec that was found becomes one in a form, all else being as it was. */
+  it.each<[what: string, form: SpecForm, found: Parts, changes: Partial<Amounts>, becomes: Parts]>([
+    ['as it was', 'before', {}, {}, {}],
+    ['so many as its owner wants now', 'before', {}, { replicas: 5, forced: 3 }, { replicas: 5, forced: 3 }],
+    ['the new image and its label', 'after', {}, {}, newParts],
+    ['no label where there was none', 'after', { label: null }, {}, { ...newParts, label: null }],
+    ["the owner's update_config", 'after', { update: rollback }, {}, { ...newParts, update: rollback }],
+    [
+      'so many as its owner wants now',
+      'after',
+      {},
+      { replicas: 5, forced: 3 },
+      { ...newParts, replicas: 5, forced: 3 },
+    ],
+    [
+      'a global service',
+      'after',
+      { replicas: null },
+      { replicas: null, forced: 3 },
+      { ...newParts, replicas: null, forced: 3 },
+    ],
+    ['a worker at 0', 'after', { replicas: 0 }, { replicas: 0 }, { ...newParts, replicas: 0 }],
+    ['as after', 'moving', {}, {}, newParts],
+    [
+      'no rollback',
+      'moving',
+      { update: rollback },
+      {},
+      { ...newParts, update: { ...rollback, FailureAction: 'pause' } },
+    ],
+    [
+      'any other failure_action',
+      'moving',
+      { update: { FailureAction: 'continue' } },
+      {},
+      { ...newParts, update: { FailureAction: 'continue' } },
+    ],
+    ['start-first', 'moving', { update: startFirst }, {}, { ...newParts, update: startFirst }],
+    [
+      'not beside a port of the host',
+      'moving',
+      { update: startFirst, ports: hostPort },
+      {},
+      { ...newParts, ports: hostPort, update: { ...startFirst, Order: 'stop-first' } },
+    ],
+    [
+      'nor under a limit for each node',
+      'moving',
+      { update: startFirst, maxReplicas: 1 },
+      {},
+      { ...newParts, maxReplicas: 1, update: { ...startFirst, Order: 'stop-first' } },
+    ],
+    [
+      'none',
+      'stopped',
+      { update: rollback },
+      {},
+      { replicas: 0, update: { ...rollback, FailureAction: 'pause' } },
+    ],
+    [
+      'none on any node',
+      'stopped',
+      { replicas: null, constraints: ['node.labels.a==b'] },
+      { replicas: null },
+      { replicas: null, constraints: ['node.labels.a==b', 'node.id==nobody'] },
+    ],
+    [
+      'so many as old ones run',
+      'held',
+      { update: rollback },
+      { oldRunning: 1 },
+      { replicas: 1, update: { ...rollback, FailureAction: 'pause' } },
+    ],
+    ['none where none runs', 'held', {}, { oldRunning: 0 }, { replicas: 0 }],
+    [
+      'on the nodes with one',
+      'held',
+      { replicas: null },
+      { replicas: null, nodesWithout: ['n2', 'n3'] },
+      { replicas: null, constraints: ['node.id!=n2', 'node.id!=n3'] },
+    ],
+  ])('%s (%s)', (_, form, found, changes, becomes) => {
+    const of = (parts: Parts) => ({ ...specWith(parts) });
+    const label = becomes.image === undefined || becomes.label === null ? {} : { label: 'acme/svc:v1.5.0' };
+    const made = specOf(moveOf('app', { before: of(found) }), form, amounts(changes));
+    expect(isSame(made, of({ ...becomes, ...label }))).toBe(true);
+    expect(JSON.parse(JSON.stringify(made))).toMatchObject(of({ ...becomes, ...label }));
+  });
+
+  it.each<[had: Json[], told: Json[], has: Json[]]>([
+    [
+      [{ OS: 'linux', Architecture: 'amd64' }],
+      [{ OS: 'linux', Architecture: 'arm64' }],
+      [{ OS: 'linux', Architecture: 'arm64' }],
+    ],
+    [[{ OS: 'linux', Architecture: 'amd64' }], [], [{ OS: 'linux', Architecture: 'amd64' }]],
+    [[], [{ OS: 'linux', Architecture: 'arm64' }], []],
+  ])('platforms %j, told %j: %j', (had, platforms, has) => {
+    const move = moveOf('app', { before: specWith({ platforms: had }), platforms });
+    const { TaskTemplate } = specOf(move, 'after', amounts());
+    expect(TaskTemplate).toMatchObject({ Placement: { Platforms: has } });
+  });
+
+  it('brings a service that a run before has stopped to what its owner wants, and back to what was found', () => {
+    const move = moveOf('worker', { before: specWith({ replicas: 0 }), wanted: specWith({ replicas: 3 }) });
+    const given = amountsOf(move.wanted);
+    expect(specOf(move, 'after', given)).toMatchObject({ Mode: { Replicated: { Replicas: 3 } } });
+    expect(specOf(move, 'before', given)).toMatchObject({ Mode: { Replicated: { Replicas: 0 } } });
+  });
+
+  it('leaves what it was given as it was', () => {
+    const before = specWith({ update: rollback, ports: hostPort });
+    const copy = structuredClone(before);
+    const forms: SpecForm[] = ['before', 'after', 'moving', 'stopped', 'held'];
+    for (const form of forms) specOf(moveOf('app', { before }), form, amounts({ replicas: 7, forced: 9 }));
+    expect(before).toEqual(copy);
+  });
+});
+
+describe('imageSideOf', () => {
+  const before = specWith({ update: rollback, constraints: ['node.role==worker'] });
+  const move = moveOf('app', { before });
+  const forms: [SpecForm, 'old' | 'new'][] = [
+    ['before', 'old'],
+    ['stopped', 'old'],
+    ['held', 'old'],
+    ['moving', 'new'],
+    ['after', 'new'],
+  ];
+
+  it.each(forms)('%s is %s, of a replicated service and a global one', (form, side) => {
+    expect(imageSideOf(move, specOf(move, form, amounts()))).toBe(side);
+    const global = moveOf('app', { before: specWith({ replicas: null, update: rollback }) });
+    const given = amounts({ replicas: null, nodesWithout: ['n1'] });
+    expect(imageSideOf(global, specOf(global, form, given))).toBe(side);
+  });
+
+  const template = (change: Json): Json => ({
+    ...before,
+    TaskTemplate: { ...(before.TaskTemplate as Json), ...change },
+  });
+  it.each<[edit: string, spec: Json, side: 'old' | 'new' | null]>([
+    ['scaled', specWith({ update: rollback, constraints: ['node.role==worker'], replicas: 9 }), 'old'],
+    [
+      'made again by force',
+      specWith({ update: rollback, constraints: ['node.role==worker'], forced: 4 }),
+      'old',
+    ],
+    ['another order of keys', Object.fromEntries(Object.entries(before).reverse()), 'old'],
+    ['empty where it was absent', { ...before, Networks: [], EndpointSpec: {} }, 'old'],
+    [
+      'another image',
+      specWith({ update: rollback, constraints: ['node.role==worker'], image: 'acme/svc:v1.6.0@sha256:x' }),
+      null,
+    ],
+    ['another environment', template({ ContainerSpec: { Image: oldImage, Env: ['DB=other'] } }), null],
+    [
+      'the new image, another environment',
+      template({ ContainerSpec: { Image: newImage, Env: ['DB=other'] } }),
+      null,
+    ],
+    [
+      'a constraint more',
+      specWith({ update: rollback, constraints: ['node.role==worker', 'node.labels.a==b'] }),
+      null,
+    ],
+    ['another label', { ...before, Labels: { ...(before.Labels as Json), tier: 'web' } }, null],
+    ['a network more', template({ Networks: [{ Target: 'n' }] }), null],
+    ['another parallelism', { ...before, UpdateConfig: { ...rollback, Parallelism: 3 } }, null],
+    ['another mode', { ...before, Mode: { Global: {} } }, null],
+    [
+      'a limit for each node',
+      specWith({ update: rollback, constraints: ['node.role==worker'], maxReplicas: 2 }),
+      null,
+    ],
+  ])('%s', (_, spec, side) => expect(imageSideOf(move, spec)).toBe(side));
+
+  it('knows what was found and what its owner wants', () => {
+    const earlier: ServiceMove = { ...move, wanted: specWith({ container: { Env: ['DB=new'] } }) };
+    expect(imageSideOf(earlier, before)).toBe('old');
+    expect(imageSideOf(earlier, specOf(earlier, 'moving', amounts()))).toBe('new');
+  });
+
+  it('is new where both images are one', () => {
+    const same = moveOf('worker', { before: specWith({ image: newImage }) });
+    expect(imageSideOf(same, same.before)).toBe('new');
+  });
+});
+
+describe('isStopped', () => {
+  it.each<[Parts, boolean]>([
+    [{ replicas: 0 }, true],
+    [{ replicas: 1 }, false],
+    [{ replicas: null }, false],
+    [{ replicas: null, constraints: ['node.id==nobody'] }, true],
+    [{ replicas: null, constraints: ['node.id!=n1'] }, false],
+  ])('%j: %s', (parts, stopped) => expect(isStopped(specWith(parts))).toBe(stopped));
+});
+
+describe('what a service lets Swarm do', () => {
+  it.each<[Parts, boolean]>([
+    [{}, false],
+    [{ ports: hostPort }, true],
+    [{ ports: [{ PublishMode: 'ingress', PublishedPort: 80 }] }, false],
+    [{ maxReplicas: 1 }, true],
+    [{ maxReplicas: 0 }, false],
+  ])('takesOneTask %j: %s', (parts, one) => expect(takesOneTask(specWith(parts))).toBe(one));
+
+  it.each<[Parts, boolean]>([
+    [{ replicas: 1 }, false],
+    [{ replicas: 2 }, true],
+    [{ replicas: 2, update: { Parallelism: 1 } }, true],
+    [{ replicas: 2, update: { Parallelism: 2 } }, false],
+    [{ replicas: 9, update: { Parallelism: 0 } }, false],
+    [{ replicas: 1, update: startFirst }, true],
+    [{ replicas: 1, update: startFirst, ports: hostPort }, false],
+    [{ replicas: null }, true],
+    [{ replicas: null, update: { Parallelism: 0 } }, false],
+    [{ replicas: 0 }, false],
+  ])('isSideBySide %j: %s', (parts, together) => expect(isSideBySide(specWith(parts))).toBe(together));
+
+  it.each<[Parts, string[]]>([
+    [{}, []],
+    [{ update: { FailureAction: 'continue', Order: 'stop-first' } }, []],
+    [{ update: startFirst }, []],
+    [{ update: rollback }, ['failure_action: rollback is pause']],
+    [
+      { update: { ...rollback, Order: 'start-first' }, maxReplicas: 1 },
+      [
+        'failure_action: rollback is pause',
+        'order: start-first is stop-first, as no node takes a second task',
+      ],
+    ],
+  ])('putAside %j: %j', (parts, aside) => expect(putAside(specWith(parts))).toEqual(aside));
+});
+
+describe('isSame', () => {
+  it.each<[unknown, unknown, boolean]>([
+    [{ a: 1, b: 2 }, { b: 2, a: 1 }, true],
+    [{ a: { c: 1, d: [{ x: 1, y: 2 }] } }, { a: { d: [{ y: 2, x: 1 }], c: 1 } }, true],
+    [{ a: 1, b: null, c: undefined, d: [], e: {} }, { a: 1 }, true],
+    [{ a: 0 }, {}, false],
+    [{ a: '' }, {}, false],
+    [{ a: false }, {}, false],
+    [{ a: [1, 2] }, { a: [2, 1] }, false],
+    [{ a: 1 }, { a: '1' }, false],
+  ])('%j and %j: %s', (a, b, same) => expect(isSame(a, b)).toBe(same));
+});
+
+describe('isEligible', () => {
+  const node = nodeWith('n1', {
+    name: 'host-a',
+    labels: { disk: 'ssd', 'com.acme.zone': 'Eu' },
+    engineLabels: { os: 'debian' },
+  });
+  it.each<[constraint: string, eligible: boolean]>([
+    ['node.id==n1', true],
+    ['node.id != n1', false],
+    ['node.hostname==host-a', true],
+    ['node.hostname!=host-a', false],
+    ['node.role==worker', true],
+    ['node.role==manager', false],
+    ['node.role!=manager', true],
+    ['node.labels.disk==ssd', true],
+    ['node.labels.disk == SSD', true],
+    ['node.labels.disk!=ssd', false],
+    ['node.labels.com.acme.zone==eu', true],
+    ['node.labels.none==x', false],
+    ['node.labels.none!=x', true],
+    ['engine.labels.os==debian', true],
+    ['engine.labels.disk==ssd', false],
+    ['node.platform.os==linux', true],
+    ['node.platform.os==windows', false],
+    // Swarm compares what the node says of itself.
+    ['node.platform.arch==x86_64', true],
+    ['node.platform.arch==amd64', false],
+    ['node.ip==10.0.0.1', true],
+    ['node.ip!=10.0.0.1', false],
+    ['node.id==nobody', false],
+    ['node.unheard-of==x', true],
+    ['nonsense', true],
+  ])('%s: %s', (constraint, eligible) => {
+    expect(isEligible(specWith({ constraints: [constraint] }), node)).toBe(eligible);
+  });
+
+  it('wants all of them', () => {
+    expect(isEligible(specWith({ constraints: ['node.role==worker', 'node.labels.disk==hdd'] }), node)).toBe(
+      false,
+    );
+  });
+
+  it.each<[platforms: Json[], node: Partial<SwarmNode>, eligible: boolean]>([
+    [[], { arch: 'riscv64' }, true],
+    [[{ OS: 'linux', Architecture: 'amd64' }], { arch: 'x86_64' }, true],
+    [[{ OS: 'linux', Architecture: 'x86_64' }], { arch: 'amd64' }, true],
+    [[{ OS: 'linux', Architecture: 'arm64' }], { arch: 'aarch64' }, true],
+    [[{ OS: 'linux', Architecture: 'amd64' }], { arch: 'aarch64' }, false],
+    [[{ OS: 'windows', Architecture: 'amd64' }], {}, false],
+    [[{ OS: 'linux' }], {}, true],
+    [[{ Architecture: 'amd64' }], {}, true],
+    [
+      [
+        { OS: 'linux', Architecture: 'arm64' },
+        { OS: 'linux', Architecture: 'amd64' },
+      ],
+      {},
+      true,
+    ],
+  ])('platforms %j on %j: %s', (platforms, changes, eligible) => {
+    expect(isEligible(specWith({ platforms }), nodeWith('n1', changes))).toBe(eligible);
+  });
+
+  it.fails.each(['node.ip==10.0.0.0/24', 'node.ip!=10.9.0.0/16'])(
+    'a network of addresses, which Swarm takes: %s',
+    (constraint) => {
+      expect(isEligible(specWith({ constraints: [constraint] }), node)).toBe(true);
+      expect(isEligible(specWith({ constraints: ['node.ip!=10.0.0.0/24'] }), node)).toBe(false);
+    },
+  );
+
+  it.each<[Partial<SwarmNode>, boolean]>([
+    [{}, true],
+    [{ state: 'down' }, false],
+    [{ state: 'unknown' }, false],
+    [{ availability: 'drain' }, false],
+    [{ availability: 'pause' }, false],
+  ])('isActive %j: %s', (changes, active) => expect(isActive(nodeWith('n1', changes))).toBe(active));
+});

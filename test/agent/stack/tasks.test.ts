@@ -1,0 +1,358 @@
+import { describe, expect, it } from 'vitest';
+import { specOf } from '../../../src/agent/stack/specs.ts';
+import {
+  isAlive,
+  isWell,
+  mayHaveForgotten,
+  note,
+  nothingSeen,
+  type Seen,
+  summarise,
+  type TaskSummary,
+} from '../../../src/agent/stack/tasks.ts';
+import type { Json } from '../../../src/engine/json.ts';
+import type { SwarmNode, SwarmTask } from '../../../src/engine/swarm.ts';
+import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
+
+const move = moveOf('app');
+const after = specOf(move, 'after', { replicas: 2, forced: 0, oldRunning: 0, nodesWithout: [] });
+const allNodes = nodes('n1', 'n2', 'n3');
+const unstarted = 'starting container failed: error mounting "/x"';
+
+/** One look: what of the new task `t1` it tells, in words; empty where Swarm has forgotten it. */
+type Told = string | [word: string, changes: Partial<SwarmTask>];
+
+interface Look {
+  at?: number;
+  nodes?: readonly SwarmNode[];
+}
+
+/** Looks at one task every 100 ms, or when a look says so. */
+function seenIn(looks: readonly (Told | [Told, Look])[], seen: Seen = nothingSeen([])): Seen {
+  const isLook = (each: Told | [Told, Look]): each is [Told, Look] =>
+    Array.isArray(each) && typeof each[1] === 'object' && ('at' in each[1] || 'nodes' in each[1]);
+  let now = 0;
+  for (const each of looks) {
+    const [told, { at = now + 100, nodes: there = allNodes }] = isLook(each) ? each : [each, {}];
+    now = at;
+    note(seen, move, { tasks: told === '' ? [] : tasksOf(told), nodes: there }, at);
+  }
+  return seen;
+}
+
+const isStarted = (...looks: (Told | [Told, Look])[]): boolean => seenIn(looks).started.size > 0;
+
+describe('note: whether a new task has started', () => {
+  it.each<[state: string, started: boolean]>([
+    ['new', false],
+    ['pending', false],
+    ['assigned', false],
+    ['accepted', false],
+    ['preparing', false],
+    ['ready', false],
+    // The engine says so before it tries: what becomes of it tells.
+    ['starting', false],
+    ['running', true],
+    ['complete', true],
+    ['failed', true],
+    ['rejected', false],
+    ['shutdown', true],
+    ['orphaned', true],
+    ['remove', true],
+  ])('seen for the first time: %s', (state, started) => expect(isStarted(`new ${state}`)).toBe(started));
+
+  it.each<[what: string, looks: (Told | [Told, Look])[], started: boolean]>([
+    [
+      'its container could not be started',
+      ['new ready', 'new starting', ['new failed', { error: unstarted }]],
+      false,
+    ],
+    ['it was rejected', ['new preparing', ['new rejected', { error: 'No such image: x' }]], false],
+    ['it ended by itself', ['new ready', ['new failed', { error: 'task: non-zero exit (1)' }]], true],
+    ['it ended well', ['new ready', 'new complete'], true],
+    ['taken away while it started', ['new starting', 'new shutdown'], true],
+    ['forgotten while it started', ['new starting', ''], true],
+    ['taken away right after it was ready', ['new ready', 'new shutdown'], false],
+    [
+      'its end is looked at again and again',
+      ['new ready', 'new shutdown', ['new shutdown', { at: 9_000 }]],
+      false,
+    ],
+    ['forgotten after such an end', ['new ready', 'new shutdown', ['', { at: 9_000 }]], false],
+    ['400 ms lie between two looks', ['new ready', ['new shutdown', { at: 500 }]], false],
+    ['more than that', ['new ready', ['new shutdown', { at: 501 }]], true],
+    ['forgotten at once', ['new ready', ''], false],
+    ['forgotten between looks far apart', ['new ready', ['', { at: 501 }]], true],
+    ['forgotten, and it had no node', ['new pending -', ['', { at: 9_000 }]], false],
+    ['shut down without a node', ['new pending -', ['new shutdown -', { at: 9_000 }]], false],
+    [
+      'ready on a node that is down',
+      ['new ready', ['new ready', { nodes: [nodeWith('n1', { state: 'down' })] }]],
+      true,
+    ],
+    [
+      'ready on one that is disconnected',
+      ['new ready', ['new ready', { nodes: [nodeWith('n1', { state: 'disconnected' })] }]],
+      true,
+    ],
+    [
+      'ready on one that nobody has heard of since an election',
+      ['new ready', ['new ready', { nodes: [nodeWith('n1', { state: 'unknown' })] }]],
+      false,
+    ],
+    [
+      'rejected on a node that is down',
+      [['new rejected', { nodes: [nodeWith('n1', { state: 'down' })] }]],
+      false,
+    ],
+    ['it has another image', ['old running'], false],
+  ])('%s', (_, looks, started) => expect(isStarted(...looks)).toBe(started));
+
+  it('does not count tasks that were there before', () => {
+    expect(seenIn(['new running', 'new failed', ''], nothingSeen(['t1'])).started.size).toBe(0);
+  });
+
+  it('believes a run before that has seen one', () => {
+    expect(seenIn([''], nothingSeen([], true)).started.size).toBe(1);
+  });
+
+  it('knows which ones are just being started', () => {
+    expect([...seenIn(['new starting']).starting]).toEqual(['t1']);
+    expect([...seenIn(['new starting', 'new running']).starting]).toEqual([]);
+    expect([...seenIn(['new starting', '']).starting]).toEqual([]);
+  });
+
+  it.each<[word: Told, failures: number]>([
+    ['new failed', 1],
+    ['new rejected', 1],
+    // Unhealthy, and it ended well on TERM.
+    ['new complete', 1],
+    ['new shutdown', 0],
+    ['new orphaned', 0],
+    ['old failed', 0],
+  ])('counts %s as a failure, or not', (word, failures) => {
+    expect(seenIn([word, word, '']).failed.size).toBe(failures);
+  });
+
+  it.fails('a task told to stop that ends "failed", as Swarm lets it, is no failure', () => {
+    const told: Told = [
+      'new failed',
+      { wanted: 'remove', error: 'error while removing network: unknown network' },
+    ];
+    expect(seenIn(['new running', ['new running', { wanted: 'remove' }], told]).failed.size).toBe(0);
+  });
+
+  it.fails('orphaned right after it was ready: nobody knows what its node has made of it', () => {
+    expect(isStarted('new ready', 'new orphaned')).toBe(true);
+  });
+});
+
+describe('summarise', () => {
+  interface Given {
+    tasks: readonly SwarmTask[];
+    spec?: Json;
+    nodes?: readonly SwarmNode[];
+    seen?: Seen;
+    /** How long the same ones have run. */
+    forMs?: number;
+  }
+
+  function summary({
+    tasks,
+    spec = after,
+    nodes: there = allNodes,
+    seen = nothingSeen([]),
+    forMs = 5_000,
+  }: Given): TaskSummary {
+    const look = { spec, tasks, nodes: there };
+    note(seen, move, look, 0);
+    summarise(seen, move, look, 0);
+    note(seen, move, look, forMs);
+    return summarise(seen, move, look, forMs);
+  }
+  const judged = (given: Given): string => {
+    const { isWell: well, isBack } = summary(given);
+    return well ? (isBack ? 'both' : 'well') : isBack ? 'back' : 'neither';
+  };
+
+  const down = [nodeWith('n1', { state: 'down' }), ...nodes('n2', 'n3')];
+  const gone: [string, Partial<SwarmTask>] = ['old running n1', { wanted: 'shutdown' }];
+  const scaled = (replicas: number) => specWith({ replicas });
+
+  it.each<[situation: string, given: Given, judged: string]>([
+    ['all new ones run', { tasks: tasksOf('new running', 'new running n2') }, 'well'],
+    ['not for 5 s yet', { tasks: tasksOf('new running', 'new running n2'), forMs: 4_999 }, 'neither'],
+    ['too few', { tasks: tasksOf('new running') }, 'neither'],
+    ['too many', { tasks: tasksOf('new running', 'new running', 'new running') }, 'neither'],
+    [
+      'one is about to stop',
+      { tasks: tasksOf('new running', ['new running', { wanted: 'shutdown' }]) },
+      'neither',
+    ],
+    ['one more comes', { tasks: tasksOf('new running', 'new running', 'new starting') }, 'neither'],
+    ['an old one is alive', { tasks: tasksOf('new running', 'new running', 'old running') }, 'neither'],
+    [
+      'an old one is about to stop',
+      { tasks: tasksOf('new running', 'new running', ['old running', { wanted: 'shutdown' }]) },
+      'neither',
+    ],
+    ['an old one is pending', { tasks: tasksOf('new running', 'new running', 'old pending -') }, 'neither'],
+    [
+      'the old ones have ended',
+      { tasks: tasksOf('new running', 'new running', 'old shutdown', 'old failed', 'old orphaned') },
+      'well',
+    ],
+    [
+      'one failed, and comes again',
+      { tasks: tasksOf('new running', 'new failed', 'new preparing') },
+      'neither',
+    ],
+    [
+      'one failed, and its successor runs',
+      { tasks: tasksOf('new running', 'new failed', 'new running') },
+      'well',
+    ],
+    ['half and half', { tasks: tasksOf('new running', 'old running') }, 'neither'],
+    ['all old ones run', { tasks: tasksOf('old running', 'old running') }, 'back'],
+    ['a new one comes still', { tasks: tasksOf('old running', 'old running', 'new preparing') }, 'neither'],
+    ['the new ones never ran', { tasks: tasksOf('old running', 'old running', 'new rejected') }, 'back'],
+    [
+      'somebody has scaled it',
+      { tasks: tasksOf('new running', 'new running', 'new running'), spec: scaled(3) },
+      'well',
+    ],
+    ['its owner wants none', { tasks: [], spec: scaled(0), forMs: 0 }, 'both'],
+    ['none, and an old one ends', { tasks: tasksOf('old running'), spec: scaled(0) }, 'neither'],
+    [
+      'an old one on a node that went down after the first new one',
+      { tasks: tasksOf('new running n2', 'new running n3', gone), nodes: down },
+      'well',
+    ],
+    [
+      'the same before',
+      { tasks: tasksOf('new preparing n2', gone), nodes: down, spec: scaled(1) },
+      'neither',
+    ],
+    [
+      'an old one on a node that is unknown',
+      {
+        tasks: tasksOf('new running n2', 'new running n3', gone),
+        nodes: [nodeWith('n1', { state: 'unknown' })],
+      },
+      'neither',
+    ],
+    [
+      'an old one that is to run on a node that is down',
+      { tasks: tasksOf('new running n2', 'new running n3', 'old running n1'), nodes: down },
+      'neither',
+    ],
+    [
+      'old ones are back, but for one on a node that is down',
+      { tasks: tasksOf('old running n2', 'old running n3', gone), nodes: down },
+      'back',
+    ],
+  ])('%s', (_, given, expected) => expect(judged(given)).toBe(expected));
+
+  it('says which old ones are lost, once a new one has started', () => {
+    const tasks = tasksOf('new running n2', 'new running n3', gone);
+    const { lost, oldAlive } = summary({ tasks, nodes: down });
+    expect([lost.map(({ id }) => id), oldAlive]).toEqual([['t3'], []]);
+    const early = summary({ tasks: tasksOf('new preparing n2', gone), nodes: down });
+    expect([early.lost, early.oldAlive.map(({ id }) => id)]).toEqual([[], ['t2']]);
+  });
+
+  it('needs as many of a global service as there are nodes for it', () => {
+    const needs = (constraints: string[], ...there: SwarmNode[]) =>
+      summary({ tasks: [], spec: specWith({ replicas: null, constraints }), nodes: there }).needs;
+    expect(needs([], ...allNodes)).toBe(3);
+    expect(needs([], nodeWith('n1'), nodeWith('n2', { availability: 'drain' }))).toBe(1);
+    expect(needs([], nodeWith('n1'), nodeWith('n2', { availability: 'pause' }))).toBe(1);
+    expect(needs([], nodeWith('n1'), nodeWith('n2', { state: 'down' }))).toBe(1);
+    expect(needs(['node.role==manager'], nodeWith('n1'), nodeWith('n2', { role: 'manager' }))).toBe(1);
+  });
+
+  it('counts from when the same ones run, again after each change', () => {
+    const seen = nothingSeen([]);
+    const look = (at: number, ...words: string[]) =>
+      summarise(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
+    expect(look(0, 'new running', 'new running').isWell).toBe(false);
+    expect(look(4_900, 'new running', 'new starting').steadyMs).toBe(0);
+    expect(look(5_000, 'new running', 'new running').steadyMs).toBe(0);
+    expect(look(9_999, 'new running', 'new running').isWell).toBe(false);
+    expect(look(10_000, 'new running', 'new running').isWell).toBe(true);
+  });
+
+  it('counts anew when another task takes the place of one', () => {
+    const seen = nothingSeen([]);
+    const look = (at: number, id: string) => {
+      const tasks = tasksOf('new running', ['new running', { id }]);
+      return summarise(seen, move, { spec: after, tasks, nodes: allNodes }, at);
+    };
+    look(0, 'a');
+    expect(look(6_000, 'b').isWell).toBe(false);
+  });
+
+  it.fails('a global service that has no node left is not well: nothing of it runs', () => {
+    const seen = seenIn(['new running']);
+    const spec = specWith({ replicas: null });
+    expect(
+      judged({
+        tasks: tasksOf(['new running', { wanted: 'shutdown' }]),
+        spec,
+        seen,
+        nodes: [nodeWith('n1', { state: 'down' })],
+      }),
+    ).toBe('neither');
+  });
+
+  it.fails('a service that keeps its image is back when its tasks run', () => {
+    const same = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
+    const tasks = tasksOf('new running', 'new running');
+    const seen = nothingSeen(tasks.map(({ id }) => id));
+    const look = { spec: same.before, tasks, nodes: allNodes };
+    summarise(seen, same, look, 0);
+    expect(summarise(seen, same, look, 5_000).isBack).toBe(true);
+  });
+});
+
+describe('mayHaveForgotten', () => {
+  const forgotten = (history: number, tasks: readonly SwarmTask[], earlier: string[] = []) =>
+    mayHaveForgotten(nothingSeen(earlier), move, tasks, history);
+  const ended = (...slots: number[]) =>
+    slots.flatMap((slot, at) => tasksOf(['new rejected', { id: `e${at}`, slot, node: 'n1' }]));
+
+  it.each<[situation: string, history: number, tasks: SwarmTask[], forgotten: boolean]>([
+    ['Swarm remembers none', 0, [], true],
+    ['none has ended', 5, tasksOf('new preparing'), false],
+    ['fewer than it remembers', 2, ended(1), false],
+    ['as many', 2, ended(1, 1), true],
+    ['as many in two slots', 2, ended(1, 2), false],
+    ['as many of a global service on one node', 2, ended(0, 0), true],
+    ['old ones', 2, tasksOf('old shutdown', ['old shutdown', { slot: 1 }]), false],
+  ])('%s', (_, history, tasks, expected) => expect(forgotten(history, tasks)).toBe(expected));
+
+  it('does not count those of an earlier run', () => {
+    expect(forgotten(2, ended(1, 1), ['e0'])).toBe(false);
+  });
+});
+
+describe('isWell, by one look', () => {
+  const now = (image: string, ...words: TaskWord[]) =>
+    isWell(moveOf('app', { before: specWith({ image }) }), tasksOf(...words), allNodes);
+  it.each<[situation: string, words: TaskWord[], well: boolean]>([
+    ['all run', ['new running', 'new running'], true],
+    ['history does not count', ['new running', 'new running', 'new failed', 'old shutdown'], true],
+    ['one is missing', ['new running'], false],
+    ['one starts', ['new running', 'new starting'], false],
+    ['one is old', ['new running', 'old running'], false],
+    ["another service's", ['new running', ['new running', { service: 'worker-id' }]], false],
+  ])('%s', (_, words, well) => expect(now(newImage, ...words)).toBe(well));
+  it('counts nodes for a global service', () => {
+    const global = moveOf('app', { before: specWith({ image: newImage, replicas: null }) });
+    expect(isWell(global, tasksOf('new running n1', 'new running n2'), nodes('n1', 'n2'))).toBe(true);
+    expect(isWell(global, tasksOf('new running n1'), nodes('n1', 'n2'))).toBe(false);
+  });
+  it('takes what has not ended for alive', () => {
+    expect(tasksOf('old pending', 'old remove').map(isAlive)).toEqual([true, false]);
+  });
+});
