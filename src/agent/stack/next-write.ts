@@ -1,4 +1,5 @@
-import type { ServiceMove, SpecForm } from './specs.ts';
+import { imageOf } from '../../engine/swarm.ts';
+import { keepsImage, type ServiceMove, type SpecForm } from './specs.ts';
 import type { TaskSummary } from './tasks.ts';
 
 /** All that a run ever writes to a Swarm's services. */
@@ -11,8 +12,8 @@ export const writes = {
   'move-worker': { form: 'moving', from: ['old', 'new'] },
   /** Swarm takes away new tasks that have not started, and starts nothing. */
   hold: { form: 'held', from: ['new'] },
-  /** Never from the new image: what has started there has migrated. */
-  restore: { form: 'before', from: ['old'] },
+  /** From the new image only where it was there before: what else has started there has migrated. */
+  restore: { form: 'before', from: ['old', 'new'] },
   /** Written also where it is equal: the spec before the last write is what a rollback leads to. */
   settle: { form: 'after', from: ['new'] },
 } as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
@@ -104,13 +105,18 @@ const nudgeMs = 5_000;
 
 /** What of going back is to be done next (docs/contract.md 11.5). */
 export function nextBack({ app, workers }: StackView): Step {
-  if (app.tasks.started) return { kind: 'started' };
-  // What somebody else has made of a service stands.
-  const own = [app, ...workers].filter(({ side }) => side !== null);
-  const isNew = ({ side, forms }: ServiceView) => side === 'new' && !forms.has('before');
-  if (isNew(app)) return write('hold', app);
-  if (app.side !== null && app.tasks.newAlive.length > 0)
-    return { kind: 'wait', service: app, what: 'ends', progress: -app.tasks.newAlive.length };
+  const all = [app, ...workers];
+  if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
+  // What somebody else has made of a service stands; beside another version of the app no old worker comes back.
+  const before = imageOf(app.move.before);
+  const isOther = app.tasks.newAlive.length > 0 || app.tasks.oldAlive.some(({ image }) => image !== before);
+  const own = app.side === null && isOther ? [] : all.filter(({ side }) => side !== null);
+  const moved = own.find(
+    (each) => each.side === 'new' && !each.forms.has('before') && !keepsImage(each.move),
+  );
+  if (moved) return write('hold', moved);
+  const coming = own.find(({ move, tasks }) => tasks.newAlive.length > 0 && !keepsImage(move));
+  if (coming) return { kind: 'wait', service: coming, what: 'ends', progress: -coming.tasks.newAlive.length };
   const unlike = own.find(({ forms }) => !forms.has('before'));
   if (unlike) return write('restore', unlike);
   const away = own.find(({ tasks }) => !tasks.isBack);

@@ -82,6 +82,9 @@ export function imageSideOf(move: ServiceMove, spec: Json): 'old' | 'new' | null
   return [move.wanted, move.before].some((each) => isSame(common(each), common(spec))) ? side : null;
 }
 
+/** Whether it had the new image before: by hand, or by a run that did not come to its end. */
+export const keepsImage = ({ before, image }: ServiceMove): boolean => imageOf(before) === image;
+
 /** Whether no task of it is to run, whatever its owner wants. */
 export const isStopped = (spec: Json): boolean =>
   replicasOf(spec) === 0 || constraintsOf(spec).includes(nobody);
@@ -220,7 +223,25 @@ function fulfils(constraint: string, node: SwarmNode): boolean {
     /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];
   const value = toldOf(key, node);
   if (value === null) return true;
-  return (value.toLowerCase() === wanted.toLowerCase()) === (operator === '==');
+  const isIt = wanted.includes('/')
+    ? isInNetwork(value, wanted)
+    : value.toLowerCase() === wanted.toLowerCase();
+  return isIt === null || isIt === (operator === '==');
+}
+
+/** Of `10.0.0.0/24`; null for addresses of another kind, which are not reckoned here. */
+function isInNetwork(address: string, network: string): boolean | null {
+  const [base = '', bits = ''] = network.split('/');
+  const [one, other] = [address, base].map((text) => {
+    const parts = text.split('.').map(Number);
+    return parts.length === 4 && parts.every((part) => part >= 0 && part <= 255)
+      ? parts.reduce((sum, part) => sum * 256 + part, 0)
+      : null;
+  });
+  const length = Number(bits);
+  if (one == null || other == null || !(length >= 0 && length <= 32)) return null;
+  const size = 2 ** (32 - length);
+  return Math.floor(one / size) === Math.floor(other / size);
 }
 
 function toldOf(key: string, node: SwarmNode): string | null {

@@ -1,6 +1,6 @@
 import type { Json } from '../../engine/json.ts';
 import { replicasOf, type SwarmNode, type SwarmTask } from '../../engine/swarm.ts';
-import { isActive, isEligible, type ServiceMove } from './specs.ts';
+import { isActive, isEligible, keepsImage, type ServiceMove } from './specs.ts';
 
 /** What has been seen of a service's new tasks so far: Swarm forgets tasks, and a look in between tells only the present. */
 export interface Seen {
@@ -86,8 +86,9 @@ export function note(
     if (hasStarted(task, last, at) || (down.has(node) && isAlive(task))) seen.started.add(id);
     if (state === 'starting') seen.starting.add(id);
     else seen.starting.delete(id);
-    // One that is unhealthy is stopped, and may end well.
-    if (['failed', 'rejected', 'complete'].includes(state)) seen.failed.set(id, task);
+    // One that is unhealthy is stopped, and may end well; one that is taken away may end badly.
+    const isEnd = ['failed', 'rejected', 'complete'].includes(state);
+    if (isEnd && task.wanted !== 'remove') seen.failed.set(id, task);
     seen.states.set(id, { state, node, at });
   }
   const there = new Set(own.map(({ id }) => id));
@@ -108,7 +109,7 @@ const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
   if (before.includes(state) || state === 'starting' || couldNotStart(task) || node === '') return false;
-  if (state !== 'shutdown' && state !== 'remove' && state !== 'orphaned') return true;
+  if (state !== 'shutdown' && state !== 'remove') return true;
   // Its end was judged when it was first seen.
   if (last !== undefined && ended.includes(last.state)) return false;
   return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
@@ -127,7 +128,11 @@ export function summarise(
   const alive = tasks.filter(isAlive);
   const old = alive.filter((task) => !isNew(task));
   const fresh = alive.filter((task) => isNew(task) && !isLost(task));
-  const needs = replicasOf(spec) ?? nodes.filter((node) => isActive(node) && isEligible(spec, node)).length;
+  const replicas = replicasOf(spec);
+  const eligible = nodes.filter((node) => isEligible(spec, node));
+  const needs = replicas ?? eligible.filter(isActive).length;
+  // A global service of which all nodes are gone is not well, though none of it is missing.
+  const isNowhere = replicas === null && needs === 0 && eligible.length > 0;
   const hasStartedOne = seen.started.size > 0;
   const lost = hasStartedOne ? old.filter(isLost) : [];
   const [oldRunning, newRunning] = [old.filter(runs), fresh.filter(runs)];
@@ -135,7 +140,7 @@ export function summarise(
   const key = `${needs} ${ids.join(' ')}`;
   if (seen.steady?.ids !== key) seen.steady = { ids: key, since: at };
   const sameFor = at - seen.steady.since;
-  const isSteady = ids.length === needs && (needs === 0 || sameFor >= steadyMs);
+  const isSteady = !isNowhere && ids.length === needs && (needs === 0 || sameFor >= steadyMs);
   return {
     started: hasStartedOne,
     isUnsure: !hasStartedOne && seen.starting.size > 0,
@@ -152,7 +157,10 @@ export function summarise(
       fresh.length === newRunning.length &&
       newRunning.length === needs,
     // Of a node that is down nothing comes back.
-    isBack: isSteady && fresh.length === 0 && old.every((task) => runs(task) || isLost(task)),
+    isBack:
+      isSteady &&
+      (fresh.length === 0 || keepsImage(move)) &&
+      [...old, ...fresh].every((task) => runs(task) || isLost(task)),
     lost,
   };
 }

@@ -134,7 +134,7 @@ describe('note: whether a new task has started', () => {
     expect(seenIn([word, word, '']).failed.size).toBe(failures);
   });
 
-  it.fails('a task told to stop that ends "failed", as Swarm lets it, is no failure', () => {
+  it('a task told to stop that ends "failed", as Swarm lets it, is no failure', () => {
     const told: Told = [
       'new failed',
       { wanted: 'remove', error: 'error while removing network: unknown network' },
@@ -142,7 +142,7 @@ describe('note: whether a new task has started', () => {
     expect(seenIn(['new running', ['new running', { wanted: 'remove' }], told]).failed.size).toBe(0);
   });
 
-  it.fails('orphaned right after it was ready: nobody knows what its node has made of it', () => {
+  it('orphaned right after it was ready: nobody knows what its node has made of it', () => {
     expect(isStarted('new ready', 'new orphaned')).toBe(true);
   });
 });
@@ -292,7 +292,7 @@ describe('summarise', () => {
     expect(look(6_000, 'b').isWell).toBe(false);
   });
 
-  it.fails('a global service that has no node left is not well: nothing of it runs', () => {
+  it('a global service that has no node left is not well: nothing of it runs', () => {
     const seen = seenIn(['new running']);
     const spec = specWith({ replicas: null });
     expect(
@@ -305,7 +305,7 @@ describe('summarise', () => {
     ).toBe('neither');
   });
 
-  it.fails('a service that keeps its image is back when its tasks run', () => {
+  it('a service that keeps its image is back when its tasks run', () => {
     const same = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
     const tasks = tasksOf('new running', 'new running');
     const seen = nothingSeen(tasks.map(({ id }) => id));
