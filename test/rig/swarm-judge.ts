@@ -55,7 +55,7 @@ export function expectUpdated(
       continue;
     }
     const image = spec.TaskTemplate.ContainerSpec.Image;
-    match(image, new RegExp(`:${version.replaceAll('.', '\\.')}(@|$)`));
+    match(image, new RegExp(`:${version.replaceAll('.', '\\.')}@sha256:`));
     notEqual(image, was.TaskTemplate.ContainerSpec.Image);
     deepEqual(withoutVersion(spec), withoutVersion(was));
   }
