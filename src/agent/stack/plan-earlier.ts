@@ -42,7 +42,7 @@ export function planEarlier(
   if (!isOpen && !carries) return { kind: 'none' };
   if (!data.moves.every((move) => isAsLeft(move, services))) return { kind: 'set-aside' };
   if (!isOpen) return { kind: 'succeed' };
-  if (phase === 'back' && !started) return { kind: 'back' };
+  if ((phase === 'back' || phase === 'restore') && !started) return { kind: 'back' };
   if (data.target === target) return { kind: 'go-on' };
   return started ? { kind: 'succeed' } : { kind: 'back' };
 }

@@ -26,8 +26,11 @@ export interface RecordData {
   files: readonly { path: string; before: string; after: string }[];
 }
 
-/** How far a run has come. `recreate`: services may have been written to. */
-const phases = ['pull', 'write', 'recreate', 'back', 'done'] as const;
+/**
+ * How far a run has come. `recreate`: services may have been written to; `back`: it goes back; `restore`: no new task is left,
+ * and none has started.
+ */
+const phases = ['pull', 'write', 'recreate', 'back', 'restore'] as const;
 export type RecordPhase = (typeof phases)[number];
 
 /** What changes of a record. */

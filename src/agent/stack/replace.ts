@@ -57,10 +57,14 @@ interface Followed {
   move: ServiceMove;
   seen: Seen;
   amounts: Amounts;
+  /** How often its old tasks were made again: another number would have Swarm make them once more. */
+  forcedOld: number;
   /** Null before its first look. Swarm's own writes move it, too. */
   version: number | null;
   /** The spec as this run knows it: as it has written it, or has found what somebody else wrote. */
   known: Json | null;
+  /** What this run has last tried to write: an election may have swallowed the answer. */
+  tried: Json | null;
 }
 
 interface Look {
@@ -83,6 +87,10 @@ export class Replacing {
   #isVerifying = false;
   #isBack: boolean;
   readonly #isResumed: boolean;
+  /** The run before was going back. */
+  readonly #wasBack: boolean;
+  /** It was killed before it had seen the last new task go. */
+  readonly #mayHaveMissed: boolean;
   #lastFailure: SwarmTask | null = null;
   /** Old tasks on nodes that went down: told once. */
   #lost: readonly SwarmTask[] = [];
@@ -91,7 +99,9 @@ export class Replacing {
   constructor(work: StackWork, { isResumed }: { isResumed: boolean }) {
     this.#work = work;
     const { data, state } = work.record;
-    this.#isBack = state.phase === 'back';
+    this.#isBack = state.phase === 'back' || state.phase === 'restore';
+    this.#wasBack = isResumed && this.#isBack;
+    this.#mayHaveMissed = isResumed && state.phase === 'back';
     this.#isResumed = isResumed;
     this.#followed = data.moves.map((move) => ({
       move,
@@ -99,6 +109,8 @@ export class Replacing {
       amounts: amountsOf(move.wanted),
       version: null,
       known: null,
+      tried: null,
+      forcedOld: amountsOf(move.before).forced,
     }));
   }
 
@@ -123,7 +135,8 @@ export class Replacing {
 
   /** Everything as it was, where no new task has started. @throws UpdateError broken, not-brought-back */
   async back(): Promise<void> {
-    await this.#work.record.note({ phase: 'back' });
+    const { record } = this.#work;
+    if (record.state.phase !== 'restore') await record.note({ phase: 'back' });
     this.#isBack = true;
     await this.#follow(nextBack);
   }
@@ -181,7 +194,8 @@ export class Replacing {
   async #look(): Promise<Look> {
     const { engine } = this.#work;
     const ids = this.#followed.map(({ move }) => move.id);
-    const isDue = performance.now() - this.#nodesAt > nodesEveryMs;
+    const askedAt = performance.now();
+    const isDue = askedAt - this.#nodesAt > nodesEveryMs;
     const [found, tasks, nodes] = await Promise.all([
       listServices(engine, { id: ids }),
       listTasks(engine, ids),
@@ -195,7 +209,7 @@ export class Replacing {
       const service = services.get(each.move.id);
       if (service === undefined)
         throw new UpdateError('containers-changed', `the service ${each.move.name} was removed by somebody`);
-      return this.#viewOf(each, service, tasks, at);
+      return this.#viewOf(each, service, tasks, { at, askedAt });
     });
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
     // A run that was killed has moved a worker only once the app was well.
@@ -207,14 +221,22 @@ export class Replacing {
     return { view: { app, workers, stopApp, hasBeenWell: this.#hasBeenWell }, services, tasks, nodes };
   }
 
-  #viewOf(each: Followed, service: SwarmService, all: readonly SwarmTask[], at: number): ServiceView {
+  #viewOf(
+    each: Followed,
+    service: SwarmService,
+    all: readonly SwarmTask[],
+    { at, askedAt }: { at: number; askedAt: number },
+  ): ServiceView {
     const { move, seen } = each;
     const { spec } = service;
     const tasks = all.filter((task) => task.service === move.id);
-    note(seen, move, { tasks, nodes: this.#nodes }, at);
+    note(seen, move, { tasks, nodes: this.#nodes }, at, askedAt);
     if (this.#isFirstLook && this.#isResumed && mayHaveForgotten(seen, move, tasks, this.#work.history))
       seen.started.add('forgotten');
     const side = imageSideOf(move, spec);
+    const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
+    // Held by a run that was killed then: a task that was about to start may have, and Swarm forgets what it takes away.
+    if (this.#isFirstLook && this.#mayHaveMissed && side === 'old' && isSettled) seen.started.add('missed');
     if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
     const summary = summarise(seen, move, { spec: this.#asWanted(each), tasks, nodes: this.#nodes }, at);
     const withOld = new Set(summary.oldRunning.map(({ node }) => node));
@@ -229,8 +251,8 @@ export class Replacing {
       move,
       side,
       isStopped: isStopped(spec),
-      forms: new Set(forms.filter((form) => isSame(specOf(move, form, each.amounts), spec))),
-      isSettled: service.previous !== null && imageSideOf(move, service.previous) === 'new',
+      forms: new Set(forms.filter((form) => isSame(this.#specOf(each, form), spec))),
+      isSettled,
       isPaused: service.updateState === 'paused',
       isOff: each.amounts.replicas === 0,
       tasks: summary,
@@ -238,26 +260,32 @@ export class Replacing {
   }
 
   /** What is to be there in the end. */
-  #asWanted({ move, amounts }: Followed) {
-    return specOf(move, this.#isBack ? 'before' : 'after', amounts);
+  #asWanted(each: Followed): Json {
+    return this.#specOf(each, this.#isBack ? 'before' : 'after');
+  }
+
+  #specOf({ move, amounts, forcedOld }: Followed, form: SpecForm): Json {
+    const isNew = form === 'moving' || form === 'after';
+    return specOf(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
   }
 
   /** How many there are to be, and how often they were made again, its owner may decide meanwhile. */
   #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
     each.version = version;
-    if (each.known !== null && isSame(each.known, spec)) return;
+    if ([each.known, each.tried].some((own) => own !== null && isSame(own, spec))) return;
     each.known = spec;
     const { log } = this.#work;
     const { replicas, forced } = amountsOf(spec);
     if (!isFirst) log.warn(`somebody has written to ${each.move.name} meanwhile`);
     // What a run that was killed has stopped, or held, has its own number.
-    const isOurs = isFirst && (isStopped(spec) || this.#isBack);
+    const isOurs = isFirst && (isStopped(spec) || this.#isBack || this.#wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
     if (isScaled && (replicas > 0 || (side === 'new' && each.move.role === 'app'))) {
       log.warn(`${each.move.name} was scaled to ${replicas}: so many it gets`);
       each.amounts = { ...each.amounts, replicas };
     }
+    if (side === 'old') each.forcedOld = Math.max(forced, each.forcedOld);
     each.amounts = { ...each.amounts, forced: Math.max(forced, each.amounts.forced) };
   }
 
@@ -271,9 +299,11 @@ export class Replacing {
     const count = (this.#writes.get(write) ?? 0) + 1;
     this.#writes.set(write, count);
     if (count > maxRewrites * this.#followed.length) throw this.#changed(service);
-    const spec = specOf(service.move, form, each.amounts);
+    const spec = this.#specOf(each, form);
+    if (write === 'restore' && record.state.phase !== 'restore') await record.note({ phase: 'restore' });
     await record.confirm();
     const isMoved = form === 'moving' || form === 'after';
+    each.tried = spec;
     const done = await updateService(
       engine,
       found,

@@ -76,6 +76,7 @@ export function note(
   move: ServiceMove,
   { tasks, nodes }: { tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
   at: number,
+  askedAt = at,
 ): void {
   const down = new Set(nodes.filter(isDown).map(({ id }) => id));
   const own = tasks.filter(({ id, image }) => image === move.image && !seen.earlier.has(id));
@@ -89,7 +90,8 @@ export function note(
     // One that is unhealthy is stopped, and may end well; one that is taken away may end badly.
     const isEnd = ['failed', 'rejected', 'complete'].includes(state);
     if (isEnd && task.wanted !== 'remove') seen.failed.set(id, task);
-    seen.states.set(id, { state, node, at });
+    // What an answer tells may be as old as the question.
+    seen.states.set(id, { state, node, at: askedAt });
   }
   const there = new Set(own.map(({ id }) => id));
   for (const [id, { state, node, at: lastAt }] of seen.states) {
