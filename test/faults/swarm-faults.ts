@@ -117,8 +117,9 @@ const faults: Record<string, (stage: Stage) => Promise<void>> = {
   'the node of the app dies': async (stage) => powerOff(stage, await nodeOf(stage, 'app')),
   'the node of the worker dies': async (stage) => powerOff(stage, await nodeOf(stage, 'worker')),
   'the node of the updater dies': (stage) => powerOff(stage, stage.run.node),
-  'a node is cut off': async ({ random, run, stack }) => {
+  'a node is cut off': async ({ random, run, stack, did }) => {
     const node = random.pick(nodes.filter((each) => each !== run.node && each !== stack.manager));
+    if (node === 'n1') did.killedFirst = true;
     await swarm('cut', node);
     await sleep(5_000 + random.below(20_000));
     await swarm('heal', node);
@@ -149,7 +150,7 @@ const faults: Record<string, (stage: Stage) => Promise<void>> = {
     const service = `${stage.stack.name}_${stage.random.pick(['app', 'worker'])}`;
     await on(stage.stack.manager, 'docker', 'service', 'rollback', '--detach', service);
   },
-  'an image is pruned': async ({ random, stack, target }) => {
+  'an image is pruned': async ({ random }) => {
     const node = random.pick(nodes);
     const images = await docker(
       node,
@@ -162,7 +163,6 @@ const faults: Record<string, (stage: Stage) => Promise<void>> = {
     );
     for (const image of new Set(images.split('\n').filter(Boolean)))
       await on(node, 'docker', 'image', 'rm', image);
-    void [stack, target];
   },
 };
 
