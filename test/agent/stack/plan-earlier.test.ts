@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { planEarlier, type ReadableRecord } from '../../../src/agent/stack/plan-earlier.ts';
+import type { RecordPhase } from '../../../src/agent/stack/record.ts';
+import { type ServiceMove, specOf } from '../../../src/agent/stack/specs.ts';
+import type { Json } from '../../../src/engine/json.ts';
+import type { Outcome } from '../../../src/progress/outcome.ts';
+import { ending } from '../../build.ts';
+import { moveOf, newImage, serviceWith, specWith } from '../../build-stack.ts';
+
+const plain = [moveOf('app'), moveOf('worker')];
+/** The run before has found a worker that one before that had stopped. */
+const carried = [
+  moveOf('app'),
+  moveOf('worker', {
+    before: specWith({ name: 'svc_worker', replicas: 0 }),
+    wanted: specWith({ name: 'svc_worker' }),
+  }),
+];
+
+interface Given {
+  outcome?: Outcome;
+  phase?: RecordPhase;
+  started?: boolean;
+  holder?: string;
+  target?: string | null;
+  moves?: readonly ServiceMove[];
+  /** The app's spec now. */
+  app?: Json;
+  gone?: boolean;
+}
+
+function earlier({
+  outcome,
+  phase = 'recreate',
+  started = false,
+  holder = 'another',
+  moves = plain,
+}: Given): ReadableRecord {
+  return {
+    config: { id: 'config', name: 'svc-updater.svc', version: 1, labels: {}, data: '' },
+    state: {
+      ...{ run: '20261125T100000Z', holder, container: 'c', node: 'n1', phase, started, beat: 1 },
+      outcome: outcome === undefined ? null : ending(outcome),
+    },
+    data: {
+      ...{ format: 1, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
+      ...{ stopApp: false, moves, tasks: [], files: [] },
+    },
+  };
+}
+
+const words = (given: Given): string => {
+  const { target = 'v1.5.0', app = specWith(), gone = false, moves = plain } = given;
+  const services = [
+    serviceWith(app),
+    ...(gone ? [] : moves.slice(1).map(({ before }) => serviceWith(before))),
+  ];
+  const step = planEarlier(earlier(given), { holder: 'this', target, services });
+  return step.kind === 'files-back' && step.carries ? 'files-back, carries' : step.kind;
+};
+
+const edited = specWith({ labels: { tier: 'web' } });
+const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, oldRunning: 0, nodesWithout: [] });
+
+describe('planEarlier', () => {
+  it('has nothing to do where there was none', () => {
+    expect(planEarlier(null, { holder: 'this', target: null, services: [] })).toEqual({ kind: 'none' });
+  });
+
+  it.each<[situation: string, given: Given, step: string]>([
+    ['it updated', { outcome: 'updated', phase: 'done' }, 'none'],
+    ['nothing was to do', { outcome: 'unchanged' }, 'none'],
+    ['it failed, all is back', { outcome: 'failed', phase: 'back' }, 'none'],
+    ['it was cancelled', { outcome: 'cancelled', phase: 'pull' }, 'none'],
+    [
+      'it failed, and had found a stopped worker',
+      { outcome: 'failed', phase: 'back', moves: carried },
+      'succeed',
+    ],
+    [
+      'the same, and somebody has edited the app since',
+      { outcome: 'failed', phase: 'back', moves: carried, app: edited },
+      'set-aside',
+    ],
+    ['it updated what it had found stopped', { outcome: 'updated', phase: 'done', moves: carried }, 'none'],
+    ['it is its own', { outcome: 'updated', holder: 'this' }, 'repeat'],
+    ['its own, and it failed', { outcome: 'failed', holder: 'this' }, 'repeat'],
+    ['its own, and it broke', { outcome: 'broken', holder: 'this', started: true }, 'repeat'],
+    ['its own, killed', { holder: 'this' }, 'go-on'],
+    ['killed in pull', { phase: 'pull' }, 'files-back'],
+    ['killed in write', { phase: 'write' }, 'files-back'],
+    ['killed in write, with another target', { phase: 'write', target: 'v1.6.0' }, 'files-back'],
+    [
+      'killed in write, by what it had found stopped',
+      { phase: 'write', moves: carried },
+      'files-back, carries',
+    ],
+    ['killed in recreate', { phase: 'recreate' }, 'go-on'],
+    ['crashed in recreate', { phase: 'recreate', outcome: 'crashed' }, 'go-on'],
+    ['killed in recreate, the app told already', { phase: 'recreate', app: moving }, 'go-on'],
+    ['killed after the new one has started', { phase: 'recreate', started: true, app: moving }, 'go-on'],
+    ['broken', { phase: 'recreate', started: true, outcome: 'broken', app: moving }, 'go-on'],
+    ['killed while it went back', { phase: 'back' }, 'back'],
+    ['killed while it went back, with another target', { phase: 'back', target: 'v1.6.0' }, 'back'],
+    ['the way back came too late', { phase: 'back', started: true, app: moving }, 'go-on'],
+    ['another target, none has started', { target: 'v1.6.0' }, 'back'],
+    ['another target, one has started', { target: 'v1.6.0', started: true, app: moving }, 'succeed'],
+    ['another target, it broke', { target: null, started: true, outcome: 'broken', app: moving }, 'succeed'],
+    ['somebody has edited the app', { app: edited }, 'set-aside'],
+    [
+      'somebody has edited the new app',
+      { app: specWith({ image: newImage, labels: { tier: 'web' } }), started: true },
+      'set-aside',
+    ],
+    [
+      'somebody has put another version over it',
+      { app: specWith({ image: 'acme/svc:v1.6.0@sha256:x' }), started: true },
+      'set-aside',
+    ],
+    ['somebody has rolled it back', { app: specWith(), started: true }, 'go-on'],
+    ['somebody has scaled it', { app: specWith({ replicas: 7 }) }, 'go-on'],
+    ['a service of it is gone', { gone: true }, 'set-aside'],
+    ['its files are back whatever somebody has edited', { phase: 'write', app: edited }, 'files-back'],
+  ])('%s', (_, given, step) => expect(words(given)).toBe(step));
+});
