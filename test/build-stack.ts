@@ -5,8 +5,12 @@ import type { TaskSummary } from '../src/agent/stack/tasks.ts';
 import type { Json } from '../src/engine/json.ts';
 import type { SwarmNode, SwarmService, SwarmTask } from '../src/engine/swarm.ts';
 
-export const oldImage = 'acme/svc:v1.4.2@sha256:old';
-export const newImage = 'acme/svc:v1.5.0@sha256:new';
+/** `acme/svc:v1@sha256:a` with a whole digest. */
+export const whole = (image: string): string =>
+  image.replace(/@sha256:([0-9a-f])$/, (_, digit: string) => `@sha256:${digit.repeat(64)}`);
+
+export const oldImage = whole('acme/svc:v1.4.2@sha256:a');
+export const newImage = whole('acme/svc:v1.5.0@sha256:b');
 
 interface SpecParts {
   name?: string;
@@ -27,7 +31,8 @@ interface SpecParts {
 
 /** A service's spec as the API gives it. */
 export function specWith(parts: SpecParts = {}): Json {
-  const { name = 'svc_app', image = oldImage, label = image.replace(/@.*$/, ''), replicas = 2 } = parts;
+  const image = whole(parts.image ?? oldImage);
+  const { name = 'svc_app', label = image.replace(/@.*$/, ''), replicas = 2 } = parts;
   const { forced = 0, update, constraints, platforms, maxReplicas, ports, labels, container } = parts;
   const placement = {
     ...(constraints && { Constraints: constraints }),
@@ -38,7 +43,7 @@ export function specWith(parts: SpecParts = {}): Json {
     Name: name,
     Labels: {
       'com.docker.stack.namespace': 'svc',
-      ...(label !== null && { 'com.docker.stack.image': label }),
+      ...(label !== null && { 'com.docker.stack.image': whole(label) }),
       ...labels,
     },
     TaskTemplate: {
@@ -101,6 +106,7 @@ export const tasksOf = (...words: readonly TaskWord[]): SwarmTask[] =>
       image: side === 'new' ? newImage : oldImage,
       error: '',
       ...changes,
+      ...(changes.image !== undefined && { image: whole(changes.image) }),
     };
   });
 

@@ -114,7 +114,7 @@ describe('planEarlier', () => {
     ],
     [
       'somebody has put another version over it',
-      { app: specWith({ image: 'acme/svc:v1.6.0@sha256:x' }), started: true },
+      { app: specWith({ image: 'acme/svc:v1.6.0@sha256:f' }), started: true },
       'set-aside',
     ],
     ['somebody has rolled it back', { app: specWith(), started: true }, 'go-on'],

@@ -46,7 +46,7 @@ describe('pullServices', () => {
     ['another choice', [moveOf('app'), worker(limited)], ['svc:v1.5.0 on n1 n2', 'svc:v1.5.0 on n2']],
     [
       'another image',
-      [moveOf('app'), { ...worker({}), image: 'acme/job:v1.5.0@sha256:j' }],
+      [moveOf('app'), { ...worker({}), image: 'acme/job:v1.5.0@sha256:d' }],
       ['svc:v1.5.0 on n1 n2', 'job:v1.5.0 on n1 n2'],
     ],
     ['platforms', [moveOf('app', { before: specWith(placed) })], ['svc:v1.5.0 on n1 n2']],

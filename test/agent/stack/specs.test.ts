@@ -185,7 +185,7 @@ describe('imageSideOf', () => {
     ['empty where it was absent', { ...before, Networks: [], EndpointSpec: {} }, 'old'],
     [
       'another image',
-      specWith({ update: rollback, constraints: ['node.role==worker'], image: 'acme/svc:v1.6.0@sha256:x' }),
+      specWith({ update: rollback, constraints: ['node.role==worker'], image: 'acme/svc:v1.6.0@sha256:f' }),
       null,
     ],
     ['another environment', template({ ContainerSpec: { Image: oldImage, Env: ['DB=other'] } }), null],

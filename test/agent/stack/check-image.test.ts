@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { checkImage } from '../../../src/agent/stack/check-image.ts';
+import type { PlannedStack } from '../../../src/agent/stack/plan.ts';
+import { planMoves } from '../../../src/agent/stack/plan-moves.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import { UpdateError } from '../../../src/progress/update-error.ts';
+import { image } from '../../build.ts';
+import { target, updateOptions } from '../../build-plan.ts';
+import { serviceWith, specWith, tasksOf } from '../../build-stack.ts';
+
+const { product } = updateOptions();
+
+interface Given {
+  tag: string;
+  to?: string | null;
+  /** What the image says it is, and what it asks for. */
+  version?: string;
+  requires?: string;
+  /** The tag of a task that runs. */
+  runs?: string;
+}
+
+function check({ tag, to = 'v1.5.0', version, requires, runs }: Given): string {
+  const app = serviceWith(specWith({ image: `acme/svc:${tag}@sha256:a` }));
+  const tasks = runs === undefined ? [] : tasksOf(['old running', { image: `acme/svc:${runs}@sha256:e` }]);
+  const plan = planMoves({ app, workers: [] }, { target: target(to), product, tasks });
+  const planned: PlannedStack = { plan, moves: [], published: [], files: null, draft: null, warnings: [] };
+  const labels = {
+    ...(version !== undefined && { [versionLabel]: version }),
+    ...(requires !== undefined && { 'svc.release-requires': requires }),
+  };
+  const images = new Map(plan.moves.map((move) => [move.to, image('x', { labels })] as const));
+  try {
+    return checkImage(planned, images, product).join('; ') || 'fit';
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    return `${error.code}: ${error.message}`;
+  }
+}
+
+describe('checkImage', () => {
+  it.each<[situation: string, given: Given, said: string]>([
+    ['a release tag is believed', { tag: 'v1.4.2', version: 'v1.3.0' }, 'fit'],
+    ['a tag that floats leads there', { tag: 'stable', version: 'v1.5.0' }, 'fit'],
+    ['or further', { tag: 'stable', version: 'v1.6.0' }, 'fit'],
+    ['it says nothing', { tag: 'stable' }, 'fit'],
+    ['it lags', { tag: 'stable', version: 'v1.4.2' }, 'lags: acme/svc:stable leads to 1.4.2, not to v1.5.0'],
+    ['without a target it may lead anywhere', { tag: 'canary', to: null, version: 'v1.4.2' }, 'fit'],
+    [
+      'but not below what runs',
+      { tag: 'canary', to: null, version: 'v1.4.2', runs: 'v1.4.3' },
+      'downgrade: acme/svc:canary leads to 1.4.2, which is older than 1.4.3, which runs',
+    ],
+    ['a step that was taken', { tag: 'v1.4.2', requires: 'v1.4.0' }, 'fit'],
+    ['the very step', { tag: 'v1.4.2', requires: 'v1.4.2' }, 'fit'],
+    [
+      'one that was not',
+      { tag: 'v1.4.2', requires: 'v1.4.9' },
+      'upgrade-step: acme/svc:v1.5.0 can only be updated to from v1.4.9 on, and 1.4.2 runs',
+    ],
+    [
+      'one that nobody can tell of',
+      { tag: 'canary', to: 'canary', requires: 'v1.4.9' },
+      'acme/svc:canary asks for v1.4.9 to come first: whether it has is not known',
+    ],
+    [
+      'one that is none',
+      { tag: 'v1.4.2', requires: 'the other' },
+      'acme/svc:v1.5.0 asks for the other to come first: whether it has is not known',
+    ],
+  ])('%s', (_, given, said) => expect(check(given)).toBe(said));
+});

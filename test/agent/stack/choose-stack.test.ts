@@ -1,0 +1,205 @@
+import { describe, expect, it } from 'vitest';
+import {
+  checkServices,
+  chooseStack,
+  nodesFor,
+  stacksWithApp,
+  writtenImage,
+} from '../../../src/agent/stack/choose-stack.ts';
+import { amountsOf, specOf } from '../../../src/agent/stack/specs.ts';
+import type { SwarmNode, SwarmService, SwarmTask } from '../../../src/engine/swarm.ts';
+import { UpdateError } from '../../../src/progress/update-error.ts';
+import { updateOptions } from '../../build-plan.ts';
+import { moveOf, nodes, nodeWith, serviceWith, specWith, tasksOf, whole } from '../../build-stack.ts';
+
+type Parts = NonNullable<Parameters<typeof specWith>[0]>;
+
+/** `svc_app` is of the stack `svc`. */
+const service = (name: string, parts: Parts = {}): SwarmService =>
+  serviceWith(specWith({ name, ...parts }), { stack: name.replace(/_[^_]*$/, ''), id: `${name}-id` });
+
+const database = service('svc_db', { image: 'postgres:16' });
+const usual = [service('svc_app'), service('svc_worker'), database];
+
+const refused = (decide: () => string): string => {
+  try {
+    return decide();
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    return `${error.code}: ${error.message}`;
+  }
+};
+
+describe('chooseStack', () => {
+  const chosen = (services: readonly SwarmService[], ...argv: string[]): string =>
+    refused(() => {
+      const { name, app, workers } = chooseStack(services, updateOptions('update', ...argv));
+      return `${name}: ${[app, ...workers].map((each) => each.name).join(' ')}`;
+    });
+  const worker = { labels: { 'svc.role': 'worker' } };
+  const own = { image: 'acme/job:v1@sha256:d' };
+
+  it.each<[situation: string, services: SwarmService[], argv: string[], said: string]>([
+    ['app and worker', usual, [], 'svc: svc_app svc_worker'],
+    ['an app alone', [service('svc_app'), database], [], 'svc: svc_app'],
+    [
+      'a stack of another name',
+      [service('my_svc_app'), service('my_svc_worker')],
+      [],
+      'my_svc: my_svc_app my_svc_worker',
+    ],
+    ['one of two', [...usual, service('two_app')], ['--stack', 'two'], 'two: two_app'],
+    [
+      'by the label of services',
+      [service('svc_app'), service('svc_mail', { ...worker, ...own }), service('svc_worker', own)],
+      [],
+      'svc: svc_app svc_mail',
+    ],
+    [
+      'by the label of containers',
+      [service('svc_app'), service('svc_mail', { container: { Labels: { 'svc.role': 'worker' } } })],
+      [],
+      'svc: svc_app svc_mail',
+    ],
+    [
+      'by name',
+      [...usual, service('svc_mail')],
+      ['--service', 'app', '--service', 'worker', '--service', 'mail'],
+      'svc: svc_app svc_worker svc_mail',
+    ],
+    ['another app', [service('svc_web'), database], ['--service', 'web'], 'svc: svc_web'],
+    [
+      'what stays behind is named',
+      [...usual, service('svc_mail')],
+      ['--leave', 'mail'],
+      'svc: svc_app svc_worker',
+    ],
+    ['no stack', [database], [], 'no-app: no stack of this Swarm has a service app'],
+    ['two', [...usual, service('two_app')], [], 'several-projects: several stacks match: svc, two'],
+    ['one that is not there', usual, ['--stack', 'two'], 'no-app: stack two has no service two_app'],
+    ['one without an app', [database], ['--stack', 'svc'], 'no-app: stack svc has no service svc_app'],
+    [
+      'a worker that is not there',
+      usual,
+      ['--service', 'app', '--service', 'mail'],
+      'no-app: stack svc has no service svc_mail',
+    ],
+    [
+      'what would stay behind',
+      [...usual, service('svc_mail')],
+      [],
+      'left-behind: mail runs from the image of app and would stay behind',
+    ],
+  ])('%s', (_, services, argv, said) => expect(chosen(services, ...argv)).toBe(said));
+
+  it('knows the stacks that have an app', () => {
+    expect(stacksWithApp([...usual, service('two_app'), database], 'app')).toEqual(['svc', 'two']);
+    // A name like it, of a service that is of no stack, or of another.
+    expect(stacksWithApp([{ ...service('svc_app'), stack: null }], 'app')).toEqual([]);
+    expect(stacksWithApp([{ ...service('svc_app'), stack: 'other' }], 'app')).toEqual([]);
+  });
+});
+
+describe('checkServices', () => {
+  interface Given {
+    app?: Parts;
+    updateState?: string;
+    tasks?: readonly SwarmTask[];
+    nodes?: readonly SwarmNode[];
+    isOurs?: boolean;
+  }
+  const check = ({
+    app = {},
+    updateState = '',
+    tasks = [],
+    nodes: there = nodes('n1'),
+    isOurs = false,
+  }: Given): string =>
+    refused(() => {
+      const found = { ...service('svc_app', app), id: 'app-id', updateState };
+      checkServices(
+        { name: 'svc', app: found, workers: [], services: [found] },
+        { tasks, nodes: there },
+        { isOurs },
+      );
+      return 'fit';
+    });
+  const old = tasksOf('old running');
+  const down = [nodeWith('n1', { state: 'down' })];
+  const paused = [nodeWith('n1', { availability: 'pause' })];
+  const global = { replicas: null };
+
+  it.each<[situation: string, given: Given, said: string]>([
+    ['all is quiet', { tasks: old }, 'fit'],
+    ['its last update is done', { updateState: 'completed' }, 'fit'],
+    ['its last update is paused', { updateState: 'paused' }, 'fit'],
+    ['it was rolled back', { updateState: 'rollback_completed' }, 'fit'],
+    [
+      'it is being updated',
+      { updateState: 'updating' },
+      'stack-busy: svc_app is just being updated (updating)',
+    ],
+    [
+      'it is being rolled back',
+      { updateState: 'rollback_started' },
+      'stack-busy: svc_app is just being updated (rollback_started)',
+    ],
+    ['by the run before', { updateState: 'updating', isOurs: true }, 'fit'],
+    [
+      'a task on a node that is down',
+      { tasks: old, nodes: down },
+      'stack-busy: svc_app has a task on node host-n1, which is down: nobody can tell whether it still runs',
+    ],
+    ['one that has ended there', { tasks: tasksOf('old shutdown'), nodes: down }, 'fit'],
+    ["another service's", { tasks: tasksOf(['old running', { service: 'db-id' }]), nodes: down }, 'fit'],
+    ['the same, for a run that goes on', { tasks: old, nodes: down, isOurs: true }, 'fit'],
+    ['on a node that is not told of', { tasks: old, nodes: [] }, 'fit'],
+    ['on a node that is drained', { tasks: old, nodes: [nodeWith('n1', { availability: 'drain' })] }, 'fit'],
+    ['on a paused node', { tasks: old, nodes: paused }, 'fit'],
+    [
+      'on a paused node, of a global service',
+      { app: global, tasks: old, nodes: paused },
+      'stack-busy: svc_app is global and has a task on node host-n1, which is paused: Swarm would leave the old one there',
+    ],
+    [
+      'a paused node without one',
+      { app: global, tasks: tasksOf('old running n2'), nodes: [...paused, nodeWith('n2')] },
+      'fit',
+    ],
+  ])('%s', (_, given, said) => expect(check(given)).toBe(said));
+
+  it('refuses a job', () => {
+    const job = { ...service('svc_app'), spec: { ...specWith(), Mode: { ReplicatedJob: {} } } };
+    const said = refused(() => {
+      checkServices({ name: 'svc', app: job, workers: [], services: [job] }, { tasks: [], nodes: [] });
+      return 'fit';
+    });
+    expect(said).toBe('stack-unfit: svc_app is a job, which ends: nothing of it is updated');
+  });
+});
+
+describe('what a chosen stack tells', () => {
+  it('knows nodes that any of its services may use', () => {
+    const there = [
+      nodeWith('n1', { labels: { a: '1' } }),
+      nodeWith('n2', { labels: { a: '2' } }),
+      nodeWith('n3'),
+    ];
+    const app = service('svc_app', { constraints: ['node.labels.a==1'] });
+    const workers = [service('svc_worker', { constraints: ['node.labels.a==2'] })];
+    expect(nodesFor({ app, workers }, there).map(({ id }) => id)).toEqual(['n1', 'n2']);
+  });
+
+  it.fails('knows the nodes of a global service that the run before has stopped', () => {
+    const move = moveOf('app', { before: specWith({ replicas: null }) });
+    const app = serviceWith(specOf(move, 'stopped', amountsOf(move.before)));
+    expect(nodesFor({ app, workers: [] }, nodes('n1', 'n2'))).toHaveLength(2);
+  });
+
+  it.each<[Parts, string]>([
+    [{ image: 'acme/svc:v1@sha256:a', label: 'acme/svc:v1' }, 'acme/svc:v1'],
+    [{ image: 'acme/svc:v1@sha256:a', label: 'acme/svc:v1@sha256:a' }, 'acme/svc:v1@sha256:a'],
+    [{ image: 'acme/svc:v1@sha256:a', label: null }, 'acme/svc:v1'],
+    [{ image: 'acme/svc', label: null }, 'acme/svc'],
+  ])('%j was written %s', (parts, text) => expect(writtenImage(service('svc_app', parts))).toBe(whole(text)));
+});
