@@ -35,7 +35,8 @@ describe.concurrent('the record of a run', () => {
         const run = await runUpdater('n2', words);
         await run.waitFor(write);
         await run.kill();
-        await run.done;
+        // Killed, and not ended before that.
+        expect(await run.done).toMatchObject({ exitCode: 137 });
       }
       // From another manager nobody can tell whether it still runs, but by its silence.
       const { exitCode, lines } = await (await runUpdater('n3', words)).done;

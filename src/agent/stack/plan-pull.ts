@@ -78,6 +78,8 @@ export function pullState(
     const task = tasks.find(({ node }) => node === id);
     const now = nodes.find((node) => node.id === id);
     if (task && hasPulled(task)) done.push(name);
+    // One that takes no tasks any more needs none.
+    else if (now?.state === 'ready' && !isActive(now)) continue;
     else if (task && ['failed', 'rejected', 'orphaned'].includes(task.state))
       failed.push({ node: name, error: task.error || task.state });
     else if (now === undefined || now.state === 'down' || now.state === 'disconnected')

@@ -206,7 +206,8 @@ export function isEligible(spec: Json, node: SwarmNode): boolean {
   const fits = ({ OS, Architecture }: Json) =>
     (!OS || OS === node.os) && (!Architecture || archOf(String(Architecture)) === archOf(node.arch));
   return (
-    constraintsOf(spec).every((each) => fulfils(each, node)) &&
+    // A service that a run has stopped may use what it may use.
+    constraintsOf(spec).every((each) => each === nobody || fulfils(each, node)) &&
     (platforms.length === 0 || platforms.some(fits))
   );
 }

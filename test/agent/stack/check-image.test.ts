@@ -24,7 +24,9 @@ function check({ tag, to = 'v1.5.0', version, requires, runs }: Given): string {
   const app = serviceWith(specWith({ image: `acme/svc:${tag}@sha256:a` }));
   const tasks = runs === undefined ? [] : tasksOf(['old running', { image: `acme/svc:${runs}@sha256:e` }]);
   const plan = planMoves({ app, workers: [] }, { target: target(to), product, tasks });
-  const planned: PlannedStack = { plan, moves: [], published: [], files: null, draft: null, warnings: [] };
+  const planned: PlannedStack = {
+    ...{ plan, stopApp: false, moves: [], published: [], files: null, draft: null, warnings: [] },
+  };
   const labels = {
     ...(version !== undefined && { [versionLabel]: version }),
     ...(requires !== undefined && { 'svc.release-requires': requires }),

@@ -190,7 +190,7 @@ describe('what a chosen stack tells', () => {
     expect(nodesFor({ app, workers }, there).map(({ id }) => id)).toEqual(['n1', 'n2']);
   });
 
-  it.fails('knows the nodes of a global service that the run before has stopped', () => {
+  it('knows the nodes of a global service that the run before has stopped', () => {
     const move = moveOf('app', { before: specWith({ replicas: null }) });
     const app = serviceWith(specOf(move, 'stopped', amountsOf(move.before)));
     expect(nodesFor({ app, workers: [] }, nodes('n1', 'n2'))).toHaveLength(2);

@@ -68,7 +68,7 @@ describe('planEarlier', () => {
   });
 
   it.each<[situation: string, given: Given, step: string]>([
-    ['it updated', { outcome: 'updated', phase: 'done' }, 'none'],
+    ['it updated', { outcome: 'updated', phase: 'recreate' }, 'none'],
     ['nothing was to do', { outcome: 'unchanged' }, 'none'],
     ['it failed, all is back', { outcome: 'failed', phase: 'back' }, 'none'],
     ['it was cancelled', { outcome: 'cancelled', phase: 'pull' }, 'none'],
@@ -82,7 +82,11 @@ describe('planEarlier', () => {
       { outcome: 'failed', phase: 'back', moves: carried, app: edited },
       'set-aside',
     ],
-    ['it updated what it had found stopped', { outcome: 'updated', phase: 'done', moves: carried }, 'none'],
+    [
+      'it updated what it had found stopped',
+      { outcome: 'updated', phase: 'recreate', moves: carried },
+      'none',
+    ],
     ['it is its own', { outcome: 'updated', holder: 'this' }, 'repeat'],
     ['its own, and it failed', { outcome: 'failed', holder: 'this' }, 'repeat'],
     ['its own, and it broke', { outcome: 'broken', holder: 'this', started: true }, 'repeat'],

@@ -311,7 +311,7 @@ describe('isEligible', () => {
     ['node.platform.arch==amd64', false],
     ['node.ip==10.0.0.1', true],
     ['node.ip!=10.0.0.1', false],
-    ['node.id==nobody', false],
+    ['node.id==nobody', true],
     ['node.unheard-of==x', true],
     ['nonsense', true],
   ])('%s: %s', (constraint, eligible) => {
