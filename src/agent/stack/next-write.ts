@@ -25,6 +25,8 @@ export interface ServiceView {
   move: ServiceMove;
   /** Null where somebody has made another spec of it. */
   side: 'old' | 'new' | null;
+  /** Of its spec now. */
+  image: string;
   isStopped: boolean;
   /** The forms that its spec is in now, to the last value. */
   forms: ReadonlySet<SpecForm>;
@@ -109,7 +111,8 @@ export function nextBack({ app, workers }: StackView): Step {
   if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
   // What somebody else has made of a service stands; beside another version of the app no old worker comes back.
   const before = imageOf(app.move.before);
-  const isOther = app.tasks.newAlive.length > 0 || app.tasks.oldAlive.some(({ image }) => image !== before);
+  const isOther =
+    [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;
   const own = app.side === null && isOther ? [] : all.filter(({ side }) => side !== null);
   const moved = own.find(
     (each) => each.side === 'new' && !each.forms.has('before') && !keepsImage(each.move),

@@ -11,7 +11,7 @@ import type { FoundStack } from './inspect.ts';
 import type { ReadableRecord } from './plan-earlier.ts';
 import { planMoves, type StackPlan } from './plan-moves.ts';
 import { askPublished, type PublishedImage } from './pull.ts';
-import { isActive, type ServiceMove } from './specs.ts';
+import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
 /** All that is decided before anything is changed. */
@@ -30,11 +30,12 @@ export interface PlannedStack {
 /**
  * The phase `plan`; asks registries, reads files, touches nothing.
  * @param succeeds the run before has brought its version to start and left the services in the middle
+ * @param carries what their owner wants of those that are as it left them is in its record
  */
 export async function planStack(
   { context, chosen, tasks, nodes, directory }: FoundStack,
   earlier: ReadableRecord | null,
-  { plan, succeeds }: { plan: StackPlan; succeeds: boolean },
+  { plan, succeeds, carries = succeeds }: { plan: StackPlan; succeeds: boolean; carries?: boolean },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
   const files = directory === null ? null : await readStackFiles(context, directory, chosen, plan);
@@ -44,7 +45,8 @@ export async function planStack(
   }
   const moves = plan.moves.map(({ service, from, to }, at): ServiceMove => {
     const { digest = '', platforms = [] } = published.get(to) ?? {};
-    const base = succeeds ? earlier?.data.moves.find(({ id }) => id === service.id) : undefined;
+    const left = carries ? earlier?.data.moves.find(({ id }) => id === service.id) : undefined;
+    const base = left && imageSideOf(left, service.spec) !== null ? left : undefined;
     return {
       id: service.id,
       name: service.name,

@@ -2,7 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listNodes, listServices, listTasks, updateService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Json, object } from '../../engine/json.ts';
-import { containerOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import {
+  containerOf,
+  imageOf,
+  type SwarmNode,
+  type SwarmService,
+  type SwarmTask,
+} from '../../engine/swarm.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
@@ -25,6 +31,7 @@ import {
   isEligible,
   isSame,
   isStopped,
+  keepsImage,
   type ServiceMove,
   type SpecForm,
   specOf,
@@ -250,6 +257,7 @@ export class Replacing {
     return {
       move,
       side,
+      image: imageOf(spec),
       isStopped: isStopped(spec),
       forms: new Set(forms.filter((form) => isSame(this.#specOf(each, form), spec))),
       isSettled,
@@ -281,7 +289,8 @@ export class Replacing {
     // What a run that was killed has stopped, or held, has its own number.
     const isOurs = isFirst && (isStopped(spec) || this.#isBack || this.#wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
-    if (isScaled && (replicas > 0 || (side === 'new' && each.move.role === 'app'))) {
+    // What is stopped is of the old image, or was new before.
+    if (isScaled && (replicas > 0 || (side === 'new' && !keepsImage(each.move)))) {
       log.warn(`${each.move.name} was scaled to ${replicas}: so many it gets`);
       each.amounts = { ...each.amounts, replicas };
     }

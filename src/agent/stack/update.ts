@@ -127,7 +127,7 @@ async function settle(
       log.warn(
         `${story}; somebody has worked on the stack since: its record is set aside, and nothing is put back`,
       );
-      return fromTheBeginning(found, soFar, { ended: earlier });
+      return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
     case 'succeed':
       log.warn(`${story}; this run goes on from there`);
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
@@ -147,9 +147,7 @@ async function settle(
       context.cancellation.tooLate();
       log.enter('recreate');
       await goBack(found, record, replacing);
-      await record.note({ outcome: { outcome: 'failed', exitCode: 4, message: 'put back by a later run' } });
-      record.release();
-      soFar.record = null;
+      // It stays until this run's own takes its place: killed in between, the next run sees that all is back.
       soFar.facts = { ...soFar.facts, touched: false };
       const again = { ...found, ...(await lookAtStack(context)) };
       const succeeds = data.moves.some(({ before, wanted }) => !isSame(before, wanted));
@@ -178,12 +176,17 @@ const replacingOf = (
 /**
  * A run phase by phase.
  * @param ended the record of the run before, which this one's takes the place of
- * @param succeeds that run has left services in the middle: what their owner wants of them is in its record
+ * @param succeeds that run has left services in the middle
+ * @param carries what their owner wants of those that are as it left them is in its record
  */
 async function fromTheBeginning(
   found: FoundStack,
   soFar: SoFar,
-  { ended, succeeds = false }: { ended: FoundRecord | null; succeeds?: boolean },
+  {
+    ended,
+    succeeds = false,
+    carries = succeeds,
+  }: { ended: FoundRecord | null; succeeds?: boolean; carries?: boolean },
 ): Promise<Ending> {
   const { context, chosen, directory, paths, who } = found;
   const { engine, log, cancellation, options } = context;
@@ -191,7 +194,7 @@ async function fromTheBeginning(
   log.enter('plan');
   const plan = planOf(found);
   soFar.facts = { ...soFar.facts, version: plan.from };
-  const planned = await planStack(found, readable(ended), { plan, succeeds });
+  const planned = await planStack(found, readable(ended), { plan, succeeds, carries });
   const { stopApp, moves, published, draft, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
@@ -212,6 +215,7 @@ async function fromTheBeginning(
     tasks: found.tasks.map(({ id }) => id),
     files: draft === null ? [] : hashesOf(draft),
   } as const;
+  soFar.record?.release();
   const record = await StackRecord.make(engine, data, who, ended);
   soFar.record = record;
   log.enter('pull');

@@ -30,6 +30,28 @@ interface Task extends SwarmTask {
   forced: number;
 }
 
+/**
+ * The slots in the order in which Swarm keeps them when there are to be fewer: those that are the first of their node, then the
+ * second ones …, such that run before others on the same node, and last those that have no node.
+ */
+function inOrder(slots: readonly number[], alive: readonly Task[]): number[] {
+  const of = (slot: number) => alive.filter((task) => task.slot === slot);
+  const isRunning = (slot: number) => of(slot).some(({ state }) => state === 'running');
+  const sorted = slots.toSorted((a, b) => Number(isRunning(b)) - Number(isRunning(a)) || a - b);
+  const count = new Map<string, number>();
+  const ranks = new Map(
+    sorted.map((slot) => {
+      const [task, ...more] = of(slot);
+      if (!task || more.length > 0 || task.node === '') return [slot, Number.POSITIVE_INFINITY] as const;
+      const rank = (count.get(task.node) ?? 0) + 1;
+      count.set(task.node, rank);
+      return [slot, rank] as const;
+    }),
+  );
+  const rankOf = (slot: number) => ranks.get(slot) ?? 0;
+  return sorted.toSorted((a, b) => (rankOf(a) === rankOf(b) ? 0 : rankOf(a) - rankOf(b)));
+}
+
 /** One service of a Swarm that stops before it starts, one slot after the other, and pauses when a new task fails. */
 class Service {
   spec: Json;
@@ -43,10 +65,12 @@ class Service {
   readonly move: ServiceMove;
   #made = 0;
 
-  constructor(move: ServiceMove) {
+  /** @param isUneven its old tasks are all on one node: the other one was down once, and Swarm moves none back */
+  constructor(move: ServiceMove, { isUneven = false }: { isUneven?: boolean } = {}) {
     this.move = move;
     this.spec = move.before;
     for (let each = 0; each < 30; each++) this.tick();
+    if (isUneven) for (const task of this.tasks) task.node = 'n1';
   }
 
   write(spec: Json): void {
@@ -65,18 +89,21 @@ class Service {
     const replicas = replicasOf(this.spec) ?? 0;
     const isClean = ({ image, forced }: Task) =>
       image === imageOf(this.spec) && forced === forcedOf(this.spec);
-    const alive = this.tasks.filter(isAlive);
-    for (const task of alive) if (task.slot > replicas) task.wanted = 'remove';
-    const isBusy = alive.some((task) => isClean(task) && task.state !== 'running');
-    let isTaken = isBusy || this.isPaused;
-    for (let slot = 1; slot <= replicas; slot++) {
-      const own = alive.filter((task) => task.slot === slot);
-      if (own.length === 0) this.#make(slot);
-      const dirty = own.find((task) => !isClean(task) && task.wanted === 'running');
+    const alive = () => this.tasks.filter((task) => isAlive(task) && task.wanted === 'running');
+    const slots = [...new Set(alive().map(({ slot }) => slot))];
+    const kept = inOrder(slots, alive()).slice(0, replicas);
+    for (const task of this.tasks)
+      if (slots.includes(task.slot) && !kept.includes(task.slot)) task.wanted = 'remove';
+    let isTaken = this.isPaused || alive().some((task) => isClean(task) && task.state !== 'running');
+    for (const slot of kept) {
+      const dirty = alive().find((task) => task.slot === slot && !isClean(task));
       if (!dirty || isTaken) continue;
       dirty.wanted = 'shutdown';
+      this.#make(slot);
       isTaken = true;
     }
+    const free = Array.from({ length: replicas }, (_, at) => at + 1).filter((slot) => !slots.includes(slot));
+    for (const slot of free.slice(0, Math.max(0, replicas - slots.length))) this.#make(slot);
   }
 
   #make(slot: number): void {
@@ -96,9 +123,18 @@ class Service {
       if (task.wanted === 'remove') this.tasks = this.tasks.filter((each) => each !== task);
       return;
     }
-    task.state = states[Math.min(states.indexOf(task.state) + 1, states.length - 1)] ?? 'running';
-    if (states.indexOf(task.state) >= states.indexOf('assigned')) task.node = 'n1';
-    if (task.state === 'running' && task.image === newImage) this.hasRun = true;
+    const next = states[Math.min(states.indexOf(task.state) + 1, states.length - 1)] ?? 'running';
+    // What it takes the place of ends first.
+    const before = this.tasks.some((each) => each !== task && each.slot === task.slot && isAlive(each));
+    if (next === 'starting' && before) return;
+    task.state = next;
+    if (next === 'assigned') task.node = this.#emptier();
+    if (next === 'running' && task.image === newImage) this.hasRun = true;
+  }
+
+  #emptier(): string {
+    const on = (node: string) => this.tasks.filter((each) => isAlive(each) && each.node === node).length;
+    return on('n2') < on('n1') ? 'n2' : 'n1';
   }
 
   /** It is rejected, cannot be started, or ends: as far as it has come. */
@@ -116,6 +152,7 @@ class Follower {
   readonly service: Service;
   readonly seen: Seen;
   amounts: Amounts;
+  #forcedOld = 0;
   #known: Json;
 
   constructor(service: Service) {
@@ -128,19 +165,29 @@ class Follower {
   look(at: number, isBack: boolean): ServiceView {
     const { service, seen } = this;
     const { move, spec, tasks, previous } = service;
-    const there = nodes('n1');
+    const there = nodes('n1', 'n2');
     note(seen, move, { tasks, nodes: there }, at);
     const side = imageSideOf(move, spec);
     if (!isSame(this.#known, spec)) this.#adopt(spec, side);
-    const wanted = specOf(move, isBack ? 'before' : 'after', this.amounts);
+    const wanted = this.#specOf(isBack ? 'before' : 'after');
     const summary = summarise(seen, move, { spec: wanted, tasks, nodes: there }, at);
     this.amounts = { ...this.amounts, oldRunning: summary.oldRunning.length };
     return {
-      ...{ move, side, isStopped: isStopped(spec), tasks: summary, isPaused: service.isPaused },
-      forms: new Set(forms.filter((form) => isSame(specOf(move, form, this.amounts), spec))),
+      ...{ move, side, image: imageOf(spec), isStopped: isStopped(spec), tasks: summary },
+      isPaused: service.isPaused,
+      forms: new Set(forms.filter((form) => isSame(this.#specOf(form), spec))),
       isSettled: previous !== null && imageSideOf(move, previous) === 'new',
       isOff: this.amounts.replicas === 0,
     };
+  }
+
+  #specOf(form: SpecForm): Json {
+    const isNew = form === 'moving' || form === 'after';
+    return specOf(
+      this.service.move,
+      form,
+      isNew ? this.amounts : { ...this.amounts, forced: this.#forcedOld },
+    );
   }
 
   #adopt(spec: Json, side: 'old' | 'new' | null): void {
@@ -148,6 +195,7 @@ class Follower {
     const { replicas, forced } = amountsOf(spec);
     const isTaken =
       replicas !== null && (replicas > 0 || (side === 'new' && this.service.move.role === 'app'));
+    if (side === 'old') this.#forcedOld = Math.max(forced, this.#forcedOld);
     this.amounts = {
       ...this.amounts,
       ...(isTaken && { replicas }),
@@ -156,7 +204,7 @@ class Follower {
   }
 
   write(form: SpecForm): void {
-    const spec = specOf(this.service.move, form, this.amounts);
+    const spec = this.#specOf(form);
     this.service.write(spec);
     this.#known = spec;
   }
@@ -167,6 +215,13 @@ type Act =
   | { kind: 'advance' | 'fail'; whose: 'app' | 'worker'; which: number }
   | { kind: 'scale'; whose: 'app' | 'worker'; to: number }
   | { kind: 'force' | 'rollback'; whose: 'app' | 'worker' };
+
+interface Given {
+  replicas: number;
+  workers: number;
+  stopApp: boolean;
+  isUneven?: boolean;
+}
 
 /** A run on a Swarm of an app and a worker: after each act of Swarm, or of somebody, it looks, 100 ms later. */
 class Scene {
@@ -180,8 +235,8 @@ class Scene {
   #at = 0;
   #isBack = false;
 
-  constructor({ replicas, workers, stopApp }: { replicas: number; workers: number; stopApp: boolean }) {
-    this.app = new Follower(new Service(moveOf('app', { before: specWith({ replicas }) })));
+  constructor({ replicas, workers, stopApp, isUneven = false }: Given) {
+    this.app = new Follower(new Service(moveOf('app', { before: specWith({ replicas }) }), { isUneven }));
     this.worker = new Follower(
       new Service(moveOf('worker', { before: specWith({ name: 'svc_worker', replicas: workers }) })),
     );
@@ -264,10 +319,9 @@ const obeying: fc.Arbitrary<Act>[] = [
   fc.constant<Act>({ kind: 'tick' }),
   fc.record({ kind: fc.constantFrom<'advance' | 'fail'>('advance', 'fail'), whose, which: fc.nat(20) }),
 ];
-const meddling: fc.Arbitrary<Act>[] = [
-  fc.record({ kind: fc.constant<'scale'>('scale'), whose, to: fc.nat(3) }),
-  fc.record({ kind: fc.constantFrom<'force' | 'rollback'>('force', 'rollback'), whose }),
-];
+const scales = fc.record({ kind: fc.constant<'scale'>('scale'), whose, to: fc.nat(3) });
+const forces = fc.record({ kind: fc.constant<'force'>('force'), whose });
+const rollsBack = fc.record({ kind: fc.constant<'rollback'>('rollback'), whose });
 const scenes = fc.record({
   replicas: fc.integer({ min: 1, max: 3 }),
   workers: fc.nat(2),
@@ -276,11 +330,11 @@ const scenes = fc.record({
 const many = { numRuns: 200 };
 
 /** Swarm does a lot between what somebody does. */
-const acts = (meddled: boolean) =>
+const acts = (...meddling: fc.Arbitrary<Act>[]) =>
   fc.array(
     fc.oneof(
       ...obeying.map((arbitrary) => ({ arbitrary, weight: 6 })),
-      ...(meddled ? meddling : []).map((arbitrary) => ({ arbitrary, weight: 1 })),
+      ...meddling.map((arbitrary) => ({ arbitrary, weight: 1 })),
     ),
     { maxLength: 60 },
   );
@@ -288,7 +342,7 @@ const acts = (meddled: boolean) =>
 describe('a run on a Swarm', () => {
   it('is done whatever fails and whoever scales, forces and rolls back in between, and writes nothing that leads back', () => {
     fc.assert(
-      fc.property(scenes, acts(true), (given, happens) => {
+      fc.property(scenes, acts(scales, forces, rollsBack), (given, happens) => {
         const scene = new Scene(given);
         for (const act of happens) {
           scene.act(act);
@@ -310,7 +364,7 @@ describe('a run on a Swarm', () => {
   it('goes back wholly, or not at all once a new task has run', () => {
     const outcomes = new Set<string>();
     fc.assert(
-      fc.property(scenes, acts(false), acts(false), (given, before, after) => {
+      fc.property(scenes, acts(), acts(), (given, before, after) => {
         const scene = new Scene(given);
         for (const act of before) {
           scene.act(act);
@@ -339,30 +393,46 @@ describe('a run on a Swarm', () => {
     expect([...outcomes].sort()).toEqual(['done', 'started']);
   });
 
-  it.fails('holds old tasks untouched, whoever has forced or scaled the app in between', () => {
+  /** Of a run that goes back before any new task has started: as long as the app is held, no old task of it is touched, or made. */
+  const holdsOld = (isUneven: boolean, ...meddling: fc.Arbitrary<Act>[]): void =>
     fc.assert(
-      fc.property(scenes, acts(true), acts(false), (given, before, after) => {
-        const scene = new Scene(given);
+      fc.property(scenes, acts(...meddling), acts(), (given, before, after) => {
+        const scene = new Scene({ ...given, isUneven });
+        const { service } = scene.app;
+        // What its owner has made again, and old tasks that crash, Swarm makes again whoever holds them.
+        const isOldsEnd = (act: Act) =>
+          (act.kind === 'force' && imageOf(service.spec) !== newImage) ||
+          (act.kind === 'fail' && service.tasks[act.which % service.tasks.length]?.image !== newImage);
         for (const act of before) {
+          if (isOldsEnd(act)) continue;
           scene.act(act);
           scene.look();
         }
-        if (scene.app.seen.started.size > 0 || scene.worker.seen.started.size > 0) return;
+        if (scene.app.seen.started.size > 0) return;
         scene.giveUp();
         for (const act of after) {
           if (scene.look().kind === 'started') return;
-          const { spec, tasks } = scene.app.service;
-          const running = tasks.filter(
-            ({ state, wanted, image }) => state === 'running' && wanted === 'running' && image !== newImage,
-          );
-          const isHeld =
-            imageOf(spec) !== newImage && tasks.some((task) => isAlive(task) && task.image === newImage);
-          scene.app.service.reconcile();
-          if (isHeld) expect(running.filter(({ wanted }) => wanted !== 'running')).toEqual([]);
-          scene.act(act);
+          const old = () =>
+            service.tasks.filter((task) => task.image !== newImage && task.wanted === 'running');
+          const was = old();
+          const isNewAlive = service.tasks.some((task) => isAlive(task) && task.image === newImage);
+          service.reconcile();
+          if (imageOf(service.spec) !== newImage && isNewAlive) {
+            const touched = was.filter(({ state, wanted }) => state === 'running' && wanted !== 'running');
+            const made = old().filter((task) => !was.includes(task));
+            expect([touched, made]).toEqual([[], []]);
+          }
+          if (!isOldsEnd(act)) scene.act(act);
         }
       }),
-      { ...many, numRuns: 2_000 },
+      { numRuns: 1_000 },
     );
+
+  it('leaves old tasks alone while new ones are taken away, whoever has scaled the app, or had it made again', () => {
+    holdsOld(false, scales, forces);
+  });
+
+  it.fails('leaves them alone where more of them are on one node than on another', () => {
+    holdsOld(true);
   });
 });

@@ -9,7 +9,7 @@ import {
 } from '../../../src/agent/stack/next-write.ts';
 import type { SpecForm } from '../../../src/agent/stack/specs.ts';
 import type { TaskSummary } from '../../../src/agent/stack/tasks.ts';
-import { moveOf, newImage, specWith, summaryWith, tasksOf } from '../../build-stack.ts';
+import { moveOf, newImage, oldImage, specWith, summaryWith, tasksOf } from '../../build-stack.ts';
 
 const two = tasksOf('old running n1', 'old running n2');
 const fresh = tasksOf('new running n1', 'new running n2');
@@ -48,6 +48,7 @@ function view(name: string, words: string): ServiceView {
   return {
     move: moveOf(name),
     side: side === 'null' ? null : side === 'new' ? 'new' : 'old',
+    image: side === 'new' ? newImage : oldImage,
     isStopped: forms.includes('stopped') || is('isStopped'),
     forms: new Set(forms.filter((form): form is SpecForm => form !== 'other')),
     isSettled: is('isSettled'),
