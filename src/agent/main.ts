@@ -26,7 +26,7 @@ import { versionLine } from './process/versions.ts';
 import { removePoint } from './remove-point.ts';
 import { endingFacts, nothingYet } from './resume/run-so-far.ts';
 import { showPlan } from './show-plan.ts';
-import { isStackRun, showStackPlan, updateStack } from './stack/index.ts';
+import { showStackPlan, updateStack } from './stack/index.ts';
 import { update } from './update.ts';
 
 /** Only here is the exit code set, and nothing else ends the process. */
@@ -82,7 +82,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
     if (options.command === 'back') return await back({ ...doors, options }, readUpdate);
     if (options.command === 'restore-point') return await removePoint(context, readUpdate);
-    if ((options.command === 'update' || options.command === 'plan') && (await isStackRun(context))) {
+    if ((options.command === 'update' || options.command === 'plan') && options.stack !== null) {
       if (options.command === 'update') return await updateStack(context, readUpdate);
       await showStackPlan(context, readUpdate);
       return 0;

@@ -18,6 +18,7 @@ import { movesOf } from './plan/plan-update.ts';
 import type { RunContext } from './process/run-context.ts';
 import { localImages } from './pull/tags.ts';
 import type { RunSoFar } from './resume/run-so-far.ts';
+import { isStackInstead, showStackPlan } from './stack/index.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
 import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
@@ -25,7 +26,12 @@ import { planRun, warnOfStackOptions } from './update.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
 export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<void> {
-  const instance = await findInstance(given);
+  const [search] = await Promise.allSettled([findInstance(given)]);
+  if (search.status === 'rejected') {
+    if (await isStackInstead(given, search.reason)) return showStackPlan(given, read);
+    throw search.reason;
+  }
+  const instance = search.value;
   warnOfStackOptions(given);
   const context = await withProjectOptions(given, instance.place, read);
   const { engine, log } = context;

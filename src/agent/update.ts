@@ -25,6 +25,7 @@ import { beginJournal } from './resume/begin-journal.ts';
 import { endingFacts, type Locked, type PlannedRun, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
 import { endedBefore, toItsEnd } from './resume/to-its-end.ts';
+import { isStackInstead, updateStack } from './stack/index.ts';
 import type { JournalData } from './state/journal.ts';
 import { takeLock } from './state/lock.ts';
 import { wasInterrupted } from './state/was-interrupted.ts';
@@ -32,9 +33,13 @@ import { endUnchanged, isUnchanged } from './unchanged.ts';
 import { oldTexts, writeUpdate } from './write-update.ts';
 
 /** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
-export const update = (given: RunContext, read: ReadOptions): Promise<number> =>
-  toItsEnd(given, async (soFar) => {
-    const instance = await findInstance(given);
+export async function update(given: RunContext, read: ReadOptions): Promise<number> {
+  const [search] = await Promise.allSettled([findInstance(given)]);
+  if (search.status === 'rejected' && (await isStackInstead(given, search.reason)))
+    return updateStack(given, read);
+  return toItsEnd(given, async (soFar) => {
+    if (search.status === 'rejected') throw search.reason;
+    const instance = search.value;
     soFar.instance = instance;
     warnOfStackOptions(given);
     const ended = await endedBefore(instance);
@@ -47,6 +52,7 @@ export const update = (given: RunContext, read: ReadOptions): Promise<number> =>
     if (earlier.kind === 'go-on') return replace(context, earlier);
     return fromTheBeginning(context, { instance, lock }, soFar, earlier.data);
   });
+}
 
 /** What a settings file says of files may be for `bump`; what was typed is meant. @param given before it was read */
 export function warnOfStackOptions({ options, log }: Pick<RunContext, 'options' | 'log'>): void {

@@ -132,6 +132,7 @@ describe('the package', () => {
       'docs/pins.md',
       'docs/platform.md',
       'docs/server-library.md',
+      'docs/swarm.md',
       'docs/web.md',
       'docs/your-product.md',
       'package.json',
