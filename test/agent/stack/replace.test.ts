@@ -69,6 +69,14 @@ const oldOf = ({ services }: SwarmDouble, id: string) => {
   }));
 };
 
+/** The app's tasks: once its spec is new, there is one that has no room. */
+const withoutRoom = (double: SwarmDouble) => [
+  ...oldOf(double, 'app-id'),
+  ...(imageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
+    ? tasksOf(['new pending -', { id: 'new' }])
+    : []),
+];
+
 /** It takes 5 s until tasks count as back: these runs end before, after all of their writes. */
 const tooShort = (error: unknown): void =>
   expect(['not-brought-back', 'broken', 'containers-changed']).toContain(Object(error).code);
@@ -78,14 +86,7 @@ describe('Replacing', () => {
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) }), workerMove()],
     });
-    double.tasks = () => [
-      ...oldOf(double, 'app-id'),
-      ...oldOf(double, 'worker-id'),
-      // No room for it.
-      ...(imageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
-        ? tasksOf(['new pending -', { id: 'new' }])
-        : []),
-    ];
+    double.tasks = () => [...withoutRoom(double), ...oldOf(double, 'worker-id')];
     await expect(replacing.forward()).rejects.toMatchObject({ code: 'recreate-failed' });
     await replacing.back().catch(tooShort);
     expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
@@ -96,12 +97,7 @@ describe('Replacing', () => {
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
     });
-    double.tasks = () => [
-      ...oldOf(double, 'app-id'),
-      ...(imageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
-        ? tasksOf(['new pending -', { id: 'new' }])
-        : []),
-    ];
+    double.tasks = () => withoutRoom(double);
     await expect(replacing.forward()).rejects.toMatchObject({ code: 'recreate-failed' });
     let swallowed = 0;
     double.afterWrite = () =>
@@ -132,10 +128,7 @@ describe('Replacing', () => {
       tasks: ['w1', 'w2'],
     });
     double.tasks = () => [
-      ...oldOf(double, 'app-id'),
-      ...(imageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
-        ? tasksOf(['new pending -', { id: 'new' }])
-        : []),
+      ...withoutRoom(double),
       ...(replicasOf(double.services.get('worker-id')?.Spec ?? {}) === 2
         ? tasksOf(
             ['new running', { id: 'w1', service: 'worker-id' }],
@@ -184,12 +177,7 @@ describe('Replacing', () => {
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
     });
-    double.tasks = () => [
-      ...oldOf(double, 'app-id'),
-      ...(imageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
-        ? tasksOf(['new pending -', { id: 'new' }])
-        : []),
-    ];
+    double.tasks = () => withoutRoom(double);
     double.afterWrite = () => {
       const app = double.services.get('app-id');
       if (!app || imageOf(app.Spec) !== newImage) return null;
