@@ -14,7 +14,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { and } from '../log/wording.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import { containerLabelsOf } from './reading.ts';
-import { isEligible } from './specs.ts';
+import { isDown, isEligible } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
 /** A stack, and which of its services move. */
@@ -134,9 +134,9 @@ export function checkServices(
         advice: `Wait until it ends (docker service inspect --pretty ${service.name}), then run the update again.`,
       });
     }
-    const down = own.find(({ node }) => {
-      const { state = 'ready' } = nodeOf(node) ?? {};
-      return state === 'down' || state === 'disconnected';
+    const down = own.find((task) => {
+      const node = nodeOf(task.node);
+      return node !== undefined && isDown(node);
     });
     if (down && !isOurs) {
       const node = nodeOf(down.node)?.name ?? down.node;

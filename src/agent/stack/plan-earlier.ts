@@ -36,7 +36,7 @@ export function planEarlier(
   if (outcome !== null && state.holder === holder) return { kind: 'repeat' };
   if (outcome?.outcome === 'updated' || outcome?.outcome === 'unchanged') return { kind: 'none' };
   // What its owner wants stands in no spec any more, but in the record of the run that has stopped a service.
-  const carries = data.moves.some(({ before, wanted }) => !isSame(before, wanted));
+  const carries = hasLeft(data);
   const isOpen = outcome === null || outcome.outcome === 'broken' || outcome.outcome === 'crashed';
   if (isOpen && (phase === 'pull' || phase === 'write')) return { kind: 'files-back', carries };
   if (!isOpen && !carries) return { kind: 'none' };
@@ -46,6 +46,10 @@ export function planEarlier(
   if (data.target === target) return { kind: 'go-on' };
   return started ? { kind: 'succeed' } : { kind: 'back' };
 }
+
+/** Whether the run had found services in the middle, as one before it had left them: their specs are not what is wanted. */
+export const hasLeft = ({ moves }: RecordData): boolean =>
+  moves.some(({ before, wanted }) => !isSame(before, wanted));
 
 function isAsLeft(move: ServiceMove, services: readonly SwarmService[]): boolean {
   const service = services.find(({ id }) => id === move.id);

@@ -45,12 +45,12 @@ export function planMoves(
     ...[app, ...workers].flatMap((service) => [imageOf(service.spec), writtenImage(service)]),
     ...tasks.filter(isAlive).map(({ image }) => image),
   ];
-  const tags = images.map((image) => parsePinTag(parseReference(image)?.tag ?? ''));
+  const tags = images.map(tagOf);
   const versions = tags.flatMap((tag) => (isNumbered(tag) ? [tag.version] : []));
   const running = versions.sort(compareVersions).at(-1) ?? null;
   const word = (version: string) => `${prefixOf(pins[0] as PlannedPin, product)}${version}`;
   const [first] = moves;
-  const own = parsePinTag(parseReference(imageOf(app.spec))?.tag ?? '');
+  const own = tagOf(imageOf(app.spec));
   const from = isNumbered(own) ? word(own.version) : own.text;
   const to =
     target?.kind === 'release' ? word(target.version) : (target?.tag ?? first?.to.split(':').at(-1) ?? '');
@@ -59,6 +59,9 @@ export function planMoves(
     throw new UpdateError('downgrade', `${to} is older than ${word(running)}, which runs`);
   return { from, to, running, target, moves };
 }
+
+/** The tag of an image, with a digest or without. */
+export const tagOf = (image: string): PinTag => parsePinTag(parseReference(image)?.tag ?? '');
 
 interface PlannedPin {
   service: SwarmService;

@@ -1,7 +1,6 @@
-import type { Json } from '../../engine/json.ts';
-import { object } from '../../engine/json.ts';
+import { type Json, object } from '../../engine/json.ts';
 import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
-import { amountsOf, isActive, isEligible, isSame, type ServiceMove, specOf } from './specs.ts';
+import { amountsOf, isActive, isDown, isEligible, isSame, type ServiceMove, specOf } from './specs.ts';
 
 /** A service that has nodes pull an image, and runs nothing of it. */
 export interface PullService {
@@ -12,7 +11,7 @@ export interface PullService {
   nodes: readonly SwarmNode[];
 }
 
-export const pullPrefix = 'svc-updater-pull-';
+const pullPrefix = 'svc-updater-pull-';
 /** By which it is known whose it is. */
 export const pullLabel = 'svc-updater.pull';
 
@@ -82,8 +81,7 @@ export function pullState(
     else if (now?.state === 'ready' && !isActive(now)) continue;
     else if (task && ['failed', 'rejected', 'orphaned'].includes(task.state))
       failed.push({ node: name, error: task.error || task.state });
-    else if (now === undefined || now.state === 'down' || now.state === 'disconnected')
-      failed.push({ node: name, error: 'the node went down' });
+    else if (now === undefined || isDown(now)) failed.push({ node: name, error: 'the node went down' });
     else waiting.push({ node: name, state: task?.state ?? 'new' });
   }
   return { done, failed, waiting };

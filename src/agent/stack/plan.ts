@@ -1,15 +1,14 @@
 import type { Draft } from '../../compose/draft.ts';
-import { parseReference } from '../../compose/reference.ts';
 import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold } from '../../release/order.ts';
-import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
+import { isNumbered } from '../../release/pin-tag.ts';
 import { and } from '../log/wording.ts';
 import { type ChosenStack, nodesFor, shortName } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { ReadableRecord } from './plan-earlier.ts';
-import { planMoves, type StackPlan } from './plan-moves.ts';
+import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
 import { askPublished, type PublishedImage } from './pull.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
 import { isAlive } from './tasks.ts';
@@ -91,7 +90,7 @@ function refuseOlder(
   if (earlier?.data.moves[0]?.id !== app.id) return;
   const { state, data } = earlier;
   if (!running || (state.outcome?.outcome !== 'updated' && !state.started)) return;
-  const tag = parsePinTag(parseReference(data.moves[0]?.image.replace(/@.*$/, '') ?? '')?.tag ?? '');
+  const tag = tagOf(data.moves[0]?.image ?? '');
   if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
   throw new UpdateError(
     'downgrade',

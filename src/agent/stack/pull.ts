@@ -11,6 +11,7 @@ import { loginHeaders, type RegistryLogin } from '../../engine/registry-login.ts
 import { EngineSocket } from '../../engine/socket.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
+import type { Log } from '../log/log.ts';
 import { and, seconds } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
@@ -36,16 +37,22 @@ export async function askPublished(
   for (let attempt = 0; ; attempt++) {
     const told = await remoteImage(engine, reference, login);
     if ('digest' in told) return { ...told, reference, login };
-    const { status, said } = told;
-    const { code, again, sentence, advice } = classifyPullFailure(said, [reference], status);
-    const pause = again === 'never' ? undefined : pausesMs[attempt];
-    if (pause === undefined) {
-      throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
-    }
-    log.warn(`${reference}: ${sentence}; asking again in ${pause / 1000} s (${said})`);
-    await sleep(pause);
+    await pauseAfter(told, { reference, attempt, log });
     if (engine.aborted.aborted) throw engine.abortion;
   }
+}
+
+/** Waits before the next try, where one is worth it; else says why there is none. @throws UpdateError pull-… */
+async function pauseAfter(
+  { said, status }: { said: string; status: number | null },
+  { reference, attempt, log }: { reference: string; attempt: number; log: Pick<Log, 'warn'> },
+): Promise<void> {
+  const { code, again, sentence, advice } = classifyPullFailure(said, [reference], status);
+  const pause = again === 'never' ? undefined : pausesMs[attempt];
+  if (pause === undefined)
+    throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
+  log.warn(`${reference}: ${sentence}; trying again in ${pause / 1000} s (${said})`);
+  await sleep(pause);
 }
 
 /** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */
@@ -83,17 +90,7 @@ export async function pullHere(
       if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
       if (late.aborted) throw tooSlow(name);
       if (!(error instanceof EngineFault)) throw error;
-      const failure = classifyPullFailure(error.message, [reference], error.status);
-      const pause = failure.again === 'never' ? undefined : pausesMs[attempt];
-      if (pause === undefined) {
-        const { code, sentence, advice } = failure;
-        throw new UpdateError(code, `${reference}: ${sentence}`, {
-          detail: [error.message],
-          ...(advice && { advice }),
-        });
-      }
-      log.warn(`${reference}: ${failure.sentence}; trying again in ${pause / 1000} s`);
-      await sleep(pause);
+      await pauseAfter({ said: error.message, status: error.status }, { reference, attempt, log });
     }
   }
   log.progress(100, `${name} is here`);

@@ -170,8 +170,7 @@ export class StackRecord {
     const made = await createConfig(engine, { name, labels: writeLabels(state), data: text });
     const found = await readRecord(engine, data.stack);
     // Where an election swallowed the answer, it is there all the same.
-    const isMine = found?.state?.run === data.run && found.state.container === who.container;
-    if (found === null || !isMine) throw isHeld(found, made === 'taken');
+    if (!isOf(found, state)) throw isHeld(found, made === 'taken');
     return new StackRecord(engine, found.config, data, state);
   }
 
@@ -203,12 +202,9 @@ export class StackRecord {
     for (;;) {
       const done = await relabelConfig(this.#engine, this.#config, writeLabels(state));
       const found = await readRecord(this.#engine, this.data.stack);
-      const { container, run, beat } = found?.state ?? {};
-      const isMine =
-        found?.config.id === this.#config.id && container === state.container && run === state.run;
-      if (found === null || !isMine) throw this.#lose(found);
+      if (!isOf(found, state, this.#config)) throw this.#lose(found);
       this.#config = found.config;
-      if (done === 'moved' && beat !== state.beat) continue;
+      if (done === 'moved' && found.state?.beat !== state.beat) continue;
       this.#state = state;
       this.#writtenAt = performance.now();
       return;
@@ -231,13 +227,7 @@ export class StackRecord {
     for (;;) {
       const askedAt = performance.now();
       const found = await readRecord(this.#engine, this.data.stack);
-      const { container, run } = found?.state ?? {};
-      if (
-        found?.config.id !== this.#config.id ||
-        container !== this.#state.container ||
-        run !== this.data.run
-      )
-        throw this.#lose(found);
+      if (!isOf(found, this.#state, this.#config)) throw this.#lose(found);
       // An answer that comes late says what was.
       if (performance.now() - askedAt < beatMs) return;
     }
@@ -252,6 +242,17 @@ export class StackRecord {
     clearInterval(this.#timer);
   }
 }
+
+/** Whether a record is that of a run and of the container that leads it; and that very config, where one is given. */
+const isOf = (
+  found: FoundRecord | null,
+  { run, container }: Pick<RecordState, 'run' | 'container'>,
+  config: Pick<SwarmConfig, 'id'> | null = null,
+): found is FoundRecord =>
+  found !== null &&
+  (config === null || found.config.id === config.id) &&
+  found.state?.run === run &&
+  found.state.container === container;
 
 const isHeld = (found: FoundRecord | null, isOthers: boolean): UpdateError =>
   new UpdateError(
@@ -272,12 +273,11 @@ export async function awaitDeath(engine: Engine, found: FoundRecord): Promise<Fo
   const stack = found.data?.stack ?? '';
   const { version } = found.config;
   for (const endsAt = performance.now() + deadMs; performance.now() < endsAt; await sleep(lookMs)) {
-    const now = await findConfig(engine, found.config.name);
+    const now = await readRecord(engine, stack);
     if (now === null) return null;
-    if (now.id === found.config.id && now.version === version) continue;
-    const moved = await readRecord(engine, stack);
-    if (moved?.state?.outcome) return moved;
-    throw isHeld(moved, true);
+    if (now.config.id === found.config.id && now.config.version === version) continue;
+    if (now.state?.outcome) return now;
+    throw isHeld(now, true);
   }
   return found;
 }

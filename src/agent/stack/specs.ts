@@ -216,6 +216,9 @@ export function isEligible(spec: Json, node: SwarmNode): boolean {
 export const isActive = ({ state, availability }: SwarmNode): boolean =>
   state === 'ready' && availability === 'active';
 
+/** Nobody hears of it: what it had may run there still. */
+export const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
+
 const archOf = (name: string): string => ({ x86_64: 'amd64', aarch64: 'arm64' })[name] ?? name;
 
 /** One of Swarm's constraints, `node.labels.disk == ssd`; one that is not understood is taken for fulfilled. */

@@ -1,6 +1,6 @@
 import type { Json } from '../../engine/json.ts';
 import { replicasOf, type SwarmNode, type SwarmTask } from '../../engine/swarm.ts';
-import { isActive, isEligible, keepsImage, type ServiceMove } from './specs.ts';
+import { isActive, isDown, isEligible, keepsImage, type ServiceMove } from './specs.ts';
 
 /** What has been seen of a service's new tasks so far: Swarm forgets tasks, and a look in between tells only the present. */
 export interface Seen {
@@ -103,9 +103,6 @@ export function note(
     seen.states.delete(id);
   }
 }
-
-/** Nobody hears of it. */
-const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
 
 /** The engine says `starting` before it tries, and until the container is healthy: that alone decides nothing. */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {

@@ -1,7 +1,6 @@
 import { inspectContainers } from '../../engine/api/query.ts';
 import { removeConfig } from '../../engine/api/swarm.ts';
-import type { Image } from '../../engine/container.ts';
-import { isUp } from '../../engine/container.ts';
+import { type Image, isUp } from '../../engine/container.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -16,12 +15,11 @@ import { checkServices, shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
 import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
 import { type PlannedStack, planOf, planStack } from './plan.ts';
-import { type EarlierStep, planEarlier, type ReadableRecord } from './plan-earlier.ts';
+import { type EarlierStep, hasLeft, planEarlier, type ReadableRecord } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
 import { maskRulesOfMoves } from './reading.ts';
 import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.ts';
 import { Replacing } from './replace.ts';
-import { isSame } from './specs.ts';
 import { isWellNow } from './unchanged.ts';
 import { filesBack, hashesOf, writeFiles } from './write.ts';
 
@@ -112,15 +110,13 @@ async function endedOrDead(
 async function settle(
   found: FoundStack,
   soFar: SoFar,
-  { earlier, step }: { earlier: ReadableRecord; step: EarlierStep },
+  { earlier, step }: { earlier: ReadableRecord; step: Exclude<EarlierStep, { kind: 'none' }> },
 ): Promise<Ending> {
   const { context, directory, who } = found;
   const { engine, log } = context;
   const { data, state } = earlier;
   const story = `run ${data.run} (${data.from} → ${data.to}) ${state.outcome ? `ended ${state.outcome.outcome}` : 'was interrupted'} in ${state.phase}`;
   switch (step.kind) {
-    case 'none':
-      return fromTheBeginning(found, soFar, { ended: earlier });
     case 'repeat':
       return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
     case 'set-aside':
@@ -150,8 +146,8 @@ async function settle(
       // It stays until this run's own takes its place: killed in between, the next run sees that all is back.
       soFar.facts = { ...soFar.facts, touched: false };
       const again = { ...found, ...(await lookAtStack(context)) };
-      const succeeds = data.moves.some(({ before, wanted }) => !isSame(before, wanted));
-      return fromTheBeginning(again, soFar, { ended: await readRecord(engine, data.stack), succeeds });
+      const ended = await readRecord(engine, data.stack);
+      return fromTheBeginning(again, soFar, { ended, succeeds: hasLeft(data) });
     }
   }
 }
@@ -265,16 +261,15 @@ async function replace(
   }
   log.enter('done');
   const version = data.to;
-  const names = and(data.moves.map(({ name }) => name.slice(chosen.name.length + 1)));
+  const names = and(data.moves.map((move) => shortName(chosen.name, move)));
   const took = seconds(performance.now() - context.beganAt);
   const { files, plan } = planned ?? {};
-  const next = files
-    ? files.withEnv || files.reader === 'compose'
+  const next =
+    files && (files.withEnv || files.reader === 'compose')
       ? `to deploy it: ${deployCommand(data.stack, files)}`
-      : `docker stack services ${data.stack} shows it`
-    : data.files.length > 0
-      ? `docker stack services ${data.stack} shows it`
-      : `the file of the stack still names ${data.from}: change ${plan ? textToChange(plan) : 'its images'} there before anybody deploys it, as that would start ${data.from} on migrated data`;
+      : files || data.files.length > 0
+        ? `docker stack services ${data.stack} shows it`
+        : `the file of the stack still names ${data.from}: change ${plan ? textToChange(plan) : 'its images'} there before anybody deploys it, as that would start ${data.from} on migrated data`;
   if (replacing.lost.length > 0)
     log.warn(
       `an old task may still run on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down: Swarm ends it when the node is back`,
@@ -300,8 +295,7 @@ async function afterFailure(
 ): Promise<unknown> {
   const { context } = found;
   const { log } = context;
-  if (!(error instanceof UpdateError) || error.code === 'update-running' || error instanceof Interrupted)
-    return error;
+  if (!(error instanceof UpdateError) || error.code === 'update-running') return error;
   if (error.code === 'engine-away') {
     return new UpdateError('engine-lost', error.message, {
       state: 'the Swarm went away while services were replaced; what was done stands in the record',
