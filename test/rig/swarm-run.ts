@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { closedRegistry, docker, type Node, on } from './swarm.ts';
+import { closedRegistry, docker, type Node, on, until } from './swarm.ts';
 import { updaterImage } from './updater-run.ts';
+
+const swarmScript = fileURLToPath(new URL('../../scripts/swarm', import.meta.url));
+const holdScript = fileURLToPath(new URL('swarm-hold.ts', import.meta.url));
 
 export interface SwarmRunOptions {
   /** This directory, under its own path. */
@@ -11,6 +17,8 @@ export interface SwarmRunOptions {
   login?: boolean;
   /** Further flags of `docker run`. */
   flags?: readonly string[];
+  /** On the node. Default the engine's. */
+  socket?: string;
   /** Seconds until it is killed. Default 180. */
   patience?: number;
 }
@@ -27,7 +35,8 @@ export async function runUpdater(
   args: readonly string[],
   options: SwarmRunOptions = {},
 ): Promise<SwarmRun> {
-  const flags = ['-v', '/var/run/docker.sock:/var/run/docker.sock', ...(options.flags ?? [])];
+  const { socket = '/var/run/docker.sock' } = options;
+  const flags = ['-v', `${socket}:/var/run/docker.sock`, ...(options.flags ?? [])];
   if (options.mount !== undefined) flags.push('-v', `${options.mount}:${options.mount}`);
   if (options.login === true) {
     await docker(node, 'login', '--username', 'u', '--password', 'p', closedRegistry);
@@ -37,6 +46,28 @@ export async function runUpdater(
   return new SwarmRun(node, flags, args, options.patience ?? 180);
 }
 
+/** Starts an updater whose first write to a service is its last: it is killed before it can ask for anything else. */
+export async function runKilledAfterOneWrite(node: Node, args: readonly string[]): Promise<SwarmRunResult> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-updater-hold-'));
+  const socket = join(folder, 'docker.sock');
+  const hold = execa(swarmScript, ['on', node, process.execPath, holdScript, socket], { buffer: false });
+  let said = '';
+  hold.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  try {
+    await until('the hold listens', async () => said.includes('listening'));
+    const run = await runUpdater(node, args, { socket });
+    await until('the first write is held', async () => said.includes('held') || run.ended);
+    await run.kill();
+    return await run.done;
+  } finally {
+    hold.stdin.end();
+    await hold;
+    await rm(folder, { recursive: true });
+  }
+}
+
 export class SwarmRun {
   readonly name = `updater-${randomBytes(3).toString('hex')}`;
   readonly node: Node;
@@ -44,11 +75,10 @@ export class SwarmRun {
   /** Ends with the container; never rejects over the exit code. */
   readonly done: Promise<SwarmRunResult>;
   #listeners = new Set<() => void>();
-  #ended = false;
+  ended = false;
 
   constructor(node: Node, flags: readonly string[], args: readonly string[], patience: number) {
     this.node = node;
-    const script = fileURLToPath(new URL('../../scripts/swarm', import.meta.url));
     const run = [
       'run',
       '--rm',
@@ -60,7 +90,7 @@ export class SwarmRun {
       updaterImage,
       ...args,
     ];
-    const child = execa(script, ['on', node, 'docker', ...run], {
+    const child = execa(swarmScript, ['on', node, 'docker', ...run], {
       all: true,
       reject: false,
       stdin: 'ignore',
@@ -73,7 +103,7 @@ export class SwarmRun {
     const impatience = setTimeout(() => this.kill(), patience * 1000);
     this.done = child.then(({ exitCode }) => {
       clearTimeout(impatience);
-      this.#ended = true;
+      this.ended = true;
       this.#tell();
       return { exitCode: exitCode ?? null, lines: this.log.split('\n').filter((line) => line !== '') };
     });
@@ -85,9 +115,9 @@ export class SwarmRun {
     for (;;) {
       const line = this.log.split('\n').find((each) => pattern.test(each));
       if (line !== undefined) return line;
-      if (this.#ended || Date.now() > end) {
+      if (this.ended || Date.now() > end) {
         throw new Error(
-          `${this.#ended ? 'it ended' : `${seconds} s passed`} without ${pattern}:\n${this.log}`,
+          `${this.ended ? 'it ended' : `${seconds} s passed`} without ${pattern}:\n${this.log}`,
         );
       }
       await this.#next(end - Date.now());
