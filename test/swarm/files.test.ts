@@ -22,6 +22,31 @@ describe.concurrent('the files of a stack', () => {
       expect((await snapshot(stack)).boots).toEqual(before.boots);
     }));
 
+  test('are two where it was deployed from two, and the one that names the image is edited', () =>
+    onStack(small, async ({ stack, update }) => {
+      const [file, over] = ['stack.yaml', 'over.yaml'].map((name) => join(stack.directory, name)) as [
+        string,
+        string,
+      ];
+      const more = `version: '3.8'\nservices:\n  app:\n    environment: { MORE: '1' }\n`;
+      await writeFile(over, more);
+      const deploy = () =>
+        docker('n1', 'stack', 'deploy', '--detach=false', '-c', file, '-c', over, stack.name);
+      await deploy();
+      await stack.runs();
+      const one = await update('1.5.0', { mount: stack.directory, args: ['--file', 'over.yaml'] });
+      expect(one.last, one.log).toMatch(/ERROR done refused \(stack-file\): nothing was changed/);
+      const both = ['--file', 'stack.yaml', '--file', 'over.yaml'];
+      const { last, log } = await update('1.5.0', { mount: stack.directory, args: both });
+      expect(last, log).toContain('done updated v1.4.2 → v1.5.0');
+      expect(await readFile(file, 'utf8')).toContain(svcImage('1.5.0'));
+      expect(await readFile(over, 'utf8')).toBe(more);
+      const { boots } = await snapshot(stack);
+      await deploy();
+      await stack.runs();
+      expect((await snapshot(stack)).boots).toEqual(boots);
+    }));
+
   test('have it in .env where the stack was deployed with its values', () =>
     onStack(small, async ({ stack, update }) => {
       const file = join(stack.directory, 'stack.yaml');
