@@ -133,6 +133,7 @@ export const summaryWith = (changes: Partial<TaskSummary> = {}): TaskSummary => 
   oldAlive: [],
   newAlive: [],
   oldRunning: [],
+  held: 0,
   newRunning: [],
   needs: 2,
   steadyMs: 0,

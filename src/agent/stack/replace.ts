@@ -249,7 +249,7 @@ export class Replacing {
     const withOld = new Set(summary.oldRunning.map(({ node }) => node));
     each.amounts = {
       ...each.amounts,
-      oldRunning: summary.oldRunning.length,
+      held: summary.held,
       nodesWithout: this.#nodes
         .filter((node) => isEligible(move.before, node) && !withOld.has(node.id))
         .map(({ id }) => id),
@@ -449,7 +449,10 @@ const sentenceOf: Record<Write, (service: ServiceView) => string> = {
   'stop-app': ({ move }) => `stopping ${move.name}`,
   'move-app': ({ move }) => `moving ${move.name} to ${move.label}`,
   'move-worker': ({ move }) => `moving ${move.name} to ${move.label}`,
-  hold: ({ move, tasks }) => `holding ${move.name} at its ${tasks.oldRunning.length} old tasks`,
+  hold: ({ move, tasks: { held, oldRunning } }) =>
+    held === oldRunning.length
+      ? `holding ${move.name} at its ${held} old tasks`
+      : `stopping ${move.name}: Swarm would keep new tasks, and end old ones for them`,
   restore: ({ move }) => `putting ${move.name} back as it was`,
   settle: ({ move }) => `${move.name} is well: its definition is as before, with the new image`,
 };

@@ -32,8 +32,8 @@ export interface Amounts {
   replicas: number | null;
   /** Counted up by whoever has its tasks made again. */
   forced: number;
-  /** Old tasks that run. */
-  oldRunning: number;
+  /** Old tasks that may stay while new ones are taken away. */
+  held: number;
   /** Of a global service: the nodes without an old task that runs. */
   nodesWithout: readonly string[];
 }
@@ -41,7 +41,7 @@ export interface Amounts {
 export const amountsOf = (spec: Json): Amounts => ({
   replicas: replicasOf(spec),
   forced: Number(object(spec.TaskTemplate).ForceUpdate ?? 0),
-  oldRunning: 0,
+  held: 0,
   nodesWithout: [],
 });
 
@@ -68,7 +68,7 @@ export function specOf(move: ServiceMove, form: SpecForm, amounts: Amounts): Jso
             paused(before),
             amounts.nodesWithout.map((id) => `node.id!=${id}`),
           )
-        : withAmounts(paused(before), { ...amounts, replicas: amounts.oldRunning });
+        : withAmounts(paused(before), { ...amounts, replicas: amounts.held });
   }
 }
 
@@ -107,13 +107,10 @@ export function putAside(spec: Json): string[] {
   ];
 }
 
-/** Whether old and new tasks run side by side while it moves. */
-export function isSideBySide(spec: Json): boolean {
-  const { Order, Parallelism } = object(spec.UpdateConfig);
-  const replicas = replicasOf(spec) ?? 2;
-  const all = Number(Parallelism ?? 1) === 0 || Number(Parallelism ?? 1) >= replicas;
-  return (Order === 'start-first' && !takesOneTask(spec)) || (replicas > 1 && !all);
-}
+/** Whether old and new tasks run side by side while it moves: an old one that takes long to end does beside another's successor, too. */
+export const isSideBySide = (spec: Json): boolean =>
+  (replicasOf(spec) ?? 2) > 1 ||
+  (object(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !takesOneTask(spec));
 
 /** By value, whatever the order of keys. */
 export const isSame = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);

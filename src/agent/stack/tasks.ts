@@ -39,6 +39,8 @@ export interface TaskSummary {
   /** Of those, the ones that run and are to. */
   oldRunning: readonly SwarmTask[];
   newRunning: readonly SwarmTask[];
+  /** How many it is told to have on the way back, so that Swarm takes away the new ones alone. */
+  held: number;
   /** How many it is to have. */
   needs: number;
   /** For how long the same ones have run. */
@@ -114,6 +116,14 @@ function hasStarted(task: SwarmTask, last: { state: string; at: number } | undef
   return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
 }
 
+/** Of a global service Swarm has a task for each node, whatever its platform: on one of another it stays pending. */
+const idleOf =
+  (spec: Json, nodes: readonly SwarmNode[]) =>
+  ({ state, node }: SwarmTask): boolean =>
+    replicasOf(spec) === null &&
+    state === 'pending' &&
+    nodes.some((each) => each.id === node && !isEligible(spec, each));
+
 /** What a look comes to, once it is noted. @param spec the service's present one */
 export function summarise(
   seen: Seen,
@@ -124,11 +134,12 @@ export function summarise(
   const isNew = ({ image }: SwarmTask) => image === move.image;
   const down = new Set(nodes.filter(isDown).map(({ id }) => id));
   const isLost = ({ node, wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
-  const alive = tasks.filter(isAlive);
-  const old = alive.filter((task) => !isNew(task));
-  const fresh = alive.filter((task) => isNew(task) && !isLost(task));
   const replicas = replicasOf(spec);
   const eligible = nodes.filter((node) => isEligible(spec, node));
+  const isIdle = idleOf(spec, nodes);
+  const alive = tasks.filter((task) => isAlive(task) && !isIdle(task));
+  const old = alive.filter((task) => !isNew(task));
+  const fresh = alive.filter((task) => isNew(task) && !isLost(task));
   const needs = replicas ?? eligible.filter(isActive).length;
   // A global service of which all nodes are gone is not well, though none of it is missing.
   const isNowhere = replicas === null && needs === 0 && eligible.length > 0;
@@ -147,6 +158,7 @@ export function summarise(
     newAlive: fresh,
     oldRunning,
     newRunning,
+    held: replicas === null ? oldRunning.length : heldOf(alive, isNew),
     needs,
     steadyMs: sameFor,
     failures: seen.failed.size,
@@ -162,6 +174,29 @@ export function summarise(
       [...old, ...fresh].every((task) => runs(task) || isLost(task)),
     lost,
   };
+}
+
+/**
+ * Of slots that are too many Swarm keeps those that are the first of their node, then the second ones …; on one node, those that
+ * run. So it keeps all old ones, or 0, where it would end an old one and make a new one's slot old: there it might boot
+ * after the new one had, unseen, migrated.
+ */
+function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
+  const wanted = alive.filter((task) => task.wanted === 'running');
+  const slots = [...Map.groupBy(wanted, ({ slot }) => slot).values()];
+  const onNode = new Map<string, number>();
+  const ranks = { old: [0], other: [Number.POSITIVE_INFINITY] };
+  for (const slot of slots.toSorted((a, b) => Number(b.some(runs)) - Number(a.some(runs)))) {
+    const { node } = slot[0] as SwarmTask;
+    const count = (onNode.get(node) ?? 0) + 1;
+    const isCounted = slot.length === 1 && node !== '';
+    if (isCounted) onNode.set(node, count);
+    const isOld = slot.some((task) => runs(task) && !isNew(task));
+    ranks[isOld ? 'old' : 'other'].push(isCounted ? count : Number.POSITIVE_INFINITY);
+  }
+  const [last, first] = [Math.max(...ranks.old), Math.min(...ranks.other)];
+  // Equal ones keep their order, the running ones first, where they are few: its sort is by insertion then.
+  return last < first || (last === first && slots.length <= 12) ? ranks.old.length - 1 : 0;
 }
 
 /**
@@ -183,7 +218,8 @@ export function mayHaveForgotten(
 
 /** Whether all tasks of a service that has the new image run, by one look. */
 export function isWell(move: ServiceMove, tasks: readonly SwarmTask[], nodes: readonly SwarmNode[]): boolean {
-  const own = tasks.filter((task) => task.service === move.id && isAlive(task));
+  const isIdle = idleOf(move.before, nodes);
+  const own = tasks.filter((task) => task.service === move.id && isAlive(task) && !isIdle(task));
   const needs =
     replicasOf(move.before) ?? nodes.filter((node) => isActive(node) && isEligible(move.before, node)).length;
   return own.length === needs && own.every((task) => runs(task) && task.image === move.image);

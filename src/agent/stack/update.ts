@@ -2,6 +2,7 @@ import { inspectContainers } from '../../engine/api/query.ts';
 import { removeConfig } from '../../engine/api/swarm.ts';
 import { type Image, isUp } from '../../engine/container.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
+import { replicasOf } from '../../engine/swarm.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { ReadOptions } from '../inspect/choose-workers.ts';
@@ -20,6 +21,7 @@ import { pullEverywhere, pullHere, removePulls } from './pull.ts';
 import { maskRulesOfMoves } from './reading.ts';
 import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.ts';
 import { Replacing } from './replace.ts';
+import type { ServiceMove } from './specs.ts';
 import { isWellNow } from './unchanged.ts';
 import { filesBack, hashesOf, writeFiles } from './write.ts';
 
@@ -197,10 +199,8 @@ async function fromTheBeginning(
     // What a killed run has left of itself before it touched anything.
     if (ended?.state && !ended.state.outcome) await removeConfig(engine, ended.config);
     const took = seconds(performance.now() - context.beganAt);
-    const names = and([chosen.app, ...chosen.workers].map((each) => shortName(chosen.name, each)));
-    return endWell(log, 'unchanged', `unchanged: ${names} run ${plan.to} already; nothing to do (${took})`, {
-      to: plan.to,
-    });
+    const runs = whatRuns(chosen.name, moves, plan.to);
+    return endWell(log, 'unchanged', `unchanged: ${runs} already; nothing to do (${took})`, { to: plan.to });
   }
   const run = runStamp(context.startedAt);
   const data = {
@@ -241,6 +241,15 @@ async function fromTheBeginning(
   return replace(found, soFar, replacingOf(found, record, { isResumed: false, headers }), planned);
 }
 
+/** `app and worker run v1.5.0`; of a service at 0 replicas nothing runs. */
+function whatRuns(stack: string, moves: readonly ServiceMove[], version: string): string {
+  const on = moves.filter(({ wanted }) => replicasOf(wanted) !== 0);
+  const names = and((on.length > 0 ? on : moves).map((move) => shortName(stack, move)));
+  return on.length > 0
+    ? `${names} run${on.length > 1 ? '' : 's'} ${version}`
+    : `${version} for ${names}, at 0`;
+}
+
 /** The phases `recreate`, `verify` and `done`, from the record alone: a run that goes on after a kill takes the same way. */
 async function replace(
   found: FoundStack,
@@ -261,7 +270,7 @@ async function replace(
   }
   log.enter('done');
   const version = data.to;
-  const names = and(data.moves.map((move) => shortName(chosen.name, move)));
+  const runs = whatRuns(chosen.name, data.moves, version);
   const took = seconds(performance.now() - context.beganAt);
   const { files, plan } = planned ?? {};
   const next =
@@ -274,16 +283,11 @@ async function replace(
     log.warn(
       `an old task may still run on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down: Swarm ends it when the node is back`,
     );
-  return endWell(
-    log,
-    'updated',
-    `updated ${data.from} → ${version} in ${took}: ${names} run ${version}; ${next}`,
-    {
-      from: data.from,
-      to: version,
-      images: [...new Set(data.moves.map(({ image }) => image))],
-    },
-  );
+  return endWell(log, 'updated', `updated ${data.from} → ${version} in ${took}: ${runs}; ${next}`, {
+    from: data.from,
+    to: version,
+    images: [...new Set(data.moves.map(({ image }) => image))],
+  });
 }
 
 /** Back, where no new task has started; and what the last line says. */

@@ -60,7 +60,7 @@ const words = (given: Given): string => {
 };
 
 const edited = specWith({ labels: { tier: 'web' } });
-const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, oldRunning: 0, nodesWithout: [] });
+const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
 
 describe('planEarlier', () => {
   it('has nothing to do where there was none', () => {

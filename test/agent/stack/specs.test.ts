@@ -24,7 +24,7 @@ const hostPort = [{ PublishMode: 'host', PublishedPort: 80 }];
 const amounts = (changes: Partial<Amounts> = {}): Amounts => ({
   replicas: 2,
   forced: 0,
-  oldRunning: 2,
+  held: 2,
   nodesWithout: [],
   ...changes,
 });
@@ -103,10 +103,10 @@ describe('specOf', () => {
       'so many as old ones run',
       'held',
       { update: rollback },
-      { oldRunning: 1 },
+      { held: 1 },
       { replicas: 1, update: { ...rollback, FailureAction: 'pause' } },
     ],
-    ['none where none runs', 'held', {}, { oldRunning: 0 }, { replicas: 0 }],
+    ['none where none runs', 'held', {}, { held: 0 }, { replicas: 0 }],
     [
       'on the nodes with one',
       'held',
@@ -245,13 +245,14 @@ describe('what a service lets Swarm do', () => {
     [{ replicas: 1 }, false],
     [{ replicas: 2 }, true],
     [{ replicas: 2, update: { Parallelism: 1 } }, true],
-    [{ replicas: 2, update: { Parallelism: 2 } }, false],
-    [{ replicas: 9, update: { Parallelism: 0 } }, false],
+    [{ replicas: 2, update: { Parallelism: 2 } }, true],
+    [{ replicas: 9, update: { Parallelism: 0 } }, true],
     [{ replicas: 1, update: startFirst }, true],
     [{ replicas: 1, update: startFirst, ports: hostPort }, false],
     [{ replicas: null }, true],
-    [{ replicas: null, update: { Parallelism: 0 } }, false],
+    [{ replicas: null, update: { Parallelism: 0 } }, true],
     [{ replicas: 0 }, false],
+    [{ replicas: 0, update: startFirst }, false],
   ])('isSideBySide %j: %s', (parts, together) => expect(isSideBySide(specWith(parts))).toBe(together));
 
   it.each<[Parts, string[]]>([

@@ -15,7 +15,7 @@ import type { SwarmNode, SwarmTask } from '../../../src/engine/swarm.ts';
 import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
 
 const move = moveOf('app');
-const after = specOf(move, 'after', { replicas: 2, forced: 0, oldRunning: 0, nodesWithout: [] });
+const after = specOf(move, 'after', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
 const allNodes = nodes('n1', 'n2', 'n3');
 const unstarted = 'starting container failed: error mounting "/x"';
 
@@ -351,6 +351,17 @@ describe('isWell, by one look', () => {
     const global = moveOf('app', { before: specWith({ image: newImage, replicas: null }) });
     expect(isWell(global, tasksOf('new running n1', 'new running n2'), nodes('n1', 'n2'))).toBe(true);
     expect(isWell(global, tasksOf('new running n1'), nodes('n1', 'n2'))).toBe(false);
+  });
+  it('does not count what waits on a node of another platform', () => {
+    const before = specWith({ image: newImage, replicas: null, platforms: [{ Architecture: 'amd64' }] });
+    const global = moveOf('app', { before });
+    const there = [...nodes('n1'), nodeWith('n2', { arch: 'aarch64' })];
+    expect(isWell(global, tasksOf('new running n1', 'new pending n2'), there)).toBe(true);
+    expect(isWell(global, tasksOf('new pending n1', 'new pending n2'), there)).toBe(false);
+    const told = { spec: before, tasks: tasksOf('new running n1', 'new pending n2'), nodes: there };
+    const seen = nothingSeen([]);
+    summarise(seen, global, told, 0);
+    expect(summarise(seen, global, told, 6_000).isWell).toBe(true);
   });
   it('takes what has not ended for alive', () => {
     expect(tasksOf('old pending', 'old remove').map(isAlive)).toEqual([true, false]);
