@@ -1,15 +1,17 @@
 import { expect, test } from 'vitest';
-import { on } from '../rig/swarm.ts';
+import { docker, on } from '../rig/swarm.ts';
 import { expectUntouched, snapshot } from '../rig/swarm-judge.ts';
-import { onStack, svcImage } from '../rig/swarm-try.ts';
+import { onStack } from '../rig/swarm-try.ts';
 
 const small = { services: { app: { replicas: 1 } } };
 
 test('one node that cannot pull is named, and nothing is changed; then it can', () =>
   onStack(small, async ({ stack, before, update, updated }) => {
     const registry = '10.77.0.1/32';
-    // Of a tag that no node has from another test.
-    await on('n3', 'docker', 'image', 'rm', '--force', svcImage('1.5.1'));
+    // It may be there from another test, by its digest.
+    const label = 'label=org.opencontainers.image.version=1.5.1';
+    const left = await docker('n3', 'image', 'ls', '--quiet', '--no-trunc', '--filter', label);
+    if (left !== '') await docker('n3', 'image', 'rm', '--force', ...new Set(left.split('\n')));
     await on('n3', 'ip', 'route', 'add', 'unreachable', registry);
     try {
       const { exitCode, last, log } = await update('1.5.1');
