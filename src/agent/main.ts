@@ -6,6 +6,7 @@ import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { back } from './back.ts';
 import { bump, withBumpSettings } from './bump/bump.ts';
+import { fetchAhead } from './fetch.ts';
 import { init } from './init/init.ts';
 import { reportEnding } from './log/ending.ts';
 import { Log, stdoutSink } from './log/log.ts';
@@ -88,6 +89,7 @@ async function main(argv: readonly string[]): Promise<number> {
       return 0;
     }
     if (options.command === 'update') return await update(context, readUpdate);
+    if (options.command === 'fetch') return (await fetchAhead(context, soFar, readUpdate)).exitCode;
     await showPlan(context, soFar, readUpdate);
     return 0;
   } catch (error) {

@@ -8,7 +8,7 @@ import { judgeData, proposalLine } from './data/declare.ts';
 import { dataFacts } from './facts/plan-point.ts';
 import { prepareFiles } from './facts/prepare-files.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
-import { findInstance } from './inspect/find-instance.ts';
+import { type FoundInstance, findInstance } from './inspect/find-instance.ts';
 import { isGenerated } from './inspect/installation.ts';
 import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
@@ -17,7 +17,7 @@ import { needsImages } from './plan/draft-files.ts';
 import { movesOf } from './plan/plan-update.ts';
 import type { RunContext } from './process/run-context.ts';
 import { localImages } from './pull/tags.ts';
-import type { RunSoFar } from './resume/run-so-far.ts';
+import type { PlannedRun, RunSoFar } from './resume/run-so-far.ts';
 import { isStackInstead, showStackPlan } from './stack/index.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
@@ -31,19 +31,8 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     if (await isStackInstead(given, search.reason)) return showStackPlan(given, read);
     throw search.reason;
   }
-  const instance = search.value;
-  warnOfStackOptions(given);
-  const context = await withProjectOptions(given, instance.place, read);
+  const { context, installation, plan } = await planUnlocked(given, search.value, soFar, read);
   const { engine, log } = context;
-  const { mountedAt } = instance.place;
-  await refuseForeignState(mountedAt);
-  const holder = await runningHolder(engine, mountedAt);
-  const pending = await pendingJournal(stateDirectory(mountedAt));
-  // The journal of an update that is on looks like that of one that was interrupted.
-  if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
-  if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
-  const found = await listProject(engine, instance.place.name);
-  const { installation, plan } = await planRun(context, instance, soFar, found, pending);
   const proposal = context.options.restorePoint
     ? null
     : proposalLine(judgeData(dataFacts(installation, context.options)));
@@ -89,6 +78,27 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   if (newServices.length > 0)
     log.info(`new in this release: ${newServices.join(', ')}; not started by the update`);
   finish(log);
+}
+
+/** What `update` would plan now, without its lock: whoever works on the instance is only told of. */
+export async function planUnlocked(
+  given: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+  read: ReadOptions,
+): Promise<PlannedRun & { context: RunContext }> {
+  warnOfStackOptions(given);
+  const context = await withProjectOptions(given, instance.place, read);
+  const { engine, log } = context;
+  const { mountedAt, name } = instance.place;
+  await refuseForeignState(mountedAt);
+  const holder = await runningHolder(engine, mountedAt);
+  const pending = await pendingJournal(stateDirectory(mountedAt));
+  // The journal of an update that is on looks like that of one that was interrupted.
+  if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
+  if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
+  const found = await listProject(engine, name);
+  return { context, ...(await planRun(context, instance, soFar, found, pending)) };
 }
 
 /** Who is updating the instance; null also where the holder of the lock was killed. */

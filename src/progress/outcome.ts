@@ -4,6 +4,7 @@ import type { ProgressEvent } from './event.ts';
 export const outcomes = [
   'updated',
   'unchanged',
+  'fetched',
   'crashed',
   'usage',
   'refused',
@@ -18,6 +19,7 @@ export type Outcome = (typeof outcomes)[number];
 export const exitCodes: Record<Exclude<Outcome, 'cancelled'>, number> = {
   updated: 0,
   unchanged: 0,
+  fetched: 0,
   crashed: 1,
   usage: 2,
   refused: 3,

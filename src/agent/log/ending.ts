@@ -85,8 +85,11 @@ export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cance
   return keptEnding(log, { outcome, exitCode, message, fields: said.fields });
 }
 
+const good = ['updated', 'unchanged', 'fetched'] as const;
+type GoodOutcome = (typeof good)[number];
+
 /** The last line of a run that did what was asked. */
-export function endWell(log: Log, outcome: 'updated' | 'unchanged', message: string, fields: Fields): Ending {
+export function endWell(log: Log, outcome: GoodOutcome, message: string, fields: Fields): Ending {
   log.enter('done');
   log.info(message, { outcome, ...fields });
   return keptEnding(log, { outcome, exitCode: exitCodes[outcome], message, fields });
@@ -100,7 +103,7 @@ export function repeatEnding(ending: Ending, log: Log): Ending {
 }
 
 const isGood = ({ outcome }: Pick<Ending, 'outcome'>): boolean =>
-  outcome === 'updated' || outcome === 'unchanged';
+  (good as readonly Outcome[]).includes(outcome);
 
 function logEnd(
   log: Log,

@@ -161,6 +161,15 @@ export type OptionTable = Readonly<Record<string, OptionRow>>;
 export const optionsOf = {
   update: updateTable,
   plan: updateTable,
+  fetch: {
+    ...ofInstance,
+    target,
+    container,
+    'accept-drift': drift,
+    'restore-point': point,
+    'restore-dir': pointDir,
+    stay,
+  },
   back: { ...ofWayBack, container, 'restore-dir': pointDir, ...backTable },
   'restore-point': { project, dir, container, 'restore-dir': pointDir, log: ofInstance.log },
   init: { ...ofInstance, ...initTable },

@@ -95,7 +95,7 @@ export interface DataSaid {
 export type FileValues = ReadonlyMap<string, readonly GivenValue[]>;
 
 export type Options =
-  | (UpdateOptions & { command: 'update' | 'plan' })
+  | (UpdateOptions & { command: 'update' | 'plan' | 'fetch' })
   | BackOptions
   | RestorePointOptions
   | InitOptions
@@ -114,7 +114,7 @@ export class UsageError extends Error {
   }
 }
 
-const commands = ['update', 'plan', 'back', 'restore-point', 'init', 'bump'] as const;
+const commands = ['update', 'plan', 'fetch', 'back', 'restore-point', 'init', 'bump'] as const;
 
 /**
  * Reads a command line, the environment and a settings file; each wins over what follows it. Without a file, services that
@@ -135,7 +135,7 @@ export function parseOptions(
   const [first = ''] = argv;
   const command = commands.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
-    mistakes.push(`unknown command "${first}": use update, plan, back, restore-point, init or bump`);
+    mistakes.push(`unknown command "${first}": use update, plan, fetch, back, restore-point, init or bump`);
   }
   const table: OptionTable = optionsOf[command];
   const args = first !== '' && !first.startsWith('-') ? argv.slice(1) : argv;

@@ -32,20 +32,21 @@ or leaves it exactly as it was.
 
   ${name}-updater [update] [options]   update the instance in the mounted directory (the default)
   ${name}-updater plan [options]       show what update would do; changes nothing
+  ${name}-updater fetch [options]      pull what update would pull (not of a stack); changes nothing that runs
   ${name}-updater back [options]       go back to the restore point, with the data; changes nothing without --yes
   ${name}-updater restore-point rm     take the restore point away
   ${name}-updater init [options]       write the services to update into ${settingsName}, or list what to choose from
   ${name}-updater bump [options]       edit version pins in files only; needs no engine
   ${name}-updater --help | --version
 
-update and plan${isSvc ? ' (environment variable in brackets)' : ''}:
+update, plan and fetch${isSvc ? ' (environment variable in brackets)' : ''}:
 ${linesOf(updateTable)}
 back: --project, --dir, --container, --service, --leave, --version-var, --wait-timeout, --restore-dir, --log as above
 ${linesOf(backTable)}
 restore-point rm: --project, --dir, --container, --restore-dir, --log as above
 
 init: --project, --dir, --log as above; --service, --leave, --version-var, --wait-timeout and --pull-timeout are written down
-${linesOf(initTable)}update, plan, back and bump take from that file what no option and no variable says.
+${linesOf(initTable)}update, plan, fetch, back and bump take from that file what no option and no variable says.
 
 bump:
 ${linesOf(bumpTable)}
@@ -54,7 +55,7 @@ Run it with the engine's socket, which gives it root's power over the host, and 
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
 For a private registry add the logins of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
 
-${isSvc ? 'SVC_UPDATER_TRACE=1 tells on standard error what took its time: each child process and each request to the engine.\n\n' : ''}Exit codes: 0 updated or unchanged, 1 crashed, 2 usage, 3 refused (nothing changed), 4 failed (the old version runs),
+${isSvc ? 'SVC_UPDATER_TRACE=1 tells on standard error what took its time: each child process and each request to the engine.\n\n' : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage, 3 refused (nothing changed), 4 failed (the old version runs),
 5 broken (a person must look), 130 and 143 cancelled.
 `;
 }

@@ -1,4 +1,5 @@
 import { parseReference } from '../../compose/reference.ts';
+import { remoteDigest } from '../../engine/api/remote-digest.ts';
 import type { Compose, Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
@@ -11,23 +12,59 @@ import type { Journal } from '../state/journal.ts';
 import { pullImages } from './pull-images.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
-/** The images of the plan by reference, all of them local. `deadline` is by `performance.now()`. */
+/** How images are obtained. */
+interface Obtaining {
+  /** Of all pulls of the run together, by `performance.now()`. */
+  deadline: number;
+  /** Knows what tags named before, so that they can be moved back; null where no tag that names an image here may move. */
+  journal: Journal | null;
+}
+
+/** The images of the plan by reference, all of them local. */
 export async function pullMoves(
   context: RunContext,
   { compose, platform }: Installation,
   plan: UpdatePlan,
-  deadline: number,
+  { deadline, journal }: Obtaining,
 ): Promise<Map<string, Image>> {
-  const { engine, log } = context;
+  const { log } = context;
   const moves = movesOf(plan);
   const wanted = new Map(moves.filter(({ pull }) => pull).map(({ service, to }) => [service, to] as const));
   for (const { service, to, pull } of moves) {
     if (!pull) log.info(`${service} has pull_policy never: the local ${to} counts`);
   }
-  if (wanted.size > 0) await pullImages(context, compose, wanted, { deadline, platform });
-  const references = moves.map(({ to }) => to);
-  return requireLocal(engine, references);
+  const forms = await formsFor(context, wanted.values(), journal);
+  if (wanted.size > 0) await pullImages(context, compose, inForms(wanted, forms), { deadline, platform });
+  return requireLocal(
+    context.engine,
+    moves.map(({ to }) => to),
+    forms,
+  );
 }
+
+/** The references by which images are pulled: where no tag may move, by digest what a tag that names an image here leads to now. */
+async function formsFor(
+  { engine }: RunContext,
+  references: Iterable<string>,
+  journal: Journal | null,
+): Promise<ReadonlyMap<string, string>> {
+  if (journal !== null) return new Map();
+  const local = await localImages(engine, references);
+  const asked = [...local.keys()].map(async (reference): Promise<[string, string]> => {
+    const { repository, tag, digest } = parseReference(reference) ?? { repository: reference };
+    if (digest) return [reference, reference];
+    const told = await remoteDigest(engine, { repository, tag: tag ?? 'latest' });
+    if (told !== null && told !== 'none') return [reference, `${repository}@${told.digest}`];
+    throw new UpdateError(
+      told === 'none' ? 'pull-unknown' : 'pull-failed',
+      `${reference}: the registry does not tell what it leads to now, and the tag here stays where it is`,
+    );
+  });
+  return new Map(await Promise.all(asked));
+}
+
+const inForms = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>
+  new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
 /** With the references that have no tag: they mean `latest`, which is here and is not pulled a second time. */
 export function withUntagged(
@@ -43,18 +80,19 @@ export function withUntagged(
   return all;
 }
 
-/** Pulls images that only the new files name, by service. The journal knows what their tags named before. */
+/** Pulls images that only the new files name, by service. */
 export async function pullAdded(
   context: RunContext,
   { compose, platform }: Installation,
   added: ReadonlyMap<string, string>,
-  { journal, deadline }: { journal: Journal; deadline: number },
+  { journal, deadline }: Obtaining,
 ): Promise<Map<string, Image>> {
   if (added.size === 0) return new Map();
   const { engine } = context;
-  await journal.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
-  await pullImages(context, compose, added, { deadline, platform, percent: false });
-  return requireLocal(engine, added.values());
+  const forms = await formsFor(context, added.values(), journal);
+  await journal?.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
+  await pullImages(context, compose, inForms(added, forms), { deadline, platform, percent: false });
+  return requireLocal(engine, added.values(), forms);
 }
 
 /**
@@ -106,10 +144,22 @@ export async function pullWhatIsGone(
   return true;
 }
 
-async function requireLocal(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
-  const list = [...references];
-  const images = await localImages(engine, list);
-  const missing = list.find((reference) => !images.has(reference));
-  if (missing) throw new UpdateError('pull-failed', `${missing} is not on this machine`);
-  return images;
+/** @param forms by which reference each is to be looked for, where that is another one */
+async function requireLocal(
+  engine: Engine,
+  references: Iterable<string>,
+  forms: ReadonlyMap<string, string> = new Map(),
+): Promise<Map<string, Image>> {
+  const list = [...new Set(references)].map((each) => [each, forms.get(each) ?? each] as const);
+  const found = await localImages(
+    engine,
+    list.map(([, form]) => form),
+  );
+  return new Map(
+    list.map(([reference, form]) => {
+      const image = found.get(form);
+      if (!image) throw new UpdateError('pull-failed', `${form} is not on this machine`);
+      return [reference, image] as const;
+    }),
+  );
 }

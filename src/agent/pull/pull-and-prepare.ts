@@ -16,11 +16,14 @@ export interface Preparation {
   images: ReadonlyMap<string, Image>;
 }
 
-/** The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes. */
+/**
+ * The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes.
+ * @param journal null where images are fetched ahead of an update: then no tag that names an image here moves
+ */
 export async function pullAndPrepare(
   context: RunContext,
   { installation, plan }: { installation: Installation; plan: UpdatePlan },
-  journal: Journal,
+  journal: Journal | null,
 ): Promise<Preparation> {
   const { engine, options, log } = context;
   log.enter('pull');
@@ -28,8 +31,8 @@ export async function pullAndPrepare(
   const early = askModelEarly(installation, plan);
   // A failed pull is told before a rejected model: the person has to mend the pull first.
   if (early !== null) startEarly(early.model);
-  const pulled = await pullMoves(context, installation, plan, deadline);
-  const backup = `${stateName}/backup/${journal.data.run}`;
+  const pulled = await pullMoves(context, installation, plan, { deadline, journal });
+  const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
   const filePlan = await prepareFiles(engine, installation, plan, { images: pulled, backup, early, log });
   const images = withUntagged(pulled, filePlan.references.values());
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));

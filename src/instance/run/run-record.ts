@@ -129,12 +129,13 @@ export class RunRecord {
     const { phase, percent, message, time, level } = event;
     const outcome = outcomeOf(event);
     if (outcome !== null) {
-      const isGood = outcome === 'updated' || outcome === 'unchanged';
+      // `usage` is a mistake in how the updater was launched: it has looked at nothing. A fetch changes nothing.
+      const end = outcome === 'usage' ? 'refused' : outcome === 'fetched' ? 'unchanged' : outcome;
+      const isGood = end === 'updated' || end === 'unchanged';
       const told = isGood ? null : parseEnd(message);
       const { state = message, code = null, advice = null, step = null } = told ?? {};
       const why = isGood ? {} : { code, advice, step, cause: this.#error };
-      // `usage` is a mistake in how the updater was launched: it has looked at nothing.
-      this.end(outcome === 'usage' ? 'refused' : outcome, state, new Date(time), why);
+      this.end(end, state, new Date(time), why);
       return;
     }
     if (level === 'error' && phase !== 'done') this.#error = message;

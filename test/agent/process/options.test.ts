@@ -214,7 +214,7 @@ describe('parseOptions', () => {
         },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan, back, restore-point, init or bump',
+      'unknown command "updat": use update, plan, fetch, back, restore-point, init or bump',
       'unknown option --nope',
       'unexpected argument "extra"',
       '--accept-drift takes no value',

@@ -34,7 +34,10 @@ async function pullFor(kept: readonly string[], here: readonly string[]) {
   const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
   const { context: doors, lines } = runContext(await local(...here));
   // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
-  const images = await pullMoves(doors, from, planTo('v1.1.0', from), 0).then(
+  const images = await pullMoves(doors, from, planTo('v1.1.0', from), {
+    deadline: 0,
+    journal: new Journal({ state: '/nonexistent', restore: async () => {} }, journalData()),
+  }).then(
     (found) => [...found].map(([reference, { id }]) => [reference, id]),
     (error: Error) => error.message,
   );

@@ -1,0 +1,28 @@
+import type { ReadOptions } from './inspect/choose-workers.ts';
+import { fromWord } from './inspect/describe.ts';
+import { findInstance } from './inspect/find-instance.ts';
+import { type Ending, endWell } from './log/ending.ts';
+import { seconds } from './log/wording.ts';
+import { nameReached } from './plan/version-sentences.ts';
+import type { RunContext } from './process/run-context.ts';
+import { pullAndPrepare } from './pull/pull-and-prepare.ts';
+import type { RunSoFar } from './resume/run-so-far.ts';
+import { planUnlocked } from './show-plan.ts';
+
+/**
+ * Has here all that an update would pull, and refuses what it would refuse. Takes no lock, writes nothing, and moves no tag
+ * that names an image here: nobody's next `up` sees a difference.
+ */
+export async function fetchAhead(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<Ending> {
+  const { context, ...planned } = await planUnlocked(given, await findInstance(given), soFar, read);
+  const { installation, plan } = planned;
+  const { filePlan } = await pullAndPrepare(context, planned, null);
+  const to = nameReached(plan, filePlan);
+  const took = seconds(performance.now() - context.beganAt);
+  return endWell(
+    context.log,
+    'fetched',
+    `fetched ${to} in ${took}: all images are here; ${fromWord(installation)} runs on, and nothing was changed`,
+    { to, images: [...new Set(filePlan.references.values())] },
+  );
+}
