@@ -22,6 +22,10 @@ describe.concurrent('a bad release', () => {
       expect(oldAfterNew(then.boots)).toEqual([]);
       const again = await update('1.6.0', { node: 'n2' });
       expect(again.last).toMatch(/ERROR done broken \(broken\): /);
+      const none = await update('1.9.9');
+      expect(none.last).toMatch(
+        /ERROR done failed \(pull-unknown\): nothing was changed by this run, and what run \S+ to v1\.6\.0 has left stands/,
+      );
       const next = await update('2.0.0', { node: 'n3' });
       expect(next.last).toMatch(/INFO {2}done updated v1\.6\.0 → v2\.0\.0 in /);
       expectUpdated(before, await snapshot(stack), { app: '2.0.0', worker: '2.0.0' });

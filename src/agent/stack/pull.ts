@@ -35,7 +35,11 @@ export async function askPublished(
 ): Promise<PublishedImage> {
   const login = await ownLogin(engine, repository);
   for (let attempt = 0; ; attempt++) {
-    const told = await remoteImage(engine, reference, login);
+    // The engine waits for the registry: its silence is the registry's.
+    const told = await remoteImage(engine, reference, login).catch((error) => {
+      if (!(error instanceof UpdateError) || error.code !== 'engine-away') throw error;
+      return { status: null, said: `timeout: ${error.message}` };
+    });
     if ('digest' in told) return { ...told, reference, login };
     await pauseAfter(told, { reference, attempt, log });
     if (engine.aborted.aborted) throw engine.abortion;

@@ -128,6 +128,7 @@ async function settle(
       return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
     case 'succeed':
       log.warn(`${story}; this run goes on from there`);
+      soFar.facts = { ...soFar.facts, halfDone: `what run ${data.run} to ${data.to} has left stands` };
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
     case 'files-back':
       log.warn(`${story}; no service was touched: it begins anew`);
