@@ -21,6 +21,8 @@ export function offerLines(status: Status): string[] {
     if (latest !== null && latest.version !== next.version)
       lines.push(`${next.version} has to come before it, and is what an update goes to now.`);
     if (next.major) lines.push(`${next.version} is a major version; migrations only run forward.`);
+    const fetched = aheadLine(status);
+    if (fetched !== null) lines.push(fetched);
     if (status.preparation !== null) lines.push(`Before an update: ${sentence(status.preparation)}`);
     if (status.restorePoint !== null)
       lines.push(keptSentence(status.restorePoint, status.version, next.version));
@@ -31,6 +33,18 @@ export function offerLines(status: Status): string[] {
     lines.push(`The last check failed: ${sentence(feedError.message)}${again}`);
   }
   return lines;
+}
+
+/** What has been downloaded of what is offered, and how long an update to it takes. */
+function aheadLine({ next, ahead }: Status): string | null {
+  const takes = next?.seconds == null ? '' : `It takes about ${seconds(next.seconds)}.`;
+  const percent = ahead?.percent == null ? '' : `, ${ahead.percent} %`;
+  const is = next?.ready
+    ? 'Downloaded.'
+    : ahead?.state === 'fetching'
+      ? `Being downloaded${percent}: nobody need wait for it.`
+      : '';
+  return [is, takes].filter(Boolean).join(' ') || null;
 }
 
 /** What is done before an update to a version, in sentences: by the platform, and by the updater. */

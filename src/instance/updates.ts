@@ -17,9 +17,11 @@ import { askBuildServers } from './offer/build-servers.ts';
 import { findReason } from './offer/find-reason.ts';
 import { type Destination, destinationOf, offer, offerFields, releasesBetween } from './offer/offer.ts';
 import { OfferCatalog } from './offer/offer-catalog.ts';
+import { secondsToUpdate } from './offer/seconds-to-update.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
 import { describeForeign, isUnderWay } from './place/updater-container.ts';
 import { BackOffers } from './run/back-offers.ts';
+import { ImagesAhead } from './run/images-ahead.ts';
 import type { RunPlan } from './run/prepare-run.ts';
 import { RunController } from './run/run-controller.ts';
 import { RunHistory } from './run/run-history.ts';
@@ -43,6 +45,7 @@ export class Updates implements UpdateService {
   readonly #observations: ObservationCache;
   readonly #catalog: OfferCatalog;
   readonly #backs: BackOffers;
+  readonly #ahead: ImagesAhead;
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   /** `waits`: how long is waited for what; tests wait less. */
@@ -63,6 +66,10 @@ export class Updates implements UpdateService {
     this.#history = new RunHistory(this.#runs, ledger);
     this.#observations = new ObservationCache(this.#runs, settings);
     this.#catalog = new OfferCatalog(this.#context, () => this.#lastRun());
+    this.#ahead = new ImagesAhead(this.#context, {
+      offered: async () => offer(await this.#catalog.facts(await this.#lastRun())).next?.version ?? null,
+      isBusy: () => this.#runs.isUnderWay,
+    });
   }
 
   /**
@@ -73,6 +80,7 @@ export class Updates implements UpdateService {
     this.#runs.bootedAt = Date.now();
     await this.#watch.start();
     await this.#catalog.start();
+    void this.#ahead.start();
   }
 
   /** Lets go of everything but the hold of a run that goes on: the next server takes that over. */
@@ -100,17 +108,27 @@ export class Updates implements UpdateService {
     const run = await this.#lastRun();
     const known = await this.#catalog.facts(run);
     const offered = offer(known);
+    const fields = offerFields(offered, this.version);
+    const ahead = this.#ahead.of(fields.next?.version);
+    const isReady = ahead?.state === 'ready';
+    const past = await this.#past();
     const reason = this.#reason(observation, jobs, offered.upToDate?.message ?? null);
     return {
       version: this.version,
       channel: known.channel,
-      ...offerFields(offered, this.version),
+      ...fields,
+      next: fields.next && {
+        ...fields.next,
+        ready: ahead && isReady,
+        seconds: secondsToUpdate(past, { isReady }),
+      },
+      ahead,
       canUpdate: reason === null,
       reason,
       checkedAt: known.checkedAt?.toISOString() ?? null,
       feedError: this.#catalog.failure,
       preparation: settings.preparation,
-      restorePoint: settings.restorePoint ? { seconds: secondsToKeep(await this.#past()) } : null,
+      restorePoint: settings.restorePoint ? { seconds: secondsToKeep(past) } : null,
       buildServers,
       manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
       run,

@@ -145,6 +145,10 @@ export const english = {
   awayAsLast: (product: string, time: string) =>
     `${product} will be away for about ${time}, as the last time.`,
   awayAbout: (product: string, time: string) => `${product} will be away for about ${time}.`,
+  downloaded: 'Downloaded.',
+  beingDownloaded: (percent: number | null) =>
+    `Being downloaded${percent === null ? '' : `, ${percent} %`}. You need not wait for it.`,
+  itTakes: (time: string) => `It takes about ${time}.`,
   jobsWait: 'Jobs that come meanwhile wait and run afterwards.',
   inTheWay: (count: number) => several(count, 'job is in the way', 'jobs are in the way'),
   queued: 'queued',

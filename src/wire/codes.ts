@@ -29,6 +29,9 @@ export const jobKinds = ['deployment', 'backup', 'cron', 'cleanup', 'job'] as co
 export type JobKind = (typeof jobKinds)[number];
 export const jobStates = ['queued', 'running'] as const;
 
+/** How far it is that images are fetched ahead of an update. */
+export const aheadStates = ['waiting', 'fetching', 'ready'] as const;
+
 /** What a run does: to a release, or back to a restore point. */
 export const runKinds = ['update', 'back'] as const;
 export type RunKind = (typeof runKinds)[number];

@@ -62,8 +62,16 @@ export const nextShape = shape(
   {
     version: needed(text()),
     major: flag('The first number is another than that of what runs'),
+    ready: nullable(flag(), 'Whether its images are here; null where that is not known'),
+    seconds: nullable(number({ minimum: 0 }), 'How long an update to it takes, about'),
   },
 );
+
+export interface Ahead extends TypeOf<typeof aheadShape> {}
+export const aheadShape = shape('Ahead', 'How far it is that the images of `next` are fetched ahead', {
+  state: or(word(codes.aheadStates), () => 'waiting' as const),
+  percent: nullable(percent()),
+});
 
 export interface UpToDate extends TypeOf<typeof upToDateShape> {}
 export const upToDateShape = shape('UpToDate', 'Why nothing is offered', {
@@ -174,6 +182,7 @@ export const statusShape = shape('Status', null, {
   channel: word(channels),
   latest: nullable(releaseShape, 'The newest release of the channel, where one is known'),
   next: nullable(nextShape),
+  ahead: nullable(aheadShape, 'Null where nothing is fetched ahead'),
   upToDate: nullable(upToDateShape, 'Null where there is a `next`'),
   updateAvailable: flag('Whether there is a `next`'),
   canUpdate: flag('Whether an update may start now'),
@@ -215,6 +224,7 @@ export const answers = [
   reasonShape,
   releaseShape,
   nextShape,
+  aheadShape,
   upToDateShape,
   feedErrorShape,
   stepShape,

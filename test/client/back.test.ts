@@ -184,7 +184,10 @@ describe.concurrent('a restore point', () => {
     [null, ''],
   ])('is what is said before an update in place of a dump, with %j s', async (seconds, longer) => {
     const { url } = await play({
-      status: { next: { version: 'v2.0.0', major: true }, restorePoint: { seconds } },
+      status: {
+        next: { version: 'v2.0.0', major: true, ready: null, seconds: null },
+        restorePoint: { seconds },
+      },
     });
     const kept = `Your data are kept first; if v2.0.0 does not come up, svc goes back to v1.4.2 with them.${longer}`;
     expect((await svc(url, 'instance status')).out).toContain(`\n${kept}\n`);

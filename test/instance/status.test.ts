@@ -97,7 +97,7 @@ describe('the status', () => {
     await choose(server, 'canary');
     await expect
       .poll(async () => (await ask(server)).next)
-      .toEqual({ version: 'v1.6.0-canary.1', major: false });
+      .toMatchObject({ version: 'v1.6.0-canary.1', major: false });
   });
 
   it('tells listeners what is new to go to, once, and again after it was gone', async () => {

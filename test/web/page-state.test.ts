@@ -45,8 +45,10 @@ describe('what a page knows', () => {
     const releases = [{ version: 'v1.5.0', url: null, notes: 'x', publishedAt: null }];
     expect(stateAfter(status({ releases }), status()).status?.releases).toEqual(releases);
     expect(
-      stateAfter(status({ releases }), status({ next: { version: 'v1.6.0', major: false } })).status
-        ?.releases,
+      stateAfter(
+        status({ releases }),
+        status({ next: { version: 'v1.6.0', major: false, ready: null, seconds: null } }),
+      ).status?.releases,
     ).toEqual([]);
   });
 

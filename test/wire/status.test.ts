@@ -15,7 +15,8 @@ const reason = {
   advice: 'See to it.',
 };
 const release = { version: 'v1.5.0', url: 'https://x.test', notes: 'New.', publishedAt: at };
-const next = { version: 'v1.5.0', major: true };
+const next = { version: 'v1.5.0', major: true, ready: true, seconds: 12 };
+const ahead = { state: 'fetching', percent: 42 };
 const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
 const feedError = { message: 'no answer', nextCheckAt: at };
 const step = { state: 'pull', startedAt: at, endedAt: at, message: 'pulling' };
@@ -58,6 +59,7 @@ const status = {
   channel: 'canary',
   latest: release,
   next,
+  ahead,
   upToDate,
   updateAvailable: true,
   canUpdate: true,
@@ -90,7 +92,8 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
     { code: needed, message: '' },
   ],
   Release: [release, { version: needed, url: null, notes: null, publishedAt: null }],
-  Next: [next, { version: needed, major: false }],
+  Next: [next, { version: needed, major: false, ready: null, seconds: null }],
+  Ahead: [ahead, { state: 'waiting', percent: null }],
   UpToDate: [upToDate, { code: needed, message: 'Nothing is offered: newest.' }],
   FeedError: [feedError, { message: needed, nextCheckAt: '' }],
   Step: [step, { state: needed, startedAt: needed, endedAt: null, message: '' }],
@@ -117,6 +120,7 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
       channel: needed,
       latest: null,
       next: null,
+      ahead: null,
       upToDate: null,
       updateAvailable: false,
       canUpdate: false,
@@ -193,7 +197,7 @@ describe('an answer', () => {
     ),
   )('%s without %s', (name, field, value, whole) => {
     // Of what updates keep nothing has to be known.
-    const others = field === 'restorePoint' ? [null] : [null, {}];
+    const others = field === 'restorePoint' || field === 'ahead' ? [null] : [null, {}];
     for (const other of [undefined, ...others, Symbol('x')]) {
       const read: Record<string, unknown> | undefined = shapeOf(name)?.read({ ...whole, [field]: other });
       expect(read && field in read ? read[field] : needed).toEqual(value);

@@ -17,6 +17,7 @@ export function optionsSchema() {
   const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
   const callable = z.custom<never>((value) => typeof value === 'function', 'must be a function');
   const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
+  const clock = text(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 02:00');
   const service = text(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
 
   return z.strictObject({
@@ -42,6 +43,7 @@ export function optionsSchema() {
     preparationTimeout: z.optional(seconds),
     idleTimeout: z.optional(seconds),
     restorePoint: z.optional(z.boolean()),
+    ahead: z.optional(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })])),
     buildServers: z.optional(callable),
     workers: z.optional(z.array(service)),
     app: z.optional(service),

@@ -4,6 +4,7 @@ import type { FeedOptions, LogEntry } from '../../feed/feed.ts';
 import { type Product, type ProductOptions, productOf, svc } from '../../progress/product.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
+import type { AheadWindow } from './ahead.ts';
 import { optionsSchema } from './options-schema.ts';
 
 export type Awaitable<T> = T | Promise<T>;
@@ -111,6 +112,11 @@ export interface InstanceOptions {
    * back with them, and admins can go back later. Default false (docs/server-library.md).
    */
   restorePoint?: boolean;
+  /**
+   * The images of what is offered are fetched before anybody asks for it: at any time, or from one time to another by the
+   * server's clock. Default false (docs/server-library.md).
+   */
+  ahead?: boolean | AheadWindow;
   /** The servers elsewhere that an update does not reach. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /** Services that are updated beside the app. Default those labelled `svc.role: worker`, else those of the product that there are: `worker`. */
@@ -173,6 +179,7 @@ export function readOptions(given: InstanceOptions): Settings {
   const { preparationTimeout = 3600, idleTimeout = 3600, ...rest } = options;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
+    ahead: false,
     app: null,
     beforeUpdate: null,
     buildServers: () => [],

@@ -8,6 +8,8 @@ export const usualTiming = {
   watch: 10_000,
   /** The same while another server prepares a run, or it is not known whether a run is on. */
   watchClosely: 1_000,
+  /** Between two looks at what is fetched ahead. */
+  ahead: 30_000,
   /** Between two looks at the jobs that are waited for. */
   jobs: 2_000,
   /** How long a request waits until it is known whether a run was on as the server began. */

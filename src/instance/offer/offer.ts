@@ -84,7 +84,12 @@ export function offerFields(
 ): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable'> {
   return {
     latest: latest && published({ ...latest, notes: null }),
-    next: next && { version: next.version, major: isMajorChange(version, next.version) },
+    next: next && {
+      version: next.version,
+      major: isMajorChange(version, next.version),
+      ready: null,
+      seconds: null,
+    },
     upToDate,
     updateAvailable: next !== null,
   };

@@ -20,6 +20,9 @@ const labels = {
 /** The label that names the run. */
 export const runLabel = labels.run;
 
+/** How often the same was tried before nobody was told of it. */
+export const triesLabel = 'svc-updater.tries';
+
 /** What is known of a run before its log says anything. */
 export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> & Partial<Pick<Run, 'by' | 'kind'>>;
 
@@ -30,7 +33,7 @@ export const maxRestarts = 3;
 
 /** What of an updater's container is different from run to run. */
 export interface UpdaterOrder {
-  /** `update` or `back`, with its own options. */
+  /** `update`, `fetch` or `back`, with its own options. */
   command: readonly [word: string, ...options: string[]];
   /** All of them, the app first; null leaves the choice to the updater. */
   services: readonly string[] | null;

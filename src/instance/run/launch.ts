@@ -7,6 +7,7 @@ import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
 import { chooseServices } from '../place/services.ts';
 import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
+import { endAhead } from './end-ahead.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
@@ -30,6 +31,7 @@ export async function launch(
     await obtainImage(record, context);
     const services = await chooseServices(engine, home, settings);
     signal.throwIfAborted();
+    await endAhead(engine, settings, home);
     record.prepare('launching', 'starting the updater');
     const command =
       record.run.kind === 'back' ? (['back', '--yes'] as const) : (['update', '--target', target] as const);

@@ -3,6 +3,7 @@ import { type EndState, type launchStates, type PhaseWord, phaseWords } from '..
 import type {
   BackOffer,
   JobInTheWay,
+  NextRelease,
   PublishedRelease,
   Reason,
   RestorePoint,
@@ -59,7 +60,15 @@ export interface ScriptedJob extends JobInTheWay {
 }
 
 /** A status without what the run tells, and without what follows from the rest. */
-export type StatusPieces = Omit<Status, 'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate'>;
+export type StatusPieces = Omit<
+  Status,
+  'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate' | 'next'
+> & {
+  next: NextPieces | null;
+};
+
+/** Of what is not said nothing is known. */
+type NextPieces = Pick<NextRelease, 'version' | 'major'> & Partial<NextRelease>;
 
 /** A play: what there is at first, and what happens to each update that is started. Everything may be left out. */
 export interface Script {
@@ -104,6 +113,7 @@ export const plainStatus: StatusPieces = {
     publishedAt: '2026-11-20T08:00:00.000Z',
   },
   next: { version: 'v1.5.0', major: false },
+  ahead: null,
   upToDate: null,
   reason: null,
   checkedAt: '2026-11-21T10:40:00.000Z',

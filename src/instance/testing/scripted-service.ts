@@ -4,7 +4,15 @@ import { productOf, svc } from '../../progress/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
 import { mayBeAway } from '../../wire/phase-rows.ts';
-import type { BackOffer, CancelReason, JobInTheWay, Reason, Run, Status } from '../../wire/status.ts';
+import type {
+  BackOffer,
+  CancelReason,
+  JobInTheWay,
+  NextRelease,
+  Reason,
+  Run,
+  Status,
+} from '../../wire/status.ts';
 import type { BackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
 import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
@@ -64,7 +72,8 @@ export class ScriptedService implements UpdateService {
   begin(): void {
     const { open } = this.#script;
     this.#beganAt = performance.now();
-    if (this.#pieces.next) this.listeners.emit('offer', this.#pieces.next);
+    const next = whole(this.#pieces.next);
+    if (next) this.listeners.emit('offer', next);
     if (open) this.#play(open, { to: null, by: null }, []);
   }
 
@@ -76,11 +85,13 @@ export class ScriptedService implements UpdateService {
 
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
     if (refresh) this.#change({ checkedAt: new Date().toISOString(), ...this.#script.afterRefresh });
-    const { latest, next } = this.#pieces;
+    const { latest } = this.#pieces;
+    const next = whole(this.#pieces.next);
     const reason = this.#reason(this.#jobs(), this.#last());
     const releases = this.#script.releases ?? (latest ? [latest] : []);
     return {
       ...this.#pieces,
+      next,
       latest: latest && (notes ? latest : { ...latest, notes: null }),
       updateAvailable: next !== null,
       canUpdate: reason === null,
@@ -167,7 +178,7 @@ export class ScriptedService implements UpdateService {
   #change(pieces: Partial<StatusPieces> | undefined): void {
     const before = this.#pieces.next?.version;
     this.#pieces = { ...this.#pieces, ...pieces };
-    const { next } = this.#pieces;
+    const next = whole(this.#pieces.next);
     if (next && next.version !== before) this.listeners.emit('offer', next);
   }
 
@@ -247,5 +258,8 @@ export class ScriptedService implements UpdateService {
     this.#closing = new AbortController();
   }
 }
+
+const whole = (next: StatusPieces['next']): NextRelease | null =>
+  next && { ready: null, seconds: null, ...next };
 
 const noPoint: Reason = { code: 'no-point', message: 'No update has kept the data.' };

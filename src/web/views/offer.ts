@@ -39,13 +39,23 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
       before !== null && box('warn', t.needsFirst(before, to), h('span', t.needsFirstAbout)),
       major && box('warn', t.onlyForward, dumpNode(sentences(preparation, kept), context)),
       notesNodes(view.releases, context),
-      muted(sentences(!major && preparation, !major && kept, away, t.jobsWait)),
+      muted(sentences(fetchedText(status), !major && preparation, !major && kept, away, t.jobsWait)),
     ],
     actions: [
       button('start', label, () => context.start({ target: to }), 'primary'),
       externalLink(view.url, t.releaseNotes, 'end'),
     ],
   };
+}
+
+/** Whether the images are here, and what an update takes then. */
+function fetchedText({ next, ahead }: Status): string {
+  const t = texts();
+  const takes = next?.seconds ?? null;
+  return sentences(
+    next?.ready ? t.downloaded : ahead?.state === 'fetching' && t.beingDownloaded(ahead.percent),
+    takes !== null && t.itTakes(seconds(takes)),
+  );
 }
 
 /** What the server keeps before the update, and what that is good for. */

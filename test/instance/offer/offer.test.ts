@@ -163,7 +163,8 @@ describe('stepping releases', () => {
     expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
     const told = offerFields(found, running);
     expect(told.updateAvailable).toBe(next !== null);
-    expect(told.next).toEqual(next === null ? null : { version: next, major });
+    const unknown = { ready: null, seconds: null };
+    expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const upToDate = expect.stringContaining('has to come first');
     expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });

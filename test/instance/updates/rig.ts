@@ -18,6 +18,7 @@ export const quick: Timing = {
   onEnd: 400,
   watch: 40,
   watchClosely: 20,
+  ahead: 20,
   jobs: 20,
   // More than a busy machine takes for a look.
   known: 1_500,

@@ -84,11 +84,12 @@ export class EngineDouble {
     return found;
   }
 
-  /** Whether it is none of a server's, nor what a server has tried mounts with, or asked what going back leads to. */
+  /** Whether it is none of a server's, nor what a server has tried mounts with, fetched ahead by, or asked what going back leads to. */
   isUpdater(container: ContainerDouble): boolean {
     const isProbe = container.spec.Labels?.['svc-updater.probe'] !== undefined;
     const isAsked = container.spec.Cmd?.[0] === 'back' && container.spec.Cmd[1] !== '--yes';
-    return !isProbe && !isAsked && ![...this.#servers.values()].includes(container);
+    const isAhead = container.spec.Cmd?.[0] === 'fetch';
+    return !isProbe && !isAsked && !isAhead && ![...this.#servers.values()].includes(container);
   }
 
   /** Connections that clients have not closed. */

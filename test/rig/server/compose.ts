@@ -12,6 +12,7 @@ export const serverCompose = {
     UPDATER_SOCKET: `\${UPDATER_SOCKET:-}`,
     APP_SERVICE: `\${APP_SERVICE:-}`,
     MAKES_DUMP: `\${MAKES_DUMP:-}`,
+    AHEAD: `\${AHEAD:-}`,
     QUEUE_HOLD: `\${QUEUE_HOLD:-}`,
   },
 } as const;

@@ -43,6 +43,7 @@ const options: InstanceOptions = {
   feed: settings.feedUrl === null ? null : { url: settings.feedUrl },
   authorize: callerOf,
   queue,
+  ahead: settings.ahead,
   store: fileStore(join(data, 'updates')),
   buildServers: () => known('build-servers.json'),
   onEnd,

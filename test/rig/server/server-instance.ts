@@ -23,7 +23,7 @@ const ownFeed = 'http://127.0.0.1:8080/data/releases.json';
 export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
   /**
    * In place of the app's settings: UPDATER_IMAGE, UPDATER_PULL (`always`), UPDATER_WAIT, FEED_URL (empty: none; default what `offer`
-   * writes), REGISTRY_CREDENTIALS, QUEUE_HOLD (`memory`: gone with the process), MAKES_DUMP (`yes`: `beforeUpdate`).
+   * writes), REGISTRY_CREDENTIALS, QUEUE_HOLD (`memory`: gone with the process), MAKES_DUMP (`yes`: `beforeUpdate`), AHEAD (`yes`: `ahead`).
    */
   settings?: Record<string, string>;
   /** What its compose files say besides, or otherwise. */

@@ -18,6 +18,8 @@ export interface ServerSettings {
   app: string | null;
   /** Whether the queue's hold outlives the process. */
   keepsHold: boolean;
+  /** Whether images are fetched ahead. */
+  ahead: boolean;
   /** Whether it makes a dump before an update. */
   makesDump: boolean;
   /** Made on purpose, as in `entry.sh`. */
@@ -41,6 +43,7 @@ export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
     engine: text('ENGINE'),
     updaterSocket: text('UPDATER_SOCKET'),
     app: text('APP_SERVICE'),
+    ahead: text('AHEAD') === 'yes',
     makesDump: text('MAKES_DUMP') === 'yes',
     keepsHold: text('QUEUE_HOLD') !== 'memory',
     fault: text('FAULT_APP'),

@@ -226,7 +226,7 @@ const backs: DialogScene[] = [
       scene({
         status: {
           latest: { ...latest, version: 'v2.0.0' },
-          next: { version: 'v2.0.0', major: true },
+          next: { version: 'v2.0.0', major: true, ready: null, seconds: null },
           restorePoint: { seconds: 12 },
         },
         releases: [],
@@ -425,7 +425,10 @@ export const scenes: DialogScene[] = [
     visit: { attributes: 'admin version="v1.4.2" dump-url="/backups"' },
     script: () =>
       scene({
-        status: { latest: { ...latest, version: 'v2.0.0' }, next: { version: 'v2.0.0', major: true } },
+        status: {
+          latest: { ...latest, version: 'v2.0.0' },
+          next: { version: 'v2.0.0', major: true, ready: null, seconds: null },
+        },
         releases: [],
       }),
     heading: 'v2.0.0 is available',
@@ -442,7 +445,7 @@ export const scenes: DialogScene[] = [
       scene({
         status: {
           latest: { ...latest, version: 'v2.0.0' },
-          next: { version: 'v2.0.0', major: true },
+          next: { version: 'v2.0.0', major: true, ready: null, seconds: null },
           preparation: 'A dump is taken first: pg_dump to backups/',
         },
         releases: [],
@@ -455,7 +458,10 @@ export const scenes: DialogScene[] = [
     name: 'stepping',
     script: () =>
       scene({
-        status: { latest: { ...latest, version: 'v3.0.0' }, next: { version: 'v2.8.0', major: true } },
+        status: {
+          latest: { ...latest, version: 'v3.0.0' },
+          next: { version: 'v2.8.0', major: true, ready: null, seconds: null },
+        },
         releases: [],
       }),
     heading: 'v3.0.0 is available',

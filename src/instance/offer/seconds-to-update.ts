@@ -1,0 +1,27 @@
+import type { Run } from '../../wire/status.ts';
+
+/** So many of the last updates tell. */
+const telling = 3;
+
+/**
+ * Seconds that an update takes, by the middle one of the last that ended well, without what they waited for jobs; null where
+ * none tells. With the images here already what they pulled does not count.
+ * @param past newest first
+ */
+export function secondsToUpdate(past: readonly Run[], { isReady }: { isReady: boolean }): number | null {
+  const took = past
+    .filter(({ kind, outcome, wentBack }) => kind === 'update' && outcome === 'updated' && wentBack === null)
+    .slice(0, telling)
+    .map(({ steps }) =>
+      steps
+        .filter(({ state }) => state !== 'waiting' && !(isReady && state === 'pull'))
+        .reduce(
+          (sum, { startedAt, endedAt }) => sum + (Date.parse(endedAt ?? '') - Date.parse(startedAt)),
+          0,
+        ),
+    )
+    .filter((ms) => ms > 0)
+    .sort((a, b) => a - b);
+  const middle = took[Math.floor(took.length / 2)];
+  return middle === undefined ? null : Math.round(middle / 1000);
+}

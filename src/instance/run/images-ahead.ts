@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineFault } from '../../engine/http/fault.ts';
+import type { ContainerDetails } from '../../engine/socket.ts';
+import { targetFor } from '../../release/channel.ts';
+import type { Ahead } from '../../wire/status.ts';
+import { type AheadWindow, isIn } from '../contract/ahead.ts';
+import type { Home } from '../place/home.ts';
+import { HomeNotFound } from '../place/home-not-found.ts';
+import { chooseServices } from '../place/services.ts';
+import { isAbout, isUnderWay, originOf, triesLabel, updaterContainer } from '../place/updater-container.ts';
+import { aheadName } from './end-ahead.ts';
+import { followRun } from './follow-run.ts';
+import { obtainImage } from './launch.ts';
+import { freshRun, RunRecord } from './run-record.ts';
+import type { ServerContext } from './server-context.ts';
+
+const hourMs = 3_600_000;
+/** After so many failures, each try a day after the one before. */
+const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
+
+/**
+ * Has the images of what is offered fetched before anybody presses. All that is known of it is the container that fetches, or
+ * has fetched: whichever server of the instance looks sees the same, and its name is taken by one of them.
+ */
+export class ImagesAhead {
+  readonly #context: ServerContext;
+  readonly #offered: () => Promise<string | null>;
+  readonly #isBusy: () => boolean;
+  #told: ({ version: string } & Ahead) | null = null;
+  #isLogged = false;
+
+  /** @param offered the version; `isBusy`: whether an update is on */
+  constructor(
+    context: ServerContext,
+    { offered, isBusy }: { offered: () => Promise<string | null>; isBusy: () => boolean },
+  ) {
+    this.#context = context;
+    this.#offered = offered;
+    this.#isBusy = isBusy;
+  }
+
+  /** How far it is with a version; null where that is not known. */
+  of(version: string | undefined): Ahead | null {
+    if (this.#told === null || this.#told.version !== version) return null;
+    return { state: this.#told.state, percent: this.#told.percent };
+  }
+
+  /** Looks from here on, until the server closes. */
+  async start(): Promise<void> {
+    const { closing, settings, timing } = this.#context;
+    if (settings.ahead === false) return;
+    while (!closing.aborted) {
+      await this.#look(settings.ahead === true ? null : settings.ahead).catch((cause) => {
+        // Nobody has asked for it: it is tried again, and never shown as an error.
+        const message = 'the images of the next release are not fetched ahead';
+        const isWorth = !this.#isLogged && !(cause instanceof HomeNotFound) && !closing.aborted;
+        if (isWorth) settings.log({ level: 'info', message, cause });
+        this.#isLogged = true;
+      });
+      await sleep(timing.ahead, undefined, { signal: closing, ref: false }).catch(() => {});
+    }
+  }
+
+  async #look(window: AheadWindow | null): Promise<void> {
+    const { engine, place, settings } = this.#context;
+    const next = await this.#offered();
+    const home = await place.findHome();
+    const found = await engine.inspect(aheadName(settings, home));
+    const own = found !== null && isAbout(found, home) ? found : null;
+    if (own !== null && next !== null && originOf(own).to === next) {
+      if (isUnderWay(own)) return this.#follow(own, next);
+      const isReady = own.exitCode === 0;
+      this.#told = { version: next, state: isReady ? 'ready' : 'waiting', percent: null };
+      if (isReady || Date.now() < Date.parse(own.finishedAt) + pauseMs(triesOf(own))) return;
+    } else {
+      this.#told = next === null ? null : { version: next, state: 'waiting', percent: null };
+      if (own !== null) await engine.remove(own.id, { force: true });
+    }
+    // An update that is on pulls for itself.
+    if (next === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
+    const isAgain = own !== null && originOf(own).to === next;
+    if (isAgain) await engine.remove(own.id, { force: true });
+    await this.#launch(home, next, isAgain ? triesOf(own) + 1 : 1);
+  }
+
+  async #launch(home: Home, to: string, tries: number): Promise<void> {
+    const { engine, settings, closing } = this.#context;
+    const startedAt = new Date().toISOString();
+    const origin = { id: `ahead-${home.project}`, from: settings.version, to, startedAt };
+    const record = new RunRecord(freshRun(origin));
+    await obtainImage(record, { ...this.#context, signal: closing });
+    const services = await chooseServices(engine, home, settings);
+    const command = ['fetch', '--target', targetFor(to)] as const;
+    const spec = updaterContainer(home, settings, { command, services, origin });
+    const container = {
+      ...spec,
+      name: aheadName(settings, home),
+      Labels: { ...spec.Labels, [triesLabel]: String(tries) },
+      HostConfig: { ...spec.HostConfig, RestartPolicy: { Name: 'no', MaximumRetryCount: 0 } },
+    };
+    try {
+      await engine.start(await engine.create(container));
+    } catch (error) {
+      // Another server was faster.
+      if (!(error instanceof EngineFault) || error.status !== 409) throw error;
+    }
+    const made = await engine.inspect(container.name);
+    if (made !== null && isUnderWay(made)) await this.#follow(made, to);
+  }
+
+  async #follow(container: ContainerDetails, to: string): Promise<void> {
+    const record = new RunRecord(freshRun(originOf(container)));
+    const tell = () => {
+      this.#told = { version: to, state: 'fetching', percent: record.run.percent };
+    };
+    tell();
+    await followRun(container.id, record, this.#context, tell);
+    if (!record.hasEnded) return;
+    this.#told = {
+      version: to,
+      state: record.run.outcome === 'unchanged' ? 'ready' : 'waiting',
+      percent: null,
+    };
+  }
+}
+
+const triesOf = ({ labels }: ContainerDetails): number => Math.max(1, Number(labels[triesLabel]) || 1);

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
+import { type Forge, startForge } from '../../feed/forge.ts';
+import { goodRun, type Script } from '../../rig/engine-double/script.ts';
+import { Rig, type Server, until } from './rig.ts';
+
+let rig: Rig;
+let forge: Forge;
+beforeEach(async () => {
+  rig = await Rig.start();
+  forge = await startForge();
+  forge.publish('v1.5.0');
+});
+afterEach(async () => {
+  await rig.close();
+  await forge.close();
+  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+});
+
+const fetching = (...end: Script): Script => [
+  { say: { phase: 'pull', message: '42 of 98 MB', percent: 42 } },
+  ...end,
+];
+const fetched = fetching({ say: { phase: 'done', message: 'fetched v1.5.0 in 2 s' } }, { exit: 0 });
+const failed = fetching(
+  { say: { phase: 'done', message: 'failed (pull-failed): nothing was changed' } },
+  { exit: 4 },
+);
+
+async function booted(more: Partial<InstanceOptions> = {}): Promise<Server> {
+  const one = await rig.server({}, { ahead: true, feed: { url: forge.address('static') }, ...more });
+  await one.updates.boot();
+  return one;
+}
+const all = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-ahead-'));
+const next = async ({ updates }: Server) => (await updates.status()).next;
+const ahead = async ({ updates }: Server) => (await updates.status()).ahead;
+const isReady = async (one: Server) => (await next(one))?.ready === true;
+/** Longer than several looks. */
+const someLooks = () => sleep(200);
+
+describe('images ahead', () => {
+  it('are fetched once for a version, whatever the number of servers, and every one knows', async () => {
+    rig.engine.updaterDoes(fetched);
+    const [one, other] = [await booted(), await booted()];
+    await until(() => isReady(one));
+    await until(() => isReady(other));
+    await someLooks();
+    expect(all()).toHaveLength(1);
+    const [{ spec }] = all() as [(typeof rig.engine.containers)[number]];
+    expect(spec.Cmd?.slice(0, 3)).toEqual(['fetch', '--target', 'v1.5.0']);
+    expect(spec.HostConfig).toMatchObject({ RestartPolicy: { Name: 'no' } });
+    // Nobody is shown a run, and no queue is held.
+    expect([await one.updates.history(), (await one.updates.status()).run]).toEqual([[], null]);
+    expect(rig.state.calls.filter(({ part }) => part === 'hold')).toEqual([]);
+  });
+
+  it('are being fetched, so much of them', async () => {
+    let end = () => {};
+    const told = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    rig.engine.updaterDoes(fetching({ until: told }, ...fetched.slice(1)));
+    const one = await booted();
+    await until(async () => (await ahead(one))?.percent === 42);
+    expect([await ahead(one), (await next(one))?.ready]).toEqual([{ state: 'fetching', percent: 42 }, false]);
+    end();
+    await until(() => isReady(one));
+    expect(await ahead(one)).toEqual({ state: 'ready', percent: null });
+  });
+
+  it('are tried again an hour after they could not be had, and nobody is told', async () => {
+    rig.engine.updaterDoes(failed);
+    const one = await booted();
+    await until(async () => all()[0]?.status === 'exited');
+    await someLooks();
+    expect([all().length, await ahead(one)]).toEqual([1, { state: 'waiting', percent: null }]);
+    expect(one.host.calls('onEnd')).toEqual([]);
+    const [first] = all();
+    if (first) first.finishedAt = new Date(Date.now() - 3_700_000).toISOString();
+    await until(async () => all()[0] !== first && all()[0]?.status === 'exited');
+    expect(all()[0]?.spec.Labels?.['svc-updater.tries']).toBe('2');
+    // Twice as long after the second time.
+    const [second] = all();
+    if (second) second.finishedAt = new Date(Date.now() - 3_700_000).toISOString();
+    await someLooks();
+    expect(all()).toEqual([second]);
+  });
+
+  it('give way to an update, and what is offered after it', async () => {
+    rig.engine.updaterDoes(fetching({ until: new Promise(() => {}) }));
+    const one = await booted();
+    await until(async () => all()[0]?.status === 'running');
+    const signals: string[] = [];
+    const [fetcher] = all();
+    if (fetcher)
+      fetcher.onSignal = (container, signal) => {
+        signals.push(signal);
+        container.exit(143);
+      };
+    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
+    await one.ask();
+    await until(async () => (await one.updates.record())?.run.outcome === 'updated');
+    expect(signals).toEqual(['SIGTERM']);
+  });
+
+  it('are of the newest release: what was fetched for another is forgotten', async () => {
+    rig.engine.updaterDoes(fetched);
+    const one = await booted();
+    await until(() => isReady(one));
+    forge.publish('v1.6.0', 'v1.5.0');
+    await one.updates.status({ refresh: true });
+    await until(async () => (await next(one))?.version === 'v1.6.0' && (await isReady(one)));
+    expect(all().map(({ spec }) => spec.Cmd?.[2])).toEqual(['v1.6.0']);
+  });
+
+  it('are fetched in their window alone, and not at all where nobody asks for it', async () => {
+    const hours = (from: number) => `${String((new Date().getHours() + from) % 24).padStart(2, '0')}:00`;
+    const one = await booted({ ahead: { from: hours(2), to: hours(3) } });
+    await until(async () => (await next(one))?.version === 'v1.5.0');
+    await someLooks();
+    expect([all(), (await next(one))?.ready]).toEqual([[], false]);
+    const other = await booted({ ahead: false });
+    await until(async () => (await next(other)) !== null);
+    expect([(await next(other))?.ready, await ahead(other)]).toEqual([null, null]);
+  });
+});
