@@ -149,6 +149,8 @@ export const english = {
   beingDownloaded: (percent: number | null) =>
     `Being downloaded${percent === null ? '' : `, ${percent} %`}. You need not wait for it.`,
   itTakes: (time: string) => `It takes about ${time}.`,
+  itTakesAway: (product: string, time: string, away: number) =>
+    `It takes about ${time}, ${product} is away for ${away} of them.`,
   jobsWait: 'Jobs that come meanwhile wait and run afterwards.',
   inTheWay: (count: number) => several(count, 'job is in the way', 'jobs are in the way'),
   queued: 'queued',

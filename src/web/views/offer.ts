@@ -29,6 +29,11 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   );
   const away =
     view.lastAway === null ? t.awayFew(t.product) : t.awayAsLast(t.product, seconds(view.lastAway));
+  const whole = status.next?.seconds ?? null;
+  const takes =
+    whole !== null && whole < 60 && view.lastAway !== null
+      ? t.itTakesAway(t.product, seconds(whole), Math.max(1, Math.round(view.lastAway)))
+      : sentences(whole !== null && t.itTakes(seconds(whole)), away);
   const preparation = status.preparation === null ? null : sentence(status.preparation);
   const kept = keptText(status, to);
   const label = before === null ? t.updateNow : t.updateTo(to);
@@ -39,7 +44,7 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
       before !== null && box('warn', t.needsFirst(before, to), h('span', t.needsFirstAbout)),
       major && box('warn', t.onlyForward, dumpNode(sentences(preparation, kept), context)),
       notesNodes(view.releases, context),
-      muted(sentences(fetchedText(status), !major && preparation, !major && kept, away, t.jobsWait)),
+      muted(sentences(!major && preparation, !major && kept, fetchedText(status), takes, t.jobsWait)),
     ],
     actions: [
       button('start', label, () => context.start({ target: to }), 'primary'),
@@ -48,14 +53,10 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   };
 }
 
-/** Whether the images are here, and what an update takes then. */
-function fetchedText({ next, ahead }: Status): string {
+/** Whether the images are here. */
+function fetchedText({ next, ahead }: Status): string | false {
   const t = texts();
-  const takes = next?.seconds ?? null;
-  return sentences(
-    next?.ready ? t.downloaded : ahead?.state === 'fetching' && t.beingDownloaded(ahead.percent),
-    takes !== null && t.itTakes(seconds(takes)),
-  );
+  return next?.ready ? t.downloaded : ahead?.state === 'fetching' && t.beingDownloaded(ahead.percent);
 }
 
 /** What the server keeps before the update, and what that is good for. */

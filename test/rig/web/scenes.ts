@@ -213,6 +213,34 @@ const keptFirst = (to: string) =>
 /** Restore points, and the way back to them. */
 const backs: DialogScene[] = [
   {
+    name: 'available-downloaded',
+    script: () =>
+      scene({
+        status: {
+          next: { version: 'v1.5.0', major: false, ready: true, seconds: 10 },
+          ahead: { state: 'ready', percent: null },
+        },
+        releases: [],
+      }),
+    heading: 'v1.5.0 is available',
+    says: ['Downloaded. It takes about 10 s, svc is away for 2 of them.'],
+    buttons: ['Update now'],
+  },
+  {
+    name: 'available-being-downloaded',
+    script: () =>
+      scene({
+        status: {
+          next: { version: 'v1.5.0', major: false, ready: false, seconds: 70 },
+          ahead: { state: 'fetching', percent: 42 },
+        },
+        releases: [],
+      }),
+    heading: 'v1.5.0 is available',
+    says: ['Being downloaded, 42 %. You need not wait for it.', 'It takes about'],
+    buttons: ['Update now'],
+  },
+  {
     name: 'available-kept',
     script: () => scene({ status: { restorePoint: { seconds: 12 } }, releases: [] }),
     heading: 'v1.5.0 is available',
