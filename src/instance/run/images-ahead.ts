@@ -47,9 +47,12 @@ export class ImagesAhead {
 
   /** Looks from here on, until the server closes. */
   async start(): Promise<void> {
-    const { closing, settings, timing } = this.#context;
+    const { closing, listeners, settings, timing } = this.#context;
     if (settings.ahead === false) return;
+    let news = new AbortController();
+    listeners.on('offer', () => news.abort());
     while (!closing.aborted) {
+      news = new AbortController();
       await this.#look(settings.ahead === true ? null : settings.ahead).catch((cause) => {
         // Nobody has asked for it: it is tried again, and never shown as an error.
         const message = 'the images of the next release are not fetched ahead';
@@ -57,7 +60,8 @@ export class ImagesAhead {
         if (isWorth) settings.log({ level: 'info', message, cause });
         this.#isLogged = true;
       });
-      await sleep(timing.ahead, undefined, { signal: closing, ref: false }).catch(() => {});
+      const signal = AbortSignal.any([closing, news.signal]);
+      await sleep(timing.ahead, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 

@@ -87,18 +87,22 @@ async function story(): Promise<boolean> {
   const planned = await runUpdater(platform, ['plan', '--target', to]);
   if (planned !== 0) throw new Error(`plan ended with exit code ${planned}`);
 
-  heading('3. The update');
+  heading('3. Downloaded while nobody looks');
+  await until(platform, ({ next }) => next?.ready === true, `${to} is not downloaded`);
+  await runClient(platform, ['status']);
+
+  heading('4. The update');
   const watch = watchOutage(`${platform.url}/healthz`);
   const exitCode = await update(platform).finally(() => watch.stop());
   const outage = await watch.stop();
   const after = await lookAt(platform, cookie);
 
-  heading('4. Before and after');
+  heading('5. Before and after');
   compareContainers(before, after);
   let well = exitCode === 0 && judge(before, after, { to, outage });
   if (exitCode !== 0) say('', bold(`The update failed with exit code ${exitCode}: see above.`));
 
-  heading('5. Back, with the data');
+  heading('6. Back, with the data');
   await addRow(platform, cookie, 'fourth');
   const later = await lookAt(platform, cookie);
   say(`Somebody adds a row, and does not like ${to}. He is told what going back costs:`, '');
@@ -110,9 +114,9 @@ async function story(): Promise<boolean> {
   const again = await lookAt(platform, cookie);
   well = judgeSame(later, again, 'as before that, with the fourth row') && forthCode === 0 && well;
 
-  heading('6. A bad release');
+  heading('7. A bad release');
   await fetch(`${forgeUrl}/publish?version=${bad}`, { method: 'POST' });
-  await offered(platform, bad);
+  await until(platform, ({ latest }) => latest?.version === bad, `${bad} is not offered`);
   say(`${bad} is out, which does not start. Nobody does anything about it:`, '');
   const badCode = await runClient(platform, ['update']);
   well = judgeSame(again, await lookAt(platform, cookie), 'as if it had never been') && badCode !== 0 && well;
@@ -142,17 +146,17 @@ async function runClient(platform: Platform, args: readonly string[]): Promise<n
 }
 
 /** The feed is read again, which a server does every ten seconds at most. */
-async function offered(platform: Platform, version: string): Promise<void> {
+async function until(platform: Platform, isSo: (status: Status) => boolean, sorry: string): Promise<void> {
   const headers = { authorization: `Bearer ${platform.apiToken}` };
-  for (let tries = 0; tries < 60; tries++) {
+  for (let tries = 0; tries < 120; tries++) {
     const answer = await fetch(`${platform.url}/api/v1/instance/update?refresh=1`, { headers }).catch(
       () => null,
     );
-    if (answer?.ok && ((await answer.json()) as Status).latest?.version === version) return;
+    if (answer?.ok && isSo((await answer.json()) as Status)) return;
     await sleep(500);
     goOn();
   }
-  throw new Error(`${version} is not offered`);
+  throw new Error(sorry);
 }
 
 /** True once somebody has clicked Update now, false once they press Enter here instead. */
