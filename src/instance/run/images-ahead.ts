@@ -28,6 +28,8 @@ export class ImagesAhead {
   readonly #isBusy: () => boolean;
   #told: ({ version: string } & Ahead) | null = null;
   #isLogged = false;
+  /** Where not even a container could be made, nothing but this server remembers it. */
+  #notBefore = 0;
 
   /** @param offered the version; `isBusy`: whether an update is on */
   constructor(
@@ -69,19 +71,25 @@ export class ImagesAhead {
     const { engine, place, settings } = this.#context;
     const next = await this.#offered();
     const home = await place.findHome();
-    const found = await engine.inspect(aheadName(settings, home));
-    const own = found !== null && isAbout(found, home) ? found : null;
+    const own = await engine.inspect(aheadName(settings, home));
+    if (own !== null && !isAbout(own, home)) {
+      // Another instance's of the same name.
+      this.#told = null;
+      return;
+    }
     if (own !== null && next !== null && originOf(own).to === next) {
       if (isUnderWay(own)) return this.#follow(own, next);
-      const isReady = own.exitCode === 0;
+      const isReady = own.status === 'exited' && own.exitCode === 0;
       this.#told = { version: next, state: isReady ? 'ready' : 'waiting', percent: null };
-      if (isReady || Date.now() < Date.parse(own.finishedAt) + pauseMs(triesOf(own))) return;
+      if (isReady || Date.now() < endOf(own) + pauseMs(triesOf(own))) return;
     } else {
       this.#told = next === null ? null : { version: next, state: 'waiting', percent: null };
       if (own !== null) await engine.remove(own.id, { force: true });
     }
     // An update that is on pulls for itself.
     if (next === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
+    if (performance.now() < this.#notBefore) return;
+    this.#notBefore = performance.now() + hourMs;
     const isAgain = own !== null && originOf(own).to === next;
     if (isAgain) await engine.remove(own.id, { force: true });
     await this.#launch(home, next, isAgain ? triesOf(own) + 1 : 1);
@@ -108,6 +116,7 @@ export class ImagesAhead {
       // Another server was faster.
       if (!(error instanceof EngineFault) || error.status !== 409) throw error;
     }
+    this.#notBefore = 0;
     const made = await engine.inspect(container.name);
     if (made !== null && isUnderWay(made)) await this.#follow(made, to);
   }
@@ -127,5 +136,9 @@ export class ImagesAhead {
     };
   }
 }
+
+/** One that could not be started has ended when it was made. */
+const endOf = ({ createdAt, finishedAt }: ContainerDetails): number =>
+  Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);
 
 const triesOf = ({ labels }: ContainerDetails): number => Math.max(1, Number(labels[triesLabel]) || 1);
