@@ -6,6 +6,7 @@ export interface Argument {
   name: string;
   /** All that it may be, where that is known. */
   choices?: readonly string[];
+  isOptional?: true;
 }
 
 /** One word that begins with `--`; its name is without the dashes. */

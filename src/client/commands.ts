@@ -6,6 +6,7 @@ import { instanceCancel } from './commands/instance-cancel.ts';
 import { instanceChannel } from './commands/instance-channel.ts';
 import { instanceFollow } from './commands/instance-follow.ts';
 import { instanceHistory } from './commands/instance-history.ts';
+import { instanceSkip } from './commands/instance-skip.ts';
 import { instanceStatus } from './commands/instance-status.ts';
 import { instanceUpdate } from './commands/instance-update.ts';
 import { update } from './commands/update.ts';
@@ -15,6 +16,7 @@ import { names } from './names.ts';
 const commands: readonly Command[] = [
   instanceStatus,
   instanceChannel,
+  instanceSkip,
   instanceUpdate,
   instanceFollow,
   instanceCancel,

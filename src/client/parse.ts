@@ -110,8 +110,9 @@ function noOption(typed: string, { options }: Command, words: readonly string[])
 }
 
 function wordMistakes(given: readonly string[], { arguments: wanted = [] }: Command): string[] {
-  const mistakes = wanted.flatMap(({ name, choices }, at) => {
+  const mistakes = wanted.flatMap(({ name, choices, isOptional = false }, at) => {
     const word = given[at];
+    if (word === undefined && isOptional) return [];
     if (word === undefined) return [`${name} is missing${choices ? `: ${choices.join(' or ')}` : ''}.`];
     return choices?.includes(word) === false ? [`${name} is ${choices.join(' or ')}, not "${word}".`] : [];
   });

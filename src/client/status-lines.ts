@@ -20,6 +20,7 @@ export function offerLines(status: Status): string[] {
     lines.push(`${latest?.version ?? next.version} is available${when}${where}`);
     if (latest !== null && latest.version !== next.version)
       lines.push(`${next.version} has to come before it, and is what an update goes to now.`);
+    if (status.skipped !== null) lines.push(`Skipped: ${names().name} instance skip --undo`);
     if (next.major) lines.push(`${next.version} is a major version; migrations only run forward.`);
     const fetched = aheadLine(status);
     if (fetched !== null) lines.push(fetched);

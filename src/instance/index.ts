@@ -21,6 +21,7 @@ export type {
   RestorePoint,
   Run,
   RunStep,
+  Skipped,
   Status,
   ToldRun,
   UpToDate,
@@ -75,6 +76,7 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     },
     cancel: ({ by = name } = {}) => updates.cancel(by),
     setChannel: (channel) => updates.setChannel(channel),
+    skip: (version) => updates.skip(version),
     history: () => updates.history(),
     on: (event, listener) => updates.listeners.on(event, listener),
   };

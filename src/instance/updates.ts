@@ -67,7 +67,11 @@ export class Updates implements UpdateService {
     this.#observations = new ObservationCache(this.#runs, settings);
     this.#catalog = new OfferCatalog(this.#context, () => this.#lastRun());
     this.#ahead = new ImagesAhead(this.#context, {
-      offered: async () => offer(await this.#catalog.facts(await this.#lastRun())).next?.version ?? null,
+      offered: async () => {
+        const known = await this.#catalog.facts(await this.#lastRun());
+        const { next, updateAvailable } = offerFields(offer(known), known);
+        return updateAvailable ? (next?.version ?? null) : null;
+      },
       isBusy: () => this.#runs.isUnderWay,
     });
   }
@@ -108,7 +112,7 @@ export class Updates implements UpdateService {
     const run = await this.#lastRun();
     const known = await this.#catalog.facts(run);
     const offered = offer(known);
-    const fields = offerFields(offered, this.version);
+    const fields = offerFields(offered, known);
     const ahead = this.#ahead.of(fields.next?.version);
     const isReady = ahead?.state === 'ready';
     const past = await this.#past();
@@ -220,6 +224,11 @@ export class Updates implements UpdateService {
   async setChannel(channel: Channel): Promise<Status> {
     await this.#catalog.setChannel(channel).catch(unavailable);
     return this.status();
+  }
+
+  async skip(version: string | null): Promise<Status | null> {
+    const isTaken = await this.#catalog.skip(version, await this.#lastRun()).catch(unavailable);
+    return isTaken ? this.status() : null;
   }
 
   async record(): Promise<RunRecord | null> {

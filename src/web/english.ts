@@ -145,6 +145,10 @@ export const english = {
   awayAsLast: (product: string, time: string) =>
     `${product} will be away for about ${time}, as the last time.`,
   awayAbout: (product: string, time: string) => `${product} will be away for about ${time}.`,
+  skipThis: 'Skip this version',
+  offerAgain: 'Offer again',
+  youSkip: (version: string, since: string) =>
+    since === '' ? `You skip ${version}.` : `You skip ${version}, since ${since}.`,
   downloaded: 'Downloaded.',
   beingDownloaded: (percent: number | null) =>
     `Being downloaded${percent === null ? '' : `, ${percent} %`}. You need not wait for it.`,

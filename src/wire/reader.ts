@@ -115,6 +115,12 @@ export class Reader {
     });
   }
 
+  /** What is the newest is not spoken of until there is a newer one; null: it is again. */
+  async skip(version: string | null, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
+    const { change: deadline } = this.#deadlines;
+    return this.#ask(readStatus, { method: 'PUT', path: '/skip', body: { version }, deadline, signal });
+  }
+
   /**
    * Opens the event stream behind an event; null where the server says that it has no more. It lasts until the signal
    * is given.

@@ -73,6 +73,12 @@ export const aheadShape = shape('Ahead', 'How far it is that the images of `next
   percent: nullable(percent()),
 });
 
+export interface Skipped extends TypeOf<typeof skippedShape> {}
+export const skippedShape = shape('Skipped', 'The newest release, as an admin wants to hear nothing of it', {
+  version: needed(text()),
+  since: nullable(time()),
+});
+
 export interface UpToDate extends TypeOf<typeof upToDateShape> {}
 export const upToDateShape = shape('UpToDate', 'Why nothing is offered', {
   code: word(codes.upToDateCodes),
@@ -183,8 +189,9 @@ export const statusShape = shape('Status', null, {
   latest: nullable(releaseShape, 'The newest release of the channel, where one is known'),
   next: nullable(nextShape),
   ahead: nullable(aheadShape, 'Null where nothing is fetched ahead'),
+  skipped: nullable(skippedShape, 'Null as soon as there is a newer one'),
   upToDate: nullable(upToDateShape, 'Null where there is a `next`'),
-  updateAvailable: flag('Whether there is a `next`'),
+  updateAvailable: flag('Whether there is a `next`, and nobody skips it'),
   canUpdate: flag('Whether an update may start now'),
   reason: nullable(reasonShape, 'Why it may not'),
   checkedAt: nullable(time(), 'When the releases were last read'),
@@ -225,6 +232,7 @@ export const answers = [
   releaseShape,
   nextShape,
   aheadShape,
+  skippedShape,
   upToDateShape,
   feedErrorShape,
   stepShape,

@@ -120,6 +120,25 @@ describe.concurrent('svc instance channel', () => {
   });
 });
 
+describe.concurrent('svc instance skip', () => {
+  it('has nothing said of a release, and has it offered again', async () => {
+    const { url, asked } = await play();
+    const { out, exitCode } = await svc(url, 'instance skip v1.5.0');
+    expect([exitCode, asked]).toEqual([0, ['PUT /skip']]);
+    expect(out).toMatch(/^v1\.5\.0 is available.*\nSkipped: svc instance skip --undo\n/);
+    expect((await svc(url, 'instance status')).out).toContain('\nSkipped: svc instance skip --undo\n');
+    expect((await svc(url, 'instance skip --undo')).out).not.toContain('Skipped');
+  });
+
+  it('takes the newest alone, and one thing at a time', async () => {
+    const { url } = await play();
+    const { err, exitCode } = await svc(url, 'instance skip v1.4.9');
+    expect([exitCode, err]).toEqual([2, expect.stringContaining('v1.4.9 is not the newest release')]);
+    for (const words of ['instance skip', 'instance skip v1.5.0 --undo'])
+      expect((await svc(url, words)).err).toContain('Either the version that is offered, or --undo.');
+  });
+});
+
 describe.concurrent('svc instance history', () => {
   it('lists the runs, and where there are none says so', async () => {
     const { url } = await play({ speed: 30 });

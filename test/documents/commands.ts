@@ -80,6 +80,8 @@ export const commands = {
   'svc instance back': { in: 'test/client/back.test.ts', says: "'instance back'" },
   'svc instance channel canary': { in: 'test/client/commands.test.ts', says: "'instance channel canary'" },
   'svc instance channel stable': { in: 'test/client/misbehaving.test.ts', says: "'channel stable'" },
+  'svc instance skip --undo': { in: 'test/client/commands.test.ts', says: "'instance skip --undo'" },
+  'svc instance skip v1.5.0': { in: 'test/client/commands.test.ts', says: "'instance skip v1.5.0'" },
   'svc instance update': { in: 'test/client/commands.test.ts', says: "'instance update'" },
   'svc instance follow': { in: 'test/client/commands.test.ts', says: "'instance follow'" },
   'svc instance cancel': { in: 'test/client/commands.test.ts', says: "'instance cancel'" },

@@ -351,6 +351,25 @@ describe.concurrent('requests', () => {
 });
 
 describe.concurrent('a person', () => {
+  it('skips a version, and has it offered again', async ({ expect }) => {
+    await visit(browser, standing, {}, async ({ page, complaints }) => {
+      const pill = button(page, 'Update to v1.5.0');
+      await pill.click();
+      await dialog(page).getByRole('button', { name: 'Skip this version' }).click();
+      await dialog(page)
+        .getByText(/^You skip v1\.5\.0/)
+        .waitFor();
+      await page.keyboard.press('Escape');
+      expect(await pill.count()).toBe(0);
+      await page.locator('svc-update-notice button').first().click();
+      await dialog(page).getByRole('button', { name: 'Offer again' }).click();
+      await dialog(page).getByRole('button', { name: 'Update now' }).waitFor();
+      await page.keyboard.press('Escape');
+      await pill.waitFor();
+      expect(complaints).toEqual([]);
+    });
+  });
+
   it('does everything by keyboard, and never presses what has just changed', async ({ expect }) => {
     await visit(browser, { ...standing, runs: [staysIn('pull')] }, {}, async ({ page }) => {
       await button(page, 'Update to v1.5.0').waitFor();

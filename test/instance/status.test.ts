@@ -89,6 +89,37 @@ describe('the status', () => {
     expect(minutes).toBeLessThan(62);
   });
 
+  it('says nothing of a release that is skipped, until there is a newer one', async () => {
+    forge.publish('v1.5.0');
+    const server = serverOf('static');
+    const offers: string[] = [];
+    server.on('offer', ({ version }) => offers.push(version));
+    await refreshed(server);
+    const skip = (version: string | null) =>
+      server.handle(
+        new Request(`${origin}${path}/skip`, {
+          method: 'PUT',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ version }),
+        }),
+      );
+    const wrong = await skip('v1.4.9');
+    expect([wrong.status, await wrong.json()]).toMatchObject([
+      409,
+      { detail: 'v1.4.9 is not the newest release of the channel.' },
+    ]);
+    const quiet = { updateAvailable: false, next: { version: 'v1.5.0' }, skipped: { version: 'v1.5.0' } };
+    expect(await (await skip('v1.5.0')).json()).toMatchObject(quiet);
+    expect(await ask(server)).toMatchObject(quiet);
+    expect(await (await skip(null)).json()).toMatchObject({ updateAvailable: true, skipped: null });
+    await skip('v1.5.0');
+    forge.publish('v1.6.0', 'v1.5.0');
+    await expect
+      .poll(async () => (await refreshed(server)).latest?.version, { interval: 500 })
+      .toBe('v1.6.0');
+    expect(await ask(server)).toMatchObject({ updateAvailable: true, skipped: null });
+  });
+
   it('looks for releases of a channel that is chosen', async () => {
     forge.configure({ most: 1 });
     forge.publish('v1.5.0', { tag: 'v1.6.0-canary.1', prerelease: true });

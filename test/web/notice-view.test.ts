@@ -29,6 +29,12 @@ describe('a notice', () => {
     ['to nobody else what an admin gets', [status()], anybody, { isButton: false, pill: null }],
     ['to admins a button', [status(calm)], admin, { isButton: true, pill: null }],
     ['what is newer', [status()], admin, { pill: { kind: 'available', to: 'v1.5.0' } }],
+    [
+      'nothing of what is skipped',
+      [status({ skipped: { version: 'v1.5.0', since: null } })],
+      admin,
+      { isButton: true, pill: null },
+    ],
     ['a bad end', [status({ run: endedRun('failed') })], admin, { pill: { kind: 'failed', isBack: false } }],
     [
       'a bad end of a way back',

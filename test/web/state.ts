@@ -28,6 +28,7 @@ export const statusOf = (change: Partial<Status> = {}): Status => ({
   latest: { version: 'v1.5.0', url: null, notes: null, publishedAt: null },
   next: { version: 'v1.5.0', major: false, ready: null, seconds: null },
   ahead: null,
+  skipped: null,
   upToDate: null,
   updateAvailable: true,
   canUpdate: true,

@@ -16,6 +16,7 @@ const reason = {
 };
 const release = { version: 'v1.5.0', url: 'https://x.test', notes: 'New.', publishedAt: at };
 const next = { version: 'v1.5.0', major: true, ready: true, seconds: 12 };
+const skipped = { version: 'v1.5.0', since: at };
 const ahead = { state: 'fetching', percent: 42 };
 const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
 const feedError = { message: 'no answer', nextCheckAt: at };
@@ -60,6 +61,7 @@ const status = {
   latest: release,
   next,
   ahead,
+  skipped,
   upToDate,
   updateAvailable: true,
   canUpdate: true,
@@ -93,6 +95,7 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
   ],
   Release: [release, { version: needed, url: null, notes: null, publishedAt: null }],
   Next: [next, { version: needed, major: false, ready: null, seconds: null }],
+  Skipped: [skipped, { version: needed, since: null }],
   Ahead: [ahead, { state: 'waiting', percent: null }],
   UpToDate: [upToDate, { code: needed, message: 'Nothing is offered: newest.' }],
   FeedError: [feedError, { message: needed, nextCheckAt: '' }],
@@ -121,6 +124,7 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
       latest: null,
       next: null,
       ahead: null,
+      skipped: null,
       upToDate: null,
       updateAvailable: false,
       canUpdate: false,

@@ -58,6 +58,8 @@ export interface InstanceUpdates {
   /** Starts a way back, as a POST to `/back` does. */
   goBack(order: BackOrder): Promise<{ run: Run } | { reason: Reason }>;
   setChannel(channel: Channel): Promise<Status>;
+  /** The newest release is not spoken of until there is a newer one; null: it is again. Null for another version. */
+  skip(version: string | null): Promise<Status | null>;
   /** The last 50 runs, newest first, the open one among them. */
   history(): Promise<Run[]>;
   /** Calls the listener for each event, until the function that this gives is called. What it throws goes to the log. */

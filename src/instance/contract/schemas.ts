@@ -34,4 +34,8 @@ export const backSchema = z.strictObject({
   force,
 });
 
+export const skipSchema = z.strictObject({
+  version: about(z.nullable(z.string()), '`latest` of the status; null: it is offered again', ['v1.5.0']),
+});
+
 export const channelSchema = z.strictObject({ channel: z.enum(channels) });

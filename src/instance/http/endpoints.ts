@@ -1,5 +1,5 @@
 import { targetFor } from '../../release/channel.ts';
-import { backSchema, channelSchema, startSchema } from '../contract/schemas.ts';
+import { backSchema, channelSchema, skipSchema, startSchema } from '../contract/schemas.ts';
 import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
 import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
 import { readBody } from './read-body.ts';
@@ -105,6 +105,17 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     },
   };
 
+  const skip: Endpoint = {
+    answer: async (request) => {
+      const choice = await readBody(request, skipSchema);
+      if (!choice) throw new Refusal(400, 'The body must name the version, or null.');
+      const status = await service.skip(choice.version);
+      if (status === null)
+        throw new Refusal(409, `${choice.version} is not the newest release of the channel.`);
+      return jsonResponse(200, status);
+    },
+  };
+
   const at = (methods: Record<string, Endpoint>) => new Map(Object.entries(methods));
   return new Map([
     [path, at({ GET: status, POST: start })],
@@ -112,6 +123,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     [`${path}/history`, at({ GET: history })],
     [`${path}/back`, at({ GET: offerBack, POST: goBack })],
     [`${path}/channel`, at({ PUT: channel })],
+    [`${path}/skip`, at({ PUT: skip })],
   ]);
 }
 

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { levels, phases } from '../../progress/event.ts';
 import { optional, percent, shape, text, word } from '../../wire/fields.ts';
 import { answers } from '../../wire/status.ts';
-import { abouts, backSchema, channelSchema, startSchema } from '../contract/schemas.ts';
+import { abouts, backSchema, channelSchema, skipSchema, startSchema } from '../contract/schemas.ts';
 
 const lineShape = shape('Line', "One line of the updater's log", {
   time: text(),
@@ -18,6 +18,7 @@ export const componentSchemas = (): object => ({
   Start: requestSchema(startSchema),
   Back: requestSchema(backSchema),
   ChannelChoice: requestSchema(channelSchema),
+  Skip: requestSchema(skipSchema),
 });
 
 function requestSchema(schema: z.ZodMiniType): object {

@@ -26,6 +26,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       [`${path}/history`]: { get: getHistory, head: headOf(getHistory) },
       [`${path}/back`]: { get: getBack, head: headOf(getBack), post: goBack },
       [`${path}/channel`]: { put: chooseChannel },
+      [`${path}/skip`]: { put: skipRelease },
     },
     components: {
       schemas: componentSchemas(),
@@ -271,5 +272,16 @@ const chooseChannel = {
   responses: {
     '200': { description: 'The status with the new channel.', headers, content: json('Status') },
     ...changeByBody,
+  },
+};
+
+const skipRelease = {
+  operationId: 'skipRelease',
+  summary: 'Says nothing of the newest release any more, until there is a newer one',
+  requestBody: { required: true, content: json('Skip') },
+  responses: {
+    '200': { description: 'The status without it, or with it again.', headers, content: json('Status') },
+    ...changeByBody,
+    '409': problem('It is not the newest release of the channel.'),
   },
 };

@@ -23,6 +23,8 @@ export interface UpdateService {
   /** Asks that the open run stop; `by` is who asks. */
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   setChannel(channel: Channel): Promise<Status>;
+  /** Null for a version that is not the newest of the channel. */
+  skip(version: string | null): Promise<Status | null>;
   /** The current run or the last one; null where there has been none. */
   record(): Promise<RunRecord | null>;
   /** The last 50 runs, newest first, the open one among them. */

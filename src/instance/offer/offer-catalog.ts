@@ -1,7 +1,7 @@
 import type { EngineSocket } from '../../engine/socket.ts';
 import { createFeed, type Feed } from '../../feed/feed.ts';
 import type { Channel } from '../../release/channel.ts';
-import type { FeedProblem, Run } from '../../wire/status.ts';
+import type { FeedProblem, Run, Skipped } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
@@ -27,6 +27,7 @@ export class OfferCatalog {
   /** The channel that the store had last. */
   #channel: Channel = 'stable';
   #offered: string | null = null;
+  #skipped: Skipped | null = null;
 
   constructor(context: CatalogContext, lastRun: () => Promise<Run | null>) {
     const { engine, settings, place } = context;
@@ -68,11 +69,20 @@ export class OfferCatalog {
     this.#feed?.lookFor(channel);
   }
 
+  /** Gives whether it is the newest release, which alone can be skipped. @throws HostFailure where the store does not take it */
+  async skip(version: string | null, run: Run | null): Promise<boolean> {
+    const known = await this.facts(run);
+    if (version !== null && version !== offer(known).latest?.version) return false;
+    await this.#context.ledger.setSkipped(version);
+    return true;
+  }
+
   /** By the last run, which whoever asks has read already. */
   async facts(run: Run | null): Promise<OfferFacts> {
     const { ledger, settings } = this.#context;
     // Where the store does not answer, the status says so in another place.
     this.#channel = await ledger.channel().catch(() => this.#channel);
+    this.#skipped = await ledger.skipped().catch(() => this.#skipped);
     return {
       version: settings.version,
       channel: this.#channel,
@@ -80,6 +90,7 @@ export class OfferCatalog {
       checkedAt: this.#feed?.checkedAt ?? null,
       lag: await this.#lag.after(run),
       step: run && refusedStepOf(run),
+      skipped: this.#skipped,
       again: isUnclear(run) ? run.to : null,
     };
   }
@@ -87,9 +98,10 @@ export class OfferCatalog {
   async #afterCheck(): Promise<void> {
     const run = await this.#lastRun();
     await this.#lag.recheck(run);
-    const { settings, listeners } = this.#context;
-    const { next } = offerFields(offer(await this.facts(run)), settings.version);
-    if (next !== null && next.version !== this.#offered) listeners.emit('offer', next);
+    const known = await this.facts(run);
+    const { next, updateAvailable } = offerFields(offer(known), known);
+    const isNews = next !== null && next.version !== this.#offered && updateAvailable;
+    if (isNews) this.#context.listeners.emit('offer', next);
     this.#offered = next?.version ?? null;
   }
 }

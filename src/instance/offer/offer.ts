@@ -9,7 +9,7 @@ import {
 } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
-import type { PublishedRelease, Status, UpToDate } from '../../wire/status.ts';
+import type { PublishedRelease, Skipped, Status, UpToDate } from '../../wire/status.ts';
 import { nextRelease, type RefusedStep } from './stepping.ts';
 
 /** What an offer is made from. */
@@ -25,6 +25,8 @@ export interface OfferFacts {
   lag: { version: string; reference: string } | null;
   /** What the last update was refused for. */
   step: RefusedStep | null;
+  /** What nobody wants to hear of. */
+  skipped: Skipped | null;
   /** What the last update went to, where it ended so that nobody knows what runs. */
   again: string | null;
 }
@@ -80,8 +82,10 @@ export function offer(known: OfferFacts): Offer {
 /** An offer as the status has it. Notes may be long, and come where they were asked for (`releases`). */
 export function offerFields(
   { latest, next, upToDate }: Offer,
-  version: string,
-): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable'> {
+  { version, skipped }: Pick<OfferFacts, 'version' | 'skipped'>,
+): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable' | 'skipped'> {
+  // A newer one ends it.
+  const isSkipped = latest !== null && latest.version === skipped?.version;
   return {
     latest: latest && published({ ...latest, notes: null }),
     next: next && {
@@ -91,7 +95,8 @@ export function offerFields(
       seconds: null,
     },
     upToDate,
-    updateAvailable: next !== null,
+    updateAvailable: next !== null && !isSkipped,
+    skipped: isSkipped ? skipped : null,
   };
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod/mini';
 import { type Channel, channels } from '../../release/channel.ts';
-import type { Run } from '../../wire/status.ts';
+import type { Run, Skipped } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
@@ -12,6 +12,7 @@ import {
   type PastRun,
   pastRunsSchema,
   type ServerBoot,
+  skippedSchema,
 } from './open-run.ts';
 
 const keptRuns = 50;
@@ -42,6 +43,17 @@ export class Ledger {
 
   async setChannel(channel: Channel): Promise<void> {
     await this.#edit('channel', channelText, () => channel);
+  }
+
+  async skipped(): Promise<Skipped | null> {
+    return (await this.#read('skip', skippedText)).value;
+  }
+
+  async setSkipped(version: string | null): Promise<void> {
+    const since = new Date().toISOString();
+    await this.#edit('skip', skippedText, (now) =>
+      version === null ? null : now?.version === version ? now : { version, since },
+    );
   }
 
   async openRun(): Promise<OpenRun | null> {
@@ -164,6 +176,7 @@ const jsonText = <T>(schema: z.ZodMiniType<T>): Form<T> => ({
 const openRunText = jsonText(openRunSchema);
 const pastRunsText = jsonText(pastRunsSchema);
 const bootsText = jsonText(bootsSchema);
+const skippedText = jsonText(skippedSchema);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,
   format: (channel) => channel,

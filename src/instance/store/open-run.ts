@@ -38,5 +38,8 @@ const pastRunSchema = z.object({
 export type PastRun = z.infer<typeof pastRunSchema>;
 export const pastRunsSchema = z.array(pastRunSchema);
 
+/** What nobody wants to hear of, and since when. */
+export const skippedSchema = z.object({ version: z.string(), since: z.string() });
+
 /** The last boot of each server. */
 export const bootsSchema = z.array(bootSchema);

@@ -93,7 +93,7 @@ export class ScriptedService implements UpdateService {
       ...this.#pieces,
       next,
       latest: latest && (notes ? latest : { ...latest, notes: null }),
-      updateAvailable: next !== null,
+      updateAvailable: next !== null && this.#pieces.skipped === null,
       canUpdate: reason === null,
       reason,
       run: this.#last()?.run ?? this.#script.history?.[0] ?? null,
@@ -152,6 +152,12 @@ export class ScriptedService implements UpdateService {
 
   async setChannel(channel: Channel): Promise<Status> {
     this.#change({ channel });
+    return this.status();
+  }
+
+  async skip(version: string | null): Promise<Status | null> {
+    if (version !== null && version !== this.#pieces.latest?.version) return null;
+    this.#change({ skipped: version === null ? null : { version, since: new Date().toISOString() } });
     return this.status();
   }
 

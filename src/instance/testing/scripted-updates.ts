@@ -37,6 +37,7 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
       service.goBack({ confirm, when, force, by }),
     cancel: ({ by = name } = {}) => service.cancel(by),
     setChannel: (channel) => service.setChannel(channel),
+    skip: (version) => service.skip(version),
     history: () => service.history(),
     on: (event, listener) => service.listeners.on(event, listener),
   };

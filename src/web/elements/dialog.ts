@@ -184,6 +184,7 @@ export class SvcUpdateDialog extends UpdateElement {
         void store.cancel().then(() => this.#set({ isCancelSent: false }));
       },
       check: () => void store.check(),
+      skip: (version) => void store.skip(version),
       askBack: (to) => void store.askBack(to),
       goBack: (order) => void store.goBack(order),
       close: () => this.close(),

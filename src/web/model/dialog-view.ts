@@ -72,6 +72,8 @@ export interface OfferView {
   releases: readonly PublishedRelease[];
   /** Seconds that svc was away the last time. */
   lastAway: number | null;
+  /** For how long `to` has been skipped; null where it is not. */
+  skipped: { age: number | null } | null;
 }
 
 /** The way back to the restore point, before it is gone. */
@@ -275,5 +277,6 @@ function offerView(status: Status, { history }: PageState, server: number | null
     published: ageOf(release?.publishedAt, server),
     releases: releases.filter(({ notes }) => notes !== null && notes.trim() !== ''),
     lastAway: last?.away ?? null,
+    skipped: status.skipped && { age: ageOf(status.skipped.since, server) },
   };
 }

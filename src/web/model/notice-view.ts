@@ -62,5 +62,5 @@ function pillOf(
   // An outcome of a newer server's own is shown in the dialog alone, in its words.
   if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id))
     return { kind: 'failed', isBack: isBack(last) };
-  return next && { kind: 'available', to: next.version };
+  return next && status.skipped === null ? { kind: 'available', to: next.version } : null;
 }

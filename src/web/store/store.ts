@@ -158,6 +158,14 @@ export class Store {
     return answer;
   }
 
+  async skip(version: string | null): Promise<void> {
+    const answer = await this.#reader.skip(version);
+    if (answer.kind === 'ok') this.#dispatch({ kind: 'status', status: answer.value });
+    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
+    // Whatever came of it, the next status tells.
+    else this.askNow();
+  }
+
   dismiss(id: string): void {
     this.dismissed.add(id);
     this.#changed();

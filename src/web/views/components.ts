@@ -24,6 +24,7 @@ export interface DialogContext {
   readonly start: (order: Order) => void;
   readonly cancel: () => void;
   readonly check: () => void;
+  readonly skip: (version: string | null) => void;
   readonly askBack: (to: string) => void;
   readonly goBack: (order: BackOrder) => void;
   readonly close: () => void;
@@ -61,7 +62,7 @@ export interface LocalState {
   report?: string | undefined;
 }
 
-type Look = '' | 'primary' | 'quiet end' | 'quiet danger end';
+type Look = '' | 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
 
 /**
  * A button of another key gets another node, so that nobody presses Enter on what has just become another button.

@@ -37,6 +37,15 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   const preparation = status.preparation === null ? null : sentence(status.preparation);
   const kept = keptText(status, to);
   const label = before === null ? t.updateNow : t.updateTo(to);
+  const notes = externalLink(view.url, t.releaseNotes, 'end');
+  if (view.skipped !== null) {
+    const since = view.skipped.age === null ? '' : age(view.skipped.age);
+    return {
+      announcement: heading,
+      body: [lead(highlighted(heading, before ?? to), about), muted(t.youSkip(before ?? to, since))],
+      actions: [button('unskip', t.offerAgain, () => context.skip(null), 'primary'), notes],
+    };
+  }
   return {
     announcement: heading,
     body: [
@@ -48,7 +57,9 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
     ],
     actions: [
       button('start', label, () => context.start({ target: to }), 'primary'),
-      externalLink(view.url, t.releaseNotes, 'end'),
+      // What has to come first cannot be skipped.
+      before === null && button('skip', t.skipThis, () => context.skip(to), 'quiet'),
+      notes,
     ],
   };
 }

@@ -275,6 +275,7 @@ describe('who may', () => {
     ['HEAD', '/back', {}, 403, 200],
     ['POST', '/back', { body: { confirm: 'v1.4.1' } }, 403, 202],
     ['PUT', '/channel', { body: choice }, 403, 200],
+    ['PUT', '/skip', { body: { version: 'v1.5.0' } }, 403, 200],
     ['HEAD', '', {}, 200, 200],
     ['HEAD', '/progress', {}, 403, 200],
     ['HEAD', '/history', {}, 403, 200],
@@ -465,6 +466,7 @@ describe('what goes wrong inside', () => {
     ['HEAD /back', {}],
     ['POST /back', { body: { confirm: 'v1.4.1' } }],
     ['PUT /channel', { body: choice }],
+    ['PUT /skip', { body: { version: null } }],
     ['HEAD ', {}],
     ['HEAD /progress', {}],
     ['HEAD /history', {}],
@@ -600,10 +602,12 @@ describe('the document', () => {
     for (const [question, status] of wrong) {
       expect((await ask('POST', '', question)).status).toBe(status);
       expect((await ask('PUT', '/channel', question)).status).toBe(status);
+      expect((await ask('PUT', '/skip', question)).status).toBe(status);
       expect((await ask('POST', '/back', question)).status).toBe(status);
     }
+    expect((await ask('PUT', '/skip', { body: { version: 'v1.4.9' } })).status).toBe(409);
     vi.useFakeTimers();
-    for (const way of ['POST ', 'PUT /channel', 'POST /back']) {
+    for (const way of ['POST ', 'PUT /channel', 'PUT /skip', 'POST /back']) {
       const [method = '', where] = way.split(' ');
       const asked = ask(method, where, { body: new ReadableStream() });
       await vi.advanceTimersByTimeAsync(10_000);

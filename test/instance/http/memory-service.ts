@@ -76,6 +76,11 @@ export class MemoryService implements UpdateService {
     return this.#status(channel);
   }
 
+  async skip(version: string | null): Promise<Status | null> {
+    this.#note(`skip ${version}`);
+    return version === null || version === 'v1.5.0' ? this.#status('stable') : null;
+  }
+
   async record(): Promise<RunRecord | null> {
     this.#note('record');
     return this.run;
@@ -98,6 +103,7 @@ export class MemoryService implements UpdateService {
       },
       next: { version: 'v1.5.0', major: false, ready: null, seconds: null },
       ahead: null,
+      skipped: null,
       upToDate: null,
       updateAvailable: true,
       canUpdate: this.reason === null,

@@ -33,6 +33,7 @@ describe('openApi', () => {
       '/api/v2/update/history',
       '/api/v2/update/back',
       '/api/v2/update/channel',
+      '/api/v2/update/skip',
     ]);
   });
 
@@ -64,6 +65,8 @@ describe('openApi', () => {
         ...problem('POST /back', 400, 401, 403, 408, 409, 413, 415, 500, 503),
         'PUT /channel 200 application/json',
         ...problem('PUT /channel', 400, 401, 403, 408, 413, 415, 500, 503),
+        'PUT /skip 200 application/json',
+        ...problem('PUT /skip', 400, 401, 403, 408, 409, 413, 415, 500, 503),
       ].toSorted(),
     );
   });
@@ -100,7 +103,7 @@ describe('openApi', () => {
 
   it('lets answers grow, and requests not', () => {
     const { schemas } = document().components;
-    const requests = ['Start', 'Back', 'ChannelChoice'];
+    const requests = ['Start', 'Back', 'ChannelChoice', 'Skip'];
     for (const [name, schema] of Object.entries(schemas)) {
       const isRequest = requests.includes(name);
       const text = JSON.stringify(schema);

@@ -21,6 +21,7 @@ function known(
     checkedAt: new Date(0),
     lag: null,
     step: null,
+    skipped: null,
     again: null,
     ...more,
   };
@@ -161,7 +162,7 @@ describe('stepping releases', () => {
     const found = offer(given);
     expect(found.next?.version ?? null).toBe(next);
     expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
-    const told = offerFields(found, running);
+    const told = offerFields(found, given);
     expect(told.updateAvailable).toBe(next !== null);
     const unknown = { ready: null, seconds: null };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
@@ -182,8 +183,8 @@ describe('stepping releases', () => {
   });
 
   it('are told without what only the offer goes by', () => {
-    const found = offer(facts('v2.8.0', feed('v3.0.0<v2.8.0')));
-    expect(offerFields(found, 'v2.8.0').latest).toEqual(plain('v3.0.0'));
+    const given = facts('v2.8.0', feed('v3.0.0<v2.8.0'));
+    expect(offerFields(offer(given), given).latest).toEqual(plain('v3.0.0'));
   });
 
   it.each<[string, string, string[], [to: string, first: string], string | null]>([

@@ -213,6 +213,17 @@ const keptFirst = (to: string) =>
 /** Restore points, and the way back to them. */
 const backs: DialogScene[] = [
   {
+    name: 'available-skipped',
+    script: () =>
+      scene({
+        status: { skipped: { version: 'v1.5.0', since: ago(3 * day) } },
+        releases: [],
+      }),
+    heading: 'v1.5.0 is available',
+    says: ['You skip v1.5.0, since 3 days.'],
+    buttons: ['Offer again'],
+  },
+  {
     name: 'available-downloaded',
     script: () =>
       scene({
@@ -224,7 +235,7 @@ const backs: DialogScene[] = [
       }),
     heading: 'v1.5.0 is available',
     says: ['Downloaded. It takes about 10 s, svc is away for 2 of them.'],
-    buttons: ['Update now'],
+    buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'available-being-downloaded',
@@ -238,14 +249,14 @@ const backs: DialogScene[] = [
       }),
     heading: 'v1.5.0 is available',
     says: ['Being downloaded, 42 %. You need not wait for it.', 'It takes about'],
-    buttons: ['Update now'],
+    buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'available-kept',
     script: () => scene({ status: { restorePoint: { seconds: 12 } }, releases: [] }),
     heading: 'v1.5.0 is available',
     says: [keptFirst('v1.5.0')],
-    buttons: ['Update now'],
+    buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'available-major-kept',
@@ -261,7 +272,7 @@ const backs: DialogScene[] = [
       }),
     heading: 'v2.0.0 is available',
     says: [`migrations only run forward ${keptFirst('v2.0.0')}`],
-    buttons: ['Update now'],
+    buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'saving',
@@ -433,7 +444,7 @@ export const scenes: DialogScene[] = [
       'v1.4.3',
       'svc will be away for about 2 s, as the last time. Jobs that come meanwhile wait and run afterwards.',
     ],
-    buttons: ['Update now'],
+    buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'available-long-notes',
@@ -446,7 +457,7 @@ export const scenes: DialogScene[] = [
       }),
     heading: 'v1.5.0 is available',
     says: ['Change number 11', 'Show all', 'svc will be away for a few seconds.'],
-    buttons: ['Update now'],
+    buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'available-major',
@@ -465,7 +476,7 @@ export const scenes: DialogScene[] = [
       'Take a database dump first.',
       'How to take one',
     ],
-    buttons: ['Update now'],
+    buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'available-major-prepared',
@@ -480,7 +491,7 @@ export const scenes: DialogScene[] = [
       }),
     heading: 'v2.0.0 is available',
     says: ['migrations only run forward', 'A dump is taken first: pg_dump to backups/.'],
-    buttons: ['Update now'],
+    buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'stepping',
