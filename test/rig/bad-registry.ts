@@ -184,6 +184,7 @@ function forward(
 
 async function* bent(body: AsyncIterable<Buffer>, fault: RegistryFault | undefined): AsyncIterable<Buffer> {
   let sent = 0;
+  const began = performance.now();
   for await (const chunk of body) {
     if (fault?.kind === 'corrupt' && sent === 0) chunk[chunk.length - 1] = (chunk.at(-1) ?? 0) ^ 1;
     if (fault?.kind === 'cut' && sent + chunk.length > fault.after) throw new Error('cut');
@@ -198,7 +199,8 @@ async function* bent(body: AsyncIterable<Buffer>, fault: RegistryFault | undefin
       const step = Math.max(1, Math.round(fault.bytesPerSecond / 20));
       for (let at = 0; at < chunk.length; at += step) {
         yield chunk.subarray(at, at + step);
-        await sleep(50);
+        const dueMs = (1000 * (sent + Math.min(at + step, chunk.length))) / fault.bytesPerSecond;
+        await sleep(Math.max(0, dueMs - (performance.now() - began)));
       }
     }
     sent += chunk.length;
