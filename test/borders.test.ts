@@ -37,7 +37,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     resume: ['data', 'inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
     bump: ['inspect', 'log', 'process', 'proof', 'state'],
     init: ['data', 'inspect', 'log', 'process'],
-    stack: ['bump', 'inspect', 'log', 'process', 'proof', 'state'],
+    stack: ['bump', 'inspect', 'log', 'process', 'proof', 'pull', 'state'],
   },
   instance: {
     '': 'all',

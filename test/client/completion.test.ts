@@ -34,7 +34,7 @@ describe('completion', () => {
     [['inst'], ['instance']],
     [
       ['instance', ''],
-      ['status', 'channel', 'update', 'follow', 'cancel', 'history', 'back'],
+      ['status', 'channel', 'skip', 'update', 'follow', 'cancel', 'history', 'back'],
     ],
     [['instance', 'up'], ['update']],
     [['instance', 'channel', 'c'], ['canary']],

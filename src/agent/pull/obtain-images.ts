@@ -1,5 +1,4 @@
 import { parseReference } from '../../compose/reference.ts';
-import { remoteDigest } from '../../engine/api/remote-digest.ts';
 import type { Compose, Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
@@ -9,6 +8,7 @@ import type { Installation } from '../inspect/installation.ts';
 import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
+import { askPublished } from './ask-published.ts';
 import { pullImages } from './pull-images.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
@@ -44,21 +44,17 @@ export async function pullMoves(
 
 /** The references by which images are pulled: where no tag may move, by digest what a tag that names an image here leads to now. */
 async function formsFor(
-  { engine }: RunContext,
+  context: RunContext,
   references: Iterable<string>,
   journal: Journal | null,
 ): Promise<ReadonlyMap<string, string>> {
   if (journal !== null) return new Map();
-  const local = await localImages(engine, references);
+  const local = await localImages(context.engine, references);
   const asked = [...local.keys()].map(async (reference): Promise<[string, string]> => {
     const { repository, tag, digest } = parseReference(reference) ?? { repository: reference };
     if (digest) return [reference, reference];
-    const told = await remoteDigest(engine, { repository, tag: tag ?? 'latest' });
-    if (told !== null && told !== 'none') return [reference, `${repository}@${told.digest}`];
-    throw new UpdateError(
-      told === 'none' ? 'pull-unknown' : 'pull-failed',
-      `${reference}: the registry does not tell what it leads to now, and the tag here stays where it is`,
-    );
+    const named = `${repository}:${tag ?? 'latest'}`;
+    return [reference, `${repository}@${(await askPublished(context, repository, named)).digest}`];
   });
   return new Map(await Promise.all(asked));
 }

@@ -4,12 +4,12 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold } from '../../release/order.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { and } from '../log/wording.ts';
+import { askPublished, type PublishedImage } from '../pull/ask-published.ts';
 import { type ChosenStack, nodesFor, shortName } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { ReadableRecord } from './plan-earlier.ts';
 import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
-import { askPublished, type PublishedImage } from './pull.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
 import { isAlive } from './tasks.ts';
 

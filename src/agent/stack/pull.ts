@@ -1,63 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspectImages } from '../../engine/api/query.ts';
-import { ownLogin, type RemoteImage, remoteImage } from '../../engine/api/remote-digest.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
-import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
-import { loginHeaders, type RegistryLogin } from '../../engine/registry-login.ts';
+import { loginHeaders } from '../../engine/registry-login.ts';
 import { EngineSocket } from '../../engine/socket.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
-import type { Log } from '../log/log.ts';
 import { and, seconds } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
+import { type PublishedImage, pauseAfter } from '../pull/ask-published.ts';
 import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
 import type { ServiceMove } from './specs.ts';
 
-/** The image that a tag leads to, and the login that its registry has taken. */
-export interface PublishedImage extends RemoteImage {
-  reference: string;
-  login: RegistryLogin | null;
-}
-
-const pausesMs = [2_000, 5_000, 10_000];
 const lookMs = 500;
 const tellEveryMs = 1_000;
-
-/** Asks the registry, whose answer is the cause that people are told. @throws UpdateError pull-… */
-export async function askPublished(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
-  repository: string,
-  reference: string,
-): Promise<PublishedImage> {
-  const login = await ownLogin(engine, repository);
-  for (let attempt = 0; ; attempt++) {
-    // The engine waits for the registry: its silence is the registry's.
-    const told = await remoteImage(engine, reference, login).catch((error) => {
-      if (!(error instanceof UpdateError) || error.code !== 'engine-away') throw error;
-      return { status: null, said: `timeout: ${error.message}` };
-    });
-    if ('digest' in told) return { ...told, reference, login };
-    await pauseAfter(told, { reference, attempt, log });
-    if (engine.aborted.aborted) throw engine.abortion;
-  }
-}
-
-/** Waits before the next try, where one is worth it; else says why there is none. @throws UpdateError pull-… */
-async function pauseAfter(
-  { said, status }: { said: string; status: number | null },
-  { reference, attempt, log }: { reference: string; attempt: number; log: Pick<Log, 'warn'> },
-): Promise<void> {
-  const { code, again, sentence, advice } = classifyPullFailure(said, [reference], status);
-  const pause = again === 'never' ? undefined : pausesMs[attempt];
-  if (pause === undefined)
-    throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
-  log.warn(`${reference}: ${sentence}; trying again in ${pause / 1000} s (${said})`);
-  await sleep(pause);
-}
 
 /** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */
 export async function pullHere(
