@@ -97,8 +97,10 @@ export async function planUnlocked(
   // The journal of an update that is on looks like that of one that was interrupted.
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
   if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
+  // Whoever looks at data ends what an updater before has left at work in a database: of one that is alive it is no leftover.
+  const withoutData = { ...context, options: { ...context.options, restorePoint: false } };
   const found = await listProject(engine, name);
-  return { context, ...(await planRun(context, instance, soFar, found, pending)) };
+  return { context, ...(await planRun(holder ? withoutData : context, instance, soFar, found, pending)) };
 }
 
 /** Who is updating the instance; null also where the holder of the lock was killed. */

@@ -161,15 +161,8 @@ export type OptionTable = Readonly<Record<string, OptionRow>>;
 export const optionsOf = {
   update: updateTable,
   plan: updateTable,
-  fetch: {
-    ...ofInstance,
-    target,
-    container,
-    'accept-drift': drift,
-    'restore-point': point,
-    'restore-dir': pointDir,
-    stay,
-  },
+  // No data are looked at: without the lock that would end what an update has a database do.
+  fetch: { ...ofInstance, target, container, 'accept-drift': drift },
   back: { ...ofWayBack, container, 'restore-dir': pointDir, ...backTable },
   'restore-point': { project, dir, container, 'restore-dir': pointDir, log: ofInstance.log },
   init: { ...ofInstance, ...initTable },

@@ -32,7 +32,7 @@ or leaves it exactly as it was.
 
   ${name}-updater [update] [options]   update the instance in the mounted directory (the default)
   ${name}-updater plan [options]       show what update would do; changes nothing
-  ${name}-updater fetch [options]      pull what update would pull (not of a stack); changes nothing that runs
+  ${name}-updater fetch [options]      pull what update would pull (not of a stack, nor with data); changes nothing that runs
   ${name}-updater back [options]       go back to the restore point, with the data; changes nothing without --yes
   ${name}-updater restore-point rm     take the restore point away
   ${name}-updater init [options]       write the services to update into ${settingsName}, or list what to choose from

@@ -93,6 +93,10 @@ describe('parseOptions', () => {
     const env = { SVC_UPDATER_STACK: 'svc', SVC_UPDATER_FILES: 'a.yaml, b.yaml', SVC_UPDATER_STOP_APP: '1' };
     const expected = { stack: 'svc', files: ['a.yaml', 'b.yaml'], stopApp: true, project: null };
     expect(parseOptions(['plan'], env)).toMatchObject(expected);
+    // It has no lock, and leaves databases alone whatever a server says of restore points.
+    expect(parseOptions(['fetch'], { SVC_UPDATER_RESTORE_POINT: '1' })).toMatchObject({
+      restorePoint: false,
+    });
     const argv = ['--stack', 'svc', '--file', 'a.yaml', '--file', 'b.yaml', '--stop-app'];
     expect(parseOptions(argv, { SVC_UPDATER_FILES: 'c.yaml' })).toMatchObject(expected);
   });
