@@ -115,7 +115,7 @@ export class Updates implements UpdateService {
     const fields = offerFields(offered, known);
     const ahead = this.#ahead.of(fields.next?.version);
     const isReady = ahead?.state === 'ready';
-    const past = await this.#past();
+    const past = fields.next || settings.restorePoint ? await this.#past() : [];
     const reason = this.#reason(observation, jobs, offered.upToDate?.message ?? null);
     return {
       version: this.version,

@@ -73,8 +73,8 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
   });
 }
 
-/** States may come again (`waiting`), so the times of all of them are added. */
-function timeOf(steps: readonly RunStep[], now: number): number | null {
+/** Milliseconds. States may come again (`waiting`), so the times of all of them are added; null where that tells none. */
+export function timeOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(
     ({ startedAt, endedAt }) => (endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt),

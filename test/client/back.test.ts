@@ -185,7 +185,7 @@ describe.concurrent('a restore point', () => {
   ])('is what is said before an update in place of a dump, with %j s', async (seconds, longer) => {
     const { url } = await play({
       status: {
-        next: { version: 'v2.0.0', major: true, ready: null, seconds: null },
+        next: { version: 'v2.0.0', major: true },
         restorePoint: { seconds },
       },
     });

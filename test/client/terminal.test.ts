@@ -105,7 +105,7 @@ describe.concurrent('on a terminal', () => {
     const script: Script = {
       speed: 20,
       jobs: [job('backup', 'nightly', { stuck: true })],
-      status: { next: { version: 'v2.0.0', major: true, ready: null, seconds: null } },
+      status: { next: { version: 'v2.0.0', major: true } },
     };
     const yes = await play(script);
     const said = await sit(yes.url, 'instance update --force --no-follow', {

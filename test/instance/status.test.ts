@@ -118,6 +118,7 @@ describe('the status', () => {
       .poll(async () => (await refreshed(server)).latest?.version, { interval: 500 })
       .toBe('v1.6.0');
     expect(await ask(server)).toMatchObject({ updateAvailable: true, skipped: null });
+    expect(offers).toEqual(['v1.5.0', 'v1.6.0']);
   });
 
   it('looks for releases of a channel that is chosen', async () => {
@@ -128,7 +129,7 @@ describe('the status', () => {
     await choose(server, 'canary');
     await expect
       .poll(async () => (await ask(server)).next)
-      .toMatchObject({ version: 'v1.6.0-canary.1', major: false });
+      .toEqual({ version: 'v1.6.0-canary.1', major: false, ready: null, seconds: null });
   });
 
   it('tells listeners what is new to go to, once, and again after it was gone', async () => {

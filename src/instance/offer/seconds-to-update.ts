@@ -1,3 +1,4 @@
+import { timeOf } from '../../wire/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 
 /** So many of the last updates tell. */
@@ -12,15 +13,10 @@ export function secondsToUpdate(past: readonly Run[], { isReady }: { isReady: bo
   const took = past
     .filter(({ kind, outcome, wentBack }) => kind === 'update' && outcome === 'updated' && wentBack === null)
     .slice(0, telling)
-    .map(({ steps }) =>
-      steps
-        .filter(({ state }) => state !== 'waiting' && !(isReady && state === 'pull'))
-        .reduce(
-          (sum, { startedAt, endedAt }) => sum + (Date.parse(endedAt ?? '') - Date.parse(startedAt)),
-          0,
-        ),
-    )
-    .filter((ms) => ms > 0)
+    .flatMap(({ steps }) => {
+      const counted = steps.filter(({ state }) => state !== 'waiting' && !(isReady && state === 'pull'));
+      return timeOf(counted, Number.NaN) || [];
+    })
     .sort((a, b) => a - b);
   const middle = took[Math.floor(took.length / 2)];
   return middle === undefined ? null : Math.round(middle / 1000);

@@ -100,6 +100,29 @@ export function updaterContainer(
   };
 }
 
+/** Of an updater beside that of the runs: instances that share an engine have one each. */
+export const asideName = (
+  word: 'back' | 'ahead',
+  { containerName }: Pick<Settings, 'containerName'>,
+  { project }: Pick<Home, 'project'>,
+): string => `${containerName}-${word}-${project}`;
+
+/** An updater of that name, which the engine never starts again. */
+export function asideContainer(
+  word: 'back' | 'ahead',
+  home: Home,
+  settings: UpdaterSettings,
+  order: UpdaterOrder,
+): ContainerSpec {
+  const spec = updaterContainer(home, settings, order);
+  const RestartPolicy = { Name: 'no', MaximumRetryCount: 0 };
+  return {
+    ...spec,
+    name: asideName(word, settings, home),
+    HostConfig: { ...spec.HostConfig, RestartPolicy },
+  };
+}
+
 type Mounted = Pick<Home, 'socket' | 'directories' | 'credentials'>;
 
 /** What the updater gets of the machine. Mounts and not binds: a bind would create a directory that is missing. */

@@ -2,7 +2,7 @@ import type { PastPoint } from '../../wire/back-point.ts';
 import { type BackOffer, backOfferShape, type Reason } from '../../wire/status.ts';
 import type { Home } from '../place/home.ts';
 import { chooseServices } from '../place/services.ts';
-import { isAbout, updaterContainer } from '../place/updater-container.ts';
+import { asideContainer, isAbout } from '../place/updater-container.ts';
 import { followRun } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
 import { freshRun, RunRecord } from './run-record.ts';
@@ -56,12 +56,10 @@ export class BackOffers {
     try {
       await obtainImage(record, { ...this.#context, signal });
       const services = await chooseServices(engine, home, settings);
-      const spec = updaterContainer(home, settings, { command: ['back'], services, origin: record.run });
-      const name = `${settings.containerName}-back-${home.project}`;
-      const left = await engine.inspect(name);
+      const order = { command: ['back'], services, origin: record.run } as const;
+      const container = asideContainer('back', home, settings, order);
+      const left = await engine.inspect(container.name);
       if (left !== null && isAbout(left, home)) await engine.remove(left.id, { force: true });
-      const RestartPolicy = { Name: 'no', MaximumRetryCount: 0 };
-      const container = { ...spec, name, HostConfig: { ...spec.HostConfig, RestartPolicy } };
       const containerId = await engine.create(container);
       try {
         await engine.start(containerId);

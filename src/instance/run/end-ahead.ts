@@ -2,15 +2,11 @@ import { isUp } from '../../engine/container.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
-import { isAbout } from '../place/updater-container.ts';
-
-/** Of the container that fetches ahead: instances that share an engine fetch side by side. */
-export const aheadName = ({ containerName }: Settings, { project }: Home): string =>
-  `${containerName}-ahead-${project}`;
+import { asideName, isAbout } from '../place/updater-container.ts';
 
 /** For a start by anybody: what is fetched by then stays, and the update pulls the rest. */
 export async function endAhead(engine: EngineSocket, settings: Settings, home: Home): Promise<void> {
   if (settings.ahead === false) return;
-  const found = await engine.inspect(aheadName(settings, home));
+  const found = await engine.inspect(asideName('ahead', settings, home));
   if (found !== null && isAbout(found, home) && isUp(found)) await engine.kill(found.id, 'SIGTERM');
 }

@@ -7,8 +7,14 @@ import { type AheadWindow, isIn } from '../contract/ahead.ts';
 import type { Home } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
 import { chooseServices } from '../place/services.ts';
-import { isAbout, isUnderWay, originOf, triesLabel, updaterContainer } from '../place/updater-container.ts';
-import { aheadName } from './end-ahead.ts';
+import {
+  asideContainer,
+  asideName,
+  isAbout,
+  isUnderWay,
+  originOf,
+  triesLabel,
+} from '../place/updater-container.ts';
 import { followRun } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
 import { freshRun, RunRecord } from './run-record.ts';
@@ -71,28 +77,25 @@ export class ImagesAhead {
     const { engine, place, settings } = this.#context;
     const next = await this.#offered();
     const home = await place.findHome();
-    const own = await engine.inspect(aheadName(settings, home));
+    const own = await engine.inspect(asideName('ahead', settings, home));
     if (own !== null && !isAbout(own, home)) {
       // Another instance's of the same name.
       this.#told = null;
       return;
     }
-    if (own !== null && next !== null && originOf(own).to === next) {
-      if (isUnderWay(own)) return this.#follow(own, next);
-      const isReady = own.status === 'exited' && own.exitCode === 0;
-      this.#told = { version: next, state: isReady ? 'ready' : 'waiting', percent: null };
-      if (isReady || Date.now() < endOf(own) + pauseMs(triesOf(own))) return;
-    } else {
-      this.#told = next === null ? null : { version: next, state: 'waiting', percent: null };
-      if (own !== null) await engine.remove(own.id, { force: true });
-    }
+    const same = own !== null && originOf(own).to === next ? own : null;
+    if (same !== null && next !== null && isUnderWay(same)) return this.#follow(same, next);
+    const isReady = same?.status === 'exited' && same.exitCode === 0;
+    this.#told =
+      next === null ? null : { version: next, state: isReady ? 'ready' : 'waiting', percent: null };
+    if (same !== null && (isReady || Date.now() < endOf(same) + pauseMs(triesOf(same)))) return;
+    if (own !== null && same === null) await engine.remove(own.id, { force: true });
     // An update that is on pulls for itself.
     if (next === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
     if (performance.now() < this.#notBefore) return;
     this.#notBefore = performance.now() + hourMs;
-    const isAgain = own !== null && originOf(own).to === next;
-    if (isAgain) await engine.remove(own.id, { force: true });
-    await this.#launch(home, next, isAgain ? triesOf(own) + 1 : 1);
+    if (same !== null) await engine.remove(same.id, { force: true });
+    await this.#launch(home, next, same === null ? 1 : triesOf(same) + 1);
   }
 
   async #launch(home: Home, to: string, tries: number): Promise<void> {
@@ -103,13 +106,8 @@ export class ImagesAhead {
     await obtainImage(record, { ...this.#context, signal: closing });
     const services = await chooseServices(engine, home, settings);
     const command = ['fetch', '--target', targetFor(to)] as const;
-    const spec = updaterContainer(home, settings, { command, services, origin });
-    const container = {
-      ...spec,
-      name: aheadName(settings, home),
-      Labels: { ...spec.Labels, [triesLabel]: String(tries) },
-      HostConfig: { ...spec.HostConfig, RestartPolicy: { Name: 'no', MaximumRetryCount: 0 } },
-    };
+    const spec = asideContainer('ahead', home, settings, { command, services, origin });
+    const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
     try {
       await engine.start(await engine.create(container));
     } catch (error) {

@@ -421,7 +421,8 @@ describe('a run on a Swarm', () => {
             const touched = was.filter(({ state, wanted }) => state === 'running' && wanted !== 'running');
             const made = old().filter((task) => !was.includes(task));
             expect(made).toEqual([]);
-            if (!isUneven) expect(touched).toEqual([]);
+            // Where more are on one node it may stop all of them, and never some.
+            if (!isUneven || replicasOf(service.spec) !== 0) expect(touched).toEqual([]);
           }
           if (!isOldsEnd(act)) scene.act(act);
         }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
 import { type Forge, startForge } from '../../feed/forge.ts';
@@ -37,8 +36,17 @@ const all = () => rig.engine.containers.filter(({ name }) => name.startsWith('sv
 const next = async ({ updates }: Server) => (await updates.status()).next;
 const ahead = async ({ updates }: Server) => (await updates.status()).ahead;
 const isReady = async (one: Server) => (await next(one))?.ready === true;
-/** Longer than several looks. */
-const someLooks = () => sleep(200);
+/** Three more of each server. */
+async function someLooks(): Promise<void> {
+  const looks = () =>
+    Map.groupBy(
+      rig.engine.requests.filter(({ line }) => line.includes('/containers/svc-updater-ahead-')),
+      ({ door }) => door,
+    );
+  const before = looks();
+  const more = () => [...looks()].map(([door, { length }]) => length - (before.get(door)?.length ?? 0));
+  await until(async () => more().length > 0 && more().every((count) => count >= 3));
+}
 
 describe('images ahead', () => {
   it('are fetched once for a version, whatever the number of servers, and every one knows', async () => {

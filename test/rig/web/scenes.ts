@@ -265,7 +265,7 @@ const backs: DialogScene[] = [
       scene({
         status: {
           latest: { ...latest, version: 'v2.0.0' },
-          next: { version: 'v2.0.0', major: true, ready: null, seconds: null },
+          next: { version: 'v2.0.0', major: true },
           restorePoint: { seconds: 12 },
         },
         releases: [],
@@ -466,7 +466,7 @@ export const scenes: DialogScene[] = [
       scene({
         status: {
           latest: { ...latest, version: 'v2.0.0' },
-          next: { version: 'v2.0.0', major: true, ready: null, seconds: null },
+          next: { version: 'v2.0.0', major: true },
         },
         releases: [],
       }),
@@ -484,7 +484,7 @@ export const scenes: DialogScene[] = [
       scene({
         status: {
           latest: { ...latest, version: 'v2.0.0' },
-          next: { version: 'v2.0.0', major: true, ready: null, seconds: null },
+          next: { version: 'v2.0.0', major: true },
           preparation: 'A dump is taken first: pg_dump to backups/',
         },
         releases: [],
@@ -499,7 +499,7 @@ export const scenes: DialogScene[] = [
       scene({
         status: {
           latest: { ...latest, version: 'v3.0.0' },
-          next: { version: 'v2.8.0', major: true, ready: null, seconds: null },
+          next: { version: 'v2.8.0', major: true },
         },
         releases: [],
       }),
