@@ -1,7 +1,8 @@
 import type { Product, ProductOptions } from '../progress/product.ts';
-import { isTarget, targetFor } from '../release/channel.ts';
+import { isTarget } from '../release/channel.ts';
 import type { InstanceUpdates } from './contract/instance-updates.ts';
 import { type InstanceOptions, readOptions } from './contract/options.ts';
+import { destinationOf } from './http/endpoints.ts';
 import { createHandler } from './http/handler.ts';
 import { Updates } from './updates.ts';
 
@@ -10,11 +11,14 @@ export type { ProgressEvent } from '../progress/event.ts';
 export type { Channel, Release } from '../release/channel.ts';
 export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';
 export type {
+  Automatic,
   BackOffer,
+  Between,
   BuildServer,
   CancelReason,
   FeedProblem,
   JobInTheWay,
+  KeptBack,
   NextRelease,
   PublishedRelease,
   Reason,
@@ -60,14 +64,14 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     start: () => updates.boot(),
     close: () => updates.close(),
     status: (asked) => updates.status(asked),
-    update: async ({ target, when = 'now', force = false, by = name } = {}) => {
+    update: async ({ target, through, when = 'now', force = false, by = name } = {}) => {
       if (target !== undefined && !isTarget(target)) {
         throw new TypeError(
           `${name}-updater: the target ${target} must be vX.Y.Z, vX.Y.Z-canary.N or canary`,
         );
       }
       refuseBoth(when, force);
-      return updates.start({ target: target === undefined ? null : targetFor(target), when, force, by });
+      return updates.start({ ...destinationOf({ target, through }), when, force, by });
     },
     backOffer: () => updates.backOffer(),
     goBack: async ({ confirm, when = 'now', force = false, by = name }) => {
@@ -77,6 +81,7 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     cancel: ({ by = name } = {}) => updates.cancel(by),
     setChannel: (channel) => updates.setChannel(channel),
     skip: (version) => updates.skip(version),
+    setAutomatic: (choice) => updates.setAutomatic(choice),
     history: () => updates.history(),
     on: (event, listener) => updates.listeners.on(event, listener),
   };

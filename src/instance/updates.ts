@@ -1,9 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineFault } from '../engine/http/fault.ts';
 import { EngineSocket, type Patience } from '../engine/socket.ts';
-import type { Channel } from '../release/channel.ts';
+import { type Channel, targetFor } from '../release/channel.ts';
 import { pointOf, secondsToKeep } from '../wire/back-point.ts';
+import { byItself } from '../wire/codes.ts';
 import type { BackOffer, CancelReason, JobInTheWay, Reason, Run, Status } from '../wire/status.ts';
+import { AutomaticUpdates } from './by-itself/automatic-updates.ts';
+import { decide } from './by-itself/decide.ts';
+import { PathUpdates } from './by-itself/path-updates.ts';
+import type { AutomaticChoice } from './contract/automatic.ts';
 import type { BackStart, StartOrder } from './contract/instance-updates.ts';
 import type { Settings } from './contract/options.ts';
 import { type Timing, usualTiming } from './contract/timing.ts';
@@ -15,7 +20,15 @@ import { Unavailable, type UpdateService } from './http/update-service.ts';
 import { noStoreReason, type Observation, ObservationCache } from './observation.ts';
 import { askBuildServers } from './offer/build-servers.ts';
 import { findReason } from './offer/find-reason.ts';
-import { type Destination, destinationOf, offer, offerFields, releasesBetween } from './offer/offer.ts';
+import {
+  type Destination,
+  destinationOf,
+  offer,
+  offeredOf,
+  offerFields,
+  releasesBetween,
+  wayTo,
+} from './offer/offer.ts';
 import { OfferCatalog } from './offer/offer-catalog.ts';
 import { secondsToUpdate } from './offer/seconds-to-update.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
@@ -46,6 +59,9 @@ export class Updates implements UpdateService {
   readonly #catalog: OfferCatalog;
   readonly #backs: BackOffers;
   readonly #ahead: ImagesAhead;
+  readonly #automatic: AutomaticUpdates;
+  readonly #paths: PathUpdates;
+  #isBooted = false;
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   /** `waits`: how long is waited for what; tests wait less. */
@@ -74,6 +90,24 @@ export class Updates implements UpdateService {
       },
       isBusy: () => this.#runs.isUnderWay,
     });
+    this.#automatic = new AutomaticUpdates(this.#context, {
+      facts: async () => {
+        const known = await this.#catalog.facts(await this.#lastRun());
+        return { next: offeredOf(offer(known), known), past: await this.#history.all() };
+      },
+      open: () => (this.#runs.isUnderWay ? (this.#runs.record?.run ?? null) : null),
+      isOnPath: async () => this.#paths.after((await this.#history.all())[0]) !== null,
+      start: (version, isStill) => this.#startItself({ to: version, by: byItself }, isStill),
+      cancel: () => this.cancel(byItself),
+    });
+    this.#paths = new PathUpdates(this.#context, {
+      last: async () => (await this.#history.all())[0] ?? null,
+      start: ({ id, path, by }, to) =>
+        this.#startItself({ to, path, by: by ?? settings.product.name }, async () => {
+          const last = (await this.#history.all())[0];
+          return last?.id === id && this.#paths.after(last)?.to === to;
+        }),
+    });
   }
 
   /**
@@ -82,9 +116,14 @@ export class Updates implements UpdateService {
    */
   async boot(): Promise<void> {
     this.#runs.bootedAt = Date.now();
+    const isFirst = !this.#isBooted;
+    this.#isBooted = true;
     await this.#watch.start();
     await this.#catalog.start();
+    if (!isFirst) return;
     void this.#ahead.start();
+    void this.#automatic.start();
+    void this.#paths.start();
   }
 
   /** Lets go of everything but the hold of a run that goes on: the next server takes that over. */
@@ -115,7 +154,14 @@ export class Updates implements UpdateService {
     const fields = offerFields(offered, known);
     const ahead = this.#ahead.of(fields.next?.version);
     const isReady = ahead?.state === 'ready';
-    const past = fields.next || settings.restorePoint ? await this.#past() : [];
+    const past = await this.#past();
+    const automatic = await this.#automatic.settings();
+    const decision = decide({
+      settings: automatic,
+      next: offeredOf(offered, known),
+      past,
+      now: Date.now(),
+    });
     const reason = this.#reason(observation, jobs, offered.upToDate?.message ?? null);
     return {
       version: this.version,
@@ -127,6 +173,12 @@ export class Updates implements UpdateService {
         seconds: secondsToUpdate(past, { isReady }),
       },
       ahead,
+      automatic: {
+        ...automatic,
+        ...decision,
+        nextAt: decision.nextAt === null ? null : new Date(decision.nextAt).toISOString(),
+      },
+      between: this.#paths.after(past[0]),
       canUpdate: reason === null,
       reason,
       checkedAt: known.checkedAt?.toISOString() ?? null,
@@ -148,10 +200,20 @@ export class Updates implements UpdateService {
 
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     return this.#begin('update', order, async () => {
-      const destination = destinationOf(order.target, await this.#catalog.facts(await this.#lastRun()));
-      return 'upToDate' in destination
-        ? { reason: { code: 'up-to-date', message: destination.upToDate } }
-        : destination;
+      const known = await this.#catalog.facts(await this.#lastRun());
+      return destinationOrReason((order.through ? wayTo : destinationOf)(order.target, known));
+    });
+  }
+
+  /** Once it is idle, where `isStill` says yes after all else is known. */
+  #startItself(
+    { to, path, by }: { to: string; path?: readonly string[]; by: string },
+    isStill: () => Promise<boolean>,
+  ): Promise<{ run: Run } | { reason: Reason }> {
+    return this.#begin('update', { when: 'idle', force: false, by }, async () => {
+      const destination = destinationOf(targetFor(to), await this.#catalog.facts(await this.#lastRun()));
+      if (!(await isStill())) return { reason: overtaken };
+      return destinationOrReason('upToDate' in destination ? destination : { ...destination, to, path });
     });
   }
 
@@ -218,6 +280,10 @@ export class Updates implements UpdateService {
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     this.#refuseWhenClosing();
     await this.#observations.refresh();
+    if (!this.#runs.isUnderWay) {
+      const [last] = await this.history();
+      if (last && this.#paths.after(last)) return { run: await this.#paths.leave(last).catch(unavailable) };
+    }
     return this.#runs.cancel(by).catch(unavailable);
   }
 
@@ -229,6 +295,11 @@ export class Updates implements UpdateService {
   async skip(version: string | null): Promise<Status | null> {
     const isTaken = await this.#catalog.skip(version, await this.#lastRun()).catch(unavailable);
     return isTaken ? this.status() : null;
+  }
+
+  async setAutomatic(choice: AutomaticChoice): Promise<Status> {
+    await this.#automatic.set(choice).catch(unavailable);
+    return this.status();
   }
 
   async record(): Promise<RunRecord | null> {
@@ -290,10 +361,17 @@ export class Updates implements UpdateService {
   }
 }
 
+const overtaken: Reason = {
+  code: 'up-to-date',
+  message: 'it has been started already, or is no longer wanted',
+};
 const noPlace: Reason = { code: 'up-to-date', message: 'there is no place for an update' };
 const noPoint: Reason = { code: 'no-point', message: 'the last update has kept no restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'it is not known yet whether an update is on';
+
+const destinationOrReason = (found: Destination | { upToDate: string }): Destination | { reason: Reason } =>
+  'upToDate' in found ? { reason: { code: 'up-to-date', message: found.upToDate } } : found;
 
 /** Where the host or the engine does not answer, whoever asks may come back. */
 function unavailable(error: unknown): never {

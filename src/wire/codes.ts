@@ -32,6 +32,26 @@ export const jobStates = ['queued', 'running'] as const;
 /** How far it is that images are fetched ahead of an update. */
 export const aheadStates = ['waiting', 'fetching', 'ready'] as const;
 
+/** Who has started what starts by itself. */
+export const byItself = 'automatic';
+
+/** The days of a week, in the order of ISO 8601. */
+export const dayWords = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+export type DayWord = (typeof dayWords)[number];
+
+/** Why what is offered does not start by itself, in the order in which it is looked for. */
+export const keptBackCodes = [
+  /** An update has ended badly, and no person has brought one to a good end since. */
+  'paused',
+  /** A run to it has failed. */
+  'failed',
+  'skipped',
+  'major',
+  /** Nobody knows how old it is. */
+  'age-unknown',
+] as const;
+export type KeptBackCode = (typeof keptBackCodes)[number];
+
 /** What a run does: to a release, or back to a restore point. */
 export const runKinds = ['update', 'back'] as const;
 export type RunKind = (typeof runKinds)[number];

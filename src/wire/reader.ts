@@ -1,6 +1,6 @@
 import { type Answer, noAnswer, type Refused, readJson, refusalIn } from './reader-answer.ts';
 import { readBackOffer, readHistory, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
-import type { BackOffer, Run, Status, ToldRun } from './status.ts';
+import type { Automatic, BackOffer, Run, Status, ToldRun } from './status.ts';
 
 /** Milliseconds that an answer may take. */
 const usualDeadlines = {
@@ -30,10 +30,15 @@ export interface Order {
   target: string;
   when?: 'idle';
   force?: true;
+  /** The target is where a path ends, whose releases come before it. */
+  through?: true;
 }
 
+/** What is set of updates by themselves; what is left out stays. */
+export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'keptBack'>>;
+
 /** A way back that was asked for twice. */
-export interface BackOrder extends Omit<Order, 'target'> {
+export interface BackOrder extends Omit<Order, 'target' | 'through'> {
   /** The version to go back to, as the offer says. */
   confirm: string;
 }
@@ -113,6 +118,15 @@ export class Reader {
       deadline: this.#deadlines.change,
       signal,
     });
+  }
+
+  /** Gives a problem of 400 for what cannot be, such as a time zone that the server does not know. */
+  async setAutomatic(
+    choice: AutomaticChoice,
+    { signal }: Waiting = {},
+  ): Promise<Answer<Status | UserStatus>> {
+    const { change: deadline } = this.#deadlines;
+    return this.#ask(readStatus, { method: 'PUT', path: '/automatic', body: choice, deadline, signal });
   }
 
   /** What is the newest is not spoken of until there is a newer one; null: it is again. */

@@ -64,6 +64,10 @@ export const nextShape = shape(
     major: flag('The first number is another than that of what runs'),
     ready: nullable(flag(), 'Whether its images are here; null where that is not known'),
     seconds: nullable(number({ minimum: 0 }), 'How long an update to it takes, about'),
+    path: list(
+      text(),
+      'The releases up to `latest`, one update each, as far as the feed tells; the first is `version`',
+    ),
   },
 );
 
@@ -77,6 +81,34 @@ export interface Skipped extends TypeOf<typeof skippedShape> {}
 export const skippedShape = shape('Skipped', 'The newest release, as an admin wants to hear nothing of it', {
   version: needed(text()),
   since: nullable(time()),
+});
+
+export interface KeptBack extends TypeOf<typeof keptBackShape> {}
+export const keptBackShape = shape('KeptBack', 'Why what is offered does not start by itself', {
+  code: word(codes.keptBackCodes),
+  message: or(sentence(), ({ code }) => String(code)),
+  since: optional(time(), 'With `paused`: when the update ended that ended badly'),
+});
+
+export interface Automatic extends TypeOf<typeof automaticShape> {}
+export const automaticShape = shape('Automatic', 'Whether what is offered starts by itself, and when', {
+  enabled: flag(),
+  from: text('When its window begins, by the wall clock of `timeZone`: `02:00`'),
+  to: text('When its window ends'),
+  timeZone: text('`Europe/Berlin`'),
+  days: list(word(codes.dayWords), 'On which a window begins; none: on every day'),
+  age: number({ minimum: 0 }),
+  majors: flag('Whether major versions start by themselves, too'),
+  nextAt: nullable(time(), 'When the next update would start by itself'),
+  keptBack: nullable(keptBackShape, 'Null where what is offered starts by itself, or nothing is offered'),
+});
+
+export interface Between extends TypeOf<typeof betweenShape> {}
+export const betweenShape = shape('Between', 'Two updates of a path: one has ended, the next is to begin', {
+  to: needed(text('The release of the next one')),
+  says: nullable(text(), 'Why the platform is not ready for it yet, in its words'),
+  since: time('UTC, ISO 8601: when the last one ended'),
+  until: time('UTC, ISO 8601: when the path ends where it is not ready by then'),
 });
 
 export interface UpToDate extends TypeOf<typeof upToDateShape> {}
@@ -163,7 +195,11 @@ export const runShape = shape('Run', 'The current update, or the last one', {
     'Seconds without an app, where the server that came back could tell',
   ),
   log: nullable(text(), 'The command that shows its log on the machine'),
-  by: nullable(text(), 'Who started it; null where it was started by hand'),
+  by: nullable(text(), 'Who started it; null where it was started by hand, `automatic` where by itself'),
+  path: list(
+    text(),
+    'The releases of the path that it is a part of, `to` among them; none where it is of none',
+  ),
   point: nullable(pointShape, 'What it has kept before it replaced anything'),
   wentBack: nullable(
     wentBackShape,
@@ -190,6 +226,8 @@ export const statusShape = shape('Status', null, {
   next: nullable(nextShape),
   ahead: nullable(aheadShape, 'Null where nothing is fetched ahead'),
   skipped: nullable(skippedShape, 'Null as soon as there is a newer one'),
+  automatic: nullable(automaticShape),
+  between: nullable(betweenShape, 'Null where no path waits for its next update'),
   upToDate: nullable(upToDateShape, 'Null where there is a `next`'),
   updateAvailable: flag('Whether there is a `next`, and nobody skips it'),
   canUpdate: flag('Whether an update may start now'),
@@ -233,6 +271,9 @@ export const answers = [
   nextShape,
   aheadShape,
   skippedShape,
+  keptBackShape,
+  automaticShape,
+  betweenShape,
   upToDateShape,
   feedErrorShape,
   stepShape,

@@ -176,7 +176,12 @@ describe('what a dialog shows first', () => {
   it('offers the release that has to come first', () => {
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
     expect(
-      viewAfter([status({ latest, next: { version: 'v2.8.0', major: true, ready: null, seconds: null } })]),
+      viewAfter([
+        status({
+          latest,
+          next: { version: 'v2.8.0', major: true, ready: null, seconds: null, path: ['v2.8.0'] },
+        }),
+      ]),
     ).toMatchObject({
       to: 'v2.8.0',
       before: 'v3.0.0',

@@ -47,7 +47,7 @@ describe('what a page knows', () => {
     expect(
       stateAfter(
         status({ releases }),
-        status({ next: { version: 'v1.6.0', major: false, ready: null, seconds: null } }),
+        status({ next: { version: 'v1.6.0', major: false, ready: null, seconds: null, path: ['v1.6.0'] } }),
       ).status?.releases,
     ).toEqual([]);
   });

@@ -15,7 +15,13 @@ const reason = {
   advice: 'See to it.',
 };
 const release = { version: 'v1.5.0', url: 'https://x.test', notes: 'New.', publishedAt: at };
-const next = { version: 'v1.5.0', major: true, ready: true, seconds: 12 };
+const next = { version: 'v1.5.0', major: true, ready: true, seconds: 12, path: ['v1.5.0', 'v2.0.0'] };
+const keptBack = { code: 'paused', message: 'The update to v1.4.1 ended badly.', since: at };
+const automatic = {
+  ...{ enabled: true, from: '02:00', to: '05:00', timeZone: 'Europe/Berlin', days: ['sat'] },
+  ...{ age: 72, majors: true, nextAt: at, keptBack },
+};
+const between = { to: 'v2.0.0', says: 'The index is being built.', since: at, until: at };
 const skipped = { version: 'v1.5.0', since: at };
 const ahead = { state: 'fetching', percent: 42 };
 const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
@@ -52,6 +58,7 @@ const run = {
   away: 1.5,
   log: 'docker logs svc-updater',
   by: 'ben',
+  path: ['v1.5.0', 'v2.0.0'],
   point,
   wentBack,
 };
@@ -62,6 +69,8 @@ const status = {
   next,
   ahead,
   skipped,
+  automatic,
+  between,
   upToDate,
   updateAvailable: true,
   canUpdate: true,
@@ -94,7 +103,16 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
     { code: needed, message: '' },
   ],
   Release: [release, { version: needed, url: null, notes: null, publishedAt: null }],
-  Next: [next, { version: needed, major: false, ready: null, seconds: null }],
+  Next: [next, { version: needed, major: false, ready: null, seconds: null, path: [] }],
+  KeptBack: [keptBack, { code: needed, message: 'paused', since: undefined }],
+  Automatic: [
+    automatic,
+    {
+      ...{ enabled: false, from: '', to: '', timeZone: '', days: [], age: needed },
+      ...{ majors: false, nextAt: null, keptBack: null },
+    },
+  ],
+  Between: [between, { to: needed, says: null, since: '', until: '' }],
   Skipped: [skipped, { version: needed, since: null }],
   Ahead: [ahead, { state: 'waiting', percent: null }],
   UpToDate: [upToDate, { code: needed, message: 'Nothing is offered: newest.' }],
@@ -125,6 +143,8 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
       next: null,
       ahead: null,
       skipped: null,
+      automatic: null,
+      between: null,
       upToDate: null,
       updateAvailable: false,
       canUpdate: false,
@@ -174,6 +194,7 @@ function ofRun() {
     away: null,
     log: null,
     by: null,
+    path: [],
     point: null,
     wentBack: null,
   };
@@ -201,7 +222,7 @@ describe('an answer', () => {
     ),
   )('%s without %s', (name, field, value, whole) => {
     // Of what updates keep nothing has to be known.
-    const others = field === 'restorePoint' || field === 'ahead' ? [null] : [null, {}];
+    const others = ['restorePoint', 'ahead'].includes(field) ? [null] : [null, {}];
     for (const other of [undefined, ...others, Symbol('x')]) {
       const read: Record<string, unknown> | undefined = shapeOf(name)?.read({ ...whole, [field]: other });
       expect(read && field in read ? read[field] : needed).toEqual(value);

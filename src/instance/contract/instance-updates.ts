@@ -1,6 +1,7 @@
 import type { ProgressEvent } from '../../progress/event.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { BackOffer, CancelReason, NextRelease, Reason, Run, Status } from '../../wire/status.ts';
+import type { AutomaticChoice } from './automatic.ts';
 
 /** What the platform asks of an update that it starts itself. */
 export interface UpdateOrder {
@@ -10,18 +11,26 @@ export interface UpdateOrder {
   when?: 'now' | 'idle';
   /** Running jobs are cut short. */
   force?: boolean;
+  /**
+   * All the way to the target, or to `latest`, by the releases that have to come before it, each with an update of its
+   * own.
+   */
+  through?: boolean;
   /** Who starts it, as the run tells. */
   by?: string;
 }
 
 /** What the platform asks of a way back. */
-export interface BackOrder extends Omit<UpdateOrder, 'target'> {
+export interface BackOrder extends Omit<UpdateOrder, 'target' | 'through'> {
   /** The version to go back to, `to` of the offer: nobody is to go back who has not seen what is lost. */
   confirm: string;
 }
 
 /** An order as a server takes it: a target of null is what is offered. */
-export type StartOrder = Required<Omit<UpdateOrder, 'target'>> & { target: string | null };
+export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'through'>> & {
+  target: string | null;
+  through?: boolean;
+};
 
 export type BackStart = Required<BackOrder>;
 
@@ -60,6 +69,8 @@ export interface InstanceUpdates {
   setChannel(channel: Channel): Promise<Status>;
   /** The newest release is not spoken of until there is a newer one; null: it is again. Null for another version. */
   skip(version: string | null): Promise<Status | null>;
+  /** Sets what starts by itself, and when; what is left out stays. */
+  setAutomatic(choice: AutomaticChoice): Promise<Status>;
   /** The last 50 runs, newest first, the open one among them. */
   history(): Promise<Run[]>;
   /** Calls the listener for each event, until the function that this gives is called. What it throws goes to the log. */

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { engineTarget } from '../../engine/http/target.ts';
 import type { ProductOptions } from '../../progress/product.ts';
+import { automaticSchema } from './schemas.ts';
 
 function isEngineAddress(text: string): boolean {
   try {
@@ -44,6 +45,8 @@ export function optionsSchema() {
     idleTimeout: z.optional(seconds),
     restorePoint: z.optional(z.boolean()),
     ahead: z.optional(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })])),
+    automatic: z.optional(automaticSchema),
+    afterStep: z.optional(callable),
     buildServers: z.optional(callable),
     workers: z.optional(z.array(service)),
     app: z.optional(service),

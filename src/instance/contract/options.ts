@@ -5,6 +5,7 @@ import { type Product, type ProductOptions, productOf, svc } from '../../progres
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
 import type { AheadWindow } from './ahead.ts';
+import { type AutomaticChoice, type AutomaticSettings, automaticSettings } from './automatic.ts';
 import { optionsSchema } from './options-schema.ts';
 
 export type Awaitable<T> = T | Promise<T>;
@@ -117,6 +118,16 @@ export interface InstanceOptions {
    * server's clock. Default false (docs/server-library.md).
    */
   ahead?: boolean | AheadWindow;
+  /**
+   * What is offered starts by itself, in a window of the night: what holds until an admin has set it. Default off
+   * (docs/server-library.md).
+   */
+  automatic?: AutomaticChoice;
+  /**
+   * Asked between two updates of a path whether the platform is ready for the next one: a sentence that it gives says why
+   * not yet. It is asked again every ten seconds, for an hour.
+   */
+  afterStep?(step: { version: string }): Awaitable<unknown>;
   /** The servers elsewhere that an update does not reach. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /** Services that are updated beside the app. Default those labelled `svc.role: worker`, else those of the product that there are: `worker`. */
@@ -147,6 +158,7 @@ export interface InstanceOptions {
 
 /** Options that are null where they are left out. */
 type Nullable =
+  | 'afterStep'
   | 'app'
   | 'beforeUpdate'
   | 'feed'
@@ -154,13 +166,14 @@ type Nullable =
   | 'registryCredentials'
   | 'updaterSocket'
   | 'workers';
-type Renamed = 'product' | 'preparationTimeout' | 'idleTimeout';
+type Renamed = 'product' | 'preparationTimeout' | 'idleTimeout' | 'automatic';
 
 /** The options with their defaults. */
 export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
   [Name in Nullable]: NonNullable<InstanceOptions[Name]> | null;
 } & {
   product: Product;
+  automatic: AutomaticSettings;
   preparationMs: number;
   idleMs: number;
 };
@@ -179,6 +192,7 @@ export function readOptions(given: InstanceOptions): Settings {
   const { preparationTimeout = 3600, idleTimeout = 3600, ...rest } = options;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
+    afterStep: null,
     ahead: false,
     app: null,
     beforeUpdate: null,
@@ -199,6 +213,7 @@ export function readOptions(given: InstanceOptions): Settings {
     workers: null,
     ...(said as typeof rest),
     product,
+    automatic: automaticSettings(options.automatic ?? {}),
     version: withV(options.version),
     preparationMs: preparationTimeout * 1000,
     idleMs: idleTimeout * 1000,

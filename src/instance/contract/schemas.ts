@@ -1,5 +1,7 @@
 import * as z from 'zod/mini';
 import { channels, isTarget } from '../../release/channel.ts';
+import { dayWords } from '../../wire/codes.ts';
+import { isTimeZone } from './automatic.ts';
 
 /** What OpenAPI says of what may be sent. A registry of our own, as the host may use zod as well. */
 export const abouts = z.registry<{ description: string; examples?: readonly string[] }>();
@@ -26,6 +28,10 @@ export const startSchema = z.strictObject({
   ),
   when,
   force,
+  through: about(
+    z.optional(z.boolean()),
+    'All the way: the releases that have to come before the target, or before `latest`, and then it',
+  ),
 });
 
 export const backSchema = z.strictObject({
@@ -37,5 +43,24 @@ export const backSchema = z.strictObject({
 export const skipSchema = z.strictObject({
   version: about(z.nullable(z.string()), '`latest` of the status; null: it is offered again', ['v1.5.0']),
 });
+
+const clock = z.string().check(z.regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 02:00'));
+const timeZone = z.string().check(z.refine(isTimeZone, 'must be a time zone such as Europe/Berlin'));
+
+export const automaticFields = {
+  enabled: about(z.optional(z.boolean()), 'Whether what is offered starts by itself'),
+  from: about(z.optional(clock), 'When its window begins, by the wall clock of the time zone', ['02:00']),
+  to: about(z.optional(clock), 'When its window ends; where that is as it begins, a day later', ['05:00']),
+  timeZone: about(z.optional(timeZone), "At first the server's own", ['Europe/Berlin']),
+  days: about(z.optional(z.array(z.enum(dayWords))), 'On which a window begins; none: on every day'),
+  age: about(
+    z.optional(z.number().check(z.gte(0), z.lte(8760))),
+    'Hours that a release has been published before it starts by itself',
+  ),
+  majors: about(z.optional(z.boolean()), 'Whether major versions start by themselves, too'),
+};
+
+/** What is left out stays. */
+export const automaticSchema = z.strictObject(automaticFields);
 
 export const channelSchema = z.strictObject({ channel: z.enum(channels) });

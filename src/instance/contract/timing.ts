@@ -10,6 +10,10 @@ export const usualTiming = {
   watchClosely: 1_000,
   /** Between two looks at what is fetched ahead. */
   ahead: 30_000,
+  /** Between two looks at whether an update starts by itself. */
+  automatic: 15_000,
+  /** Between two questions whether a path may go on. */
+  path: 10_000,
   /** Between two looks at the jobs that are waited for. */
   jobs: 2_000,
   /** How long a request waits until it is known whether a run was on as the server began. */

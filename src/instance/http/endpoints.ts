@@ -1,5 +1,6 @@
 import { targetFor } from '../../release/channel.ts';
-import { backSchema, channelSchema, skipSchema, startSchema } from '../contract/schemas.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
+import { automaticSchema, backSchema, channelSchema, skipSchema, startSchema } from '../contract/schemas.ts';
 import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
 import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
 import { readBody } from './read-body.ts';
@@ -30,10 +31,10 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
 
   const start: Endpoint = {
     answer: async (request, by) => {
-      const { target, when = 'now', force = false } = (await readBody(request, startSchema)) ?? {};
+      const said = (await readBody(request, startSchema)) ?? {};
+      const { when = 'now', force = false } = said;
       refuseBoth(when, force);
-      const order = { target: target === undefined ? null : targetFor(target), when, force, by };
-      return begun(await service.start(order));
+      return begun(await service.start({ ...destinationOf(said), when, force, by }));
     },
   };
 
@@ -116,6 +117,14 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     },
   };
 
+  const automatic: Endpoint = {
+    answer: async (request) => {
+      const choice = await readBody(request, automaticSchema);
+      if (!choice) throw new Refusal(400, 'The body must say what to set.');
+      return jsonResponse(200, await service.setAutomatic(choice));
+    },
+  };
+
   const at = (methods: Record<string, Endpoint>) => new Map(Object.entries(methods));
   return new Map([
     [path, at({ GET: status, POST: start })],
@@ -124,8 +133,21 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     [`${path}/back`, at({ GET: offerBack, POST: goBack })],
     [`${path}/channel`, at({ PUT: channel })],
     [`${path}/skip`, at({ PUT: skip })],
+    [`${path}/automatic`, at({ PUT: automatic })],
   ]);
 }
+
+/** A way ends at a release; a single update to a canary build goes by the floating tag. */
+export const destinationOf = ({
+  target,
+  through = false,
+}: {
+  target?: string | undefined;
+  through?: boolean | undefined;
+}): Pick<StartOrder, 'target' | 'through'> => ({
+  target: target === undefined ? null : through ? target : targetFor(target),
+  ...(through && { through }),
+});
 
 function refuseBoth(when: 'now' | 'idle', force: boolean): void {
   if (when !== 'idle' || !force) return;

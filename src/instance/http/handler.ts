@@ -1,4 +1,5 @@
 import { writtenOut } from '../../progress/plain-text.ts';
+import { byItself } from '../../wire/codes.ts';
 import type { Caller, Settings } from '../contract/options.ts';
 import { inTime } from '../host/ask-host.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
@@ -82,7 +83,8 @@ function askerOf(caller: Caller | undefined): Asker | null {
   if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
   // Written out: no character of a name may turn a log or a page around.
   const shown = writtenOut([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
-  return { isAdmin: role === 'admin', by: shown || role };
+  // Nobody is to be taken for what starts by itself.
+  return { isAdmin: role === 'admin', by: (shown !== byItself && shown) || role };
 }
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';

@@ -2,7 +2,14 @@ import * as z from 'zod/mini';
 import { levels, phases } from '../../progress/event.ts';
 import { optional, percent, shape, text, word } from '../../wire/fields.ts';
 import { answers } from '../../wire/status.ts';
-import { abouts, backSchema, channelSchema, skipSchema, startSchema } from '../contract/schemas.ts';
+import {
+  abouts,
+  automaticSchema,
+  backSchema,
+  channelSchema,
+  skipSchema,
+  startSchema,
+} from '../contract/schemas.ts';
 
 const lineShape = shape('Line', "One line of the updater's log", {
   time: text(),
@@ -19,6 +26,7 @@ export const componentSchemas = (): object => ({
   Back: requestSchema(backSchema),
   ChannelChoice: requestSchema(channelSchema),
   Skip: requestSchema(skipSchema),
+  AutomaticChoice: requestSchema(automaticSchema),
 });
 
 function requestSchema(schema: z.ZodMiniType): object {

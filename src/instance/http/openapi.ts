@@ -27,6 +27,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       [`${path}/back`]: { get: getBack, head: headOf(getBack), post: goBack },
       [`${path}/channel`]: { put: chooseChannel },
       [`${path}/skip`]: { put: skipRelease },
+      [`${path}/automatic`]: { put: setAutomatic },
     },
     components: {
       schemas: componentSchemas(),
@@ -283,5 +284,15 @@ const skipRelease = {
     '200': { description: 'The status without it, or with it again.', headers, content: json('Status') },
     ...changeByBody,
     '409': problem('It is not the newest release of the channel.'),
+  },
+};
+
+const setAutomatic = {
+  operationId: 'setAutomatic',
+  summary: 'Sets whether what is offered starts by itself, and when',
+  requestBody: { required: true, content: json('AutomaticChoice') },
+  responses: {
+    '200': { description: 'The status, by what is set now.', headers, content: json('Status') },
+    ...changeByBody,
   },
 };

@@ -1,5 +1,6 @@
 import type { Channel } from '../../release/channel.ts';
 import type { BackOffer, CancelReason, Reason, Run, Status } from '../../wire/status.ts';
+import type { AutomaticChoice } from '../contract/automatic.ts';
 import type { BackStart, StartOrder } from '../contract/instance-updates.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
@@ -25,6 +26,8 @@ export interface UpdateService {
   setChannel(channel: Channel): Promise<Status>;
   /** Null for a version that is not the newest of the channel. */
   skip(version: string | null): Promise<Status | null>;
+  /** Sets what starts by itself; what is left out stays. */
+  setAutomatic(choice: AutomaticChoice): Promise<Status>;
   /** The current run or the last one; null where there has been none. */
   record(): Promise<RunRecord | null>;
   /** The last 50 runs, newest first, the open one among them. */

@@ -43,6 +43,8 @@ export interface Destination {
   target: string;
   /** The release, where it is known; else the target. */
   to: string;
+  /** All that is gone to, one after the other, where `to` is a step of a longer way. */
+  path?: readonly string[] | undefined;
 }
 
 /** What an instance is offered (docs/contract.md 8.5 and docs/contract.md 8.17). */
@@ -82,8 +84,9 @@ export function offer(known: OfferFacts): Offer {
 /** An offer as the status has it. Notes may be long, and come where they were asked for (`releases`). */
 export function offerFields(
   { latest, next, upToDate }: Offer,
-  { version, skipped }: Pick<OfferFacts, 'version' | 'skipped'>,
+  known: OfferFacts,
 ): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable' | 'skipped'> {
+  const { version, skipped } = known;
   // A newer one ends it.
   const isSkipped = latest !== null && latest.version === skipped?.version;
   return {
@@ -93,11 +96,40 @@ export function offerFields(
       major: isMajorChange(version, next.version),
       ready: null,
       seconds: null,
+      path: latest === null ? [] : pathTo(latest.version, known),
     },
     upToDate,
     updateAvailable: next !== null && !isSkipped,
     skipped: isSkipped ? skipped : null,
   };
+}
+
+/** What an update that starts by itself goes by. */
+export interface Offered {
+  version: string;
+  major: boolean;
+  publishedAt: string | null;
+  isSkipped: boolean;
+}
+
+/** Null where nothing is offered. */
+export function offeredOf(offered: Offer, known: OfferFacts): Offered | null {
+  const { next, skipped } = offerFields(offered, known);
+  const { publishedAt = null } = offered.next ?? {};
+  return next && { version: next.version, major: next.major, publishedAt, isSkipped: skipped !== null };
+}
+
+/** The releases up to a goal, an update each, as far as the feed tells. */
+export function pathTo(goal: string, { version, releases, step }: OfferFacts): string[] {
+  const last = releases?.find((release) => release.version === goal);
+  const path: string[] = [];
+  for (let at = version; last && releases && at !== goal; ) {
+    const next = nextRelease(last, { version: at, releases, step });
+    if (next === null || !isAhead(next.version, at)) break;
+    at = next.version;
+    path.push(at);
+  }
+  return path;
 }
 
 const mostReleases = 20;
@@ -140,4 +172,17 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
     return { upToDate: `${named} is older than ${known.version}, which runs: there is no downgrade` };
   }
   return { target: named, to: named };
+}
+
+/** The first step of the way to what was named, else to the newest release. */
+export function wayTo(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
+  const goal = named === null ? offer(known).latest?.version : named;
+  const path = goal === undefined ? [] : pathTo(goal, known);
+  const [first] = path;
+  if (first === undefined || path.at(-1) !== goal) {
+    const direct = destinationOf(named, known);
+    // What the releases do not tell, the updater may know.
+    return path.length === 0 ? direct : { upToDate: `no way to ${goal} is known` };
+  }
+  return { target: targetFor(first), to: first, ...(path.length > 1 && { path }) };
 }

@@ -24,7 +24,8 @@ export const runLabel = labels.run;
 export const triesLabel = 'svc-updater.tries';
 
 /** What is known of a run before its log says anything. */
-export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> & Partial<Pick<Run, 'by' | 'kind'>>;
+export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
+  Partial<Pick<Run, 'by' | 'kind' | 'path'>>;
 
 const secondsToStop = 120;
 

@@ -1,4 +1,5 @@
 import { formatEnd } from '../../progress/end-line.ts';
+import { byItself } from '../../wire/codes.ts';
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import { buildServersLeftBehind } from '../offer/build-servers.ts';
@@ -102,10 +103,11 @@ export class RunController {
    */
   async begin(plan: RunPlan): Promise<{ run: Run } | { reason: Reason } | 'taken'> {
     const { ledger, settings } = this.#context;
-    const { kind, order, to } = plan;
+    const { kind, order, to, path = [] } = plan;
     const id = crypto.randomUUID();
     const startedAt = new Date().toISOString();
-    const record = new RunRecord(freshRun({ id, kind, from: settings.version, to, startedAt, by: order.by }));
+    const origin = { id, kind, from: settings.version, to, startedAt, by: order.by, path: [...path] };
+    const record = new RunRecord(freshRun(origin));
     const session = new RunSession(record, this.#context);
     const isOpened = await this.#exclusive(async () => {
       if (this.hasSession || !(await ledger.begin(this.#opened(record.run, null)))) return false;
@@ -278,7 +280,9 @@ export class RunController {
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
-      await ledger.addPast(record.run, updaterStartedAt);
+      // Nobody has asked for it, and it has not begun: another window comes.
+      const isQuiet = record.run.by === byItself && updaterStartedAt === null && isHarmless(record.run);
+      await ledger.addPast(record.run, updaterStartedAt, { told: isQuiet });
       await ledger.change(record.run.id, () => null);
     });
     await tried;
@@ -332,6 +336,8 @@ function takenBack({ run }: OpenRun, { startedAt }: RunOrigin): Run {
   record.end('updated', `${run.from} → ${run.to}, which was taken back`, new Date(startedAt));
   return record.run;
 }
+
+const isHarmless = ({ outcome }: Run): boolean => outcome === 'cancelled' || outcome === 'refused';
 
 const notRunning: CancelReason = { code: 'not-running', message: 'no update is running' };
 

@@ -18,12 +18,12 @@ const keptWarnings = 50;
 
 /** A run of which nothing has been heard. */
 export function freshRun(
-  { id, kind = 'update', from, to, startedAt, by = null }: RunOrigin,
+  { id, kind = 'update', from, to, startedAt, by = null, path = [] }: RunOrigin,
   state: LaunchState = 'launching',
   message = 'launching the updater',
 ): Run {
   const steps = [{ state, startedAt, endedAt: null, message }];
-  return runOf({ id, kind, state, from, to, startedAt, message, steps, by });
+  return runOf({ id, kind, state, from, to, startedAt, message, steps, by, path });
 }
 
 /** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../progress/event.ts';
+import { byItself } from '../../wire/codes.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import { retry } from '../host/retry.ts';
 import { followRun } from './follow-run.ts';
@@ -79,7 +80,7 @@ export class RunSession {
 
   #cancelPreparation(by: string): void {
     this.record.note({ cancelAskedBy: by });
-    this.#stopWith(`cancelled by ${by}`);
+    this.#stopWith(by === byItself ? 'it was not idle by the end of its window' : `cancelled by ${by}`);
   }
 
   #stopWith(why: string): void {

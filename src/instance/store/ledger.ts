@@ -2,10 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod/mini';
 import { type Channel, channels } from '../../release/channel.ts';
 import type { Run, Skipped } from '../../wire/status.ts';
+import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../contract/automatic.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import {
+  automaticSchema,
   bootsSchema,
   type OpenRun,
   openRunSchema,
@@ -56,6 +58,19 @@ export class Ledger {
     );
   }
 
+  /** What holds where nothing was set, or what was set cannot be read, is given. */
+  async automatic(usual: AutomaticSettings): Promise<AutomaticSettings> {
+    return (await this.#read('automatic', automaticText)).value ?? usual;
+  }
+
+  async setAutomatic(usual: AutomaticSettings, said: AutomaticChoice): Promise<AutomaticSettings> {
+    const set = await this.#edit<AutomaticSettings>('automatic', automaticText, (now) => ({
+      ...(now ?? usual),
+      ...whatIsSaid(said),
+    }));
+    return set ?? usual;
+  }
+
   async openRun(): Promise<OpenRun | null> {
     return (await this.#read('run', openRunText)).value;
   }
@@ -84,7 +99,7 @@ export class Ledger {
   }
 
   /** Adds a run that has ended. A run that is there with that end stays: the host may know of it already. */
-  async addPast(run: Run, updaterStartedAt: string | null): Promise<void> {
+  async addPast(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
     await this.#edit('history', pastRunsText, (now) => {
       const past = now ?? [];
       const known = past.find((one) => one.run.id === run.id);
@@ -94,7 +109,7 @@ export class Ledger {
         const { away } = run;
         return past.map((one) => (one === known ? { ...known, run: { ...known.run, away } } : one));
       }
-      const fresh = { run, updaterStartedAt, told: false, attempts: 0, teller: null };
+      const fresh = { run, updaterStartedAt, told, attempts: 0, teller: null };
       return [fresh, ...past.filter((one) => one !== known)].slice(0, keptRuns);
     });
   }
@@ -177,6 +192,7 @@ const openRunText = jsonText(openRunSchema);
 const pastRunsText = jsonText(pastRunsSchema);
 const bootsText = jsonText(bootsSchema);
 const skippedText = jsonText(skippedSchema);
+const automaticText: Form<AutomaticSettings> = jsonText(automaticSchema);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,
   format: (channel) => channel,

@@ -1,6 +1,8 @@
 import * as z from 'zod/mini';
 import { readRun } from '../../wire/reader-shapes.ts';
 import type { Run } from '../../wire/status.ts';
+import { automaticSettings } from '../contract/automatic.ts';
+import { automaticFields } from '../contract/schemas.ts';
 
 /** A run that an older server has written lacks fields, and one of a newer server has more: it is read as answers are. */
 const runSchema = z.pipe(
@@ -40,6 +42,9 @@ export const pastRunsSchema = z.array(pastRunSchema);
 
 /** What nobody wants to hear of, and since when. */
 export const skippedSchema = z.object({ version: z.string(), since: z.string() });
+
+/** What starts by itself, and when. */
+export const automaticSchema = z.pipe(z.object(automaticFields), z.transform(automaticSettings));
 
 /** The last boot of each server. */
 export const bootsSchema = z.array(bootSchema);

@@ -115,6 +115,8 @@ export const plainStatus: StatusPieces = {
   next: { version: 'v1.5.0', major: false },
   ahead: null,
   skipped: null,
+  automatic: null,
+  between: null,
   upToDate: null,
   reason: null,
   checkedAt: '2026-11-21T10:40:00.000Z',

@@ -13,6 +13,8 @@ import type {
   Run,
   Status,
 } from '../../wire/status.ts';
+import { decide } from '../by-itself/decide.ts';
+import { type AutomaticChoice, automaticSettings } from '../contract/automatic.ts';
 import type { BackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
 import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
@@ -161,6 +163,15 @@ export class ScriptedService implements UpdateService {
     return this.status();
   }
 
+  async setAutomatic(choice: AutomaticChoice): Promise<Status> {
+    const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
+    const now = Date.now();
+    const { nextAt } = decide({ settings, next: null, past: [], now });
+    const at = nextAt === null ? null : new Date(nextAt).toISOString();
+    this.#change({ automatic: { ...settings, nextAt: at, keptBack: null } });
+    return this.status();
+  }
+
   async record(): Promise<RunRecord | null> {
     const [past] = this.#script.history ?? [];
     if (this.#disturbance === 'unknown') return null;
@@ -266,6 +277,6 @@ export class ScriptedService implements UpdateService {
 }
 
 const whole = (next: StatusPieces['next']): NextRelease | null =>
-  next && { ready: null, seconds: null, ...next };
+  next && { ready: null, seconds: null, path: [next.version], ...next };
 
 const noPoint: Reason = { code: 'no-point', message: 'No update has kept the data.' };

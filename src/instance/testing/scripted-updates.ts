@@ -38,6 +38,7 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     cancel: ({ by = name } = {}) => service.cancel(by),
     setChannel: (channel) => service.setChannel(channel),
     skip: (version) => service.skip(version),
+    setAutomatic: (choice) => service.setAutomatic(choice),
     history: () => service.history(),
     on: (event, listener) => service.listeners.on(event, listener),
   };

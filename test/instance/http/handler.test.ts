@@ -276,6 +276,7 @@ describe('who may', () => {
     ['POST', '/back', { body: { confirm: 'v1.4.1' } }, 403, 202],
     ['PUT', '/channel', { body: choice }, 403, 200],
     ['PUT', '/skip', { body: { version: 'v1.5.0' } }, 403, 200],
+    ['PUT', '/automatic', { body: { enabled: true } }, 403, 200],
     ['HEAD', '', {}, 200, 200],
     ['HEAD', '/progress', {}, 403, 200],
     ['HEAD', '/history', {}, 403, 200],
@@ -467,6 +468,7 @@ describe('what goes wrong inside', () => {
     ['POST /back', { body: { confirm: 'v1.4.1' } }],
     ['PUT /channel', { body: choice }],
     ['PUT /skip', { body: { version: null } }],
+    ['PUT /automatic', { body: { enabled: true } }],
     ['HEAD ', {}],
     ['HEAD /progress', {}],
     ['HEAD /history', {}],
@@ -603,11 +605,12 @@ describe('the document', () => {
       expect((await ask('POST', '', question)).status).toBe(status);
       expect((await ask('PUT', '/channel', question)).status).toBe(status);
       expect((await ask('PUT', '/skip', question)).status).toBe(status);
+      expect((await ask('PUT', '/automatic', question)).status).toBe(status);
       expect((await ask('POST', '/back', question)).status).toBe(status);
     }
     expect((await ask('PUT', '/skip', { body: { version: 'v1.4.9' } })).status).toBe(409);
     vi.useFakeTimers();
-    for (const way of ['POST ', 'PUT /channel', 'PUT /skip', 'POST /back']) {
+    for (const way of ['POST ', 'PUT /channel', 'PUT /skip', 'PUT /automatic', 'POST /back']) {
       const [method = '', where] = way.split(' ');
       const asked = ask(method, where, { body: new ReadableStream() });
       await vi.advanceTimersByTimeAsync(10_000);

@@ -1,3 +1,4 @@
+import { type AutomaticChoice, automaticSettings } from '../../../src/instance/contract/automatic.ts';
 import type { BackStart, StartOrder } from '../../../src/instance/contract/instance-updates.ts';
 import type { UpdateService } from '../../../src/instance/http/update-service.ts';
 import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
@@ -40,8 +41,9 @@ export class MemoryService implements UpdateService {
     return this.run !== null && !this.run.hasEnded;
   }
 
-  async start({ target, when, force, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
-    this.#note(`start ${target}${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''} for ${by}`);
+  async start({ target, when, force, through, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+    const how = `${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''}${through ? ' all the way' : ''}`;
+    this.#note(`start ${target}${how} for ${by}`);
     if (this.reason) return { reason: this.reason };
     this.run = record();
     return { run: this.run.run };
@@ -81,6 +83,11 @@ export class MemoryService implements UpdateService {
     return version === null || version === 'v1.5.0' ? this.#status('stable') : null;
   }
 
+  async setAutomatic(choice: AutomaticChoice): Promise<Status> {
+    this.#note(`automatic ${JSON.stringify(choice)}`);
+    return this.#status('stable');
+  }
+
   async record(): Promise<RunRecord | null> {
     this.#note('record');
     return this.run;
@@ -101,9 +108,11 @@ export class MemoryService implements UpdateService {
         notes: '# Faster',
         publishedAt: '2026-11-20T08:00:00Z',
       },
-      next: { version: 'v1.5.0', major: false, ready: null, seconds: null },
+      next: { version: 'v1.5.0', major: false, ready: null, seconds: null, path: ['v1.5.0'] },
       ahead: null,
       skipped: null,
+      automatic: { ...automaticSettings({}), nextAt: null, keptBack: null },
+      between: null,
       upToDate: null,
       updateAvailable: true,
       canUpdate: this.reason === null,

@@ -34,6 +34,7 @@ describe('openApi', () => {
       '/api/v2/update/back',
       '/api/v2/update/channel',
       '/api/v2/update/skip',
+      '/api/v2/update/automatic',
     ]);
   });
 
@@ -67,6 +68,8 @@ describe('openApi', () => {
         ...problem('PUT /channel', 400, 401, 403, 408, 413, 415, 500, 503),
         'PUT /skip 200 application/json',
         ...problem('PUT /skip', 400, 401, 403, 408, 409, 413, 415, 500, 503),
+        'PUT /automatic 200 application/json',
+        ...problem('PUT /automatic', 400, 401, 403, 408, 413, 415, 500, 503),
       ].toSorted(),
     );
   });
@@ -103,7 +106,7 @@ describe('openApi', () => {
 
   it('lets answers grow, and requests not', () => {
     const { schemas } = document().components;
-    const requests = ['Start', 'Back', 'ChannelChoice', 'Skip'];
+    const requests = ['Start', 'Back', 'ChannelChoice', 'Skip', 'AutomaticChoice'];
     for (const [name, schema] of Object.entries(schemas)) {
       const isRequest = requests.includes(name);
       const text = JSON.stringify(schema);

@@ -138,33 +138,33 @@ describe('stepping releases', () => {
     'v1.5.0',
     'v1.6.0',
   ];
-  it.each<[string, string[], string | null, boolean]>([
-    // running, published, next, major
-    ['v3.0.0', chain, 'v3.1.0', false],
-    ['v3.0.5', chain, 'v3.1.0', false],
-    ['v2.9.0', chain, 'v3.0.0', true],
-    ['v2.8.0', chain, 'v3.0.0', true],
-    ['v2.0.0', chain, 'v2.9.0', false],
-    ['v1.6.0', chain, 'v2.0.0', true],
-    ['v1.4.0', chain, 'v1.6.0', false],
+  it.each<[string, string[], string | null, boolean, string]>([
+    // running, published, next, major, path
+    ['v3.0.0', chain, 'v3.1.0', false, 'v3.1.0'],
+    ['v3.0.5', chain, 'v3.1.0', false, 'v3.1.0'],
+    ['v2.9.0', chain, 'v3.0.0', true, 'v3.0.0 v3.1.0'],
+    ['v2.8.0', chain, 'v3.0.0', true, 'v3.0.0 v3.1.0'],
+    ['v2.0.0', chain, 'v2.9.0', false, 'v2.9.0 v3.0.0 v3.1.0'],
+    ['v1.6.0', chain, 'v2.0.0', true, 'v2.0.0 v2.9.0 v3.0.0 v3.1.0'],
+    ['v1.4.0', chain, 'v1.6.0', false, 'v1.6.0 v2.0.0 v2.9.0 v3.0.0 v3.1.0'],
     // A canary before the release that is required does not reach it; one after it does.
-    ['v2.8.0-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v2.8.0', false],
-    ['v2.8.1-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v3.0.0', true],
+    ['v2.8.0-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v2.8.0', false, 'v2.8.0 v3.0.0'],
+    ['v2.8.1-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v3.0.0', true, 'v3.0.0'],
     // What is required need not be there: whatever leads nearer is taken, and nothing where nothing does.
-    ['v1.0.0', ['v3.0.0<v2.8.0', 'v2.9.0'], 'v2.9.0', true],
-    ['v1.0.0', ['v3.0.0<v2.8.0', 'v1.1.0'], 'v1.1.0', false],
-    ['v1.1.0', ['v3.0.0<v2.8.0', 'v1.1.0'], null, false],
-    ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.8.0<v2.0.0', 'v1.0.0'], null, false],
+    ['v1.0.0', ['v3.0.0<v2.8.0', 'v2.9.0'], 'v2.9.0', true, 'v2.9.0 v3.0.0'],
+    ['v1.0.0', ['v3.0.0<v2.8.0', 'v1.1.0'], 'v1.1.0', false, 'v1.1.0'],
+    ['v1.1.0', ['v3.0.0<v2.8.0', 'v1.1.0'], null, false, ''],
+    ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.8.0<v2.0.0', 'v1.0.0'], null, false, ''],
     // No canary is a step on the stable channel.
-    ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.9.0-canary.3'], null, false],
-  ])('from %s with %j: %s', (running, published, next, major) => {
+    ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.9.0-canary.3'], null, false, ''],
+  ])('from %s with %j: %s', (running, published, next, major, path) => {
     const given = facts(running, feed(...published));
     const found = offer(given);
     expect(found.next?.version ?? null).toBe(next);
     expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
     const told = offerFields(found, given);
     expect(told.updateAvailable).toBe(next !== null);
-    const unknown = { ready: null, seconds: null };
+    const unknown = { ready: null, seconds: null, path: path.split(' ') };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const upToDate = expect.stringContaining('has to come first');

@@ -54,6 +54,7 @@ describe('the state of a run', () => {
       away: null,
       log: null,
       by: null,
+      path: [],
       point: null,
       wentBack: null,
     });

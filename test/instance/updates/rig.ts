@@ -19,6 +19,8 @@ export const quick: Timing = {
   watch: 40,
   watchClosely: 20,
   ahead: 20,
+  automatic: 20,
+  path: 20,
   jobs: 20,
   // More than a busy machine takes for a look.
   known: 1_500,

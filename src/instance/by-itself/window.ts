@@ -1,0 +1,77 @@
+import { type DayWord, dayWords } from '../../wire/codes.ts';
+
+/** By the wall clock of a time zone; one that ends as it begins lasts a whole day. */
+export interface Schedule {
+  from: string;
+  to: string;
+  timeZone: string;
+  /** Those on which a window begins; none: every day. */
+  days: readonly DayWord[];
+}
+
+/** In milliseconds since 1970; its end is no longer in it. */
+export interface Window {
+  begin: number;
+  end: number;
+}
+
+const dayMs = 24 * 3_600_000;
+
+/** The windows that end after a moment, the earliest first. There is always one more. */
+export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: number): Generator<Window> {
+  const length = (minutesOf(to) - minutesOf(from) + 1440) % 1440 || 1440;
+  // The window of the day before may go on.
+  const firstDay = Math.floor(wallAt(moment, timeZone) / dayMs) - 1;
+  for (let day = firstDay; ; day++) {
+    // 1970 began on a Thursday.
+    const weekday = dayWords[(((day + 3) % 7) + 7) % 7] as DayWord;
+    if (days.length > 0 && !days.includes(weekday)) continue;
+    const wall = day * dayMs + minutesOf(from) * 60_000;
+    const begin = momentOf(wall, timeZone);
+    const end = momentOf(wall + length * 60_000, timeZone);
+    // Both may be in an hour that is left out.
+    const window = { begin, end: end > begin ? end : begin + length * 60_000 };
+    if (window.end > moment) yield window;
+  }
+}
+
+/**
+ * When a wall clock shows a time, given as if it were UTC's. Of two equal hours the first counts; a time that is left out
+ * is where the clock jumps over it.
+ */
+function momentOf(wall: number, timeZone: string): number {
+  let [before, after] = [wall - dayMs, wall + dayMs];
+  const offset = offsetAt(before, timeZone);
+  for (const moment of [wall - offset, wall - offsetAt(after, timeZone)].sort((a, b) => a - b))
+    if (wallAt(moment, timeZone) === wall) return moment;
+  while (after - before > 1000) {
+    const middle = Math.floor((before + after) / 2000) * 1000;
+    if (offsetAt(middle, timeZone) === offset) before = middle;
+    else after = middle;
+  }
+  return after;
+}
+
+const offsetAt = (moment: number, timeZone: string): number => wallAt(moment, timeZone) - moment;
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** What the wall clock shows at a moment, to the second, as if it were UTC's. @throws RangeError for an unknown time zone */
+function wallAt(moment: number, timeZone: string): number {
+  const numeric = {
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  } as const;
+  const format =
+    formats.get(timeZone) ??
+    new Intl.DateTimeFormat('en-US', { timeZone, hourCycle: 'h23', year: 'numeric', ...numeric });
+  formats.set(timeZone, format);
+  const parts = new Map(format.formatToParts(moment).map(({ type, value }) => [type, Number(value)]));
+  const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
+  return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'));
+}
+
+const minutesOf = (clock: string): number => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));

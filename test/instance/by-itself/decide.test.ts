@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { type AutomaticFacts, decide, isOverdue } from '../../../src/instance/by-itself/decide.ts';
+import { automaticSettings } from '../../../src/instance/contract/automatic.ts';
+import type { Offered } from '../../../src/instance/offer/offer.ts';
+import type { EndState } from '../../../src/wire/codes.ts';
+import { runOf } from '../../../src/wire/reader-shapes.ts';
+import type { Run } from '../../../src/wire/status.ts';
+
+const settings = automaticSettings({ enabled: true, timeZone: 'UTC' });
+/** Published a week before the moments of these tests. */
+const minor: Offered = {
+  version: 'v1.5.0',
+  major: false,
+  publishedAt: '2026-11-18T12:00:00.000Z',
+  isSkipped: false,
+};
+const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
+  runOf({
+    ...{ id: crypto.randomUUID(), state: outcome ?? 'pull', outcome, to: 'v1.5.0', by: 'anna' },
+    ...{ startedAt: '2026-11-20T10:00:00.000Z', endedAt: outcome && '2026-11-20T10:01:00.000Z' },
+    ...more,
+  });
+const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run> = {}) =>
+  run(outcome, { by: 'automatic', startedAt, ...more });
+
+function decided({ now = '2026-11-25T03:00:00Z', next = minor, ...more }: Given = {}) {
+  const facts = { settings, past: [], ...more, next, now: Date.parse(now) };
+  const { nextAt, keptBack } = decide(facts);
+  return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), keptBack?.code ?? null];
+}
+type Given = Partial<Omit<AutomaticFacts, 'now'>> & { now?: string };
+
+const inWindow = '2026-11-25T03:00';
+const nextWindow = '2026-11-26T02:00';
+
+describe('what is offered starts by itself', () => {
+  it.each<[string, Given, (string | null)[]]>([
+    ['in its window at once', {}, [inWindow, null]],
+    ['before it at its begin', { now: '2026-11-25T01:00:00Z' }, ['2026-11-25T02:00', null]],
+    ['at its end at the begin of the next', { now: '2026-11-25T05:00:00Z' }, [nextWindow, null]],
+    ['not where that is switched off', { settings: { ...settings, enabled: false } }, [null, null]],
+    ['where nothing is offered: the next one', { next: null }, [inWindow, null]],
+    // Age.
+    [
+      'as it becomes old enough',
+      { next: { ...minor, publishedAt: '2026-11-22T04:30:00Z' } },
+      ['2026-11-25T04:30', null],
+    ],
+    [
+      'in the window after that',
+      { next: { ...minor, publishedAt: '2026-11-22T05:00:00Z' } },
+      [nextWindow, null],
+    ],
+    [
+      'a release of this minute in three days',
+      { next: { ...minor, publishedAt: '2026-11-25T02:59:00Z' } },
+      ['2026-11-28T02:59', null],
+    ],
+    ['of no age that is known', { next: { ...minor, publishedAt: null } }, [inWindow, 'age-unknown']],
+    [
+      'of no age where none is asked for',
+      { next: { ...minor, publishedAt: null }, settings: { ...settings, age: 0 } },
+      [inWindow, null],
+    ],
+    [
+      'published tomorrow, by a clock that is wrong',
+      { next: { ...minor, publishedAt: '2026-11-26T02:00:00Z' } },
+      ['2026-11-29T02:00', null],
+    ],
+    // What it is.
+    ['not a major version', { next: { ...minor, major: true } }, [inWindow, 'major']],
+    [
+      'a major version where that is wanted',
+      { next: { ...minor, major: true }, settings: { ...settings, majors: true } },
+      [inWindow, null],
+    ],
+    ['not what is skipped', { next: { ...minor, isSkipped: true } }, [inWindow, 'skipped']],
+    // What has been.
+    ['not what has failed', { past: [run('failed')] }, [inWindow, 'failed']],
+    [
+      'not what has failed before a good run to another',
+      { past: [run('updated', { to: 'v1.4.2' }), run('failed')] },
+      [inWindow, 'failed'],
+    ],
+    ['though another one has failed', { past: [run('failed', { to: 'v1.4.9' })] }, [inWindow, null]],
+    ['though it was refused', { past: [run('refused')] }, [inWindow, null]],
+    ['though it was cancelled', { past: [run('cancelled')] }, [inWindow, null]],
+    [
+      'though a way back to that version has failed',
+      { past: [run('failed', { kind: 'back' })] },
+      [inWindow, null],
+    ],
+    ['nothing after one that is broken', { past: [run('broken', { to: 'v1.4.9' })] }, [null, 'paused']],
+    [
+      'nothing after one that was cut off',
+      { past: [run('cancelled'), run('failed'), run('crashed', { to: 'v1.4.9' })] },
+      [null, 'paused'],
+    ],
+    [
+      'again after a good end',
+      { past: [run('unchanged', { to: 'v1.4.9' }), run('broken', { to: 'v1.4.9' })] },
+      [inWindow, null],
+    ],
+    [
+      'again after going back, another release',
+      { past: [run('updated', { kind: 'back', to: 'v1.4.2' }), run('broken', { to: 'v1.4.9' })] },
+      [inWindow, null],
+    ],
+    [
+      'not the one that was gone back from',
+      { past: [run('updated', { kind: 'back', to: 'v1.4.2' }), run('broken')] },
+      [inWindow, 'failed'],
+    ],
+    // Once in a window.
+    ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
+    ['again the night after', { past: [byItself('refused', '2026-11-24T02:00:00Z')] }, [inWindow, null]],
+    [
+      'beside what a person has started',
+      { past: [run('cancelled', { startedAt: '2026-11-25T02:30:00Z' })] },
+      [inWindow, null],
+    ],
+    ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
+    [
+      'after nights of which each is used up',
+      { past: ['26', '25'].map((day) => byItself('refused', `2026-11-${day}T02:01:00Z`)) },
+      ['2026-11-27T02:00', null],
+    ],
+  ])('%s', (_, given, expected) => {
+    expect(decided(given)).toEqual(expected);
+  });
+
+  it('says since when nothing does', () => {
+    const past = [run('broken', { to: 'v1.4.9' })];
+    const { keptBack } = decide({ settings, next: null, past, now: 0 });
+    const message = 'the update to v1.4.9 ended badly';
+    expect(keptBack).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
+  });
+});
+
+it.each<[string, string, Partial<typeof settings>, boolean]>([
+  ['2026-11-25T02:00:00Z', '2026-11-25T04:59:59Z', {}, false],
+  ['2026-11-25T02:00:00Z', '2026-11-25T05:00:00Z', {}, true],
+  ['2026-11-25T02:00:00Z', '2026-11-26T03:00:00Z', {}, true],
+  // Its window was moved, or is no more.
+  ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { from: '03:00' }, true],
+  ['2026-11-25T02:00:00Z', '2026-11-25T06:00:00Z', { to: '07:00' }, false],
+  ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { enabled: false }, true],
+])('what began at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
+  expect(isOverdue({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
+});

@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
+import { type Forge, startForge } from '../../feed/forge.ts';
+import { badRun, goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
+import { Rig, type Server, until } from './rig.ts';
+
+let rig: Rig;
+let forge: Forge;
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
+  at('2026-11-25T01:59:00Z');
+  rig = await Rig.start();
+  forge = await startForge();
+  forge.publish({ tag: 'v1.5.0', publishedAt: weekAgo });
+});
+afterEach(async () => {
+  await rig.close();
+  await forge.close();
+  vi.useRealTimers();
+  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+});
+
+/** The clock that everything goes by. */
+const at = (moment: string) => void vi.setSystemTime(new Date(moment));
+const weekAgo = '2026-11-18T10:00:00Z';
+const automatic = { enabled: true, timeZone: 'UTC' };
+
+async function booted(more: Partial<InstanceOptions> = {}, name = 'svc-app-1'): Promise<Server> {
+  const one = await rig.server({ name }, { automatic, feed: { url: forge.address('static') }, ...more });
+  await one.updates.boot();
+  await one.updates.status({ refresh: true });
+  return one;
+}
+
+/** Three more looks of each server that there is: each asks the store what is set. */
+async function someLooks(): Promise<void> {
+  const before = looks();
+  await until(() => [...looks()].every(([server, count]) => count >= (before.get(server) ?? 0) + 3));
+}
+function looks(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { part, server, args } of rig.state.calls)
+    if (part === 'get' && args[0] === 'automatic') counts.set(server, (counts.get(server) ?? 0) + 1);
+  return counts;
+}
+/** A server looks for releases so often, and one that begins looks at once. */
+async function publishNewer(): Promise<void> {
+  forge.publish({ tag: 'v1.5.1', publishedAt: weekAgo });
+  await booted({}, 'svc-app-2');
+}
+const bad = (outcome: 'failed' | 'broken'): Script => [
+  ...badRun(workOf('v1.4.2', 'v1.5.0'), outcome, 'unhealthy').slice(0, -1),
+  { exit: 0 },
+];
+const past = () => rig.past.map(({ run }) => `${run.outcome} ${run.by}`);
+const set = async ({ updates }: Server) => (await updates.status()).automatic;
+
+describe('what is offered', () => {
+  it('starts as its window begins, once whatever the number of servers', async () => {
+    const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
+    await someLooks();
+    expect([past(), rig.open]).toEqual([[], null]);
+    expect(await set(one)).toMatchObject({ nextAt: '2026-11-25T02:00:00.000Z', keptBack: null });
+    at('2026-11-25T02:00:00Z');
+    await until(() => past().length > 0);
+    await someLooks();
+    expect([past(), rig.open]).toEqual([['updated automatic'], null]);
+    expect(rig.ends).toHaveLength(1);
+    expect(await set(other)).toMatchObject({ nextAt: '2026-11-26T02:00:00.000Z' });
+  });
+
+  it('is begun no more where jobs do not end by the end of the window, and nobody is told', async () => {
+    const one = await booted();
+    const job = rig.state.startJob('deployment');
+    at('2026-11-25T02:10:00Z');
+    await until(() => rig.open?.run.state === 'waiting');
+    at('2026-11-25T04:30:00Z');
+    await someLooks();
+    expect(rig.open?.run.state).toBe('waiting');
+    at('2026-11-25T05:00:00Z');
+    await until(() => past().length > 0);
+    await until(() => !rig.state.isHeld);
+    expect(past()).toEqual(['cancelled automatic']);
+    expect(rig.past[0]?.run.message).toBe('it was not idle by the end of its window: nothing was changed');
+    await someLooks();
+    expect([rig.ends, one.host.calls('onEnd')]).toEqual([[], []]);
+    // The night after, it is idle.
+    if (job) rig.state.endJob(job);
+    at('2026-11-26T02:00:00Z');
+    await until(() => past().length > 1);
+    expect(past()).toEqual(['updated automatic', 'cancelled automatic']);
+  });
+
+  it('waits for another window where a person has cancelled it', async () => {
+    const one = await booted();
+    rig.state.startJob('backup');
+    at('2026-11-25T02:10:00Z');
+    await until(() => rig.open?.run.state === 'waiting');
+    await one.updates.cancel('anna');
+    await until(() => past().length > 0);
+    await someLooks();
+    expect(past()).toEqual(['cancelled automatic']);
+    expect(rig.past[0]?.run.message).toContain('cancelled by anna');
+  });
+
+  it('is not tried again once it has failed, until there is a newer one', async () => {
+    rig.engine.updaterDoes(bad('failed'));
+    const one = await booted();
+    at('2026-11-25T02:00:00Z');
+    await until(() => past().length > 0);
+    for (const day of ['26', '27']) {
+      at(`2026-11-${day}T02:00:00Z`);
+      await someLooks();
+    }
+    expect(past()).toEqual(['failed automatic']);
+    expect(await set(one)).toMatchObject({ keptBack: { code: 'failed' } });
+    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.1'));
+    await publishNewer();
+    await until(() => past().length > 1);
+    expect(past()).toEqual(['updated automatic', 'failed automatic']);
+  });
+
+  it('waits after one that is broken until a person has brought one to a good end', async () => {
+    rig.engine.updaterDoes(bad('broken'));
+    const one = await booted();
+    at('2026-11-25T02:00:00Z');
+    await until(() => past().length > 0);
+    await publishNewer();
+    at('2026-11-26T02:00:00Z');
+    await someLooks();
+    expect(past()).toEqual(['broken automatic']);
+    expect(await set(one)).toMatchObject({ nextAt: null, keptBack: { code: 'paused' } });
+    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
+    await one.ask();
+    await until(() => past().length > 1);
+    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.1'));
+    await until(() => past().length > 2);
+    expect(past()).toEqual(['updated automatic', 'updated anna', 'broken automatic']);
+  });
+
+  it('waits for the next window where no server was there in the last', async () => {
+    at('2026-11-25T05:00:00Z');
+    const one = await booted();
+    await someLooks();
+    expect(past()).toEqual([]);
+    expect(await set(one)).toMatchObject({ nextAt: '2026-11-26T02:00:00.000Z' });
+  });
+
+  it('starts in a window that was on as the server began', async () => {
+    at('2026-11-25T03:00:00Z');
+    await booted();
+    await until(() => past().length > 0);
+    expect(past()).toEqual(['updated automatic']);
+  });
+
+  it('may come out in the window, and starts there where no age is asked for', async () => {
+    at('2026-11-25T03:00:00Z');
+    forge.publish({ tag: 'v1.5.1', publishedAt: '2026-11-25T02:59:00Z' });
+    const one = await booted();
+    await someLooks();
+    expect([past(), (await set(one))?.nextAt]).toEqual([[], '2026-11-28T02:59:00.000Z']);
+    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.1'));
+    await one.updates.setAutomatic({ age: 0 });
+    await until(() => past().length > 0);
+    expect(rig.past[0]?.run.to).toBe('v1.5.1');
+  });
+
+  it('does not start while it is skipped', async () => {
+    const one = await booted();
+    await one.updates.skip('v1.5.0');
+    at('2026-11-25T02:00:00Z');
+    await someLooks();
+    expect([past(), (await set(one))?.keptBack?.code]).toEqual([[], 'skipped']);
+    await one.updates.skip(null);
+    await until(() => past().length > 0);
+  });
+
+  it('starts later in the window where store or jobs are in the way at first', async () => {
+    const one = await booted();
+    rig.state.jobs.push({ kind: 'backup', state: 'running', stuck: true });
+    at('2026-11-25T02:00:00Z');
+    await someLooks();
+    expect([past(), rig.open]).toEqual([[], null]);
+    one.host.fail('get', { how: 'reject', times: 50 });
+    rig.state.jobs.length = 0;
+    await until(() => one.host.calls('get').filter(({ end }) => end === 'failed').length > 10);
+    one.host.recover();
+    await until(() => past().length > 0);
+    expect(past()).toEqual(['updated automatic']);
+  });
+});
+
+describe('what is set', () => {
+  it('is the same at all servers, and stays as the option says until somebody has set it', async () => {
+    const [one, other] = [
+      await booted({ automatic: {} }),
+      await booted({ automatic: { age: 24 } }, 'svc-app-2'),
+    ];
+    expect(await set(one)).toMatchObject({ enabled: false, from: '02:00', to: '05:00', age: 72, days: [] });
+    expect(await set(other)).toMatchObject({ enabled: false, age: 24 });
+    const said = { enabled: true, days: ['sat', 'sun'], timeZone: 'Europe/Berlin' } as const;
+    const { automatic: told } = await one.updates.setAutomatic({ ...said, days: [...said.days] });
+    expect(told).toMatchObject({ ...said, nextAt: '2026-11-28T01:00:00.000Z' });
+    expect(await set(other)).toEqual(told);
+    await other.updates.setAutomatic({ enabled: false });
+    expect(await set(one)).toMatchObject({ ...said, enabled: false, nextAt: null });
+  });
+
+  it('counts as nothing where it cannot be', async () => {
+    rig.state.store.set('automatic', JSON.stringify({ enabled: true, from: '99:99', timeZone: 'Mars/Base' }));
+    const one = await booted({ automatic: {} });
+    at('2026-11-25T02:00:00Z');
+    await someLooks();
+    expect([past(), (await set(one))?.enabled]).toEqual([[], false]);
+  });
+});
