@@ -89,7 +89,9 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   },
   digest: tryDigest,
   floating: async (row) => {
-    const { subject, to } = await updateWell(await begin(row, 'moved', alone));
+    const attempt = await begin(row, 'moved', { ...alone, ...settled });
+    await fetchAhead(attempt);
+    const { subject, to } = await updateWell(attempt);
     const before = await look(subject.instance);
     survive(judgeOutcome(await subject.update(to), ['unchanged']));
     survive(judgeUntouched(before, await look(subject.instance)));
@@ -108,6 +110,13 @@ async function begin(
   row.subjects.push(subject);
   const before = await subject.look();
   return { subject, before, to: await subject.publish({ ...index, ...release }) };
+}
+
+/** The owner's next `up -d` sees nothing of it. */
+async function fetchAhead({ subject: { instance }, before, to }: Attempt): Promise<void> {
+  survive(judgeOutcome(await instance.startUpdate(['fetch', ...to.args]).done, ['fetched']));
+  await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
+  survive(judgeUntouched(before, await look(instance)));
 }
 
 async function updateWell(attempt: Attempt): Promise<Attempt> {
