@@ -119,11 +119,13 @@ export function offeredOf(offered: Offer, known: OfferFacts): Offered | null {
   return next && { version: next.version, major: next.major, publishedAt, isSkipped: skipped !== null };
 }
 
-/** The releases up to a goal, an update each, as far as the feed tells. */
+const mostReleases = 20;
+
+/** The releases up to a goal, an update each, as far as the feed tells; so many at most. */
 export function pathTo(goal: string, { version, releases, step }: OfferFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
-  for (let at = version; last && releases && at !== goal; ) {
+  for (let at = version; last && releases && at !== goal && path.length < mostReleases; ) {
     const next = nextRelease(last, { version: at, releases, step });
     if (next === null || !isAhead(next.version, at)) break;
     at = next.version;
@@ -132,7 +134,6 @@ export function pathTo(goal: string, { version, releases, step }: OfferFacts): s
   return path;
 }
 
-const mostReleases = 20;
 const longestNotes = 64 * 1024;
 
 /** The releases that an update takes in, newest first, with their notes. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { destinationOf, type OfferFacts, offer, offerFields } from '../../../src/instance/offer/offer.ts';
+import { destinationOf, type OfferFacts, offer, offerFields, wayTo } from '../../../src/instance/offer/offer.ts';
 import { type Channel, isAhead, type Release } from '../../../src/release/channel.ts';
 import { compareVersions } from '../../../src/release/order.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
@@ -169,6 +169,14 @@ describe('stepping releases', () => {
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const upToDate = expect.stringContaining('has to come first');
     expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
+  });
+
+  it('are no more than anybody would go through, however many a feed names', () => {
+    const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
+    const given = facts('v1.0.0', feed(...list));
+    const told = offerFields(offer(given), given).next?.path ?? [];
+    expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
+    expect(wayTo(null, given)).toEqual({ upToDate: 'no way to v1.3000.0 is known' });
   });
 
   it('are stable ones on the channel canary, as a canary build cannot be gone to by its name', () => {
