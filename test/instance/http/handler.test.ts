@@ -328,6 +328,8 @@ describe('who may', () => {
     ['admin', 'admin'],
     [{ role: 'admin', name: 'Anna Ä. 🎉' }, 'Anna Ä. 🎉'],
     [{ role: 'admin', name: '' }, 'admin'],
+    // What starts by itself has that name.
+    [{ role: 'admin', name: ' automatic' }, 'admin'],
     [{ role: 'admin', name: ' \n' }, 'admin'],
     [{ role: 'admin' } as Caller, 'admin'],
     [{ role: 'admin', name: 'a\u0000b\nc\u001b[31m\u0085\u2028' }, 'a\\u0000b\\u000ac\\u001b[31m\\u0085'],

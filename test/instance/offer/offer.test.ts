@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { destinationOf, type OfferFacts, offer, offerFields, wayTo } from '../../../src/instance/offer/offer.ts';
+import {
+  destinationOf,
+  type OfferFacts,
+  offer,
+  offerFields,
+  wayTo,
+} from '../../../src/instance/offer/offer.ts';
 import { type Channel, isAhead, type Release } from '../../../src/release/channel.ts';
 import { compareVersions } from '../../../src/release/order.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';

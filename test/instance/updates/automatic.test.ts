@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
 import { type Forge, startForge } from '../../feed/forge.ts';
 import { badRun, goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
 import { Rig, type Server, until } from './rig.ts';
@@ -25,7 +24,7 @@ const at = (moment: string) => void vi.setSystemTime(new Date(moment));
 const weekAgo = '2026-11-18T10:00:00Z';
 const automatic = { enabled: true, timeZone: 'UTC' };
 
-async function booted(more: Partial<InstanceOptions> = {}, name = 'svc-app-1'): Promise<Server> {
+async function booted(more: Parameters<Rig['server']>[1] = {}, name = 'svc-app-1'): Promise<Server> {
   const one = await rig.server({ name }, { automatic, feed: { url: forge.address('static') }, ...more });
   await one.updates.boot();
   await one.updates.status({ refresh: true });
@@ -67,6 +66,23 @@ describe('what is offered', () => {
     expect([past(), rig.open]).toEqual([['updated automatic'], null]);
     expect(rig.ends).toHaveLength(1);
     expect(await set(other)).toMatchObject({ nextAt: '2026-11-26T02:00:00.000Z' });
+  });
+
+  it('is not started by a server that comes to it after another one is done', async () => {
+    const timing = { host: 600_000, path: 600_000 };
+    const late = await booted({ timing }, 'svc-app-2');
+    await someLooks();
+    const read = () => late.host.calls('get').filter(({ args: [key] }) => key === 'history').length;
+    const held = late.host.fail('get', { how: 'hang', times: 99, with: ([key]) => key === 'run' });
+    const before = read();
+    at('2026-11-25T02:00:00Z');
+    // It has read all that it decides by, and goes no further.
+    await until(() => read() >= before + 2);
+    await booted();
+    await until(() => past().length > 0 && rig.open === null);
+    held.release();
+    await someLooks();
+    expect([past(), rig.open]).toEqual([['updated automatic'], null]);
   });
 
   it('is begun no more where jobs do not end by the end of the window, and nobody is told', async () => {
