@@ -1,6 +1,7 @@
 import { mapTexts } from '../progress/plain-text.ts';
 import type { Command } from './command.ts';
 import { completion } from './commands/completion.ts';
+import { instanceAutomatic } from './commands/instance-automatic.ts';
 import { instanceBack } from './commands/instance-back.ts';
 import { instanceCancel } from './commands/instance-cancel.ts';
 import { instanceChannel } from './commands/instance-channel.ts';
@@ -17,6 +18,7 @@ const commands: readonly Command[] = [
   instanceStatus,
   instanceChannel,
   instanceSkip,
+  instanceAutomatic,
   instanceUpdate,
   instanceFollow,
   instanceCancel,

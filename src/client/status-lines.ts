@@ -1,7 +1,8 @@
-import type { BackOffer, JobInTheWay, Reason, Status } from '../wire/status.ts';
+import { byItself } from '../wire/codes.ts';
+import type { BackOffer, Between, JobInTheWay, Reason, Status } from '../wire/status.ts';
 import { names } from './names.ts';
 import { count, cut, sentence, table, widthOf } from './text.ts';
-import { ageOf, between, dateTime, duration, seconds } from './times.ts';
+import { ageOf, between, dateTime, dueAt, duration, seconds } from './times.ts';
 
 // What comes from the server has been made fit to be shown.
 
@@ -18,7 +19,9 @@ export function offerLines(status: Status): string[] {
     const when = published === '' ? '' : `, published ${published} ago`;
     const where = latest?.url ? `: ${latest.url}` : '';
     lines.push(`${latest?.version ?? next.version} is available${when}${where}`);
-    if (latest !== null && latest.version !== next.version)
+    if (next.path.length > 1)
+      lines.push(`${pathLine(next.path)} (${names().name} instance update --through)`);
+    else if (latest !== null && latest.version !== next.version)
       lines.push(`${next.version} has to come before it, and is what an update goes to now.`);
     if (status.skipped !== null) lines.push(`Skipped: ${names().name} instance skip --undo`);
     if (next.major) lines.push(`${next.version} is a major version; migrations only run forward.`);
@@ -35,6 +38,31 @@ export function offerLines(status: Status): string[] {
   }
   return lines;
 }
+
+/** The releases of a path, as somebody is told of it. */
+export const pathLine = (path: readonly string[]): string =>
+  `${count(path.length, 'update')}, one after the other: ${path.join(', ')}`;
+
+/** That one update of a path has ended, and the next has not begun for so long. */
+export const betweenLine = ({ to, says }: Between, version: string, time: string): string =>
+  says === null
+    ? `${to} comes next.`
+    : `${version} is not ready for ${to} yet: ${says.replace(/\.$/, '')}${time === '' ? '' : `, for ${time}`}`;
+
+/** When what is offered starts by itself, or why it does not; null where nothing does. */
+export function byItselfLine({ automatic, next, now }: Status): string | null {
+  if (!automatic?.enabled) return null;
+  const { keptBack, nextAt, timeZone } = automatic;
+  if (keptBack?.code === 'paused') {
+    const since = dateTime(keptBack.since ?? '');
+    return `Nothing starts by itself${since === '' ? '' : ` since ${since}`}: an update that ends well brings it back`;
+  }
+  if (keptBack !== null) return `Not by itself: ${keptBack.message}`;
+  return nextAt && `${next === null ? 'At the earliest' : 'By itself'}: ${dueAt(nextAt, now, timeZone)}`;
+}
+
+/** `by anna` */
+export const startedBy = (by: string): string => (by === byItself ? 'by itself' : `by ${by}`);
 
 /** What has been downloaded of what is offered, and how long an update to it takes. */
 function aheadLine({ next, ahead }: Status): string | null {
@@ -103,7 +131,9 @@ export function refusalLines(
     // Another instance's, or one that is just being started: there is nothing to follow.
     if (run === null || run.outcome !== null)
       return [`${cannot} now: ${why}${time === '' ? '' : `, for ${time}`}.`];
-    const facts = [run.by === null ? '' : `by ${run.by}`, time === '' ? '' : `${time} ago`].filter(Boolean);
+    const facts = [run.by === null ? '' : startedBy(run.by), time === '' ? '' : `${time} ago`].filter(
+      Boolean,
+    );
     const started = facts.length === 0 ? '' : `, started ${facts.join(', ')}`;
     return [
       `${run.kind === 'back' ? 'A way back' : 'An update'} to ${run.to ?? 'the newest release'} is on already${started}.`,

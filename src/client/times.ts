@@ -45,6 +45,28 @@ export function clockTime(moment: string, now: string): string {
   return Number.isNaN(date.getTime()) ? '' : date.toTimeString().slice(0, 5);
 }
 
+/** When something is due, by the wall clock of a time zone, which is named to who lives in another: `tonight after 02:00`. */
+export function dueAt(moment: string, now: string, timeZone: string): string {
+  const ahead = between(now, moment);
+  if (ahead === null || ahead < minute) return 'at any moment';
+  const zone = isZone(timeZone) ? timeZone : undefined;
+  const [[today], [date = '', time = '']] = [now, moment].map((at) =>
+    new Date(at).toLocaleString('sv', { timeZone: zone, dateStyle: 'short', timeStyle: 'short' }).split(' '),
+  ) as [string[], string[]];
+  const near = time >= '18:00' || time < '06:00' ? 'tonight' : date === today ? 'today' : 'tomorrow';
+  const isElsewhere = zone !== undefined && zone !== Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return `${ahead < day ? near : date} after ${time}${isElsewhere ? ` (${zone})` : ''}`;
+}
+
+/** A newer server may know others. */
+function isZone(timeZone: string): boolean {
+  try {
+    return Boolean(Intl.DateTimeFormat('sv', { timeZone }));
+  } catch {
+    return false;
+  }
+}
+
 /** `2026-11-21 10:42`, where the reader is. */
 export function dateTime(moment: string): string {
   const date = new Date(moment);

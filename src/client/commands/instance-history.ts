@@ -2,6 +2,7 @@ import type { Run } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
 import { timesOf, wayOf } from '../endings.ts';
+import { startedBy } from '../status-lines.ts';
 import { clean, jsonLine, linesOf, table } from '../text.ts';
 import { dateTime } from '../times.ts';
 
@@ -30,7 +31,7 @@ async function run(context: Context): Promise<number> {
 function cellsOf(run: Run): string[] {
   const isGood = run.outcome === 'updated' && run.kind === 'back';
   const end = isGood ? 'went back' : (run.outcome ?? `on (${run.state})`);
-  const facts = [...timesOf(run), ...(run.by === null ? [] : [`by ${run.by}`])];
+  const facts = [...timesOf(run), ...(run.by === null ? [] : [startedBy(run.by)])];
   return [
     dateTime(run.startedAt),
     wayOf(run) || 'an update',

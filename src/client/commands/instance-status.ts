@@ -5,7 +5,7 @@ import type { Command, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
 import { badEnd } from '../endings.ts';
 import { names } from '../names.ts';
-import { offerLines, refusalLines } from '../status-lines.ts';
+import { betweenLine, byItselfLine, offerLines, refusalLines } from '../status-lines.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
 import { ageOf, dateTime } from '../times.ts';
 
@@ -37,9 +37,16 @@ function statusLines(status: Status): string[] {
   const { version, channel, run: last, reason, canUpdate, buildServers, now } = status;
   const { name } = names();
   const lines = [`${name} ${version}, ${channel}`, ...offerLines(status)];
-  if (canUpdate && status.next !== null) lines.push(`It can be updated now: ${name} instance update`);
+  if (status.between !== null)
+    lines.push(
+      betweenLine(status.between, version, ageOf(status.between.since, now)),
+      `Follow it: ${name} instance follow. Stop it: ${name} instance cancel`,
+    );
+  else if (canUpdate && status.next !== null) lines.push(`It can be updated now: ${name} instance update`);
   // Where nothing is newer, that has been said already.
   else if (reason !== null && reason.code !== 'up-to-date') lines.push(...refusalLines(reason, status));
+  const itself = byItselfLine(status);
+  if (itself !== null && status.next !== null && reason?.code !== 'update-running') lines.push(itself);
   const bad = last === null ? null : badEnd(last);
   if (bad !== null) {
     const when = ageOf(last?.endedAt, now);

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { dueAt } from '../../src/client/times.ts';
+import type { Automatic, KeptBack } from '../../src/wire/status.ts';
+import { play, svc } from './rig.ts';
+
+const automatic: Automatic = {
+  enabled: true,
+  from: '02:00',
+  to: '05:00',
+  timeZone: 'Europe/Berlin',
+  days: [],
+  age: 72,
+  majors: false,
+  nextAt: '2030-03-01T01:00:00.000Z',
+  keptBack: null,
+};
+
+/** With what is sent to set it. */
+async function playAutomatic(change: Partial<Automatic> = {}) {
+  const sent: unknown[] = [];
+  const { url } = await play({
+    status: { automatic: { ...automatic, ...change } },
+    intercept: async (request) => {
+      if (request.method === 'PUT') sent.push(await request.clone().json());
+      return undefined;
+    },
+  });
+  return { url, sent };
+}
+
+describe.concurrent('svc instance automatic', () => {
+  it('prints what is set', async () => {
+    const { url, sent } = await playAutomatic({ days: ['mon', 'tue'], majors: true, age: 0 });
+    expect(await svc(url, 'instance automatic')).toEqual({
+      exitCode: 0,
+      err: '',
+      out: [
+        'Updates start by themselves.',
+        '  when            02:00 to 05:00 (Europe/Berlin), mon, tue',
+        '  age             any',
+        '  major versions  yes',
+        'By itself: 2030-03-01 after 02:00 (Europe/Berlin)\n',
+      ].join('\n'),
+    });
+    const off = await playAutomatic({ enabled: false });
+    expect((await svc(off.url, 'instance automatic')).out).toBe(
+      [
+        'No update starts by itself.',
+        '  when            02:00 to 05:00 (Europe/Berlin), every day',
+        '  age             published 72 h ago or earlier',
+        '  major versions  no\n',
+      ].join('\n'),
+    );
+    expect([...sent, ...off.sent]).toEqual([]);
+  });
+
+  it.each([
+    [
+      '--from 03:00 --to 04:30 --days mon,tue --time-zone UTC --age 0 --majors',
+      {
+        enabled: true,
+        from: '03:00',
+        to: '04:30',
+        days: ['mon', 'tue'],
+        timeZone: 'UTC',
+        age: 0,
+        majors: true,
+      },
+    ],
+    ['--from 02:00 --to 05:00', { enabled: true, from: '02:00', to: '05:00' }],
+    ['--no-majors', { enabled: true, majors: false }],
+    ['--days all', { enabled: true, days: [] }],
+    ['--off', { enabled: false }],
+    ['--off --from 03:00', { enabled: false, from: '03:00' }],
+  ])('sets with %s that alone', async (words, body) => {
+    const { url, sent } = await playAutomatic();
+    const { out, exitCode } = await svc(url, `instance automatic ${words}`);
+    expect([exitCode, sent]).toEqual([0, [body]]);
+    expect(out).toMatch(body.enabled ? /^Updates start by themselves\./ : /^No update starts by itself\./);
+  });
+
+  it('names every mistake before anything is sent', async () => {
+    const { url, asked } = await play();
+    const words = '--from 24:00 --to 2 --days mon,noday --age 9000 --majors --no-majors';
+    const { err, exitCode } = await svc(url, `instance automatic ${words}`);
+    expect([exitCode, asked]).toEqual([2, []]);
+    expect(err.split('\n').map((line) => line.replace('svc: ', '').split(' ')[0])).toEqual([
+      '--from',
+      '--to',
+      '--days',
+      '--age',
+      '--majors',
+      'More:',
+      '',
+    ]);
+  });
+
+  it('leaves a time zone to the server', async () => {
+    const { url } = await playAutomatic();
+    const { err, exitCode } = await svc(url, 'instance automatic --time-zone Berlin');
+    expect([exitCode, err]).toEqual([2, expect.stringMatching(/answered 400: .*time zone/i)]);
+  });
+
+  it.each(['', ' --off'])('says of an older server that it cannot:%s', async (words) => {
+    const { url, asked } = await play({ status: { automatic: null } });
+    const { err, exitCode } = await svc(url, `instance automatic${words}`);
+    expect([exitCode, err, asked]).toEqual([
+      3,
+      'svc v1.4.2 cannot update by itself; a newer version can.\n',
+      ['GET'],
+    ]);
+    expect((await svc(url, 'instance status')).out).not.toContain('itself');
+  });
+});
+
+describe.concurrent('what starts by itself', () => {
+  it.each<[Partial<Automatic> & { keptBack?: KeptBack }, string]>([
+    [{}, 'By itself: 2030-03-01 after 02:00 (Europe/Berlin)'],
+    [
+      { keptBack: { code: 'major', message: 'v1.5.0 is a major version' } },
+      'Not by itself: v1.5.0 is a major version',
+    ],
+    [
+      { nextAt: null, keptBack: { code: 'paused', message: 'm', since: '2026-03-14T02:05:00.000Z' } },
+      'Nothing starts by itself since 2026-03-14 02:05: an update that ends well brings it back',
+    ],
+  ])('is told with the status: %j', async (change, line) => {
+    const { url } = await playAutomatic(change);
+    expect((await svc(url, 'instance status')).out).toContain(`\n${line}\n`);
+  });
+
+  it('is nothing where it is off', async () => {
+    const { url } = await playAutomatic({ enabled: false });
+    expect((await svc(url, 'instance status')).out).not.toContain('itself');
+  });
+
+  it('is no "automatic" that has started it', async () => {
+    const { url, updates } = await play();
+    await updates.update({ by: 'automatic' });
+    expect((await svc(url, 'instance update')).out).toMatch(/is on already, started by itself, \d s ago\./);
+    expect((await svc(url, 'instance history')).out).toMatch(/ on \(\w+\) {2}by itself\n$/);
+  });
+
+  it.each([
+    ['2026-11-26T01:00:00Z', 'tonight after 02:00 (Europe/Berlin)'],
+    ['2026-11-25T20:30:00Z', 'tonight after 21:30 (Europe/Berlin)'],
+    ['2026-11-25T15:00:00Z', 'today after 16:00 (Europe/Berlin)'],
+    ['2026-11-26T09:00:00Z', 'tomorrow after 10:00 (Europe/Berlin)'],
+    ['2026-11-26T23:30:00Z', '2026-11-27 after 00:30 (Europe/Berlin)'],
+    ['2026-11-25T11:59:00Z', 'at any moment'],
+  ])('is due at %s: %s', (at, words) => {
+    expect(dueAt(at, '2026-11-25T12:00:00Z', 'Europe/Berlin')).toBe(words);
+  });
+
+  it('is told by the own clock where nobody here knows the time zone', () => {
+    expect(dueAt('2026-11-28T12:00:00Z', '2026-11-25T12:00:00Z', 'Mars/Base')).toMatch(
+      /^2026-11-28 after \d\d:\d\d$/,
+    );
+  });
+});
