@@ -34,12 +34,17 @@ describe('completion', () => {
     [['inst'], ['instance']],
     [
       ['instance', ''],
-      ['status', 'channel', 'skip', 'update', 'follow', 'cancel', 'history', 'back'],
+      ['status', 'channel', 'skip', 'automatic', 'update', 'follow', 'cancel', 'history', 'back'],
     ],
     [['instance', 'up'], ['update']],
     [['instance', 'channel', 'c'], ['canary']],
     [['instance', 'update', '--w'], ['--when-idle']],
     [['instance', 'update', '--when-idle', '--y'], ['--yes']],
+    [
+      ['instance', 'update', '--t'],
+      ['--target', '--through', '--timeout'],
+    ],
+    [['instance', 'automatic', '--no'], ['--no-majors']],
     [['instance', 'update', '--timeout', ''], []],
     [['help', 'inst'], ['instance']],
     [

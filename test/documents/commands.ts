@@ -83,6 +83,13 @@ export const commands = {
   'svc instance skip --undo': { in: 'test/client/commands.test.ts', says: "'instance skip --undo'" },
   'svc instance skip v1.5.0': { in: 'test/client/commands.test.ts', says: "'instance skip v1.5.0'" },
   'svc instance update': { in: 'test/client/commands.test.ts', says: "'instance update'" },
+  'svc instance automatic': { in: 'test/client/automatic.test.ts', says: "'instance automatic'" },
+  'svc instance automatic --from 02:00 --to 05:00': {
+    in: 'test/client/automatic.test.ts',
+    says: "'--from 02:00 --to 05:00'",
+  },
+  'svc instance automatic --off': { in: 'test/client/automatic.test.ts', says: "'--off'" },
+  'svc instance update --through': { in: 'test/client/path.test.ts', says: "'instance update --through'" },
   'svc instance follow': { in: 'test/client/commands.test.ts', says: "'instance follow'" },
   'svc instance cancel': { in: 'test/client/commands.test.ts', says: "'instance cancel'" },
   'svc instance history': { in: 'test/client/commands.test.ts', says: "'instance history'" },

@@ -3,12 +3,14 @@ import { type Command, type Context, Failure } from '../command.ts';
 import { connect, failureOf, interrupted, type Session } from '../connect.ts';
 import { type Ending, endingOf } from '../endings.ts';
 import { explain } from '../explain.ts';
+import { afterOnPath, nextOnPath } from '../follow/follow-path.ts';
 import { followUpdate, usualTimeout } from '../follow/follow-update.ts';
-import { cleanText, sentence } from '../text.ts';
+import { names } from '../names.ts';
+import { clean, cleanText, linesOf, sentence } from '../text.ts';
 
 export const instanceCancel: Command = {
   name: 'instance cancel',
-  summary: 'Stops the update that is on, as long as nothing has been replaced, and waits for its end.',
+  summary: 'Stops the update that is on, or the next one of several, as long as it has replaced nothing.',
   usage: '',
   options: [],
   examples: [
@@ -23,17 +25,35 @@ const pause = 1000;
 
 async function run(context: Context): Promise<number> {
   const session = connect(context);
-  const run = (await isOn(session)) ? await stop(session) : 'No update is on.';
-  if (typeof run !== 'string')
-    return followUpdate(session, { run, timeout: usualTimeout, json: false, endingOf: endingOfStopped });
-  session.stdout.write(`${run}\n`);
-  return 3;
+  const { name } = names();
+  const current = await whatIsOn(session);
+  const run = current === null ? 'No update is on.' : await stop(session);
+  const next = current && afterOnPath(clean(current));
+  const goesOn = next === null ? [] : [`${next} comes next. Stop it: ${name} instance cancel`];
+  if (typeof run === 'string') {
+    session.stdout.write(linesOf([run, ...goesOn]));
+    return 3;
+  }
+  if (run.outcome !== null) {
+    session.stdout.write(`✓ No further update follows: ${name} ${clean(run).to} stays.\n`);
+    return 0;
+  }
+  return followUpdate(session, {
+    run,
+    timeout: usualTimeout,
+    json: false,
+    endingOf: (run, status) => endingOfStopped(run, status, goesOn),
+  });
 }
 
-async function isOn(session: Session): Promise<boolean> {
+/** The run that is on, or the last one where the next of its path is to begin; null where there is nothing to stop. */
+async function whatIsOn(session: Session): Promise<ToldRun | null> {
   const answer = await session.reader.progress({ signal: session.signal });
-  if (answer.kind === 'ok') return answer.value.outcome === null;
-  if (answer.kind === 'problem' && answer.problem.status === 404) return false;
+  if (answer.kind === 'ok') {
+    const { value: run } = answer;
+    return run.outcome === null || nextOnPath(run) !== null ? run : null;
+  }
+  if (answer.kind === 'problem' && answer.problem.status === 404) return null;
   throw failureOf(answer, session);
 }
 
@@ -59,10 +79,12 @@ async function stop(session: Session): Promise<ToldRun | string> {
   }
 }
 
-function endingOfStopped(run: Run, status: Status | null): Ending {
+function endingOfStopped(run: Run, status: Status | null, goesOn: readonly string[]): Ending {
   const { lines, exitCode } = endingOf(run, status);
-  if (run.outcome !== 'cancelled')
-    return { lines: ['It was too late to stop it.', ...lines], exitCode: exitCode || 3 };
+  if (run.outcome !== 'cancelled') {
+    const later = nextOnPath(run) === null ? [] : goesOn;
+    return { lines: ['It was too late to stop it.', ...lines, ...later], exitCode: exitCode || 3 };
+  }
   const line = sentence(run.message);
   return { lines: [`✓ ${run.message.startsWith('cancelled ') ? line : `Cancelled: ${line}`}`], exitCode: 0 };
 }

@@ -1,6 +1,7 @@
 import type { Command, Context } from '../command.ts';
 import { connect, failureOf } from '../connect.ts';
-import { followUpdate, tellPast, timeoutOf, timeoutOption } from '../follow/follow-update.ts';
+import { followPath } from '../follow/follow-path.ts';
+import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
 import { jsonLine } from '../text.ts';
 
@@ -22,12 +23,7 @@ async function run(context: Context): Promise<number> {
   const session = connect(context);
   const { reader, signal, stdout, stderr } = session;
   const answer = await reader.progress({ signal });
-  if (answer.kind === 'ok') {
-    const { value: run } = answer;
-    return run.outcome === null
-      ? followUpdate(session, { run, timeout, json })
-      : tellPast(session, run, json);
-  }
+  if (answer.kind === 'ok') return followPath(session, { run: answer.value, timeout, json });
   if (answer.kind === 'problem' && answer.problem.status === 404) {
     if (json) stdout.write(jsonLine(answer.problem));
     (json ? stderr : stdout).write('There has been no update yet.\n');

@@ -3,19 +3,23 @@ import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
 import { type Command, type Context, UsageError } from '../command.ts';
 import { connect, type Session, statusForAdmins } from '../connect.ts';
-import { followUpdate, timeoutOf, timeoutOption } from '../follow/follow-update.ts';
+import { followPath } from '../follow/follow-path.ts';
+import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
 import { agree } from '../start/agree.ts';
 import { decide, type Stay, stayFor, type Wish } from '../start/decide.ts';
 import { startRun } from '../start/start-run.ts';
+import { pathLine } from '../status-lines.ts';
 import { clean, cleanText, jsonLine, linesOf, sentence } from '../text.ts';
 
 export const instanceUpdate: Command = {
   name: 'instance update',
   summary: 'Updates svc, and shows how that goes until the new version answers.',
-  usage: '[--target VERSION] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
+  usage:
+    '[--target VERSION] [--through] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
     { name: 'target', value: 'VERSION', help: 'what to go to: v1.5.0, or canary (what is offered)' },
+    { name: 'through', help: 'all the way, where other releases have to come before it' },
     { name: 'when-idle', help: 'wait for running jobs to end; new ones stay queued' },
     { name: 'force', help: 'cut running jobs short' },
     { name: 'yes', help: 'go on without asking: for a major version, and with --force' },
@@ -50,7 +54,12 @@ async function run(context: Context): Promise<number> {
     status = await ask(true);
   const target = decide(status, wish);
   if (typeof target !== 'string') return stay(target);
-  if (!(await agree(context, clean(status), { ...wish, target }))) {
+  const steps = stepsTo(target, status, wish);
+  const goal = status.next?.path.at(-1) ?? target;
+  if (steps.length > 1) tell(clean(pathLine(steps)));
+  else if (!wish.through && target === status.next?.version && goal !== target)
+    tell(clean(`${target} has to come before ${goal}: --through goes on to that.`));
+  if (!(await agree(context, clean(status), { ...wish, steps: clean(steps) }))) {
     tell('Nothing was started.');
     return 3;
   }
@@ -58,6 +67,7 @@ async function run(context: Context): Promise<number> {
     target,
     ...(wish.whenIdle && { when: 'idle' as const }),
     ...(wish.force && { force: true as const }),
+    ...(wish.through && target !== status.next?.version && { through: true as const }),
   };
   const shown = status;
   const run = await startRun(session, {
@@ -68,7 +78,7 @@ async function run(context: Context): Promise<number> {
     refusal: (problem) => refusal(session, problem, shown),
   });
   if ('lines' in run) return stay(run);
-  if (!args.options['no-follow']) return followUpdate(session, { run, timeout, json });
+  if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
   if (json) stdout.write(jsonLine({ event: 'run', data: run }));
   const to = clean(run).to ?? 'the newest release';
   tell(`The update to ${to} has started. Follow it: ${names().name} instance follow`);
@@ -83,7 +93,15 @@ function wishOf({ args: { options } }: Context): Wish {
   const target = typeof options.target === 'string' ? options.target : null;
   if (target !== null && target !== 'canary' && channelOf(target) === null)
     throw new UsageError(`--target needs a version like v1.5.0, or canary, not "${target}".`);
-  return { target, whenIdle, force };
+  const through = options.through === true;
+  if (through && target === 'canary') throw new UsageError('--through goes to a release, not to canary.');
+  return { target, whenIdle, force, through };
+}
+
+/** The releases that one update each goes to. */
+function stepsTo(target: string, { next }: Status, { through }: Wish): readonly string[] {
+  const at = through && next ? next.path.indexOf(target) : -1;
+  return next && at >= 0 ? next.path.slice(0, at + 1) : [target];
 }
 
 async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<Stay> {

@@ -45,19 +45,25 @@ const second = 1000;
 const nap = 30_000;
 
 /** Follows a run until a server that knows its end answers, and says how it ended. Resolves with the exit code. */
-export async function followUpdate(session: Session, options: FollowOptions): Promise<number> {
+export const followUpdate = async (session: Session, options: FollowOptions): Promise<number> =>
+  (await followOne(session, options)).exitCode;
+
+/** The same, with the run as it was told last. */
+export async function followOne(
+  session: Session,
+  options: FollowOptions,
+): Promise<{ exitCode: number; run: ToldRun }> {
   const now = session.now();
   const view: View = { run: clean(options.run), toldAt: now, heardAt: now, refused: null };
-  const why = await watch(session, options, view);
+  const why = await watch(session, options, view, (signal) =>
+    followRun(session.reader, { run: options.run.id, signal }),
+  );
   const { lines, exitCode } =
     why === 'ended'
       ? (options.endingOf ?? endingOf)(view.run, await statusOf(session))
-      : {
-          lines: await partingLines(why, view, session, options.timeout),
-          exitCode: why === 'interrupted' ? stoppedCode : 1,
-        };
+      : await partingOf(why, view, session, options.timeout);
   tell(session, lines, options.json);
-  return exitCode;
+  return { exitCode, run: view.run };
 }
 
 /** Tells how a run has ended that is not followed any more. Resolves with the exit code. */
@@ -74,7 +80,7 @@ async function statusOf({ reader }: Session): Promise<Status | null> {
   return answer.kind === 'ok' && isForAdmins(answer.value) ? clean(answer.value) : null;
 }
 
-function tell({ stdout, stderr, isTerminal }: Session, lines: readonly string[], json: boolean): void {
+export function tell({ stdout, stderr, isTerminal }: Session, lines: readonly string[], json: boolean): void {
   (json ? stderr : stdout).write(linesOf(isTerminal && !json ? lines.map(paintMark) : lines));
 }
 
@@ -82,8 +88,13 @@ function tell({ stdout, stderr, isTerminal }: Session, lines: readonly string[],
 type Why = 'ended' | 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
 /** Keeps the view up to date, and shows it, until there is no more to see. */
-async function watch(session: Session, { run, timeout, json }: FollowOptions, view: View): Promise<Why> {
-  const { reader, signal } = session;
+export async function watch(
+  session: Session,
+  { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
+  view: View,
+  newsOf: (signal: AbortSignal) => AsyncIterable<News>,
+): Promise<Why> {
+  const { signal } = session;
   const printer = printerFor(session, json);
   const stop = new AbortController();
   let why: Why | null = null;
@@ -110,13 +121,13 @@ async function watch(session: Session, { run, timeout, json }: FollowOptions, vi
   if (signal.aborted) interrupt();
   const ticking = setInterval(look, second);
   try {
-    printer.begin?.(view, session.now());
-    for await (const news of followRun(reader, { run: run.id, signal: stop.signal })) {
+    if (!view.between) printer.begin?.(view, session.now());
+    for await (const news of newsOf(stop.signal)) {
       printer.news?.(news);
       note(view, news, session.now());
       loggedOutSince = isLoggedOut(news, view) ? (loggedOutSince ?? session.now()) : null;
       if (news.kind === 'unknown') why = 'unknown';
-      else if (view.run.outcome !== null) why = 'ended';
+      else if (news.kind === 'run' && view.run.outcome !== null) why = 'ended';
       else look();
     }
   } finally {
@@ -124,7 +135,7 @@ async function watch(session: Session, { run, timeout, json }: FollowOptions, vi
     signal.removeEventListener('abort', interrupt);
   }
   printer.end?.(view, session.now());
-  return why ?? 'interrupted';
+  return why ?? 'ended';
 }
 
 function printerFor(session: Session, json: boolean): Printer {
@@ -146,10 +157,20 @@ const isLoggedOut = (news: News, { run }: View): boolean =>
   news.refused.kind === 'logged-out' &&
   ((news.refused.status === 401 && news.refused.inFront === null) || !mayBeAway(run));
 
-/** What is said where the following ends before the run does. */
+/** Where the following ends before there is an end. */
+export const partingOf = async (
+  why: Exclude<Why, 'ended'>,
+  view: View,
+  session: Session,
+  timeout: number,
+): Promise<Ending> => ({
+  lines: await partingLines(why, view, session, timeout),
+  exitCode: why === 'interrupted' ? stoppedCode : 1,
+});
+
 async function partingLines(
   why: Exclude<Why, 'ended'>,
-  { run, refused }: View,
+  { run, refused, between }: View,
   { reader, config }: Session,
   timeout: number,
 ): Promise<string[]> {
@@ -157,7 +178,7 @@ async function partingLines(
   const what = nameOf(run);
   switch (why) {
     case 'interrupted':
-      return [farewell(run)];
+      return [farewell(run, between?.to)];
     case 'unknown': {
       const answer = await reader.status();
       const version = answer.kind === 'ok' ? `${name} ${clean(answer.value).version}` : name;
@@ -182,8 +203,10 @@ async function partingLines(
 }
 
 /** What goes on without a follower, and how it is followed or stopped. */
-function farewell(run: Run): string {
+function farewell(run: Run, next: string | undefined): string {
   const { name } = names();
+  if (next !== undefined)
+    return `The update to ${next} comes next, by itself. Follow it: ${name} instance follow. Stop it: ${name} instance cancel.`;
   const isBack = run.kind === 'back';
   const following = `${isBack ? 'The way back' : 'The update'} goes on. Follow it: ${name} instance follow.`;
   if (mayBeAway(run) || (isBack && run.state !== 'waiting'))

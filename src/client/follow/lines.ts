@@ -51,6 +51,7 @@ export class PlainLines implements Printer {
 
   show(view: View, now: number): void {
     const { state, until, outcome } = view.run;
+    if (view.between) this.#tellNote(notesAt(view, now).at(-1) ?? '', now);
     for (const row of rowsAt(view, now)) {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {
@@ -78,11 +79,16 @@ export class PlainLines implements Printer {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
     const note = notesAt(view, now).at(-1) ?? '';
-    const timeless = note.replace(/(?<!\d)\d+ (?:s|min|h)\b/g, '');
     // Without an answer nobody knows how far it is.
     const isUnheard = view.refused !== null && !mayBeAway(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, text: [row.text, ...titles].join(', ') }), now);
-    if (note !== '' && (isUnheard || timeless !== this.#note)) this.#write(note, now);
+    if (isUnheard) this.#note = '';
+    this.#tellNote(note, now);
+  }
+
+  #tellNote(note: string, now: number): void {
+    const timeless = note.replace(/(?<!\d)(?:\d+ (?:s|min|h)\b ?)+/g, '');
+    if (note !== '' && timeless !== this.#note) this.#write(note, now);
     this.#note = timeless;
   }
 

@@ -1,9 +1,10 @@
 import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
-import type { ToldRun } from '../../wire/status.ts';
+import type { Between, ToldRun } from '../../wire/status.ts';
 import { nameOf, wayOf } from '../endings.ts';
 import { names } from '../names.ts';
+import { betweenLine } from '../status-lines.ts';
 import { count } from '../text.ts';
 import { clockTime, duration } from '../times.ts';
 
@@ -17,6 +18,8 @@ export interface View {
   heardAt: number;
   /** What the last try came to, where it came to nothing. */
   refused: Refused | null;
+  /** The run has ended well, and the next one of its path is waited for. */
+  between?: Between;
 }
 
 /** Shows a run that is followed. */
@@ -43,6 +46,7 @@ export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
 /** The phases as they stand at a moment; the current one says what holds it up. */
 export function rowsAt(view: View, now: number): ShownRow[] {
   const { run, toldAt, heardAt } = view;
+  if (view.between) return [];
   return rowsOf(run, Date.parse(run.now) + now - toldAt).map(({ mark, word, message, percent, took }) => {
     if (mark === 'now' && isAway(view))
       return { mark, word, text: `${names().name} is away`, time: duration(now - heardAt) };
@@ -58,9 +62,13 @@ const isAway = ({ run, refused }: View): boolean => refused !== null && mayBeAwa
 
 /** What there is to say beside the phases. */
 export function notesAt(view: View, now: number): string[] {
-  const { run, refused } = view;
+  const { run, refused, between } = view;
   const silent = now - view.heardAt;
   const notes: string[] = [];
+  if (between) {
+    const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(between.since);
+    notes.push(betweenLine(between, run.to ?? names().name, duration(lasts)));
+  }
   if (run.state === 'waiting') {
     const time = run.until === null ? '' : clockTime(run.until, run.now);
     notes.push(`It waits for them${time === '' ? '' : `, until ${time} at most`}. New jobs stay queued.`);
@@ -90,6 +98,6 @@ function unheard(refused: Refused, what: string, time: string): string {
 /** The command that shows the log, also where the run is not known to have one yet. */
 export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
-/** `Updating svc v1.4.2 → v1.5.0` */
-export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to'>): string =>
-  `${run.kind === 'back' ? 'Going back:' : 'Updating'} ${names().name} ${wayOf(run)}`.trim();
+/** `Updating svc v1.4.2 → v1.5.0`, on a path with `1 of 2: ` before it. */
+export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'path'>): string =>
+  `${run.path.length > 1 ? `${run.path.indexOf(run.to ?? '') + 1} of ${run.path.length}: ` : ''}${run.kind === 'back' ? 'Going back:' : 'Updating'} ${names().name} ${wayOf(run)}`.trim();

@@ -13,15 +13,17 @@ import { linesOf } from '../text.ts';
 export async function agree(
   context: Context,
   status: Status,
-  { target, force }: { target: string; force: boolean },
+  { steps, force }: { steps: readonly string[]; force: boolean },
 ): Promise<boolean> {
   if (context.args.options.yes) return true;
   if (force && !context.canAsk)
     throw new UsageError('--force cuts jobs short. Nobody can be asked here: add --yes');
   if (force && !(await cutShort(context, status))) return false;
-  if (!isMajor(status, target)) return true;
-  const prepare = beforeUpdate(status, target).join(' ') || 'Take a database dump first.';
-  const version = `${target} is a major version; migrations only run forward.`;
+  const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
+  if (majors.length === 0) return true;
+  const prepare = beforeUpdate(status, steps[0] ?? '').join(' ') || 'Take a database dump first.';
+  const are = majors.length === 1 ? 'is a major version' : 'are major versions';
+  const version = `${majors.join(', ')} ${are}; migrations only run forward.`;
   return askYesNo(`${version} ${prepare} Go on?`, context);
 }
 
@@ -33,9 +35,9 @@ export async function cutShort(context: Context, { reason, now }: Status): Promi
   return askYesNo('Go on?', context);
 }
 
-function isMajor({ version, next }: Status, target: string): boolean {
-  if (next?.version === target || (target === 'canary' && next !== null)) return next.major;
-  return channelOf(version) !== null && channelOf(target) !== null && isMajorChange(version, target);
+function isMajor({ version, next }: Status, to: string, from = version): boolean {
+  if (next?.version === to || (to === 'canary' && next !== null)) return next.major;
+  return channelOf(from) !== null && channelOf(to) !== null && isMajorChange(from, to);
 }
 
 /** No is what anything else than yes means. */

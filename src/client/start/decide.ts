@@ -10,6 +10,8 @@ export interface Wish {
   target: string | null;
   whenIdle: boolean;
   force: boolean;
+  /** To the end of the path. */
+  through: boolean;
 }
 
 /** No update comes of it, and why. */
@@ -24,7 +26,7 @@ export interface Stay {
  * The target of what is to be started, by the status: what is asked for is the version that was shown, never "the
  * newest".
  */
-export function decide(status: Status, { target, whenIdle, force }: Wish): string | Stay {
+export function decide(status: Status, { target, whenIdle, force, through }: Wish): string | Stay {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (whenIdle && !jobs.some(({ stuck }) => stuck)));
@@ -33,7 +35,8 @@ export function decide(status: Status, { target, whenIdle, force }: Wish): strin
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
   // Not where a newer version runs by now, as after a repair by hand: there is no downgrade.
   const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
-  const goal = target ?? next?.version ?? (isAgain ? run.to : null);
+  const offered = (through ? next?.path.at(-1) : null) ?? next?.version;
+  const goal = target ?? offered ?? (isAgain ? run.to : null);
   if (goal !== null && (goal !== status.version || isInTrouble)) return goal;
   const lines = goal === null ? offerLines(clean(status)) : [`${names().name} ${goal} runs already.`];
   return { lines, problem: reason && problemOf(reason), exitCode: 0 };

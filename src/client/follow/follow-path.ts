@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { noAnswer } from '../../wire/reader-answer.ts';
+import type { News } from '../../wire/reader-follow.ts';
+import { isForAdmins } from '../../wire/reader-shapes.ts';
+import type { Between, Run, Status, ToldRun } from '../../wire/status.ts';
+import type { Session } from '../connect.ts';
+import { exitCodeOf } from '../endings.ts';
+import { names } from '../names.ts';
+import { clean, jsonLine, sentence } from '../text.ts';
+import { type FollowOptions, followOne, partingOf, tell, tellPast, watch } from './follow-update.ts';
+import type { View } from './view.ts';
+
+/** Milliseconds between two looks whether the next update has begun. */
+const pause = 2_000;
+/** After so many looks in a row without a word of the next update there will be none: one may fall into its start. */
+const looks = 3;
+
+/** Follows a run, and those that come after it on its path. Resolves with the exit code of the last one that there was. */
+export async function followPath(session: Session, options: FollowOptions): Promise<number> {
+  let { run } = options;
+  for (;;) {
+    const ended =
+      run.outcome === null
+        ? await followOne(session, { ...options, run })
+        : { exitCode: await tellPast(session, run, options.json), run };
+    const to = nextOnPath(ended.run);
+    if (to === null) return ended.exitCode;
+    const next = await untilNext(session, ended.run, { ...options, to });
+    if (typeof next === 'number') return next;
+    run = next;
+  }
+}
+
+/** The release that comes after a run on its path; null where that is the last, or there is none. */
+export const afterOnPath = ({ path, to }: Run): string | null => path[path.indexOf(to ?? '') + 1] ?? null;
+
+/** The same where the run has ended so that the path goes on. */
+export const nextOnPath = (run: Run): string | null =>
+  run.outcome === 'updated' || run.outcome === 'unchanged' ? afterOnPath(run) : null;
+
+/** Waits for the next run of a path, and shows what for. Resolves with it, or with the exit code where there is none. */
+async function untilNext(
+  session: Session,
+  last: ToldRun,
+  { to, timeout, json }: FollowOptions & { to: string },
+): Promise<ToldRun | number> {
+  const now = session.now();
+  const since = last.endedAt ?? last.now;
+  const view: View & { between: Between } = {
+    run: last,
+    toldAt: now,
+    heardAt: now,
+    refused: null,
+    between: { to, says: null, since, until: '' },
+  };
+  const told: { status: Status | null; as: string } = { status: null, as: '' };
+  const note = (status: Status): void => {
+    const { between } = status;
+    told.status = status;
+    view.run = { ...view.run, now: status.now };
+    view.toldAt = session.now();
+    if (between === null) return;
+    view.between = clean(between);
+    const words = JSON.stringify([between.to, between.says]);
+    if (json && words !== told.as) session.stdout.write(jsonLine({ event: 'between', data: between }));
+    told.as = words;
+  };
+  const why = await watch(session, { timeout, json }, view, (signal) =>
+    looksFor(session, last, { note, signal }),
+  );
+  if (why !== 'ended') {
+    const { lines, exitCode } = await partingOf(why, view, session, timeout);
+    tell(session, lines, json);
+    return exitCode;
+  }
+  const { run = null, now: clock = since } = told.status ?? {};
+  const goal = last.path.at(-1);
+  if (run !== null && run.id !== last.id && run.path.at(-1) === goal) return { ...run, now: clock };
+  if (json) session.stdout.write(jsonLine({ event: 'between', data: null }));
+  const { says, until } = view.between;
+  const isLate = Date.parse(clock) >= Date.parse(until);
+  const waited = says === null ? 'the update to it did not begin' : sentence(says);
+  tell(
+    session,
+    [
+      isLate
+        ? `${last.to} was not ready for ${to} in time: ${waited}`
+        : `The path was ended: ${to} does not follow.`,
+      `Go on: ${names().name} instance update --through`,
+    ],
+    json,
+  );
+  return isLate ? 3 : exitCodeOf('cancelled');
+}
+
+/** Looks until another run is the last one, or no next one is spoken of any more. */
+async function* looksFor(
+  { reader }: Session,
+  last: ToldRun,
+  { note, signal }: { note: (status: Status) => void; signal: AbortSignal },
+): AsyncGenerator<News, void> {
+  for (let silent = 0; silent < looks; ) {
+    const answer = await reader.status({ signal });
+    if (signal.aborted) return;
+    if (answer.kind === 'ok' && isForAdmins(answer.value)) {
+      const { run, between } = answer.value;
+      note(answer.value);
+      if (run !== null && run.id !== last.id) return;
+      silent = between === null ? silent + 1 : 0;
+      yield { kind: 'heard' };
+    } else yield { kind: 'unheard', refused: answer.kind === 'ok' ? noAnswer({ what: 'late' }) : answer };
+    await sleep(pause, undefined, { signal }).catch(() => {});
+  }
+}

@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest';
+import { toNodeHandler } from '../../src/instance/http/node-handler.ts';
+import { createScriptedUpdates, type ScriptedEnd, typicalRun } from '../../src/instance/testing/index.ts';
+import { plainStatus } from '../../src/instance/testing/script.ts';
+import { afterTests, play, serve, svc } from './rig.ts';
+import { sit } from './terminal.ts';
+
+const path = ['v1.5.0', 'v2.0.0'];
+const latest = plainStatus.latest && { ...plainStatus.latest, version: 'v2.0.0' };
+const status = { latest, next: { version: 'v1.5.0', major: false, path } };
+const offer = '2 updates, one after the other: v1.5.0, v2.0.0';
+const moment = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+
+interface Play {
+  ends?: ScriptedEnd[];
+  /** What the platform says between two updates, one for each look at the status; then the next one begins. */
+  says?: (string | null)[];
+  /** What comes once it has said all that. */
+  after?: 'next' | 'late' | 'ended';
+}
+
+/** A server that goes a path: the plays of single updates, with what tells of a path put into each answer. */
+async function playPath({ ends = [], says = [null], after = 'next' }: Play = {}) {
+  const runs = path.map((_, at) => typicalRun(ends[at] ?? { outcome: 'updated' }));
+  const updates = createScriptedUpdates({ speed: 40, status, runs });
+  const posts: unknown[] = [];
+  let isOnPath = false;
+  let waits: (string | null)[] | null = null;
+  updates.on('end', ({ to, outcome }) => {
+    if (isOnPath && to === path[0] && outcome === 'updated') waits = [...says];
+  });
+
+  async function between(): Promise<object | null> {
+    if (waits === null) return null;
+    const [words, ...rest] = waits;
+    if (words !== undefined) {
+      waits = rest;
+      return { to: path[1], says: words, since: moment(-40), until: moment(after === 'late' ? 0 : 3600) };
+    }
+    waits = null;
+    if (after === 'next') await updates.update({ target: path[1] ?? '' });
+    else isOnPath = false;
+    return null;
+  }
+
+  async function handle(request: Request): Promise<Response> {
+    const { method, url, headers } = request;
+    let inner = request;
+    if (method === 'POST') {
+      const { through, ...order } = (await request.json()) as { through?: true; target: string };
+      posts.push({ ...order, ...(through && { through }) });
+      isOnPath = through === true;
+      const body = JSON.stringify({ ...order, ...(isOnPath && { target: path[0] }) });
+      inner = new Request(url, { method, headers, body });
+    }
+    if (method === 'DELETE' && waits !== null) {
+      isOnPath = false;
+      waits = null;
+      return Response.json({ ...(await updates.history())[0], now: moment(0) }, { status: 202 });
+    }
+    const told = url.endsWith('/update') && method === 'GET' ? JSON.stringify(await between()) : 'null';
+    const response = await updates.handle(inner);
+    if (response.type === 'error' || response.body === null) return response;
+    const put = (text: string) =>
+      text
+        .replaceAll('"between":null', `"between":${told}`)
+        .replaceAll('"path":[]', `"path":${isOnPath ? JSON.stringify(path) : '[]'}`);
+    const body = response.body
+      .pipeThrough(new TextDecoderStream() as never)
+      .pipeThrough(new TransformStream({ transform: (text, to) => to.enqueue(put(text as string)) }))
+      .pipeThrough(new TextEncoderStream());
+    return new Response(body, { status: response.status, headers: response.headers });
+  }
+
+  await updates.start();
+  afterTests(() => updates.close());
+  return { url: await serve(toNodeHandler({ ...updates, handle })), posts, updates };
+}
+
+describe.concurrent('svc instance update --through', () => {
+  it('follows one update after the other to the last', async () => {
+    const { url, posts } = await playPath({
+      says: [null, null, null, '12 rows are left', '12 rows are left.', 'one is left'],
+    });
+    const { out, exitCode } = await svc(url, 'instance update --through --yes');
+    expect([exitCode, posts]).toEqual([0, [{ target: 'v2.0.0', through: true }]]);
+    expect(out.match(/^.*(?:of 2|after the other|comes next|not ready|✓).*$/gm)).toEqual([
+      offer,
+      '1 of 2: Updating svc v1.4.2 → v1.5.0',
+      expect.stringMatching(/^✓ svc v1\.5\.0 runs\./),
+      'v2.0.0 comes next.',
+      expect.stringMatching(/^v1\.5\.0 is not ready for v2\.0\.0 yet: 12 rows are left, for \d+ s$/),
+      expect.stringMatching(/^v1\.5\.0 is not ready for v2\.0\.0 yet: one is left, for \d+ s$/),
+      '2 of 2: Updating svc v1.5.0 → v2.0.0',
+      expect.stringMatching(/^✓ svc v2\.0\.0 runs\./),
+    ]);
+  });
+
+  it('asks once, with all versions named, where one of them is a major one', async () => {
+    const { url, posts } = await playPath();
+    const { out, err, exitCode } = await svc(url, 'instance update --through');
+    expect([out, exitCode, posts]).toEqual([`${offer}\n`, 2, []]);
+    expect(err).toMatch(/^svc: v2\.0\.0 is a major version; migrations only run forward\. .* add --yes\n/);
+  });
+
+  it('does not ask where there is no major one', async () => {
+    const { url, asked } = await play({
+      status: { next: { ...status.next, path: ['v1.5.0', 'v1.6.0'] } },
+    });
+    const { out } = await svc(url, 'instance update --through --no-follow');
+    expect(out).toMatch(/^2 updates, one after the other: v1\.5\.0, v1\.6\.0\nThe update to /);
+    expect(asked.at(-1)).toBe('POST  {"target":"v1.6.0","through":true}');
+  });
+
+  it('is one update as ever where the path is no longer, or --target is its first', async () => {
+    const { url, posts } = await playPath();
+    await svc(url, 'instance update --through --target v1.5.0 --no-follow');
+    const plain = await play({ speed: 30 });
+    await svc(plain.url, 'instance update --through --no-follow');
+    expect([posts, plain.asked.at(-1)]).toEqual([[{ target: 'v1.5.0' }], 'POST  {"target":"v1.5.0"}']);
+    const { err, exitCode } = await svc(url, 'instance update --through --target canary');
+    expect([exitCode, err]).toEqual([2, expect.stringContaining('--through goes to a release')]);
+  });
+
+  it('ends as the first update does that does not end well', async () => {
+    const { url } = await playPath({ ends: [{ outcome: 'failed', code: 'not-healthy' }] });
+    const { out, exitCode } = await svc(url, 'instance update --through --yes');
+    expect([exitCode, out]).toEqual([4, expect.stringMatching(/✗ The update failed \(not-healthy\)/)]);
+    expect(out).not.toContain('2 of 2');
+  });
+
+  it('ends as the last one', async () => {
+    const { url } = await playPath({ ends: [{ outcome: 'updated' }, { outcome: 'broken' }] });
+    expect((await svc(url, 'instance update --through --yes')).exitCode).toBe(5);
+  });
+
+  it.each([
+    ['late', 3, 'v1.5.0 was not ready for v2.0.0 in time: 12 rows are left.'],
+    ['ended', 143, 'The path was ended: v2.0.0 does not follow.'],
+  ] as const)('says that the path has ended between two: %s', async (after, exitCode, line) => {
+    const { url } = await playPath({ says: [null, '12 rows are left'], after });
+    const said = await svc(url, 'instance update --through --yes');
+    expect(said).toMatchObject({
+      exitCode,
+      out: expect.stringMatching(`\n${line}\nGo on: svc instance update --through\n$`),
+    });
+  });
+
+  it('tells programs each run, and what is between them', async () => {
+    const { url } = await playPath({ says: [null, 'a', 'a', 'b'] });
+    const { out } = await svc(url, 'instance update --through --yes --json');
+    const events = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const between = events.flatMap(({ event, data }) => (event === 'between' ? [data.says] : []));
+    expect(between.filter((says) => says !== null)).toEqual(['a', 'b']);
+    expect(new Set(events.map(({ data }) => data.to))).toEqual(new Set(['v1.5.0', undefined, 'v2.0.0']));
+    expect(events[0].data.path).toEqual(path);
+    const ended = await playPath({ says: [null], after: 'ended' });
+    const last = (await svc(ended.url, 'instance update --through --yes --json')).out
+      .trimEnd()
+      .split('\n')
+      .at(-1);
+    expect(JSON.parse(last ?? '')).toEqual({ event: 'between', data: null });
+  });
+
+  it('counts on a terminal between two, and goes on below', async () => {
+    const { url } = await playPath({ says: [null, 'rows are left', 'rows are left'] });
+    const { screens, all, exitCode } = await sit(url, 'instance update --through', {
+      columns: 100,
+      answers: [[/v2\.0\.0 is a major version[\s\S]*Go on\? \[y\/N\]$/, 'y\r']],
+    });
+    expect(exitCode).toBe(0);
+    const lines = screens.flatMap(
+      (screen) => /not ready for v2\.0\.0 yet: rows are left, for \d+ s/.exec(screen)?.[0] ?? [],
+    );
+    expect(new Set(lines).size).toBeGreaterThan(2);
+    expect(all.match(/not ready|✓ verified/g)).toHaveLength(3);
+    expect(all).toMatch(/for \d+ s\n2 of 2: Updating svc v1\.5\.0 → v2\.0\.0\n✓ /);
+  });
+});
+
+const forever = Array.from({ length: 100 }, () => 'rows are left');
+
+describe.concurrent('between two updates of a path', () => {
+  it('Ctrl-C ends the following, which can be taken up again, and cancel the path', async () => {
+    const { url, updates } = await playPath({ says: forever });
+    const said = await svc(url, 'instance update --through --yes', {
+      onOutput: (text, interrupt) => text.includes('not ready') && interrupt(),
+    });
+    expect(said).toMatchObject({
+      exitCode: 130,
+      out: expect.stringMatching(
+        /\nThe update to v2\.0\.0 comes next, by itself\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
+      ),
+    });
+    expect((await svc(url, 'instance status')).out).toMatch(
+      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left, for 40 s\nFollow it: svc instance follow\. Stop it: svc instance cancel$/m,
+    );
+    const following = svc(url, 'instance follow');
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    expect(await svc(url, 'instance cancel')).toMatchObject({
+      exitCode: 0,
+      out: '✓ No further update follows: svc v1.5.0 stays.\n',
+    });
+    const { out, exitCode } = await following;
+    expect(exitCode).toBe(143);
+    expect(out).toMatch(
+      /^✓ svc v1\.5\.0 runs\..*\n(?:v.*\n)*The path was ended: v2\.0\.0 does not follow\.\n/,
+    );
+    expect(await updates.history()).toHaveLength(1);
+  });
+
+  it('cancel that comes too late for one says that another follows', async () => {
+    const run = { id: 'run1', state: 'verify', to: 'v1.5.0', startedAt: moment(-9), now: moment(0), path };
+    const { url } = await play({
+      open: { steps: [{ state: 'verify', seconds: 600 }], end: { outcome: 'updated' } },
+      intercept: ({ method, url }) =>
+        method === 'GET' && url.endsWith('/progress') ? Response.json(run) : undefined,
+    });
+    const { out, exitCode } = await svc(url, 'instance cancel');
+    expect([exitCode, out]).toEqual([
+      3,
+      'The containers are being replaced: it goes on to its end.\nv2.0.0 comes next. Stop it: svc instance cancel\n',
+    ]);
+  });
+
+  it('follow goes on to the end of the path', async () => {
+    const { url } = await playPath({ says: [null, 'rows are left', 'rows are left'] });
+    await svc(url, 'instance update --through --yes --no-follow');
+    const { out, exitCode } = await svc(url, 'instance follow');
+    expect([exitCode, out]).toEqual([
+      0,
+      expect.stringMatching(/✓ svc v1\.5\.0[\s\S]*2 of 2[\s\S]*✓ svc v2\.0\.0 runs\./),
+    ]);
+  });
+
+  it('a server that does not answer is given up after --timeout', async () => {
+    const { url } = await playPath({ says: forever });
+    let isOff = false;
+    const broken = await serve(async (request, response) => {
+      if (isOff) return void response.destroy();
+      const { method = 'GET' } = request;
+      const body = method === 'POST' ? { body: request as never, duplex: 'half' as const } : {};
+      const headers = { Accept: request.headers.accept ?? '', 'Content-Type': 'application/json' };
+      const answer = await fetch(url + request.url, { method, headers, ...body }).catch(() => null);
+      if (answer === null) return void response.destroy();
+      response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type') ?? '' });
+      for await (const piece of answer.body ?? []) response.write(piece);
+      response.end();
+    });
+    const said = await svc(broken, 'instance update --through --yes --timeout 3', {
+      onOutput: (text) => {
+        isOff ||= text.includes('not ready');
+      },
+    });
+    expect(said.exitCode).toBe(1);
+    expect(said.out).toMatch(
+      /\nsvc does not answer, for \d s\. It may be your connection; the update goes on by itself\.\n(?:.*\n)*svc has not answered for 3 s/,
+    );
+  });
+});
+
+describe.concurrent('a path that is offered', () => {
+  it('is told with the status, and by an update that goes only a part of it', async () => {
+    const { url, asked } = await play({ speed: 30, status });
+    expect((await svc(url, 'instance status')).out).toContain(
+      `\n${offer} (svc instance update --through)\nIt can be updated now`,
+    );
+    const { out } = await svc(url, 'instance update --no-follow');
+    expect(out).toMatch(
+      /^v1\.5\.0 has to come before v2\.0\.0: --through goes on to that\.\nThe update to v1\.5\.0 has/,
+    );
+    expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0"}');
+  });
+});
