@@ -45,7 +45,8 @@ const options: InstanceOptions = {
   queue,
   ahead: settings.ahead,
   store: fileStore(join(data, 'updates')),
-  buildServers: () => known('build-servers.json'),
+  buildServers: () => known('build-servers.json', []),
+  afterStep: () => known<Record<string, string>>('after-step.json', {})[version],
   onEnd,
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };
@@ -134,10 +135,10 @@ function dataFile(path: string): Response {
   return new Response(readFileSync(file));
 }
 
-/** What a test has left in a file; nothing where it has not. */
-function known<T>(file: string): T[] {
+/** What a test has left in a file; `none` where it has not. */
+function known<T>(file: string, none: T): T {
   const path = join(data, file);
-  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T[]) : [];
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T) : none;
 }
 
 /** One more line of a log that outlives the process. */

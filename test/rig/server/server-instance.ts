@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { AutomaticChoice } from '../../../src/instance/contract/automatic.ts';
 import type { Run, Status } from '../../../src/wire/status.ts';
 import type { ComposeText } from '../compose-text.ts';
 import { askEngine, engineSocket } from '../engine-api.ts';
@@ -108,6 +109,17 @@ export class ServerInstance extends Instance {
     await this.write('data/releases.json', JSON.stringify(feed));
   }
 
+  /** The same of releases that each need the one before it. */
+  async offerPath(...versions: string[]): Promise<void> {
+    const releases = versions.map((version, at) => ({ version, requires: versions[at - 1] ?? null }));
+    await this.write('data/releases.json', JSON.stringify({ releases }));
+  }
+
+  /** What its servers say after a step, by their version; those that are not named are ready for the next one. */
+  async afterStep(says: Record<string, string>): Promise<void> {
+    await this.write('data/after-step.json', JSON.stringify(says));
+  }
+
   /** A request to the app, as the admin by default. */
   ask(path: string, init: RequestInit & { as?: 'admin' | 'anna' | 'user' | null } = {}): Promise<Response> {
     const { as = 'admin', ...rest } = init;
@@ -128,8 +140,16 @@ export class ServerInstance extends Instance {
   }
 
   /** Starts an update; whatever the answer is. */
-  startUpdateOverHttp(target?: string, order: { when?: 'idle'; force?: boolean } = {}): Promise<Response> {
+  startUpdateOverHttp(
+    target?: string,
+    order: { when?: 'idle'; force?: boolean; through?: boolean } = {},
+  ): Promise<Response> {
     return this.ask(updatePath, { method: 'POST', ...json({ ...(target && { target }), ...order }) });
+  }
+
+  /** What is set of updates that start by themselves; what is left out stays. */
+  async setAutomatic(choice: AutomaticChoice): Promise<Status> {
+    return this.#json(`${updatePath}/automatic`, { method: 'PUT', ...json(choice) });
   }
 
   /** Asks that the run stop; whatever the answer is. */
@@ -197,9 +217,10 @@ export class ServerInstance extends Instance {
     return this.#json('/test/memory');
   }
 
-  async #json<T>(path: string): Promise<T> {
-    const answer = await this.ask(path);
-    if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${await answer.text()}`);
+  async #json<T>(path: string, init: RequestInit = {}): Promise<T> {
+    const answer = await this.ask(path, init);
+    if (!answer.ok)
+      throw new Error(`${init.method ?? 'GET'} ${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as T;
   }
 }
