@@ -9,6 +9,7 @@ import { startLoadBalancer } from '../rig/server/load-balancer.ts';
 import { type ServerInstance, startServerInstance, updatePath } from '../rig/server/server-instance.ts';
 import { alone } from './support/instance.ts';
 import {
+  askReplica,
   follow,
   inspect,
   judgeHold,
@@ -39,14 +40,7 @@ afterAll(async () => {
 
 const replica = (number: 1 | 2) => `${instance.project}-app-${number}`;
 
-/** Past the proxy. */
-async function askAt(number: 1 | 2, path: string, init: RequestInit = {}): Promise<Response> {
-  const { NetworkSettings } = await inspect(replica(number));
-  const address: string = NetworkSettings.Networks[`${instance.project}_internal`].IPAddress;
-  const headers = { authorization: 'Bearer admin-token', 'content-type': 'application/json' };
-  return fetch(`http://${address}:8080${path}`, { headers, signal: AbortSignal.timeout(30_000), ...init });
-}
-
+const askAt = (number: 1 | 2, path: string, init?: RequestInit) => askReplica(instance, number, path, init);
 const statusAt = async (number: 1 | 2, query = '') =>
   (await (await askAt(number, `${updatePath}${query}`)).json()) as Status;
 const toldOf = async (id: string) =>

@@ -37,6 +37,19 @@ export async function removeContainer(name: string): Promise<void> {
   if (status !== 204 && status !== 404) throw new Error(`DELETE ${name}: ${status} ${body}`);
 }
 
+/** A request to one of several servers, as the admin, past what stands before them. */
+export async function askReplica(
+  { project }: ServerInstance,
+  number: number,
+  path: string,
+  init: RequestInit = {},
+): Promise<Response> {
+  const { NetworkSettings } = await inspect(`${project}-app-${number}`);
+  const address: string = NetworkSettings.Networks[`${project}_internal`].IPAddress;
+  const headers = { authorization: 'Bearer admin-token', 'content-type': 'application/json' };
+  return fetch(`http://${address}:8080${path}`, { headers, signal: AbortSignal.timeout(30_000), ...init });
+}
+
 /**
  * The image of something that stands where an updater would and runs a script of the test's own, with `say PHASE TEXT`
  * for a line of the log. It says how a server copes; updates are made by the real one.
