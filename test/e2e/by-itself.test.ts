@@ -53,7 +53,7 @@ async function ask<T>(path: string, choice?: object): Promise<T> {
 
 /** Since when, and what; for admins, until it is closed. */
 const toldAt = /^svc updated itself at \d{2}:\d{2}$/;
-const toldWhat = /^v1\.1\.0, away for \d+ s/;
+const toldWhat = /^v1\.1\.0\W+away for \d+ s/;
 
 it('is told before, while it is on, and afterwards to whoever was there', async () => {
   await annaAtHome.page.goto(`${platform.url}/data`);
