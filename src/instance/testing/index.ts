@@ -2,6 +2,7 @@ export type { InstanceUpdates, UpdateEvents, UpdateOrder } from '../contract/ins
 export {
   type Disturbance,
   type Script,
+  type ScriptedBetween,
   type ScriptedEnd,
   type ScriptedJob,
   type ScriptedRun,

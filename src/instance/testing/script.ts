@@ -54,6 +54,15 @@ export interface ScriptedRun {
   end: ScriptedEnd;
 }
 
+/** What is between two updates of a path. */
+export interface ScriptedBetween {
+  seconds: number;
+  /** Once its time is over it goes on for as long as this says. */
+  lasts?(): boolean;
+  /** Why the platform is not ready for the next one. */
+  says?: string;
+}
+
 export interface ScriptedJob extends JobInTheWay {
   /** After which it has ended; left out, it goes on. */
   seconds?: number;
@@ -88,6 +97,8 @@ export interface Script {
   open?: ScriptedRun;
   /** One for each update that is started; the last one for all that follow. Default `typicalRun()`. */
   runs?: readonly ScriptedRun[];
+  /** One for each wait of a path, `next.path` of the status; the last one for all that follow. Default one second. */
+  betweens?: readonly ScriptedBetween[];
   /** What going back leads to, or why there is no way. Default: nothing was kept. */
   back?: BackOffer | Reason;
   /** One for each way back that is started; the last one for all that follow. Default `typicalBack()`. */

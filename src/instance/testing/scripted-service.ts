@@ -23,6 +23,7 @@ import {
   type Disturbance,
   plainStatus,
   type Script,
+  type ScriptedBetween,
   type ScriptedRun,
   type StatusPieces,
   typicalBack,
@@ -45,6 +46,7 @@ export class ScriptedService implements UpdateService {
   #disturbance: Disturbance | null = null;
   #closing = new AbortController();
   #ways = 0;
+  #waits = 0;
   #playing: Promise<void> = Promise.resolve();
 
   constructor(script: Script) {
@@ -108,15 +110,48 @@ export class ScriptedService implements UpdateService {
     return this.#open() !== null;
   }
 
-  async start({ target, when, force, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+  async start({ target, when, force, by, through }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     const jobs = this.#jobs();
     const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
     const reason = this.#reason(force || waits ? [] : jobs);
     if (reason) return { reason };
+    const next = whole(this.#pieces.next);
+    const path = through && next && next.path.length > 1 ? next.path : [];
+    const named = target === 'canary' ? null : target;
+    const to = path[0] ?? named ?? next?.version ?? null;
+    return { run: this.#update({ to, by, path }, waits ? jobs : []) };
+  }
+
+  #update(told: Told, jobs: readonly JobInTheWay[]): Run {
     const { runs = [typicalRun()] } = this.#script;
-    const played = runs[Math.min(this.#runs.length - this.#ways, runs.length - 1)] ?? typicalRun();
-    const to = target === null || target === 'canary' ? (this.#pieces.next?.version ?? null) : target;
-    return { run: this.#play(played, { to, by }, waits ? jobs : []) };
+    return this.#play(
+      runs[Math.min(this.#runs.length - this.#ways, runs.length - 1)] ?? typicalRun(),
+      told,
+      jobs,
+    );
+  }
+
+  /** Goes on with the path of a run that has ended, where it has one. */
+  async #goOn({ path, to: last, by }: Run): Promise<void> {
+    const to = path[path.indexOf(last ?? '') + 1];
+    if (path.length === 0 || to === undefined) return;
+    const { betweens = [{ seconds: 1 }] } = this.#script;
+    const wait = betweens[Math.min(this.#waits++, betweens.length - 1)];
+    const { seconds, lasts, says }: ScriptedBetween = wait ?? { seconds: 1 };
+    const since = new Date().toISOString();
+    const between = {
+      to,
+      says: says ?? null,
+      since,
+      until: new Date(Date.parse(since) + 3_600_000).toISOString(),
+    };
+    this.#change({ between });
+    const { signal } = this.#over;
+    await sleep((seconds * 1000) / this.#speed, undefined, { signal });
+    while (lasts?.() && this.#pieces.between === between) await sleep(glance, undefined, { signal });
+    if (this.#pieces.between !== between) return;
+    this.#change({ between: null });
+    this.#update({ to, by, path }, []);
   }
 
   async backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }> {
@@ -140,6 +175,13 @@ export class ScriptedService implements UpdateService {
 
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     const open = this.#open();
+    const last = this.#runs.at(-1);
+    if (this.#pieces.between && last) {
+      this.#change({ between: null });
+      const run = { ...last.run, path: [] };
+      this.#runs.splice(-1, 1, new RunRecord(run));
+      return { run };
+    }
     if (!open) return { reason: { code: 'not-running', message: 'No update is on.' } };
     const { state, kind } = open.run;
     if (mayBeAway(open.run) || (kind === 'back' && !isLaunchState(state))) {
@@ -224,11 +266,7 @@ export class ScriptedService implements UpdateService {
     return { code: 'up-to-date', message: this.#pieces.upToDate?.message ?? 'Nothing newer is known.' };
   }
 
-  #play(
-    played: ScriptedRun,
-    { to, ...told }: Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind'>>,
-    jobs: readonly JobInTheWay[],
-  ): Run {
+  #play(played: ScriptedRun, { to, ...told }: Told, jobs: readonly JobInTheWay[]): Run {
     const id = `run${this.#runs.length + 1}`;
     const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, ...told };
     const state = jobs.length > 0 ? 'waiting' : 'launching';
@@ -257,13 +295,21 @@ export class ScriptedService implements UpdateService {
     if (outcome === 'updated') this.#arrive(version ?? to);
     else if (outcome === scripted) this.#arrive(version);
     this.listeners.emit('end', record.run);
+    if (outcome === 'updated') await this.#goOn(record.run);
   }
 
   #arrive(version: string | null): void {
     if (version === null) return;
     const { latest, channel } = this.#pieces;
+    const { path = [] } = this.#pieces.next ?? {};
+    const rest = path.slice(path.indexOf(version) + 1);
+    const [first] = path.includes(version) ? rest : [];
     const upToDate = { code: 'newest', message: `${version} is the newest on ${channel}.` } as const;
-    this.#change({ version, ...(version === latest?.version && { next: null, upToDate }) });
+    this.#change({
+      version,
+      ...(first !== undefined && { next: { version: first, major: false, path: rest } }),
+      ...(version === latest?.version && { next: null, upToDate }),
+    });
   }
 
   #disturb(by: Disturbance | null): void {
@@ -275,6 +321,8 @@ export class ScriptedService implements UpdateService {
     this.#closing = new AbortController();
   }
 }
+
+type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'path'>>;
 
 const whole = (next: StatusPieces['next']): NextRelease | null =>
   next && { ready: null, seconds: null, path: [next.version], ...next };

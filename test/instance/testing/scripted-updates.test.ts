@@ -138,6 +138,45 @@ describe('a script', () => {
     expect(await playing.goBack({ confirm: 'v1.4.1' })).toMatchObject({ reason: { code: 'no-point' } });
   });
 
+  it('goes a path to its end, and waits in between', async () => {
+    const latest = { version: 'v2.0.0', url: null, notes: null, publishedAt: null };
+    const path = ['v1.5.0', 'v2.0.0'];
+    let waits = true;
+    const { playing, ask } = await play({
+      status: { latest, next: { version: 'v1.5.0', major: false, path } },
+      betweens: [{ seconds: 1, says: 'old rows are moved', lasts: () => waits }],
+    });
+    const told = await playing.update({ target: 'v2.0.0', through: true, by: 'anna' });
+    expect(told).toMatchObject({ run: { from: 'v1.4.2', to: 'v1.5.0', path } });
+    const status = async () => (await ask('GET')).json;
+    await vi.waitFor(async () => expect((await status()).between).not.toBeNull());
+    expect(await status()).toMatchObject({
+      version: 'v1.5.0',
+      between: { to: 'v2.0.0', says: 'old rows are moved' },
+      next: { version: 'v2.0.0', path: ['v2.0.0'] },
+      run: { outcome: 'updated', path },
+    });
+    waits = false;
+    await vi.waitFor(async () => expect((await status()).version).toBe('v2.0.0'));
+    expect(await status()).toMatchObject({
+      between: null,
+      next: null,
+      run: { id: 'run2', to: 'v2.0.0', by: 'anna', path },
+    });
+  });
+
+  it('ends a path that is cancelled in between', async () => {
+    const latest = { version: 'v2.0.0', url: null, notes: null, publishedAt: null };
+    const { playing, ask } = await play({
+      status: { latest, next: { version: 'v1.5.0', major: false, path: ['v1.5.0', 'v2.0.0'] } },
+      betweens: [{ seconds: 1, lasts: () => true }],
+    });
+    await playing.update({ target: 'v2.0.0', through: true });
+    await vi.waitFor(async () => expect((await ask('GET')).json.between).not.toBeNull());
+    expect(await playing.cancel()).toMatchObject({ run: { outcome: 'updated', path: [] } });
+    expect((await ask('GET')).json).toMatchObject({ between: null, next: { version: 'v2.0.0' } });
+  });
+
   it('may leave the new version behind, to be looked at again', async () => {
     const broken = typicalRun({ outcome: 'broken', version: 'v1.5.0', cause: 'it crash-loops' });
     const { ask, ended } = await play({ runs: [broken, typicalRun({ outcome: 'unchanged' })] });
