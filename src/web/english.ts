@@ -1,5 +1,5 @@
 import type { Channel } from '../release/channel.ts';
-import type { CancelCode, EndState, JobKind, ReasonCode, UpToDateCode } from '../wire/codes.ts';
+import type { CancelCode, EndState, JobKind, KeptBackCode, ReasonCode, UpToDateCode } from '../wire/codes.ts';
 import type { Unit } from './model/ages.ts';
 
 /** The text of a code, or a function that makes it of the server's own sentence. */
@@ -19,6 +19,8 @@ export const english = {
   updateTo: (version: string) => `Update to ${version}`,
   updating: 'Updating…',
   updatingPercent: (percent: number) => `Updating… ${percent} %`,
+  /** Of a path of several updates. */
+  updatingStep: (at: number, of: number) => `Updating… ${at} of ${of}`,
   updateFailed: 'Update failed',
   goingBack: 'Going back…',
   goingBackPercent: (percent: number) => `Going back… ${percent} %`,
@@ -28,6 +30,9 @@ export const english = {
   jobsHaveRun: (count: number) => several(count, 'waiting job has run', 'waiting jobs have run'),
   jobsRun: (count: number) => several(count, 'waiting job runs now', 'waiting jobs run now'),
   awayFor: (time: string) => `away for ${time}`,
+  /** With the day where it is another one than today. */
+  updatedItself: (product: string, day: string, time: string) =>
+    `${product} updated itself ${day === '' ? '' : `on ${day} `}at ${time}`,
 
   titlePercent: (percent: number, product: string) => `${percent} % – ${product}`,
   titleUpdating: (product: string) => `Updating – ${product}`,
@@ -96,12 +101,17 @@ export const english = {
 
   startedBy: (by: string, time: string) => `Started by ${by} at ${time}`,
   startedAt: (time: string) => `Started at ${time}`,
+  startedItself: (time: string) => `Started by itself at ${time}`,
   closingIsHarmless: 'closing this does not stop it',
   waitsFor: (count: number) => `Waits for ${several(count, 'job', 'jobs')}`,
   waitsUntil: (time: string) => `Until ${time} at most; new jobs stay queued`,
   newJobsWait: 'New jobs stay queued',
   nothingChanged: 'Nothing has changed yet',
   cannotCancel: 'Can no longer be cancelled',
+  stepOf: (at: number, of: number) => `${at} of ${of}`,
+  notReady: (product: string, version: string) => `${product} ${version} is not ready for the next one yet`,
+  readyUntil: (to: string, time: string) => `If it is not by ${time}, ${to} is not begun.`,
+  nextBegins: (to: string) => `${to} begins in a moment.`,
   askedToStop: (by: string) => `Asked to stop by ${by}; it may be too late.`,
 
   versionRuns: (version: string) => `${version} runs`,
@@ -137,6 +147,8 @@ export const english = {
   howToDump: 'How to take one',
   needsFirst: (version: string, first: string) => `${version} needs ${first} first`,
   needsFirstAbout: 'Update to it, then once more.',
+  pathOf: (count: number) => `${several(count, 'update', 'updates')}, one after the other`,
+  path: 'The updates',
   dataKept: (product: string, to: string, from: string) =>
     `Your data are kept first; if ${to} does not come up, ${product} goes back to ${from} with them.`,
   keepingTakes: (product: string, time: string) =>
@@ -144,6 +156,7 @@ export const english = {
   awayFew: (product: string) => `${product} will be away for a few seconds.`,
   awayAsLast: (product: string, time: string) =>
     `${product} will be away for about ${time}, as the last time.`,
+  awayEach: (product: string) => `${product} will be away for a few seconds in each of them.`,
   awayAbout: (product: string, time: string) => `${product} will be away for about ${time}.`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
@@ -156,6 +169,17 @@ export const english = {
   itTakesAway: (product: string, time: string, away: number) =>
     `It takes about ${time}, ${product} is away for ${away} of them.`,
   jobsWait: 'Jobs that come meanwhile wait and run afterwards.',
+  updatesItself: (version: string, day: string, time: string) =>
+    `It updates to ${version} by itself ${day}, after ${time}.`,
+  updatesItselfNow: (version: string) =>
+    `It updates to ${version} by itself as soon as nothing is in the way.`,
+  notByItself: (why: string) => `It does not update by itself: ${why}`,
+  pausedSince: (day: string) => `Nothing happens by itself since the update of ${day} ended badly.`,
+  pausedUntil: 'That ends with an update that a person starts and that ends well.',
+  tonight: 'tonight',
+  thisDay: 'today',
+  tomorrow: 'tomorrow',
+  onDay: (day: string) => `on ${day}`,
   inTheWay: (count: number) => several(count, 'job is in the way', 'jobs are in the way'),
   queued: 'queued',
   stuck: 'stuck',
@@ -201,6 +225,7 @@ export const english = {
   absence: 'Away',
   who: 'Who',
   byNobody: 'by hand',
+  byItself: 'by itself',
   serversBehind: (count: number) => several(count, 'build server is behind', 'build servers are behind'),
   serverRuns: (name: string, version: string) => `${name} runs ${version}`,
 
@@ -211,10 +236,26 @@ export const english = {
   notSaved: (why: string) => `Not saved: ${why}`,
   stands: (channel: string) => `The channel is still ${channel}.`,
   noAnswerShort: (product: string) => `${product} does not answer.`,
+  automatic: 'Updates by themselves',
+  enabled: 'Update by itself',
+  enabledAbout: 'What is newer is installed within these hours, once nothing is in the way.',
+  from: 'From',
+  to: 'To',
+  timeZone: 'Time zone',
+  days: 'On these days; none is every day',
+  ageBefore: 'Wait until a release is',
+  ageAfter: 'days old',
+  majors: 'Major versions, too',
+  nextOne: (day: string, time: string, zone: string) =>
+    `The next one begins ${day}, after ${time} (${zone}).`,
+  nextOneNow: 'The next one begins as soon as nothing is in the way.',
+  offByItself: 'Nothing is installed by itself.',
+  notSavedYet: 'Not saved yet.',
 
   // The server says these in a sentence of its own, which is shown where no text replaces it.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
+  keptBack: {} as Partial<Record<KeptBackCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
   /** The outcome of a run that went back as it was meant to. */
   wentBack: 'went back',

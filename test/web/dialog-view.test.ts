@@ -3,7 +3,20 @@ import { type DialogView, dialogView } from '../../src/web/model/dialog-view.ts'
 import type { Action } from '../../src/web/model/page-state.ts';
 import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
 import type { JobInTheWay, Reason, Run } from '../../src/wire/status.ts';
-import { begin, endedRun, loggedOut, nothing, page, run, runOf, stateAfter, status } from './state.ts';
+import {
+  begin,
+  endedRun,
+  halfway,
+  loggedOut,
+  nothing,
+  onTheWay,
+  page,
+  path,
+  run,
+  runOf,
+  stateAfter,
+  status,
+} from './state.ts';
 
 const viewAfter = (told: Action[], now = told.length * 1000, closed: string[] = []): DialogView =>
   dialogView(stateAfter(...told), now, new Set(closed));
@@ -75,6 +88,51 @@ describe('what a dialog shows first', () => {
     ['failed', [status(), offered, open, run(endedRun('failed'))]],
     ['available', [status(), offered, { kind: 'acknowledged' }]],
     ['logged-out', [status(), offered, loggedOut]],
+    // A path.
+    ['between', [halfway()]],
+    ['between', [halfway({ reason: jobReason }), { kind: 'cancel-refused', problem }]],
+    ['between', [status(onTheWay), run(runOf({ path })), halfway()]],
+    // The stream tells the end before the server is asked what comes next, and a server of before may answer then.
+    ['between', [status(onTheWay), run(runOf({ path })), run(endedRun('updated', { path }))]],
+    [
+      'between',
+      [
+        status({ ...onTheWay, run: runOf({ path }) }),
+        run(endedRun('updated', { path })),
+        status({ ...onTheWay, run: runOf({ path }) }),
+      ],
+    ],
+    ['failed', [status(onTheWay), run(runOf({ path })), run(endedRun('failed', { path }))]],
+    ['updating', [halfway(), run(runOf({ id: 'run2', to: 'v2.0.0', path }))]],
+    ['updating', [halfway(), status({ run: runOf({ id: 'run2', to: 'v2.0.0', path }) })]],
+    [
+      'updated',
+      [
+        halfway(),
+        run(runOf({ id: 'run2', to: 'v2.0.0', path })),
+        run(endedRun('updated', { id: 'run2', to: 'v2.0.0', path })),
+      ],
+    ],
+    ['no-answer', [halfway(), nothing], 6_000],
+    // One that was ended there has reached what runs.
+    ['available', [halfway({ between: null, run: endedRun('updated') })]],
+    [
+      'updated',
+      [
+        status(onTheWay),
+        run(runOf({ path })),
+        halfway(),
+        halfway({ between: null, run: endedRun('updated') }),
+      ],
+    ],
+    // Ends of what nobody has asked for, and that has changed nothing.
+    [
+      'available',
+      [status(), run(runOf({ by: 'automatic' })), run(endedRun('cancelled', { by: 'automatic' }))],
+    ],
+    ['available', [status({ run: endedRun('refused', { by: 'automatic' }) })]],
+    ['failed', [status({ run: endedRun('failed', { by: 'automatic' }) })]],
+    ['broken', [status({ run: endedRun('crashed', { by: 'automatic' }) })]],
     // Ends.
     ['failed', [status({ run: endedRun('failed') })]],
     ['available', [status({ run: endedRun('updated') })]],
@@ -187,16 +245,48 @@ describe('what a dialog shows first', () => {
       before: 'v3.0.0',
       major: true,
     });
-    expect(viewAfter([status({})])).toMatchObject({ to: 'v1.5.0', before: null });
+    expect(viewAfter([status({})])).toMatchObject({ to: 'v1.5.0', before: null, path: [] });
+  });
+
+  it('offers a path where that leads to the latest release', () => {
+    expect(viewAfter([status(onTheWay)])).toMatchObject({ to: 'v1.5.0', before: null, path, major: true });
+    // As far as the feed tells.
+    const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
+    expect(viewAfter([status({ ...onTheWay, latest })])).toMatchObject({ before: 'v3.0.0', path: [] });
+    const order = { target: 'v2.0.0', through: true };
+    expect(viewAfter([status({ ...onTheWay, reason: jobReason })])).toMatchObject({ kind: 'jobs', order });
+    const stopped = status({ ...onTheWay, run: endedRun('failed', { path }) });
+    expect(viewAfter([stopped])).toMatchObject({ again: order });
+  });
+
+  it('knows how far a path has come', () => {
+    expect(viewAfter([status(), run(runOf({ to: 'v2.0.0', path }))])).toMatchObject({
+      place: { versions: path, at: 1 },
+    });
+    expect(viewAfter([status(), open])).toMatchObject({ place: null });
+    expect(viewAfter([halfway()], 61_000)).toMatchObject({
+      version: 'v1.5.0',
+      between: { to: 'v2.0.0', says: 'not yet' },
+      waited: 60_000,
+      place: { versions: path, at: 0 },
+    });
+    // What was the last run before is no part of it.
+    const older = status({ ...onTheWay, run: endedRun('updated', { id: 'run0' }) });
+    expect(viewAfter([older, run(runOf({ path })), run(endedRun('updated', { path }))])).toMatchObject({
+      between: { to: 'v2.0.0', says: null },
+      place: { versions: path, at: 0 },
+    });
   });
 
   it('asks for the same again after a bad end, and for what is offered after a failed one', () => {
     const again = (...told: Action[]) => viewAfter(told);
-    expect(again(status({ next: null, run: endedRun('broken') }))).toMatchObject({ again: 'v1.5.0' });
-    expect(again(status({ next: null, run: endedRun('crashed', { to: null }) }))).toMatchObject({
-      again: 'v1.4.2',
+    expect(again(status({ next: null, run: endedRun('broken') }))).toMatchObject({
+      again: { target: 'v1.5.0' },
     });
-    expect(again(status({ run: endedRun('failed') }))).toMatchObject({ again: 'v1.5.0' });
+    expect(again(status({ next: null, run: endedRun('crashed', { to: null }) }))).toMatchObject({
+      again: { target: 'v1.4.2' },
+    });
+    expect(again(status({ run: endedRun('failed') }))).toMatchObject({ again: { target: 'v1.5.0' } });
     expect(again(status({ run: endedRun('failed', { to: 'v1.4.9' }) }))).toMatchObject({ again: null });
     // What going back costs by then has to be asked first.
     expect(again(status({ run: endedRun('broken', { kind: 'back' }) }))).toMatchObject({ again: null });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type NoticeSurroundings, noticeView } from '../../src/web/model/notice-view.ts';
 import type { Action } from '../../src/web/model/page-state.ts';
-import { endedRun, run, runOf, stateAfter, status } from './state.ts';
+import { endedRun, halfway, onTheWay, path, run, runOf, stateAfter, status } from './state.ts';
 
 const admin: NoticeSurroundings = {
   isAdmin: true,
@@ -15,6 +15,10 @@ const user = (updating = false, version = 'v1.4.2'): Action => ({
   status: { version, updating },
 });
 const calm = { next: null };
+const itself = endedRun('updated', { by: 'automatic' });
+const after = { version: 'v1.5.0', next: null, run: itself };
+const newPage = { ...admin, pageVersion: '1.5.0' };
+const place = { versions: path, at: 0 };
 
 describe('a notice', () => {
   it.each<[string, Action[], NoticeSurroundings, object]>([
@@ -29,6 +33,7 @@ describe('a notice', () => {
     ['to nobody else what an admin gets', [status()], anybody, { isButton: false, pill: null }],
     ['to admins a button', [status(calm)], admin, { isButton: true, pill: null }],
     ['what is newer', [status()], admin, { pill: { kind: 'available', to: 'v1.5.0' } }],
+    ['where a path leads', [status(onTheWay)], admin, { pill: { kind: 'available', to: 'v2.0.0' } }],
     [
       'nothing of what is skipped',
       [status({ skipped: { version: 'v1.5.0', since: null } })],
@@ -66,6 +71,41 @@ describe('a notice', () => {
       [status(), run(runOf())],
       admin,
       { pill: { kind: 'updating', percent: 42, isButton: true } },
+    ],
+    [
+      'how far a path has come',
+      [status(), run(runOf({ path }))],
+      admin,
+      { pill: { kind: 'updating', place, percent: 42 } },
+    ],
+    ['the same between two of its updates', [halfway()], newPage, { pill: { kind: 'updating', place } }],
+    [
+      'no old page between them',
+      [status(), halfway(), halfway()],
+      admin,
+      { pill: { kind: 'updating', percent: null } },
+    ],
+    ['an update by itself', [status(after)], newPage, { pill: null, news: itself }],
+    ['none that was closed', [status(after)], { ...newPage, dismissed: new Set(['run1']) }, { news: null }],
+    ['none to an old page', [status(after)], admin, { news: null }],
+    ['none to anybody', [status(after)], { ...newPage, isAdmin: false }, { news: null }],
+    [
+      'none that somebody has asked for',
+      [status({ ...after, run: endedRun('updated') })],
+      newPage,
+      { news: null },
+    ],
+    [
+      'no end of one that has changed nothing',
+      [status({ ...calm, run: endedRun('refused', { by: 'automatic' }) })],
+      admin,
+      { pill: null, news: null },
+    ],
+    [
+      'a bad end of one',
+      [status({ ...calm, run: endedRun('failed', { by: 'automatic' }) })],
+      admin,
+      { pill: { kind: 'failed' }, news: null },
     ],
     [
       'an old page',

@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { reloadFor } from '../../src/web/model/selectors.ts';
 import { tabTitle } from '../../src/web/views/tab-title.ts';
-import { endedRun, loggedOut, nothing, page, run, runOf, stateAfter, status } from './state.ts';
+import {
+  endedRun,
+  halfway,
+  loggedOut,
+  nothing,
+  page,
+  path,
+  run,
+  runOf,
+  stateAfter,
+  status,
+} from './state.ts';
 
 describe('what a page knows', () => {
   it('has no run go back, but for one that was taken for crashed', () => {
@@ -90,6 +101,21 @@ describe('the page is loaded anew', () => {
       [status(), run(runOf()), run(after), status({ run: endedRun('failed', { id: 'run2' }) })],
       'run1',
     ],
+    [
+      'also for the step of a path that nobody has seen',
+      [
+        halfway(),
+        status({ version: 'v2.0.0', run: { ...after, id: 'run2', to: 'v2.0.0', path } }),
+        status({ version: 'v2.0.0', run: { ...after, id: 'run2', to: 'v2.0.0', path } }),
+      ],
+      'run2',
+    ],
+    ['not between two updates of a path', [status(), run(runOf({ path })), halfway(), halfway()], null],
+    [
+      'where a path was ended there',
+      [status(), run(runOf({ path })), halfway(), halfway({ between: null, run: after }), new_],
+      'run1',
+    ],
   ] as const)('%s', (_, told, id) => {
     expect(reloadFor(stateAfter(...told))).toBe(id);
   });
@@ -111,6 +137,8 @@ describe('the title of the tab', () => {
       'Going back failed – svc',
     ],
     [[status(), run(runOf()), run(endedRun('cancelled'))], null],
+    [[status(), run(runOf({ path })), halfway()], 'Updating – svc'],
+    [[status(), run(runOf({ by: 'automatic' })), run(endedRun('refused', { by: 'automatic' }))], null],
     [[status({ run: endedRun('failed') })], null],
   ] as const)('is %#', (told, title) => {
     expect(tabTitle(stateAfter(...told), (told.length + 3) * 1000, closed)).toBe(title);

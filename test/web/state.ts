@@ -1,6 +1,6 @@
 import { type Action, initialState, type PageState, reduce } from '../../src/web/model/page-state.ts';
 import { runOf as wholeRun } from '../../src/wire/reader-shapes.ts';
-import type { Run, Status } from '../../src/wire/status.ts';
+import type { Automatic, Run, Status } from '../../src/wire/status.ts';
 
 export const begin = '2026-11-20T10:00:00.000Z';
 
@@ -45,6 +45,33 @@ export const statusOf = (change: Partial<Status> = {}): Status => ({
   now: begin,
   ...change,
 });
+
+export const automaticOf = (change: Partial<Automatic> = {}): Automatic => ({
+  enabled: true,
+  from: '02:00',
+  to: '05:00',
+  timeZone: 'UTC',
+  days: [],
+  age: 72,
+  majors: false,
+  nextAt: '2026-11-21T02:00:00.000Z',
+  keptBack: null,
+  ...change,
+});
+
+/** What is offered where v1.5.0 has to come before v2.0.0. */
+export const onTheWay: Partial<Status> = {
+  latest: { version: 'v2.0.0', url: null, notes: null, publishedAt: null },
+  next: { version: 'v1.5.0', major: false, ready: null, seconds: null, path: ['v1.5.0', 'v2.0.0'] },
+};
+export const path = ['v1.5.0', 'v2.0.0'];
+/** What is after its first update: v1.5.0 runs, v2.0.0 is to come. */
+export const halfway = (change: Partial<Status> = {}): Action => {
+  const next = { version: 'v2.0.0', major: true, ready: null, seconds: null, path: ['v2.0.0'] };
+  const between = { to: 'v2.0.0', says: 'not yet', since: begin, until: '2026-11-20T11:00:00.000Z' };
+  const run = endedRun('updated', { path });
+  return status({ ...onTheWay, version: 'v1.5.0', next, between, run, ...change });
+};
 
 export const status = (change: Partial<Status> = {}): Action => ({
   kind: 'status',

@@ -3,7 +3,7 @@ import { serverTime } from '../model/ages.ts';
 import { type DialogView, dialogView } from '../model/dialog-view.ts';
 import type { PageState } from '../model/page-state.ts';
 import { reportText } from '../model/report.ts';
-import { isBack, newsUrl, openRun, reloadFor } from '../model/selectors.ts';
+import { betweenOf, isBack, newsUrl, openRun, reloadFor } from '../model/selectors.ts';
 import { leaveHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import type { Content, DialogContext, LocalState } from '../views/components.ts';
@@ -192,8 +192,8 @@ export class SvcUpdateDialog extends UpdateElement {
         this.close();
         store.dismiss(run);
       },
-      tryAgain: (run, target) => {
-        if (target !== null) return void store.start({ target }, run.id);
+      tryAgain: (run, order) => {
+        if (order !== null) return void store.start(order, run.id);
         store.dismiss(run.id);
         if (isBack(run) && run.to !== null) void store.askBack(run.to);
         else void store.check();
@@ -226,7 +226,7 @@ export class SvcUpdateDialog extends UpdateElement {
 
 function closingLabel(state: PageState): string {
   const { close, closeOn, closeBackOn } = texts();
-  if (!state.isUpdating) return close;
+  if (!state.isUpdating && !betweenOf(state)) return close;
   return isBack(openRun(state)) ? closeBackOn : closeOn;
 }
 

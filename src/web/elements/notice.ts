@@ -1,3 +1,4 @@
+import type { Run } from '../../wire/status.ts';
 import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts';
 import { type Handover, takeHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
@@ -17,6 +18,7 @@ export class SvcUpdateNotice extends UpdateElement {
   /** The version of the first answer: the page's own, where that does not say by which it was made. */
   #firstVersion: string | null = null;
   #handover: Handover | null = null;
+  #news: Run | null = null;
 
   constructor() {
     super(noticeSheet);
@@ -45,7 +47,8 @@ export class SvcUpdateNotice extends UpdateElement {
       isDialogOpen: store.isDialogOpen,
     });
     patch(this.#bar, [versionNode(view, () => this.openDialog()), view.pill && this.#pill(view.pill)]);
-    if (isAdmin) this.#showHandover();
+    this.#news = view.news;
+    if (isAdmin) this.#showToast();
   }
 
   #pill(pill: Pill): VNode {
@@ -58,7 +61,12 @@ export class SvcUpdateNotice extends UpdateElement {
         const [word, counted] = pill.isBack
           ? [t.goingBack, t.goingBackPercent]
           : [t.updating, t.updatingPercent];
-        const label = pill.percent === null ? word : counted(pill.percent);
+        const { percent, place } = pill;
+        const label = place
+          ? t.updatingStep(place.at + 1, place.versions.length)
+          : percent === null
+            ? word
+            : counted(percent);
         return pill.isButton ? button(label, open) : h('span', { key: pill.kind, class: 'pill' }, label);
       }
       case 'failed':
@@ -70,7 +78,7 @@ export class SvcUpdateNotice extends UpdateElement {
     }
   }
 
-  #showHandover(): void {
+  #showToast(): void {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
@@ -80,13 +88,18 @@ export class SvcUpdateNotice extends UpdateElement {
       handover = null;
       this.hostPage.arrived = status.version;
     }
-    if (this.#handover && status) this.#toast.show(status, this.#handover.queued);
+    const news = this.#news;
+    if (status && (this.#handover || news)) this.#toast.show(status, this.#handover?.queued ?? 0, news);
+    // Another tab has closed it.
+    else this.#toast.hide();
   }
 
   #closeToast(): void {
     this.#handover = null;
     this.hostPage.arrived = null;
+    if (this.#news) this.store.dismiss(this.#news.id);
     this.hostPage.update();
+    this.draw();
     this.focus();
   }
 }

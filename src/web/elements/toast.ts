@@ -1,12 +1,12 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
-import type { Status } from '../../wire/status.ts';
+import type { Run, Status } from '../../wire/status.ts';
 import { newsUrl, serversBehind } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import { externalLink, warningBox } from '../views/components.ts';
-import { joined, seconds } from '../views/format.ts';
+import { dayText, joined, seconds, timeOfDay } from '../views/format.ts';
 import { h, patch } from './dom.ts';
 
-/** What the page says once after it has loaded itself anew: above everything, wherever the notice is. */
+/** What the page says of an update that has ended well: above everything, wherever the notice is. */
 export class Toast {
   readonly element = document.createElement('div');
   readonly #close: () => void;
@@ -16,16 +16,21 @@ export class Toast {
     Object.assign(this.element, { className: 'toast', popover: 'manual', role: 'status', hidden: true });
   }
 
-  show(status: Status, queued: number): void {
+  /** @param news the run, where it has started by itself */
+  show(status: Status, queued: number, news: Run | null): void {
     const t = texts();
     const { run, version, reason } = status;
     const behind = serversBehind(status);
     const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(queued) : t.jobsHaveRun(queued);
-    const about = joined(run && run.away !== null && t.awayFor(seconds(run.away)), queued > 0 && waiting);
+    const about = joined(
+      news && version,
+      run && run.away !== null && t.awayFor(seconds(run.away)),
+      queued > 0 && waiting,
+    );
     patch(this.element, [
       h(
         'div.inner',
-        h('div.top', h('b', t.versionRuns(version))),
+        h('div.top', h('b', news ? itselfText(news, status.now) : t.versionRuns(version))),
         about !== '' && h('span.muted', about),
         warningBox(withoutLeftBehind(run?.warnings ?? [], behind)),
         behind.length > 0 &&
@@ -36,7 +41,7 @@ export class Toast {
           ),
         h(
           'div.row',
-          h('button', { type: 'button', class: 'b', onclick: () => this.hide() }, t.close),
+          h('button', { type: 'button', class: 'b', onclick: this.#close }, t.close),
           externalLink(newsUrl(status, version), t.whatIsNew),
         ),
       ),
@@ -47,8 +52,13 @@ export class Toast {
   }
 
   hide(): void {
+    if (this.element.hidden) return;
     this.element.hidePopover?.();
     this.element.hidden = true;
-    this.#close();
   }
+}
+
+function itselfText({ endedAt }: Run, now: string): string {
+  const t = texts();
+  return t.updatedItself(t.product, dayText(endedAt, Date.parse(now)), timeOfDay(endedAt));
 }

@@ -1,10 +1,34 @@
 import { launchStates, phaseWords, type ReasonCode } from '../../wire/codes.ts';
 import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
+import type { Order } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
-import type { BackOffer, JobInTheWay, PublishedRelease, Reason, Run, Status } from '../../wire/status.ts';
+import type {
+  BackOffer,
+  Between,
+  JobInTheWay,
+  PublishedRelease,
+  Reason,
+  Run,
+  Status,
+} from '../../wire/status.ts';
 import { ageOf, serverTime } from './ages.ts';
 import { type Back, isOpen, type PageState } from './page-state.ts';
-import { type EndKind, endKind, isBack, isSame, known, openRun, serversBehind } from './selectors.ts';
+import {
+  betweenOf,
+  type EndKind,
+  endKind,
+  isBack,
+  isQuiet,
+  isSame,
+  known,
+  offeredPath,
+  openRun,
+  orderOf,
+  type PathPlace,
+  placeBetween,
+  placeOf,
+  serversBehind,
+} from './selectors.ts';
 
 /** What a dialog shows: one of these, and nothing else. Lengths of time are milliseconds. */
 export type DialogView =
@@ -24,11 +48,12 @@ export type DialogView =
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'run-unknown'; run: Run; version: string | null }
   | RunView
+  | BetweenView
   | EndView
   | { kind: 'nothing'; status: Status; checked: number | null; nextCheck: number | null }
   | { kind: 'not-possible'; status: Status; reason: Reason }
   | { kind: 'other-update'; reason: Reason; since: number | null }
-  | { kind: 'jobs'; status: Status; to: string; jobs: JobAge[]; isStuck: boolean }
+  | { kind: 'jobs'; status: Status; order: Order; jobs: JobAge[]; isStuck: boolean }
   /** A newer server has a reason that this page does not know. */
   | { kind: 'other-reason'; reason: Reason }
   | OfferView;
@@ -44,6 +69,17 @@ export interface RunView {
   elapsed: number | null;
   jobs: JobAge[];
   cancelProblem: Problem | null;
+  /** Where on a path it is. */
+  place: PathPlace | null;
+}
+
+/** One update of a path has ended, and the next one is to begin. */
+export interface BetweenView extends Pick<RunView, 'cancelProblem' | 'place'> {
+  kind: 'between';
+  version: string | null;
+  between: Between;
+  /** For how long it has waited. */
+  waited: number | null;
 }
 
 export interface EndView {
@@ -54,8 +90,8 @@ export interface EndView {
   version: string | null;
   /** After `updated`: another version runs than the run's `to`, and no later run is the cause. */
   lags: boolean;
-  /** The version to try again; null where it is no longer offered. */
-  again: string | null;
+  /** What to try again; null where it is no longer offered. */
+  again: Order | null;
   behind: Status['buildServers'];
 }
 
@@ -63,10 +99,12 @@ export interface OfferView {
   kind: 'available';
   status: Status;
   to: string;
-  /** The release that needs `to` first; null where `to` is the latest one. */
+  /** The release that needs `to` first; null where `to` is the latest one, or `path` leads to that. */
   before: string | null;
+  /** The versions of the updates that lead to the latest one, where it takes several. */
+  path: readonly string[];
   major: boolean;
-  /** Of the page about `to`. */
+  /** Of the page about the version that is offered. */
   url: string | null;
   published: number | null;
   releases: readonly PublishedRelease[];
@@ -118,6 +156,8 @@ export function dialogView(state: PageState, now: number, dismissed: ReadonlySet
   if (state.back) return backView(state.back, state, now, server);
   if (status === null)
     return state.version === null ? { kind: 'asking' } : { kind: 'users-only', version: state.version };
+  const between = betweenOf(state);
+  if (between) return betweenView(between, state, server);
   const ended = undismissedEnd(state, dismissed);
   if (ended) return endView(ended, state, server);
   return idleView(status, state, server);
@@ -152,6 +192,7 @@ function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<s
       !!run &&
       !isOpen(run) &&
       !dismissed.has(run.id) &&
+      !isQuiet(run) &&
       (run.outcome !== 'updated' || run.id === watched?.id),
   );
 }
@@ -160,7 +201,7 @@ function absenceView(state: PageState, open: Run | null, now: number): DialogVie
   const { absence } = state;
   if (absence === null) return null;
   const absent = Math.max(0, now - absence.since);
-  const isOn = open !== null || state.isUpdating;
+  const isOn = open !== null || state.isUpdating || betweenOf(state) !== null;
   if (absence.pageSince !== null && now - absence.pageSince >= pageGrace) return { kind: 'other-page', isOn };
   if (open && mayBeAway(open))
     return { kind: 'restarting', run: open, absent, log: absent >= longRestart ? open.log : null };
@@ -177,7 +218,14 @@ function runView(run: Run, state: PageState, server: number | null): RunView {
     elapsed: ageOf(run.startedAt, server),
     jobs: withAges(run.jobs, server),
     cancelProblem: state.cancelProblem,
+    place: placeOf(run),
   };
+}
+
+function betweenView(between: Between, state: PageState, server: number | null): BetweenView {
+  const { version, cancelProblem } = state;
+  const waited = ageOf(between.since, server);
+  return { kind: 'between', version, between, waited, cancelProblem, place: placeBetween(state, between) };
 }
 
 const withAges = (jobs: readonly JobInTheWay[], server: number | null): JobAge[] =>
@@ -207,13 +255,17 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
     again: isBack(run)
       ? null
       : kind === 'broken'
-        ? (run.to ?? version)
-        : status?.next?.version === run.to
-          ? run.to
-          : null,
+        ? orderTo(run.to ?? version)
+        : status?.next?.version !== run.to
+          ? null
+          : status && run.path.length > 1
+            ? orderOf(status)
+            : orderTo(run.to),
     behind: serversBehind(status),
   };
 }
+
+const orderTo = (target: string | null): Order | null => (target === null ? null : { target });
 
 type Blocking = 'place' | 'jobs' | 'run' | 'none';
 const blocking: Record<ReasonCode, Blocking> = {
@@ -254,7 +306,7 @@ function idleView(status: Status, state: PageState, server: number | null): Dial
     if (what === 'run') return { kind: 'other-update', reason, since: ageOf(reason.since, server) };
     if (what === 'jobs') {
       const jobs = withAges(reason.jobs ?? [], server);
-      return { kind: 'jobs', status, to: next.version, jobs, isStuck: jobs.some(({ stuck }) => stuck) };
+      return { kind: 'jobs', status, order: orderOf(status), jobs, isStuck: jobs.some(({ stuck }) => stuck) };
     }
   }
   return offerView(status, state, server);
@@ -263,7 +315,9 @@ function idleView(status: Status, state: PageState, server: number | null): Dial
 function offerView(status: Status, { history }: PageState, server: number | null): OfferView {
   const { next, latest, releases = [] } = status;
   const to = next?.version ?? '';
-  const release = [...releases, ...(latest ? [latest] : [])].find(({ version }) => version === to);
+  const path = offeredPath(status);
+  const goal = path.at(-1) ?? to;
+  const release = [...releases, ...(latest ? [latest] : [])].find(({ version }) => version === goal);
   const last = history?.find(
     ({ outcome, away, kind }) => outcome === 'updated' && away !== null && kind !== 'back',
   );
@@ -271,8 +325,9 @@ function offerView(status: Status, { history }: PageState, server: number | null
     kind: 'available',
     status,
     to,
-    before: latest !== null && latest.version !== to ? latest.version : null,
-    major: next?.major ?? false,
+    before: latest !== null && latest.version !== goal ? latest.version : null,
+    path,
+    major: (next?.major ?? false) || (path.length > 0 && majorOf(goal) !== majorOf(status.version)),
     url: release?.url ?? null,
     published: ageOf(release?.publishedAt, server),
     releases: releases.filter(({ notes }) => notes !== null && notes.trim() !== ''),
@@ -280,3 +335,5 @@ function offerView(status: Status, { history }: PageState, server: number | null
     skipped: status.skipped && { age: ageOf(status.skipped.since, server) },
   };
 }
+
+const majorOf = (version: string): string | undefined => /\d+/.exec(version)?.[0];

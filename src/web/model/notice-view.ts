@@ -1,5 +1,18 @@
+import { byItself } from '../../wire/codes.ts';
+import type { Run } from '../../wire/status.ts';
 import type { PageState } from './page-state.ts';
-import { endKind, isBack, isSame, openRun } from './selectors.ts';
+import {
+  betweenOf,
+  endKind,
+  isBack,
+  isQuiet,
+  isSame,
+  openRun,
+  orderOf,
+  type PathPlace,
+  placeBetween,
+  placeOf,
+} from './selectors.ts';
 
 export interface NoticeView {
   /** What runs; null before anything is known. */
@@ -7,10 +20,12 @@ export interface NoticeView {
   /** The version is a button that opens the dialog. */
   isButton: boolean;
   pill: Pill | null;
+  /** An update by itself that the person has not been told of. */
+  news: Run | null;
 }
 
 export type Pill =
-  | { kind: 'updating'; isBack: boolean; percent: number | null; isButton: boolean }
+  | { kind: 'updating'; isBack: boolean; percent: number | null; place: PathPlace | null; isButton: boolean }
   | { kind: 'failed'; isBack: boolean }
   | { kind: 'reload'; version: string }
   | { kind: 'available'; to: string };
@@ -32,6 +47,7 @@ export function noticeView(state: PageState, surroundings: NoticeSurroundings): 
     version: version ?? surroundings.pageVersion,
     isButton,
     pill: pillOf(state, surroundings, isButton),
+    news: isButton ? newsOf(state, surroundings) : null,
   };
 }
 
@@ -42,11 +58,13 @@ function pillOf(
 ): Pill | null {
   const { status, version, versionBefore } = state;
   const run = openRun(state);
-  if (run !== null || state.isUpdating)
+  const between = betweenOf(state);
+  if (run !== null || state.isUpdating || between)
     return {
       kind: 'updating',
       isBack: isBack(run),
       percent: isAdmin ? (run?.percent ?? null) : null,
+      place: isAdmin ? (between ? placeBetween(state, between) : placeOf(run)) : null,
       isButton: isAdmin,
     };
   const isOld =
@@ -60,7 +78,14 @@ function pillOf(
   if (!isAdmin || status === null) return null;
   const { run: last, next } = status;
   // An outcome of a newer server's own is shown in the dialog alone, in its words.
-  if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id))
+  if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
     return { kind: 'failed', isBack: isBack(last) };
-  return next && status.skipped === null ? { kind: 'available', to: next.version } : null;
+  return next && status.skipped === null ? { kind: 'available', to: orderOf(status).target } : null;
+}
+
+/** A page that was left open is told once it is of the new version: until then it offers to load itself anew. */
+function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeSurroundings): Run | null {
+  const run = status?.run;
+  const isNew = run?.by === byItself && run.outcome === 'updated' && !dismissed.has(run.id);
+  return isNew && version !== null && isSame(pageVersion ?? version, version) ? run : null;
 }

@@ -150,7 +150,9 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
         ? state.queued
         : queuedIn(status.reason?.jobs),
   };
-  return status.run === null ? next : withRun(next, status.run, at);
+  if (status.run === null) return next;
+  // The next step of a path may begin and end while nobody looks.
+  return withRun(next, status.run, at, state.status?.between?.to === status.run.to);
 }
 
 /** Whether a run is on. */
@@ -165,15 +167,17 @@ function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
-function withRun(state: PageState, run: Run, at: Moment): PageState {
+/** @param isAwaited the page has seen what was before it, though perhaps not the run */
+function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): PageState {
   const { watched, status, start } = state;
   const isOn = isOpen(run);
   const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
   if (watched?.id !== run.id) {
-    if (!isOn) return state;
+    if (!isOn && !isAwaited) return state;
     // A run has begun, so an answer to an earlier start or cancellation is out of date.
     const isOld = start?.kind === 'not-started';
-    return { ...seen, watchedEndedAt: null, cancelProblem: null, back: null, start: isOld ? null : start };
+    const watchedEndedAt = isOn ? null : at;
+    return { ...seen, watchedEndedAt, cancelProblem: null, back: null, start: isOld ? null : start };
   }
   // A server that has just begun may still be reading what came before; a run that was taken for crashed may go on.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;

@@ -9,7 +9,7 @@ export interface Situation {
   isDialogOpen: boolean;
   /** svc has answered since the page is there. */
   hasAnswer: boolean;
-  /** The id of the run that is open as far as the page knows, `''` where only that there is one. */
+  /** The id of the run that is open as far as the page knows, `''` where only that there is one, or is to be in a moment. */
   openRun: string | null;
   /** A request for the status is under way. */
   isAsking: boolean;

@@ -1,5 +1,6 @@
-import type { EndState } from '../../wire/codes.ts';
-import type { Run, Status } from '../../wire/status.ts';
+import { byItself, type EndState } from '../../wire/codes.ts';
+import type { Order } from '../../wire/reader.ts';
+import type { Between, Run, Status } from '../../wire/status.ts';
 import { isOpen, type PageState } from './page-state.ts';
 
 /** The run that is on, as far as the page knows. */
@@ -10,13 +11,64 @@ export function openRun({ watched, status, isWatchedUnknown }: PageState): Run |
 }
 
 /** The run for whose end the page is loaded anew (docs/contract.md 10.4); null where it is not, or not yet. */
-export function reloadFor({ watched, watchedEndedAt, answeredAt, status }: PageState): string | null {
-  if (watched?.outcome !== 'updated' || watchedEndedAt === null) return null;
-  // A server that does not know the end yet may be the old one, with the old page.
+export function reloadFor(state: PageState): string | null {
+  const { watched, watchedEndedAt, answeredAt } = state;
+  if (watched?.outcome !== 'updated' || watchedEndedAt === null || betweenOf(state)) return null;
   const isAnswered = answeredAt !== null && answeredAt > watchedEndedAt;
-  const isKnown = status !== null && (status.run?.id !== watched.id || status.run.outcome !== null);
-  return isAnswered && isKnown ? watched.id : null;
+  return isAnswered && isEndKnown(state, watched) ? watched.id : null;
 }
+
+/** A server that does not know the end of a run yet may be the old one, with the old page. */
+const isEndKnown = ({ status }: PageState, { id }: Run): boolean =>
+  status !== null && (status.run?.id !== id || status.run.outcome !== null);
+
+/** Two updates of a path, where none is on. A stream tells the end of one before any status tells what comes next. */
+export function betweenOf(state: PageState): Between | null {
+  const { status, watched, watchedEndedAt, answeredAt } = state;
+  if (openRun(state)) return null;
+  const isTold =
+    watched === null ||
+    watchedEndedAt === null ||
+    (answeredAt !== null && answeredAt >= watchedEndedAt && isEndKnown(state, watched));
+  if (isTold) return status?.between ?? null;
+  const place = placeOf(watched);
+  const to = place && watched.outcome === 'updated' ? place.versions[place.at + 1] : undefined;
+  const since = watched.endedAt ?? watched.startedAt;
+  return to === undefined ? null : { to, says: null, since, until: '' };
+}
+
+/** Where on a path something is: the first of its versions is 0. */
+export interface PathPlace {
+  versions: readonly string[];
+  at: number;
+}
+
+/** The place of a run on the path that it is a step of. */
+export function placeOf(run: Run | null | undefined): PathPlace | null {
+  if (!run || run.path.length < 2) return null;
+  const at = run.path.indexOf(run.to ?? '');
+  return at < 0 ? null : { versions: run.path, at };
+}
+
+/** The place that a path has come to between two of its updates. */
+export const placeBetween = ({ status, watched }: PageState, { to }: Between): PathPlace | null =>
+  [status?.run, watched].map(placeOf).find((place) => place?.versions[place.at + 1] === to) ?? null;
+
+/** The versions up to the latest one, where there is one at least between that and what runs. */
+export function offeredPath({ next, latest }: Status): readonly string[] {
+  const { path = [] } = next ?? {};
+  return path.length > 1 && path.at(-1) === latest?.version ? path : [];
+}
+
+/** What a person who wants what is newest asks for. */
+export function orderOf(status: Status): Order {
+  const last = offeredPath(status).at(-1);
+  return last === undefined ? { target: status.next?.version ?? '' } : { target: last, through: true };
+}
+
+/** The end of a run that nobody has asked for and that has changed nothing: it never has to be read. */
+export const isQuiet = ({ by, outcome }: Run): boolean =>
+  by === byItself && (outcome === 'cancelled' || outcome === 'refused');
 
 export type EndKind = 'updated' | 'unchanged' | 'failed' | 'cancelled' | 'broken' | 'other-end';
 

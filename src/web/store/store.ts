@@ -1,11 +1,11 @@
-import { type BackOrder, type Order, Reader } from '../../wire/reader.ts';
+import { type AutomaticChoice, type BackOrder, type Order, Reader } from '../../wire/reader.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import type { Problem, UserStatus } from '../../wire/reader-shapes.ts';
 import type { Status, ToldRun } from '../../wire/status.ts';
 import { type Action, type Back, initialState, type PageState, reduce } from '../model/page-state.ts';
 import { closePause, schedule } from '../model/schedule.ts';
-import { openRun } from '../model/selectors.ts';
+import { betweenOf, openRun } from '../model/selectors.ts';
 import { DismissedRuns } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
@@ -145,23 +145,33 @@ export class Store {
 
   async cancel(): Promise<void> {
     const answer = await this.#reader.cancel();
-    if (answer.kind === 'ok') this.#dispatch({ kind: 'run', run: answer.value });
-    else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
+    if (answer.kind === 'ok') {
+      this.#dispatch({ kind: 'run', run: answer.value });
+      // Between two updates a path is ended, of which the status tells.
+      if (answer.value.outcome !== null) await this.#readStatus(false);
+    } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
     // The answer got lost. As the stream may go on beside it, the next status tells whether svc is away.
     else this.askNow();
   }
 
   async setChannel(channel: string): Promise<Answer<Status | UserStatus>> {
-    const answer = await this.#reader.setChannel(channel);
+    return this.#told(await this.#reader.setChannel(channel));
+  }
+
+  async setAutomatic(choice: AutomaticChoice): Promise<Answer<Status | UserStatus>> {
+    return this.#told(await this.#reader.setAutomatic(choice));
+  }
+
+  #told(answer: Answer<Status | UserStatus>): Answer<Status | UserStatus> {
     if (answer.kind === 'ok') this.#dispatch({ kind: 'status', status: answer.value });
     return answer;
   }
 
   async skip(version: string | null): Promise<void> {
-    const answer = await this.#reader.skip(version);
-    if (answer.kind === 'ok') this.#dispatch({ kind: 'status', status: answer.value });
-    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
+    const answer = this.#told(await this.#reader.skip(version));
+    if (answer.kind === 'ok') return;
+    if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
     // Whatever came of it, the next status tells.
     else this.askNow();
   }
@@ -196,7 +206,7 @@ export class Store {
       isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
       isDialogOpen: this.isDialogOpen,
       hasAnswer: this.#state.answeredAt !== null || this.#state.loggedOut,
-      openRun: run?.id ?? (this.#state.isUpdating ? '' : null),
+      openRun: run?.id ?? (this.#state.isUpdating || betweenOf(this.#state) ? '' : null),
       isAsking: this.#isAsking,
       askedAt: this.#askedAt,
       isDue: this.#isDue,

@@ -13,8 +13,8 @@ import {
   lead,
   muted,
 } from './components.ts';
-import { age, joined, moment, seconds, sentence } from './format.ts';
-import { cutShort, jobList, sentences } from './offer.ts';
+import { age, joined, moment, seconds, sentence, sentences } from './format.ts';
+import { cutShort, jobList } from './offer.ts';
 
 export function renderBackAsking({ to, asked }: ViewOf<'back-asking'>, context: DialogContext): Content {
   const t = texts();

@@ -1,3 +1,4 @@
+import type { RowOfRun } from '../../wire/phase-rows.ts';
 import type { BackOrder, Order } from '../../wire/reader.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
@@ -30,7 +31,7 @@ export interface DialogContext {
   readonly close: () => void;
   /** Closes the dialog, and never shows the end of the run again. */
   readonly dismiss: (run: string) => void;
-  readonly tryAgain: (run: Run, target: string | null) => void;
+  readonly tryAgain: (run: Run, order: Order | null) => void;
   readonly reload: () => void;
   readonly copyReport: (run: Run) => void;
   /** Copies the text of the element beside the pressed button. */
@@ -145,3 +146,19 @@ export const warningBox = (warnings: readonly string[]): Child =>
     texts().warnings(warnings.length),
     warnings.length === 1 ? h('span', warnings[0]) : bulletList(warnings),
   );
+
+/** The sign before a phase of a run, or before a version of a path. */
+export function dot(mark: RowOfRun['mark']): VNode {
+  const inside: Record<RowOfRun['mark'], Child> = {
+    done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),
+    now: h('circle', { cx: 9, cy: 9, r: 3.5, fill: 'currentColor', stroke: 'none' }),
+    failed: h('path', { d: 'M6.6 6.6 11.4 11.4M11.4 6.6 6.6 11.4' }),
+    ahead: null,
+  };
+  return h(
+    'svg',
+    { viewBox: '0 0 18 18', 'aria-hidden': 'true' },
+    h('circle', { cx: 9, cy: 9, r: 8 }),
+    inside[mark],
+  );
+}

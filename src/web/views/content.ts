@@ -6,6 +6,7 @@ import { button, type Content, type DialogContext, lead, muted } from './compone
 import { renderEnd, renderRunUnknown } from './end.ts';
 import { renderJobs, renderNothing, renderNotPossible, renderOffer, renderReason } from './offer.ts';
 import {
+  renderBetween,
   renderNoAnswer,
   renderNotStarted,
   renderRestarting,
@@ -33,6 +34,7 @@ const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogC
   back: renderBack,
   'back-refused': renderBackRefused,
   'run-unknown': renderRunUnknown,
+  between: renderBetween,
   nothing: renderNothing,
   'not-possible': renderNotPossible,
   'other-update': renderReason,

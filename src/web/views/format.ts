@@ -17,9 +17,9 @@ export const age = (milliseconds: number): string => {
 /** The duration of a number of seconds, as the server counts. */
 export const seconds = (count: number): string => duration(Math.round(count) * 1000);
 
-/** `10:42`, in the reader's time zone. */
-export const timeOfDay = (time: string | null): string =>
-  formatted(time, { hour: '2-digit', minute: '2-digit' });
+/** `10:42`, in the reader's time zone where none is named. */
+export const timeOfDay = (time: string | null, timeZone?: string): string =>
+  formatted(time, { hour: '2-digit', minute: '2-digit' }, timeZone);
 
 /** `10:42:15`, with its day where that is another one than the server's. */
 export function moment(time: string, now: number | null): string {
@@ -39,11 +39,56 @@ export function dateText(time: string | null, now: number | null): string {
   return formatted(time, { day: 'numeric', month: 'short', ...(isOld ? { year: 'numeric' } : {}) });
 }
 
-function formatted(time: string | null, form: Intl.DateTimeFormatOptions): string {
+/** `14 March`; empty where that is today, by the server's time. */
+export const dayText = (time: string | null, now: number | null, timeZone?: string): string =>
+  daysBetween(now, Date.parse(time ?? ''), timeZone) === 0
+    ? ''
+    : formatted(time, { day: 'numeric', month: 'long' }, timeZone);
+
+/** A day to come in words: `tonight`, `tomorrow`, `on Thursday`, `on 14 March`. */
+export function dayToCome(time: string, now: number | null, timeZone?: string): string {
+  const t = texts();
+  const days = daysBetween(now, Date.parse(time), timeZone);
+  const hour = hourOf(Date.parse(time), timeZone);
+  const isEarly = hour < 6;
+  if (days === 0) return isEarly || hour >= 18 ? t.tonight : t.thisDay;
+  // Before the morning, what is still to come that day is tonight, and no other night is.
+  if (days === 1) return isEarly && hourOf(now ?? 0, timeZone) >= 6 ? t.tonight : t.tomorrow;
+  return t.onDay(days < 7 ? formatted(time, { weekday: 'long' }, timeZone) : dayText(time, now, timeZone));
+}
+
+/** Midnights from one moment to another. */
+function daysBetween(now: number | null, at: number, timeZone: string | undefined): number {
+  const day = (moment: number) => {
+    const parts = dateFormat({ year: 'numeric', month: 'numeric', day: 'numeric' }, timeZone, 'en-CA');
+    return Date.parse(parts.format(moment));
+  };
+  return now === null || !Number.isFinite(at) ? Number.NaN : Math.round((day(at) - day(now)) / 86_400_000);
+}
+
+const hourOf = (at: number, timeZone: string | undefined): number =>
+  Number(dateFormat({ hour: 'numeric', hourCycle: 'h23' }, timeZone, 'en').format(at));
+
+/** `Mon` and so on, of the days of a week in the order of ISO 8601. */
+export const weekday = (index: number): string =>
+  dateFormat({ weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));
+
+function formatted(time: string | null, form: Intl.DateTimeFormatOptions, timeZone?: string): string {
   const at = Date.parse(time ?? '');
-  if (!Number.isFinite(at)) return '–';
-  const { locale } = texts();
-  return new Intl.DateTimeFormat(locale, form).format(at);
+  return Number.isFinite(at) ? dateFormat(form, timeZone).format(at) : '–';
+}
+
+/** In a time zone, else the reader's, also where the browser does not know it. */
+function dateFormat(
+  form: Intl.DateTimeFormatOptions,
+  timeZone: string | undefined,
+  locale = texts().locale,
+): Intl.DateTimeFormat {
+  try {
+    return new Intl.DateTimeFormat(locale, { ...form, timeZone });
+  } catch {
+    return new Intl.DateTimeFormat(locale, form);
+  }
 }
 
 /** What a server says, as a sentence: updaters begin in lower case, and end without a full stop. */
@@ -69,3 +114,5 @@ export const joined = (...facts: (string | null | undefined | false)[]): string 
 /** The name of a channel; its code where a newer server has another one. */
 export const channelName = (channel: string): string =>
   known<{ name: string }>(texts().channels, channel)?.name ?? channel;
+
+export const sentences = (...list: (string | null | false)[]): string => list.filter(Boolean).join(' ');

@@ -1,7 +1,9 @@
 import type { Status } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import type { JobAge, OfferView, ViewOf } from '../model/dialog-view.ts';
+import { orderOf } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
+import { byItselfText, keptBackText } from './automatic.ts';
 import {
   box,
   bulletList,
@@ -15,13 +17,16 @@ import {
   lead,
   muted,
 } from './components.ts';
-import { age, channelName, fromTo, joined, seconds, sentence } from './format.ts';
+import { age, channelName, fromTo, joined, seconds, sentence, sentences } from './format.ts';
 import { notesNodes } from './notes.ts';
+import { stationList } from './stations.ts';
 
 export function renderOffer(view: OfferView, context: DialogContext): Content {
   const t = texts();
-  const { status, to, before, major } = view;
-  const heading = t.available(before ?? to);
+  const { status, to, before, path, major } = view;
+  const goal = path.at(-1) ?? to;
+  const offered = before ?? goal;
+  const heading = t.available(offered);
   const about = joined(
     t.youRun(status.version),
     major ? t.newMajor : channelName(status.channel),
@@ -36,29 +41,43 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
       : sentences(whole !== null && t.itTakes(seconds(whole)), away);
   const preparation = status.preparation === null ? null : sentence(status.preparation);
   const kept = keptText(status, to);
-  const label = before === null ? t.updateNow : t.updateTo(to);
+  const label = before === null && path.length === 0 ? t.updateNow : t.updateTo(goal);
+  const byItself = byItselfText(status, context.now);
   const notes = externalLink(view.url, t.releaseNotes, 'end');
   if (view.skipped !== null) {
     const since = view.skipped.age === null ? '' : age(view.skipped.age);
     return {
       announcement: heading,
-      body: [lead(highlighted(heading, before ?? to), about), muted(t.youSkip(before ?? to, since))],
+      body: [lead(highlighted(heading, offered), about), muted(t.youSkip(offered, since))],
       actions: [button('unskip', t.offerAgain, () => context.skip(null), 'primary'), notes],
     };
   }
   return {
     announcement: heading,
     body: [
-      lead(highlighted(heading, before ?? to), about),
+      lead(highlighted(heading, offered), about),
+      path.length > 0 && [
+        stationList([status.version, ...path], 1, false),
+        muted(`${t.pathOf(path.length)}. ${t.awayEach(t.product)}`),
+      ],
       before !== null && box('warn', t.needsFirst(before, to), h('span', t.needsFirstAbout)),
       major && box('warn', t.onlyForward, dumpNode(sentences(preparation, kept), context)),
       notesNodes(view.releases, context),
-      muted(sentences(!major && preparation, !major && kept, fetchedText(status), takes, t.jobsWait)),
+      muted(
+        sentences(
+          !major && preparation,
+          !major && kept,
+          fetchedText(status),
+          !path.length && takes,
+          t.jobsWait,
+        ),
+      ),
+      byItself && muted(byItself),
     ],
     actions: [
-      button('start', label, () => context.start({ target: to }), 'primary'),
+      button('start', label, () => context.start(orderOf(status)), 'primary'),
       // What has to come first cannot be skipped.
-      before === null && button('skip', t.skipThis, () => context.skip(to), 'quiet'),
+      before === null && button('skip', t.skipThis, () => context.skip(goal), 'quiet'),
       notes,
     ],
   };
@@ -87,9 +106,12 @@ function dumpNode(before: string, { dumpUrl }: DialogContext): VNode {
   return h('span', t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
 }
 
-export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, context: DialogContext): Content {
+export function renderJobs(
+  { jobs, isStuck, status, order }: ViewOf<'jobs'>,
+  context: DialogContext,
+): Content {
   const t = texts();
-  const top = [lead(t.inTheWay(jobs.length), fromTo(status.version, to)), jobList(jobs)];
+  const top = [lead(t.inTheWay(jobs.length), fromTo(status.version, order.target)), jobList(jobs)];
   if (context.local.isConfirming) {
     const cut = cutShort(jobs);
     return {
@@ -98,11 +120,11 @@ export function renderJobs({ jobs, isStuck, status, to }: ViewOf<'jobs'>, contex
       body: [...top, box('bad', t.willCut, bulletList(cut))],
       actions: [
         button('back', t.back, () => context.set({ isConfirming: false })),
-        button('force', t.cutShort, () => context.start({ target: to, force: true }), 'quiet danger end'),
+        button('force', t.cutShort, () => context.start({ ...order, force: true }), 'quiet danger end'),
       ],
     };
   }
-  const whenIdle = () => context.start({ target: to, when: 'idle' });
+  const whenIdle = () => context.start({ ...order, when: 'idle' });
   return {
     announcement: t.inTheWay(jobs.length),
     ticks: true,
@@ -150,14 +172,16 @@ export function renderNothing(
   context: DialogContext,
 ): Content {
   const t = texts();
-  const { upToDate, feedError, version, channel } = status;
+  const { upToDate, feedError, version, channel, automatic } = status;
   const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
+  const paused = automatic && keptBackText(automatic, context.now);
   const next = nextCheck !== null && t.nextTry(age(nextCheck));
   return {
     announcement: why,
     body: [
       lead(t.versionRuns(version), channelName(channel)),
       h('p', sentences(sentence(why), checked !== null && t.checkedAgo(age(checked)))),
+      paused && muted(paused),
       feedError && box('warn', t.lastCheckFailed, h('span', sentences(sentence(feedError.message), next))),
     ],
     actions: [checkAgain(context, 'primary')],
@@ -193,5 +217,3 @@ export function renderReason(view: ViewOf<'other-update' | 'other-reason'>, cont
     actions: [checkAgain(context, 'primary')],
   };
 }
-
-export const sentences = (...list: (string | null | false)[]): string => list.filter(Boolean).join(' ');

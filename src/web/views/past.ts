@@ -1,4 +1,5 @@
 import { pointOf } from '../../wire/back-point.ts';
+import { byItself } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import type { PageState } from '../model/page-state.ts';
@@ -64,7 +65,7 @@ function runRow(run: Run, context: DialogContext): VNode {
     h('td', fromTo(from, to)),
     h('td', { class: isGoodEnd(run) ? 'ok' : 'bad' }, outcomeOf(run)),
     h('td', away === null ? '–' : t.away(seconds(away))),
-    h('td', by ?? t.byNobody),
+    h('td', by === byItself ? t.byItself : (by ?? t.byNobody)),
   );
 }
 

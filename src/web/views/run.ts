@@ -1,9 +1,10 @@
+import { byItself } from '../../wire/codes.ts';
 import type { RowOfRun } from '../../wire/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import { clockText } from '../model/ages.ts';
-import type { RunView, ViewOf } from '../model/dialog-view.ts';
-import { isBack } from '../model/selectors.ts';
+import type { BetweenView, RunView, ViewOf } from '../model/dialog-view.ts';
+import { isBack, type PathPlace, placeOf } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import {
   box,
@@ -12,11 +13,13 @@ import {
   checkAgain,
   command,
   type DialogContext,
+  dot,
   lead,
   muted,
 } from './components.ts';
 import { duration, fromTo, joined, sentence, timeOfDay } from './format.ts';
 import { jobList } from './offer.ts';
+import { stationList } from './stations.ts';
 
 export function renderWaiting(view: RunView, context: DialogContext): Content {
   const t = texts();
@@ -28,7 +31,11 @@ export function renderWaiting(view: RunView, context: DialogContext): Content {
     announcement: heading,
     ticks: true,
     body: [
-      lead(heading, run.until === null ? t.newJobsWait : t.waitsUntil(timeOfDay(run.until))),
+      lead(
+        heading,
+        joined(stepOf(view), run.until === null ? t.newJobsWait : t.waitsUntil(timeOfDay(run.until))),
+      ),
+      stationsOf(view),
       jobList(jobs),
       muted(joined(now && `${wordOf(now)} ${clockText(now.took ?? elapsed ?? 0)}`, begun(run))),
       cancelProblemBox(view),
@@ -48,7 +55,8 @@ export function renderRun(view: RunView, context: DialogContext): Content {
     announcement: askedToStop ?? (now ? wordOf(now) : sentence(run.message)),
     ticks: true,
     body: [
-      lead(fromTo(run.from, run.to), joined(begun(run), t.closingIsHarmless)),
+      lead(fromTo(run.from, run.to), joined(stepOf(view), begun(run), t.closingIsHarmless)),
+      stationsOf(view),
       phaseList(rows),
       kind === 'other-state' && h('p', sentence(run.message || run.state)),
       askedToStop && h('p', askedToStop),
@@ -57,6 +65,34 @@ export function renderRun(view: RunView, context: DialogContext): Content {
     actions: runActions(view, context),
   };
 }
+
+export function renderBetween(view: BetweenView, context: DialogContext): Content {
+  const t = texts();
+  const { between, version, waited } = view;
+  const { to, says, until } = between;
+  const clock = waited === null ? null : clockText(waited);
+  const heading = says === null ? t.versionRuns(version ?? '') : t.notReady(t.product, version ?? '');
+  return {
+    title: t.headingOn(t.product),
+    key: 'run',
+    announcement: joined(heading, says),
+    ticks: true,
+    body: [
+      lead(heading, joined(stepOf(view), clock, t.closingIsHarmless)),
+      stationsOf(view, true),
+      h('p', says === null ? t.nextBegins(to) : sentence(says)),
+      says !== null && muted(t.readyUntil(to, timeOfDay(until))),
+      cancelProblemBox(view),
+    ],
+    actions: [button('cancel', t.cancel, context.local.isCancelSent ? null : context.cancel)],
+  };
+}
+
+const stepOf = ({ place }: { place: PathPlace | null }): string | null =>
+  place && texts().stepOf(place.at + 1, place.versions.length);
+
+const stationsOf = ({ place }: { place: PathPlace | null }, isDone = false): Child =>
+  place && stationList(place.versions, isDone ? place.at + 1 : place.at, !isDone);
 
 function titleOf(run: Run): string {
   const t = texts();
@@ -67,10 +103,11 @@ const currentRow = (rows: readonly RowOfRun[]) => rows.find(({ mark }) => mark =
 
 function begun({ by, startedAt }: Run): string {
   const time = timeOfDay(startedAt);
+  if (by === byItself) return texts().startedItself(time);
   return by === null ? texts().startedAt(time) : texts().startedBy(by, time);
 }
 
-function cancelProblemBox({ cancelProblem: problem }: RunView): Child {
+function cancelProblemBox({ cancelProblem: problem }: Pick<RunView, 'cancelProblem'>): Child {
   if (problem === null) return null;
   return box('warn', sentence(codeText(texts().cancelRefusals, problem.reason?.code ?? '', problem.detail)));
 }
@@ -117,21 +154,6 @@ function phaseItem(row: RowOfRun): VNode {
 const messageOf = ({ message }: RowOfRun): string =>
   message.replace(/^(?:preparing|checking|pulling|pulled|replacing|verifying)\b[\s,:]*/i, '');
 
-function dot(mark: RowOfRun['mark']): VNode {
-  const inside: Record<RowOfRun['mark'], Child> = {
-    done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),
-    now: h('circle', { cx: 9, cy: 9, r: 3.5, fill: 'currentColor', stroke: 'none' }),
-    failed: h('path', { d: 'M6.6 6.6 11.4 11.4M11.4 6.6 6.6 11.4' }),
-    ahead: null,
-  };
-  return h(
-    'svg',
-    { viewBox: '0 0 18 18', 'aria-hidden': 'true' },
-    h('circle', { cx: 9, cy: 9, r: 8 }),
-    inside[mark],
-  );
-}
-
 export function renderRestarting(
   { run, absent, log }: ViewOf<'restarting'>,
   context: DialogContext,
@@ -147,7 +169,7 @@ export function renderRestarting(
         absent,
         heading,
         muted(`${t.restartingFor(t.product)}. ${isBack(run) ? t.restartingBack : t.restartingAbout}`),
-        h('span.muted.small', fromTo(run.from, run.to)),
+        h('span.muted.small', joined(stepOf({ place: placeOf(run) }), fromTo(run.from, run.to))),
       ),
       log !== null && [h('p', t.onTheMachine), command(log, context)],
     ],
