@@ -1,14 +1,16 @@
 import { SvcUpdateChannel } from './elements/channel.ts';
 import { openUpdateDialog, SvcUpdateDialog } from './elements/dialog.ts';
 import { SvcUpdateNotice } from './elements/notice.ts';
+import { SvcUpdateSettings } from './elements/settings.ts';
 
 export { setTexts, type TextOverrides, type Texts } from './texts.ts';
-export { openUpdateDialog, SvcUpdateChannel, SvcUpdateDialog, SvcUpdateNotice };
+export { openUpdateDialog, SvcUpdateChannel, SvcUpdateDialog, SvcUpdateNotice, SvcUpdateSettings };
 
 const elements = {
   'svc-update-notice': SvcUpdateNotice,
   'svc-update-dialog': SvcUpdateDialog,
   'svc-update-channel': SvcUpdateChannel,
+  'svc-update-settings': SvcUpdateSettings,
 };
 
 // A page may load this module twice.

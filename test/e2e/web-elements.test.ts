@@ -4,7 +4,16 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import type { Script } from '../../src/instance/testing/index.ts';
 import { axeFindings, openBrowser, stickingOut, type VisitOptions, visit } from '../rig/web/browser.ts';
-import { anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
+import {
+  anna,
+  automatic,
+  history,
+  latest,
+  pastRun,
+  releases,
+  staysIn,
+  twoUpdates,
+} from '../rig/web/scenes.ts';
 
 const folder = fileURLToPath(new URL('../../.cache/screens/', import.meta.url));
 
@@ -20,6 +29,8 @@ const newest = {
   next: null,
   upToDate: { code: 'newest', message: 'v1.4.2 is the newest on stable.' },
 } as const;
+const at = new Date().toISOString();
+const itself = pastRun({ id: 'last', from: 'v1.4.1', to: 'v1.4.2', by: 'automatic', endedAt: at });
 const failed = pastRun({ id: 'last', outcome: 'failed', state: 'failed', from: 'v1.4.2', to: 'v1.5.0' });
 
 const dialog = (page: Page) => page.locator('svc-update-dialog dialog');
@@ -75,6 +86,21 @@ const notices: NoticeScene[] = [
     buttons: ['svc v1.4.2, open update dialog', 'Updating… 42 %'],
   },
   {
+    name: 'path',
+    script: {
+      ...twoUpdates,
+      status: {
+        ...twoUpdates.status,
+        version: 'v1.5.0',
+        between: { to: 'v2.0.0', says: 'not yet', since: at, until: at },
+      },
+      history: [pastRun({ id: 'last', to: 'v1.5.0', path: ['v1.5.0', 'v2.0.0'] })],
+    },
+    attributes: 'admin',
+    shows: ['v1.5.0', 'Updating… 1 of 2'],
+    buttons: ['svc v1.5.0, open update dialog', 'Updating… 1 of 2'],
+  },
+  {
     name: 'updating-for-users',
     script: { ...standing, authorize: () => 'user', open: staysIn('pull') },
     attributes: '',
@@ -122,6 +148,35 @@ describe.concurrent('a notice', () => {
       await button(other, 'Update to v1.5.0').waitFor();
       await page.reload();
       await button(page, 'Update to v1.5.0').waitFor();
+    });
+  });
+
+  it('tells admins of an update by itself until they have closed that', async ({ expect }) => {
+    const script = { ...standing, status: newest, history: [itself, ...history] };
+    await visit(browser, script, {}, async ({ page, context, complaints }) => {
+      const toast = (of: Page) => notice(of).locator('.toast');
+      await toast(page).waitFor();
+      expect(await toast(page).innerText()).toMatch(
+        /^svc updated itself at \d\d:\d\d\s+v1\.4\.2 · away for 2 s/,
+      );
+      await nothingIsCut(page, expect);
+      await page.setViewportSize({ width: 480, height: 300 });
+      await page.screenshot({ path: `${folder}toast-by-itself-light.png` });
+      expect(await axeFindings(page)).toEqual([]);
+      await page.reload();
+      await toast(page).waitFor();
+      const other = await context.newPage();
+      await other.goto(page.url());
+      await toast(other).waitFor();
+      await toast(other).getByRole('button', { name: 'Close' }).click();
+      await toast(page).waitFor({ state: 'hidden' });
+      await page.reload();
+      await notice(page).getByText('v1.4.2').waitFor();
+      expect(await toast(page).isVisible()).toBe(false);
+      await notice(page).getByRole('button').first().click();
+      await dialog(page).locator('summary').click();
+      await dialog(page).getByText('by itself', { exact: true }).waitFor();
+      expect(complaints).toEqual([]);
     });
   });
 
@@ -282,6 +337,105 @@ describe.concurrent('the choice of a channel', () => {
       await button(page, 'Save').click();
       await page.getByText('Not saved: svc does not answer. The channel is still stable.').waitFor();
       expect(await page.getByRole('radio', { name: /^canary/ }).isChecked()).toBe(true);
+    });
+  });
+});
+
+describe.concurrent('the settings', () => {
+  const body = '<h2>Updates</h2><svc-update-settings></svc-update-settings>';
+  const element = (page: Page) => page.locator('svc-update-settings');
+  const off = { ...automatic, enabled: false, nextAt: null };
+  const script = { ...standing, status: { latest, automatic: off } };
+
+  it('are changed by keyboard, and say what is set', async ({ expect }) => {
+    await visit(browser, script, { body }, async ({ page, server, complaints }) => {
+      const enabled = page.getByRole('switch', { name: /^Update by itself/ });
+      await page.getByText('Nothing is installed by itself.').waitFor();
+      expect(await enabled.isChecked()).toBe(false);
+      await enabled.press('Space');
+      await page.getByText('Not saved yet.').waitFor();
+      const tabbed: string[] = [];
+      for (let presses = 0; presses < 40; presses += 1) {
+        await page.keyboard.press('Tab');
+        const name = await page.evaluate(
+          'document.activeElement.shadowRoot?.activeElement?.name || document.activeElement.shadowRoot?.activeElement?.type',
+        );
+        if (name !== tabbed.at(-1)) tabbed.push(String(name));
+        if (name === 'submit') break;
+        if (name === 'timeZone') {
+          await page.keyboard.press('Control+A');
+          await page.keyboard.type('UTC');
+        }
+        if (name === 'age') {
+          await page.keyboard.press('Control+A');
+          await page.keyboard.type('1.5');
+        }
+        if (name === 'majors') await page.keyboard.press('Space');
+      }
+      expect(tabbed).toEqual(['from', 'to', 'timeZone', 'days', 'age', 'majors', 'submit']);
+      await nothingIsCut(page, expect);
+      await page.screenshot({ path: `${folder}settings-1280-light.png` });
+      expect(await axeFindings(page)).toEqual([]);
+      expect(server.asked.filter(({ method }) => method === 'PUT')).toHaveLength(0);
+      await page.keyboard.press('Enter');
+      await page
+        .getByText(/^Saved: the channel is stable\. The next one begins .*, after 02:00 \(UTC\)\.$/)
+        .waitFor();
+      expect(server.asked.filter(({ method }) => method === 'PUT').map(({ path }) => path)).toEqual([
+        '/api/v1/instance/update/automatic',
+      ]);
+      await page.reload();
+      await page.getByText('The next one begins').waitFor();
+      expect(await enabled.isChecked()).toBe(true);
+      expect(await page.getByLabel('Time zone').inputValue()).toBe('UTC');
+      expect(await page.getByRole('spinbutton', { name: 'Wait until a release is' }).inputValue()).toBe(
+        '1.5',
+      );
+      expect(await page.getByRole('checkbox', { name: 'Major versions, too' }).isChecked()).toBe(true);
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  it('are changed by mouse, the channel with them', async ({ expect }) => {
+    await visit(browser, { ...script, status: { latest, automatic } }, { body }, async ({ page, server }) => {
+      await page.getByRole('group', { name: 'On these days; none is every day' }).waitFor();
+      await page.getByRole('checkbox', { name: 'Mon' }).click();
+      await page.getByRole('checkbox', { name: 'Sun' }).click();
+      await page.getByLabel('From').fill('03:30');
+      await element(page).getByText('canary', { exact: true }).click();
+      await button(page, 'Save').click();
+      await page.getByText('Saved: the channel is canary.').waitFor();
+      const status = await (await fetch(`http://localhost:${server.port}/api/v1/instance/update`)).json();
+      expect(status).toMatchObject({
+        channel: 'canary',
+        automatic: { from: '03:30', to: '05:00', days: ['tue', 'sun'], age: 72, majors: false },
+      });
+    });
+  });
+
+  it('say why they were not saved, with nothing of them saved', async ({ expect }) => {
+    await visit(browser, { ...script, status: { latest, automatic } }, { body }, async ({ page, server }) => {
+      await page.getByLabel('Time zone').fill('Moon/Tycho');
+      await element(page).getByText('canary', { exact: true }).click();
+      await button(page, 'Save').click();
+      await page
+        .getByText(/^Not saved: .*timeZone must be a time zone.* The channel is still stable\.$/)
+        .waitFor();
+      expect(await page.getByLabel('Time zone').inputValue()).toBe('Moon/Tycho');
+      expect(server.asked.filter(({ path }) => path.endsWith('/channel'))).toHaveLength(0);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await page.screenshot({ path: `${folder}settings-refused-dark.png` });
+      expect(await axeFindings(page, ['color-contrast'])).toEqual([]);
+    });
+  });
+
+  it('of a server that starts nothing by itself are the channel', async ({ expect }) => {
+    await visit(browser, standing, { body }, async ({ page }) => {
+      await element(page).locator('[value=stable]:checked').waitFor();
+      expect(await page.getByRole('switch').count()).toBe(0);
+      await element(page).getByText('canary', { exact: true }).click();
+      await button(page, 'Save').click();
+      await page.getByText('Saved: the channel is canary.').waitFor();
     });
   });
 });

@@ -3,7 +3,16 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { typicalRun } from '../../src/instance/testing/index.ts';
 import { openBrowser, visit } from '../rig/web/browser.ts';
-import { afterKept, anna, history, latest, pastRun, releases, staysIn } from '../rig/web/scenes.ts';
+import {
+  afterKept,
+  anna,
+  history,
+  latest,
+  pastRun,
+  releases,
+  staysIn,
+  twoUpdates,
+} from '../rig/web/scenes.ts';
 
 /** The machine may have more to do than this. */
 const patient = { timeout: 30_000 };
@@ -289,6 +298,60 @@ describe.concurrent('an update', () => {
   });
 });
 
+describe.concurrent('a path', () => {
+  const quickly = { steps: [{ state: 'pull' as const, seconds: 0.5 }], end: { outcome: 'updated' as const } };
+
+  it('is gone to its end by one press, through a reload in between', async ({ expect }) => {
+    let waits = true;
+    const betweens = [{ seconds: 0.5, says: 'old builds are moved', lasts: () => waits }];
+    const script = { ...twoUpdates, runs: [quickly], betweens };
+    await visit(browser, script, {}, async ({ page, server, complaints }) => {
+      await notice(page).getByRole('button', { name: 'Update to v2.0.0' }).press('Enter');
+      await dialog(page).getByRole('button', { name: 'Update to v2.0.0' }).press('Enter');
+      await heading(page, 'svc v1.5.0 is not ready for the next one yet').waitFor();
+      await page.waitForTimeout(3_000);
+      expect(await dialog(page).isVisible()).toBe(true);
+      server.attributes = 'admin version="v1.5.0"';
+      await page.reload();
+      await button(page, 'Updating… 1 of 2').press('Enter');
+      await heading(page, 'svc v1.5.0 is not ready for the next one yet').waitFor();
+      expect(await dialog(page).locator('.stations').innerText()).toMatch(/^v1\.5\.0\s+v2\.0\.0$/);
+      waits = false;
+      await heading(page, 'v2.0.0 runs').waitFor();
+      server.attributes = 'admin version="v2.0.0"';
+      await page.waitForEvent('load');
+      await notice(page).locator('.toast').getByText('v2.0.0 runs').waitFor();
+      expect(server.asked.filter(({ method }) => method === 'POST')).toHaveLength(1);
+      expect(complaints).toEqual([]);
+    });
+  });
+
+  it('ends where somebody cancels it in between', async ({ expect }) => {
+    const script = {
+      ...twoUpdates,
+      runs: [quickly],
+      betweens: [{ seconds: 600, says: 'old builds are moved' }],
+    };
+    const options = { prepare: (page: Page) => page.clock.install() };
+    await visit(browser, script, options, async ({ page, server }) => {
+      await notice(page).getByRole('button', { name: 'Update to v2.0.0' }).click();
+      await dialog(page).getByRole('button', { name: 'Update to v2.0.0' }).click();
+      await heading(page, 'svc v1.5.0 is not ready for the next one yet').waitFor();
+      server.attributes = 'admin version="v1.5.0"';
+      // A page that has not seen the first update, too, sees that its path is over.
+      await page.reload();
+      await button(page, 'Updating… 1 of 2').click();
+      await button(page, 'Cancel').waitFor();
+      // What comes of it is asked for at once, not at the next look.
+      await page.clock.pauseAt(Date.now() + 60_000);
+      await button(page, 'Cancel').dblclick();
+      await heading(page, 'v2.0.0 is available').waitFor();
+      await button(page, 'Update now').waitFor();
+      expect(server.asked.filter(({ method }) => method === 'DELETE')).toHaveLength(1);
+    });
+  });
+});
+
 const setVisible = (page: Page, isVisible: boolean) =>
   page.evaluate(`(() => {
     Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => ${isVisible ? "'visible'" : "'hidden'"} });
@@ -315,6 +378,16 @@ describe.concurrent('requests', () => {
       await expect.poll(() => server.asked.length, patient).toBe(12);
       await page.evaluate("dispatchEvent(new Event('online'))");
       await expect.poll(() => server.asked.length, patient).toBe(13);
+    });
+  });
+
+  it('are one every five seconds between two updates', async ({ expect }) => {
+    const at = new Date().toISOString();
+    const between = { to: 'v2.0.0', says: 'not yet', since: at, until: at };
+    await visit(browser, { ...standing, status: { latest, between } }, visits, async ({ page, server }) => {
+      await button(page, 'Updating…').waitFor();
+      await page.clock.runFor(5_000);
+      await expect.poll(() => server.asked.length, patient).toBe(2);
     });
   });
 

@@ -271,7 +271,10 @@ describe('what a dialog shows first', () => {
       place: { versions: path, at: 0 },
     });
     // What was the last run before is no part of it.
-    const older = status({ ...onTheWay, run: endedRun('updated', { id: 'run0' }) });
+    const older = status({
+      ...onTheWay,
+      run: endedRun('updated', { id: 'run0', to: 'v1.4.2', path: ['v1.4.2', 'v1.4.3'] }),
+    });
     expect(viewAfter([older, run(runOf({ path })), run(endedRun('updated', { path }))])).toMatchObject({
       between: { to: 'v2.0.0', says: null },
       place: { versions: path, at: 0 },

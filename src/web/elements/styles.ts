@@ -96,6 +96,10 @@ header h2 { font-size: 1.07em; font-weight: 600 }
 .jobs .stuck { color: var(--warn); font-weight: 500 }
 .phases { list-style: none; display: grid }
 .phases li { display: grid; grid-template-columns: 20px 1fr auto; gap: 2px 10px; padding: 6px 0; align-items: baseline }
+.stations { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 8px }
+.stations li { display: flex; align-items: center; gap: 6px }
+.stations li + li::before { content: ""; width: 1.4em; border-top: 2px solid var(--line) }
+.stations .now { font-weight: 600 }
 .phases .t, .phases .ahead { color: var(--muted) }
 .dot { align-self: center; width: 18px; height: 18px; color: var(--line) }
 .dot svg { display: block; width: 18px; height: 18px; fill: none; stroke: currentColor; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round }
@@ -155,16 +159,21 @@ button.pill:hover { border-color: currentColor }
 .toast .row { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; justify-content: space-between }
 `);
 
-export const channelSheet = sheet(`
+export const formSheet = sheet(`
 :host { display: block; max-width: 40em }
 :host([hidden]) { display: none }
 form { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px; overflow-wrap: anywhere }
 fieldset { margin: 0; padding: 0; border: 0; min-width: 0; display: grid; grid-template-columns: minmax(0, 1fr); gap: 8px }
-label { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 2px 10px; padding: 10px 12px; border: 1px solid var(--line); border-radius: var(--radius); cursor: pointer }
-label:has(:checked) { border-color: var(--accent); background: var(--accent-tint) }
-label b, label span { grid-column: 2 }
-label span { color: var(--muted); font-size: .93em }
-input { grid-row: 1; margin: .25em 0; accent-color: var(--accent) }
+.choice { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 2px 10px; padding: 10px 12px; border: 1px solid var(--line); border-radius: var(--radius); cursor: pointer }
+.choice:has(:checked) { border-color: var(--accent); background: var(--accent-tint) }
+.choice b, .choice span { grid-column: 2 }
+.choice span, .field span { color: var(--muted); font-size: .93em }
+.choice input { grid-row: 1; margin: .25em 0 }
+.fields { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px; padding: 4px 12px }
+.field { flex: 0 1 9em; display: grid; grid-template-columns: minmax(0, 1fr); gap: 2px }
+input { margin: 0; font: inherit; accent-color: var(--accent) }
+:is(.field, .plain) input:not([type=checkbox]) { min-width: 0; padding: .3em .6em; color: inherit; background: var(--surface); border: 1px solid var(--edge); border-radius: var(--radius) }
+[type=number] { width: 5em }
 .row { display: flex; flex-wrap: wrap; gap: 12px; align-items: center }
 .bad { color: var(--bad) }
 .ok { color: var(--ok) }

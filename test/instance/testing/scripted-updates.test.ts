@@ -174,6 +174,8 @@ describe('a script', () => {
     await playing.update({ target: 'v2.0.0', through: true });
     await vi.waitFor(async () => expect((await ask('GET')).json.between).not.toBeNull());
     expect(await playing.cancel()).toMatchObject({ run: { outcome: 'updated', path: [] } });
+    await sleep(100);
+    expect(await playing.history()).toHaveLength(1);
     expect((await ask('GET')).json).toMatchObject({ between: null, next: { version: 'v2.0.0' } });
   });
 

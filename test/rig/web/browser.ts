@@ -96,7 +96,7 @@ export const stickingOut = (page: Page): Promise<string[]> =>
   page.evaluate(`(() => {
     const found = [];
     const inside = (root) => [...root.querySelectorAll('*')].flatMap((one) => [one, ...(one.shadowRoot ? inside(one.shadowRoot) : [])]);
-    for (const host of document.querySelectorAll('svc-update-dialog, svc-update-notice, svc-update-channel')) {
+    for (const host of document.querySelectorAll('svc-update-dialog, svc-update-notice, svc-update-channel, svc-update-settings')) {
       for (const one of inside(host.shadowRoot)) {
         if (one.closest('.hidden, svg') || !one.checkVisibility()) continue;
         const { left, right, width } = one.getBoundingClientRect();

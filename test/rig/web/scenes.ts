@@ -7,7 +7,7 @@ import {
   typicalRun,
 } from '../../../src/instance/testing/index.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
-import type { BackOffer, Run } from '../../../src/wire/status.ts';
+import type { Automatic, BackOffer, Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
 /** A state that a dialog can be in, how to come there, and what it shows. */
@@ -160,7 +160,8 @@ const start =
     await passes(page, milliseconds);
   };
 
-const press = (name: string) => (page: Page) => page.getByRole('button', { name, exact: true }).click();
+const press = (name: string) => (page: Page) =>
+  page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
 const behind = [
   { name: 'build-1', version: 'v1.5.0', behind: false, command: 'svc update' },
   {
@@ -209,6 +210,131 @@ const goBack = async (page: Page): Promise<void> => {
 const backHeading = /^v1\.4\.1, with the data of \d+ \w+, \d\d:\d\d:\d\d$/;
 const keptFirst = (to: string) =>
   `Your data are kept first; if ${to} does not come up, svc goes back to v1.4.2 with them. Keeping them takes about 12 s, while svc is away.`;
+
+export const automatic: Automatic = {
+  enabled: true,
+  from: '02:00',
+  to: '05:00',
+  timeZone: 'Europe/Berlin',
+  days: ['mon', 'tue'],
+  age: 72,
+  majors: false,
+  nextAt: ago(-30_000),
+  keptBack: null,
+};
+const keptBack = (why: object): { automatic: Automatic } => ({
+  automatic: { ...automatic, nextAt: null, keptBack: why as never },
+});
+const toV2 = { ...latest, version: 'v2.0.0' };
+/** Where it takes two updates to the newest release. */
+export const twoUpdates: Script = {
+  ...standing,
+  status: { latest: toV2, next: { version: 'v1.5.0', major: false, path: ['v1.5.0', 'v2.0.0'] } },
+  releases: [],
+};
+const quick: ScriptedRun = { steps: [{ state: 'pull', seconds: 0.2 }], end: { outcome: 'updated' } };
+const wordsBetween = { seconds: 600, says: 'old builds are moved, 40 of 214' };
+
+/** What starts by itself, and several updates one after the other. */
+const ahead: DialogScene[] = [
+  {
+    name: 'available-by-itself',
+    script: () => scene({ status: { automatic }, releases: [] }),
+    heading: 'v1.5.0 is available',
+    says: ['It updates to v1.5.0 by itself as soon as nothing is in the way.'],
+    buttons: ['Update now', 'Skip this version'],
+  },
+  {
+    name: 'available-not-by-itself',
+    script: () =>
+      scene({
+        status: {
+          latest: toV2,
+          next: { version: 'v2.0.0', major: true },
+          ...keptBack({ code: 'major', message: 'v2.0.0 is a major version' }),
+        },
+        releases: [],
+      }),
+    heading: 'v2.0.0 is available',
+    says: ['It does not update by itself: v2.0.0 is a major version.'],
+    buttons: ['Update now', 'Skip this version'],
+  },
+  {
+    name: 'available-paused',
+    script: () =>
+      scene({
+        status: keptBack({ code: 'paused', message: 'x', since: '2026-03-14T12:00:00.000Z' }),
+        releases: [],
+      }),
+    heading: 'v1.5.0 is available',
+    says: [
+      'Nothing happens by itself since the update of 14 March ended badly.',
+      'an update that a person starts and that ends well',
+    ],
+    buttons: ['Update now', 'Skip this version'],
+  },
+  {
+    name: 'nothing-paused',
+    script: () =>
+      scene({
+        status: { next: null, ...keptBack({ code: 'paused', message: 'the update to v1.4.2 ended badly' }) },
+      }),
+    heading: 'v1.4.2 runs',
+    says: ['It does not update by itself: the update to v1.4.2 ended badly.'],
+    buttons: ['Check again'],
+  },
+  {
+    name: 'path',
+    script: () => twoUpdates,
+    heading: 'v2.0.0 is available',
+    says: ['v1.4.2 v1.5.0 v2.0.0', '2 updates, one after the other', 'migrations only run forward'],
+    buttons: ['Update to v2.0.0', 'Skip this version'],
+  },
+  {
+    name: 'path-on',
+    script: () => ({ ...twoUpdates, runs: [staysIn('pull')] }),
+    act: press('Update to v2.0.0'),
+    heading: 'v1.4.2 → v1.5.0',
+    says: ['1 of 2 · Started by anna', 'v1.5.0 v2.0.0', 'Pulling'],
+    buttons: ['Cancel'],
+  },
+  {
+    name: 'path-second',
+    script: () => ({ ...twoUpdates, betweens: [{ seconds: 0.1 }], runs: [quick, staysIn('pull')] }),
+    act: press('Update to v2.0.0'),
+    heading: 'v1.5.0 → v2.0.0',
+    says: ['2 of 2 · Started by anna'],
+    buttons: ['Cancel'],
+  },
+  {
+    name: 'path-restarting',
+    script: () => ({ ...twoUpdates, runs: [staysIn('recreate', { disturbed: 'closed' })] }),
+    act: press('Update to v2.0.0'),
+    heading: 'svc is restarting',
+    says: ['1 of 2 · v1.4.2 → v1.5.0'],
+    buttons: [],
+  },
+  {
+    name: 'path-between',
+    script: () => ({ ...twoUpdates, betweens: [wordsBetween], runs: [quick] }),
+    act: press('Update to v2.0.0'),
+    heading: 'svc v1.5.0 is not ready for the next one yet',
+    says: [
+      /1 of 2 · \d:\d\d · closing this does not stop it/,
+      'Old builds are moved, 40 of 214.',
+      /If it is not by \d\d:\d\d, v2\.0\.0 is not begun\./,
+    ],
+    buttons: ['Cancel'],
+  },
+  {
+    name: 'path-between-silent',
+    script: () => ({ ...twoUpdates, betweens: [{ seconds: 600 }], runs: [quick] }),
+    act: press('Update to v2.0.0'),
+    heading: 'v1.5.0 runs',
+    says: ['v2.0.0 begins in a moment.'],
+    buttons: ['Cancel'],
+  },
+];
 
 /** Restore points, and the way back to them. */
 const backs: DialogScene[] = [
@@ -857,7 +983,7 @@ const late: DialogScene[] = [
     buttons: ['Check again'],
   },
 ];
-scenes.push(...late, ...backs);
+scenes.push(...late, ...backs, ...ahead);
 
 /** The page does not want to be loaded anew. */
 async function stays(page: Page): Promise<void> {

@@ -1,0 +1,119 @@
+import type { Channel } from '../../release/channel.ts';
+import type { Answer } from '../../wire/reader-answer.ts';
+import type { UserStatus } from '../../wire/reader-shapes.ts';
+import type { Status } from '../../wire/status.ts';
+import { type Draft, settingsOf } from '../model/settings.ts';
+import { texts } from '../texts.ts';
+import { channelName, sentence } from '../views/format.ts';
+import { type Child, h, patch, type VNode } from './dom.ts';
+import { formSheet } from './styles.ts';
+import { UpdateElement } from './update-element.ts';
+
+/** A form for a page of settings, which a button saves: what a person chooses is kept apart until then. */
+export abstract class SettingsForm extends UpdateElement {
+  readonly #form = document.createElement('form');
+  #draft: Draft = {};
+  #isSaving = false;
+  #result: { text: string; look: 'ok' | 'bad' } | null = null;
+
+  constructor() {
+    super(formSheet);
+    // What cannot be is said by the server, in a sentence.
+    this.#form.noValidate = true;
+    this.#form.addEventListener('input', ({ target }) => this.#change(target as HTMLInputElement));
+    this.#form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.#save();
+    });
+    this.shadow.append(this.#form);
+  }
+
+  /** @param chosen what is set, with what the person has changed */
+  protected abstract fields(status: Status | null, chosen: Draft, draft: Draft): Child[];
+  /** Asks the server for it: once for each kind of setting, until one is refused. */
+  protected abstract ask(status: Status, draft: Draft): Promise<Answer<Status | UserStatus>>;
+  /** What is set now. */
+  protected abstract told(status: Status): string;
+
+  protected draw(): void {
+    const t = texts();
+    const { status } = this.store.state;
+    const chosen: Draft = { ...(status && settingsOf(status)), ...this.#draft };
+    const isBusy = this.#isSaving || status === null;
+    patch(this.#form, [
+      ...this.fields(status, chosen, this.#draft),
+      h(
+        'div.row',
+        h(
+          'button',
+          { type: 'submit', class: 'b primary', 'aria-disabled': isBusy ? 'true' : null },
+          this.#isSaving ? t.saving : t.save,
+        ),
+        h('span', { role: 'status', class: this.#result?.look ?? '' }, this.#result?.text ?? ''),
+      ),
+    ]);
+    for (const input of this.#form.querySelectorAll('input')) fill(input, chosen[input.name as keyof Draft]);
+  }
+
+  #change({ name, type, value, checked }: HTMLInputElement): void {
+    const all = () => [...this.#form.querySelectorAll<HTMLInputElement>(`[name=${name}]:checked`)];
+    const chosen =
+      name === 'days' ? all().map((input) => input.value) : type === 'checkbox' ? checked : value;
+    this.#draft = { ...this.#draft, [name]: chosen };
+    this.#result = null;
+    this.draw();
+  }
+
+  async #save(): Promise<void> {
+    const { store } = this;
+    const { status } = store.state;
+    if (this.#isSaving || !status) return;
+    const draft = this.#draft;
+    this.#isSaving = true;
+    this.#result = null;
+    this.draw();
+    const answer = await this.ask(status, draft);
+    this.#isSaving = false;
+    const t = texts();
+    if (answer.kind === 'ok') {
+      // What was changed while it was saved is still to be saved.
+      if (this.#draft === draft) this.#draft = {};
+      this.#result = { look: 'ok', text: this.told(store.state.status ?? status) };
+    } else {
+      const why =
+        answer.kind === 'problem'
+          ? sentence(answer.problem.detail)
+          : answer.kind === 'logged-out'
+            ? `${t.loggedOut}.`
+            : t.noAnswerShort(t.product);
+      this.#result = { look: 'bad', text: `${t.notSaved(why)} ${t.stands(channelName(status.channel))}` };
+    }
+    this.draw();
+  }
+}
+
+function fill(input: HTMLInputElement, chosen: Draft[keyof Draft]): void {
+  const { type, value } = input;
+  if (type === 'radio') input.checked = value === chosen;
+  else if (type === 'checkbox')
+    input.checked = Array.isArray(chosen) ? chosen.includes(value) : chosen === true;
+  else if (typeof chosen === 'string' && value !== chosen) input.value = chosen;
+}
+
+export function channelFields(): VNode {
+  const t = texts();
+  return h(
+    'fieldset',
+    // For screen readers alone, as the page has its own heading above the element.
+    { key: 'channel', 'aria-label': t.channel },
+    ...(Object.keys(t.channels) as Channel[]).map((name) =>
+      h(
+        'label.choice',
+        { key: name },
+        h('input', { type: 'radio', name: 'channel', value: name }),
+        h('b', t.channels[name].name),
+        h('span', t.channels[name].about),
+      ),
+    ),
+  );
+}
