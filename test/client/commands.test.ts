@@ -222,7 +222,15 @@ describe.concurrent('svc instance update', () => {
   });
 
   it('goes on once a job that moves has ended', async () => {
-    const { url } = await play({ speed: 4, jobs: moving.map((job) => ({ ...job, seconds: 12 })) });
+    const followed = () => asked.some((one) => one.startsWith('GET /progress'));
+    const [first, ...others] = typicalRun().steps as [ScriptedStep, ...ScriptedStep[]];
+    // It goes on once somebody looks.
+    const run = { ...typicalRun(), steps: [{ ...first, lasts: () => !followed() }, ...others] };
+    const { url, asked } = await play({
+      speed: 30,
+      jobs: moving.map((job) => ({ ...job, seconds: 12 })),
+      runs: [run],
+    });
     await svc(url, 'instance update --when-idle --no-follow');
     const { out } = await svc(url, 'instance follow');
     expect(out).toMatch(/^Updating svc v1\.4\.2 → v1\.5\.0\nprepared, \d+ s\n[\s\S]*✓ svc v1\.5\.0 runs\./);
