@@ -221,6 +221,13 @@ describe.concurrent('svc instance update', () => {
     expect((await updates.history())[0]?.steps).toMatchObject([{ state: 'waiting' }]);
   });
 
+  it('is cancelled while it waits for a job', async () => {
+    const { url } = await play({ speed: 30, jobs: moving });
+    await svc(url, 'instance update --when-idle --no-follow');
+    const { out, exitCode } = await svc(url, 'instance cancel');
+    expect([exitCode, out]).toEqual([0, expect.stringMatching(/\n✓ Cancelled.*\n$/)]);
+  });
+
   it('goes on once a job that moves has ended', async () => {
     const followed = () => asked.some((one) => one.startsWith('GET /progress'));
     const [first, ...others] = typicalRun().steps as [ScriptedStep, ...ScriptedStep[]];

@@ -34,7 +34,7 @@ async function run(context: Context): Promise<number> {
     session.stdout.write(linesOf([run, ...goesOn]));
     return 3;
   }
-  if (run.outcome !== null) {
+  if (current?.outcome != null) {
     session.stdout.write(`✓ No further update follows: ${name} ${clean(run).to} stays.\n`);
     return 0;
   }
