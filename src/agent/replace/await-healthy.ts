@@ -10,8 +10,6 @@ import type { RunContext } from '../process/run-context.ts';
 import type { Doors } from './containers.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 
-/** Events tell of most changes at once; looks find what no event tells, and what an engine that went away did not send. */
-const lookEveryMs = 250;
 const logLines = 50;
 
 /**
@@ -25,17 +23,22 @@ export async function awaitHealthy(
   app = '',
 ): Promise<void> {
   const services = [...Map.groupBy(containers, ({ service }) => service)];
+  const ids = containers.map(({ id }) => id);
   const look = async () => {
-    const found = await inspectContainers(
-      context.engine,
-      containers.map(({ id }) => id),
-    );
+    const found = await inspectContainers(context.engine, ids);
     return services.map(([name, own]) => {
       const there = found.filter(({ id }) => own.some((each) => each.id === id));
       return { name, containers: there, has: there.length, needs: own.length };
     });
   };
-  await awaitWell(context, look, { app, timeoutMs: context.options.waitTimeoutMs, missingMs: 0 });
+  const rules = { app, timeoutMs: context.options.waitTimeoutMs, missingMs: 0 };
+  await awaitWell(context, { about: { container: ids }, look }, rules);
+}
+
+/** What is waited for: which containers events tell of, and a look at what they have come to. */
+interface Watched {
+  about: Parameters<typeof listen>[1];
+  look: () => Promise<WatchedService[]>;
 }
 
 /**
@@ -44,18 +47,15 @@ export async function awaitHealthy(
  */
 export async function awaitWell(
   { engine, log }: Doors,
-  look: () => Promise<WatchedService[]>,
+  { about, look }: Watched,
   rules: HealthRules,
 ): Promise<{ reports: HealthReport[]; services: readonly WatchedService[] }> {
   const beganAt = performance.now();
   const watch = new HealthWatch(rules, beganAt);
-  const first = await look();
-  const events = listen(
-    engine,
-    first.flatMap(({ containers }) => containers.map(({ id }) => id)),
-  );
+  const events = listen(engine, about);
   try {
-    for (let services = first; ; services = await look()) {
+    for (;;) {
+      const services = await look();
       const now = performance.now();
       // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
       log.addMaskRules(() => maskRulesOfContainers(services.flatMap(({ containers }) => containers)));
@@ -66,7 +66,7 @@ export async function awaitWell(
         throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
       }
       breakSilence(log, verdict.sentence);
-      await events.next(lookEveryMs);
+      await events.next(verdict.dueMs);
     }
   } finally {
     events.close();

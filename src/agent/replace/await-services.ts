@@ -2,6 +2,7 @@ import {
   finalName,
   hasTemporaryName,
   listProject,
+  ofProject,
   type ProjectContainers,
   wasBeingReplaced,
   wasToBeStarted,
@@ -35,6 +36,7 @@ export async function awaitServices(
 ): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
   const { engine, compose, changeover, options, starts } = work;
   const rules = { app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
+  const about = ofProject(compose.project.name);
   const list = () => listProject(engine, compose.project.name);
   for (let round = 1; round <= maxRounds; round++) {
     const { isBusy, seen } = await endOthers(work, round === 1 ? first : null);
@@ -48,7 +50,7 @@ export async function awaitServices(
       if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw new OthersAtWork();
       return watchedServices(changeover, found.containers);
     };
-    const well = await awaitWell(work, look, rules).catch((error) => {
+    const well = await awaitWell(work, { about, look }, rules).catch((error) => {
       if (error instanceof OthersAtWork) return null;
       throw error;
     });

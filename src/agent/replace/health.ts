@@ -38,7 +38,8 @@ export interface HealthReport {
 /** What one look at the containers comes to. */
 type HealthVerdict =
   | { kind: 'well'; reports: HealthReport[] }
-  | { kind: 'waiting'; sentence: string }
+  /** `dueMs`: from now until the passing of time alone may change it. */
+  | { kind: 'waiting'; sentence: string; dueMs: number }
   /** A container has ended for good, or is gone, or the time is up. The logs of `worst` tell why. */
   | { kind: 'unwell'; sentence: string; worst: readonly Container[] };
 
@@ -70,7 +71,7 @@ export class HealthWatch {
       const steady = name === this.#rules.app ? appSteadyMs : steadyMs;
       const why = (container: Container) =>
         isToEnd ? whyNotEnded(container) : this.#whyUnhealthy(container, now, steady);
-      return containers.map((container) => ({ container, isToEnd, why: why(container) }));
+      return containers.map((container) => ({ container, isToEnd, steady, why: why(container) }));
     });
     for (const { container, why } of states) this.#note(container, why, now);
     const pending = states.filter(({ why }) => why !== null);
@@ -101,7 +102,18 @@ export class HealthWatch {
     }
     const waited = seconds(now - this.#beganAt);
     const names = [...pending.map(({ container, why }) => `${container.name}: ${why}`), ...missing];
-    return { kind: 'waiting', sentence: `waiting for ${names.join(', ')} (${waited})` };
+    const due = [
+      this.#beganAt + this.#rules.timeoutMs + 1,
+      ...(missing.length > 0 ? [this.#completeAt + this.#rules.missingMs] : []),
+      ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
+    ];
+    const sentence = `waiting for ${names.join(', ')} (${waited})`;
+    return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
+  }
+
+  #steadyAt({ id, status, health }: Container, steady: number): number[] {
+    const known = this.#steady.get(id);
+    return known === undefined || status !== 'running' || health !== null ? [] : [known.since + steady];
   }
 
   #note(container: Container, why: string | null, now: number): void {

@@ -1,4 +1,4 @@
-import { listProject } from '../../engine/api/project-containers.ts';
+import { listProject, ofProject } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -26,7 +26,8 @@ export async function runOnce(
     return [{ name, containers, has: containers.length, needs: scale, isToEnd: true }];
   };
   const rules = { app: '', timeoutMs: waitTimeoutMs, missingMs: 0, starts };
-  const toEnd = () => awaitWell({ engine, log }, look, rules).catch(explain);
+  const toEnd = () =>
+    awaitWell({ engine, log }, { about: ofProject(project.name), look }, rules).catch(explain);
   const explain = async (error: unknown): Promise<never> => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
     const now = await list();

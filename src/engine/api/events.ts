@@ -5,37 +5,83 @@ import { logTiming } from '../timing.ts';
 import { streamApi } from './api.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
-const changes = ['start', 'die', 'oom', 'restart', 'pause', 'unpause', 'destroy', 'health_status'];
+const changes = [
+  'create',
+  'start',
+  'die',
+  'oom',
+  'restart',
+  'pause',
+  'unpause',
+  'rename',
+  'destroy',
+  'health_status',
+];
+
+/** Between two looks where the engine tells what happens; where it does not, or may not. */
+const calmMs = 2_000;
+const deafMs = 250;
+
+/** The containers that events are about: by their ids, or by a label of theirs. */
+type About = { container: readonly string[] } | { label: readonly string[] };
 
 interface EngineEvents {
-  /** Resolves once the engine has told something since the last call, and after that many milliseconds at the latest. */
+  /**
+   * Resolves when it is time to look: the engine has told something since the last call, or has begun or ceased to tell;
+   * else after two seconds, or a quarter of one where it tells nothing, and after that many milliseconds at the latest.
+   */
   next(withinMs: number): Promise<void>;
   close(): void;
 }
 
 /**
- * Listens to the engine's events about these containers. For those who look by themselves now and then, and want to know
- * sooner: an engine that goes away is not told of.
+ * Listens to the engine's events about containers, for those who look by themselves now and then, and want to know sooner.
+ * Events may be lost, broken off, or refused by a proxy: no failure of theirs is told.
  */
-export function listen(engine: Engine, ids: readonly string[]): EngineEvents {
+export function listen(engine: Engine, about: About): EngineEvents {
   let hasNews = false;
   let wake = () => {};
-  const close = follow(engine, { container: ids, event: changes }, () => {
+  let state: 'opening' | 'open' | 'refused' | 'over' = 'opening';
+  let openedAt = 0;
+  let close = () => {};
+  const tell = () => {
     hasNews = true;
     wake();
-  });
+  };
+  const open = () => {
+    [state, openedAt] = ['opening', performance.now()];
+    close = follow(
+      engine,
+      { ...about, event: changes },
+      {
+        onEvent: tell,
+        // What has happened before the first event, or after the last one, only a look tells.
+        onOpen: (status) => {
+          state = status === 200 ? 'open' : 'refused';
+          if (state === 'open') tell();
+        },
+        onEnd: () => {
+          if (state === 'open') tell();
+          if (state !== 'refused') state = 'over';
+        },
+      },
+    );
+  };
+  open();
   return {
     async next(withinMs) {
+      // Something that ends each stream at once is not asked for the next one at each look.
+      if (state === 'over' && performance.now() - openedAt >= calmMs) open();
       if (!hasNews) {
         const { promise, resolve } = Promise.withResolvers<void>();
-        const timer = setTimeout(resolve, withinMs);
+        const timer = setTimeout(resolve, Math.min(withinMs, state === 'open' ? calmMs : deafMs));
         wake = resolve;
         await promise;
         clearTimeout(timer);
       }
       hasNews = false;
     },
-    close,
+    close: () => close(),
   };
 }
 
@@ -51,11 +97,17 @@ interface StopWatch {
  */
 export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
   const stopping = new Set<string>();
-  const close = follow(engine, { container: ids, event: ['kill', 'die'] }, ({ Action, Actor }) => {
-    if (typeof Actor?.ID !== 'string') return;
-    if (Action === 'kill') stopping.add(Actor.ID);
-    else if (Action === 'die') stopping.delete(Actor.ID);
-  });
+  const close = follow(
+    engine,
+    { container: ids, event: ['kill', 'die'] },
+    {
+      onEvent: ({ Action, Actor }) => {
+        if (typeof Actor?.ID !== 'string') return;
+        if (Action === 'kill') stopping.add(Actor.ID);
+        else if (Action === 'die') stopping.delete(Actor.ID);
+      },
+    },
+  );
   return { underWay: () => [...stopping], close };
 }
 
@@ -64,11 +116,18 @@ interface EngineEvent {
   Actor?: { ID?: string };
 }
 
+interface Listener {
+  onEvent: (event: EngineEvent) => void;
+  onOpen?: (status: number) => void;
+  /** Nothing more comes, or nothing ever came. */
+  onEnd?: () => void;
+}
+
 /** Until it is closed, which this gives, or the engine goes away. */
 function follow(
   engine: Engine,
   filters: Readonly<Record<string, readonly string[]>>,
-  onEvent: (event: EngineEvent) => void,
+  { onEvent, onOpen = () => {}, onEnd = () => {} }: Listener,
 ): () => void {
   const query = new URLSearchParams({ filters: JSON.stringify(filters) });
   const beganAt = performance.now();
@@ -77,12 +136,15 @@ function follow(
   const read = async () => {
     const stream = await streamApi(engine, `/events?${query}`, closing.signal);
     status = stream.status;
+    onOpen(status);
     for await (const line of linesOf(stream.chunks)) {
       const event = parseObject(line);
       if (event !== null) onEvent(event);
     }
   };
-  read().catch(() => {});
+  read()
+    .catch(() => {})
+    .finally(onEnd);
   return () => {
     logTiming('GET /events', beganAt, `status ${status}`);
     closing.abort();

@@ -80,8 +80,11 @@ export const wasBeingReplaced = (container: Container, leftovers: readonly Conta
 const isPredecessor = (leftover: Container, { name, status }: Container): boolean =>
   wasMovedAside(leftover) && finalName(leftover) === name && status === 'created';
 
+/** Of which containers to ask, and which events to hear. */
+export const ofProject = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
+
 export async function listProject(engine: Engine, project: string): Promise<ProjectContainers> {
-  const listed = await listContainers(engine, { label: [`${composeLabels.project}=${project}`] });
+  const listed = await listContainers(engine, ofProject(project));
   const own = listed.filter(
     (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHook(container),
   );

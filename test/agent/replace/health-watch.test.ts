@@ -254,6 +254,19 @@ describe('HealthWatch', () => {
     expect(verdict(...looks)).toBe(expected);
   });
 
+  it.each<[why: string, looks: Look[], dueMs: number]>([
+    ['nothing but the end of its patience', [at(2, starting)], 58_001],
+    ['an app without a health check', [at(0, app()), at(1, app())], 14_000],
+    ['one that has started anew', [at(0, app()), at(4, app(since(3)))], 15_000],
+    ['one that is missing', [at(0, well), at(2)], 8_000],
+  ])('says when time alone changes it: %s', (_, looks, dueMs) => {
+    const watch = new HealthWatch({ app: 'app', timeoutMs, missingMs: 10_000 }, 0);
+    const verdicts = looks.map(({ second, containers }) =>
+      watch.look([{ name: 'app', containers, has: containers.length, needs: 1 }], second * 1000),
+    );
+    expect(verdicts.at(-1)).toMatchObject({ kind: 'waiting', dueMs });
+  });
+
   it('has nothing to wait for and nothing to report where nothing is watched', () => {
     expect(verdictOf(new Map(), [at(0)])).toBe('well: ');
     expect(verdictOf(new Map([['worker', []]]), [at(0)])).toBe('well: ');

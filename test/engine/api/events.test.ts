@@ -1,76 +1,142 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listen, watchStops } from '../../../src/engine/api/events.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { type Answer, chunked, startRawEngine } from '../raw-engine.ts';
 import { startEngine } from './http-engine.ts';
 
-/** Longer than a test may take: whoever waits that long has not been woken. */
-const forever = 60_000;
-
-async function streams(): Promise<{ engine: Engine; stream: Promise<ServerResponse>; asked: () => URL }> {
-  const opened = Promise.withResolvers<ServerResponse>();
+async function streams() {
+  const opened: ServerResponse[] = [];
+  let status = 200;
   let url = new URL('http://engine');
   const host = await startEngine((from, to) => {
     url = new URL(from.url ?? '', 'http://engine');
-    to.writeHead(200).flushHeaders();
-    opened.resolve(to);
+    to.writeHead(status).flushHeaders();
+    opened.push(to);
+    if (status !== 200) to.end();
   });
   const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
-  return { engine, stream: opened.promise, asked: () => url };
+  const stream = async (nth = 1) => {
+    await expect.poll(() => opened.length).toBe(nth);
+    return opened[nth - 1] as ServerResponse;
+  };
+  const answer = (next: number) => {
+    status = next;
+  };
+  return { engine, stream, answer, asked: () => url, times: () => opened.length };
 }
 
-it('wakes whoever waits, for these containers and for what changes how they are', async () => {
-  const { engine, stream, asked } = await streams();
-  const news = listen(engine, ['a1', 'b2']);
-  const woken = news.next(forever);
-  (await stream).write('{"Action":"health_status: healthy"}\n');
-  await woken;
-  news.close();
-  expect(asked().pathname).toBe('/events');
-  const filters = JSON.parse(asked().searchParams.get('filters') ?? '');
-  expect(filters.container).toEqual(['a1', 'b2']);
-  expect(filters.event).toEqual(expect.arrayContaining(['start', 'die', 'health_status']));
-  expect(filters.event).not.toContain('exec_start');
-});
+/** Timers run only when the test says so; what comes over a socket comes all the same. */
+function stopTheClock(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
 
-it('does not lose what came while nobody waited, and wakes once for it', async () => {
-  const { engine, stream } = await streams();
-  const news = listen(engine, ['a1']);
-  (await stream).write('{"Action":"start"}\n');
-  await sleep(50);
-  await news.next(forever);
+/** Longer than a test may take: whoever waits that long has not been woken. */
+const forever = 60_000;
+
+/** Whether somebody is woken by no more than the passing of this time. */
+async function wakesWithin(news: ReturnType<typeof listen>, ms: number): Promise<boolean> {
   let woken = false;
-  const next = news.next(100).then(() => {
+  const next = news.next(forever).then(() => {
     woken = true;
   });
-  await sleep(20);
-  expect(woken).toBe(false);
+  await vi.advanceTimersByTimeAsync(ms);
+  const was = woken;
+  await vi.advanceTimersByTimeAsync(forever);
   await next;
-  news.close();
-});
+  return was;
+}
 
-it('lets nobody wait longer than they want, also where the engine goes away', async () => {
-  const { engine, stream } = await streams();
-  const news = listen(engine, ['a1']);
-  (await stream).destroy();
-  await news.next(50);
-  await news.next(50);
-  news.close();
-});
+describe('listen', () => {
+  it('wakes whoever waits, for these containers and for what changes how they are', async () => {
+    const { engine, stream, asked } = await streams();
+    const news = listen(engine, { container: ['a1', 'b2'] });
+    const to = await stream();
+    await news.next(forever);
+    const woken = news.next(forever);
+    to.write('{"Action":"health_status: healthy"}\n');
+    await woken;
+    news.close();
+    expect(asked().pathname).toBe('/events');
+    const filters = JSON.parse(asked().searchParams.get('filters') ?? '');
+    expect(filters.container).toEqual(['a1', 'b2']);
+    expect(filters.event).toEqual(expect.arrayContaining(['start', 'die', 'health_status']));
+    expect(filters.event).not.toContain('exec_start');
+  });
 
-it('is content where no engine answers', async () => {
-  const address = { host: 'unix:///nonexistent/docker.sock', tls: [], configDirectory: '/nonexistent' };
-  const news = listen(new Engine(address, { home: '/' }), ['a1']);
-  await news.next(50);
-  news.close();
+  it('wakes for what came while nobody waited, and once for it', async () => {
+    const { engine, stream } = await streams();
+    const news = listen(engine, { label: ['p=x'] });
+    const to = await stream();
+    await news.next(forever);
+    to.write('{"Action":"start"}\n');
+    await sleep(50);
+    await news.next(forever);
+    stopTheClock();
+    expect(await wakesWithin(news, 1_900)).toBe(false);
+    news.close();
+  });
+
+  it('has a look every two seconds where the engine tells what happens', async () => {
+    const { engine } = await streams();
+    const news = listen(engine, { label: ['p=x'] });
+    await news.next(forever);
+    stopTheClock();
+    expect(await wakesWithin(news, 1_999)).toBe(false);
+    expect(await wakesWithin(news, 2_000)).toBe(true);
+    news.close();
+  });
+
+  it('looks at once where the stream begins, and where it breaks, and listens again', async () => {
+    const { engine, stream, times } = await streams();
+    stopTheClock();
+    const news = listen(engine, { label: ['p=x'] });
+    const first = await stream();
+    await news.next(forever);
+    first.destroy();
+    await news.next(forever);
+    expect(await wakesWithin(news, 250)).toBe(true);
+    expect(times()).toBe(1);
+    const woken = news.next(forever);
+    (await stream(2)).write('{"Action":"start"}\n');
+    await woken;
+    news.close();
+  });
+
+  it.each([403, 500])('looks four times a second where its question is answered by %d', async (status) => {
+    const { engine, answer, stream, times } = await streams();
+    answer(status);
+    stopTheClock();
+    const news = listen(engine, { label: ['p=x'] });
+    await stream();
+    expect(await wakesWithin(news, 249)).toBe(false);
+    for (let look = 0; look < 3; look++) expect(await wakesWithin(news, 250)).toBe(true);
+    expect(times()).toBe(1);
+    news.close();
+  });
+
+  it('lets nobody wait longer than they want', async () => {
+    const { engine } = await streams();
+    const news = listen(engine, { container: ['a1'] });
+    await news.next(forever);
+    await news.next(50);
+    news.close();
+  });
+
+  it('is content where no engine answers', async () => {
+    const address = { host: 'unix:///nonexistent/docker.sock', tls: [], configDirectory: '/nonexistent' };
+    const news = listen(new Engine(address, { home: '/' }), { container: ['a1'] });
+    await news.next(50);
+    news.close();
+  });
 });
 
 it('knows which containers were told to stop and have not ended', async () => {
   const { engine, stream, asked } = await streams();
   const stops = watchStops(engine, ['a1', 'b2', 'c3']);
-  const to = await stream;
+  const to = await stream();
   // Events come as the network cuts them.
   const text = ['a1', 'b2', 'c3'].map((id) => event('kill', id)).join('') + event('die', 'b2');
   for (const part of [text.slice(0, 30), text.slice(30), '<html>\n']) {
