@@ -79,7 +79,7 @@ export function report(comparisons: readonly Comparison[]): void {
     row.quartiles.map((ratio) => ratio.toFixed(2)).join(' – '),
     row.range.map((ratio) => ratio.toFixed(2)).join(' – '),
     row.reach === null ? '' : `≤ ${row.reach.toFixed(2)}`,
-    row.reach === null ? '' : row.ratio <= row.reach ? 'reached' : 'NOT REACHED',
+    row.reach === null ? '' : row.ratio <= row.reach ? 'REACHED' : 'NOT REACHED',
   ]);
   printTable([head, ...cells]);
   console.log(JSON.stringify(rows));
