@@ -111,7 +111,10 @@ async function findBack(context: RunContext, instance: FoundInstance, soFar: Run
     ? await awaitQuiet(context, place.name, null)
     : await listProject(engine, place.name);
   refuseForeignContainers(containers, instance, options, null);
-  const installation = await inspectInstallation(context, instance, () => false, containers);
+  const installation = await inspectInstallation(context, instance, {
+    containers,
+    wasInterrupted: () => false,
+  });
   soFar.installation = installation;
   log.enter('plan');
   const { project } = installation;

@@ -5,6 +5,7 @@ import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { stateName } from '../progress/state-name.ts';
 import { judgeData, proposalLine } from './data/declare.ts';
+import type { Planned } from './facts/make-plan.ts';
 import { dataFacts } from './facts/plan-point.ts';
 import { prepareFiles } from './facts/prepare-files.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
@@ -31,7 +32,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     if (await isStackInstead(given, search.reason)) return showStackPlan(given, read);
     throw search.reason;
   }
-  const { context, installation, plan } = await planUnlocked(given, search.value, soFar, read);
+  const { context, installation, plan, early } = await planUnlocked(given, search.value, soFar, read);
   const { engine, log } = context;
   const proposal = context.options.restorePoint
     ? null
@@ -61,6 +62,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
       images,
       beforePull: true,
       backup: `${stateName}/backup`,
+      early: await early,
       log,
     },
   );
@@ -86,7 +88,7 @@ export async function planUnlocked(
   instance: FoundInstance,
   soFar: RunSoFar,
   read: ReadOptions,
-): Promise<PlannedRun & { context: RunContext }> {
+): Promise<PlannedRun & Planned & { context: RunContext }> {
   warnOfStackOptions(given);
   const context = await withProjectOptions(given, instance.place, read);
   const { engine, log } = context;
@@ -100,7 +102,10 @@ export async function planUnlocked(
   // Whoever looks at data ends what an updater before has left at work in a database: of one that is alive it is no leftover.
   const withoutData = { ...context, options: { ...context.options, restorePoint: false } };
   const found = await listProject(engine, name);
-  return { context, ...(await planRun(holder ? withoutData : context, instance, soFar, found, pending)) };
+  return {
+    context,
+    ...(await planRun(holder ? withoutData : context, instance, soFar, { ...found, earlier: pending })),
+  };
 }
 
 /** Who is updating the instance; null also where the holder of the lock was killed. */

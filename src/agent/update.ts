@@ -1,5 +1,5 @@
 import type { ProjectContainers } from '../engine/api/project-containers.ts';
-import { makePlan } from './facts/make-plan.ts';
+import { makePlan, type Planned } from './facts/make-plan.ts';
 import { planPoint } from './facts/plan-point.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { describeInstallation } from './inspect/describe.ts';
@@ -9,6 +9,7 @@ import { type Ending, repeatEnding } from './log/ending.ts';
 import { and } from './log/wording.ts';
 import type { RunContext } from './process/run-context.ts';
 import { startEarly } from './process/start-early.ts';
+import { EarlyPull } from './pull/early-pull.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
 import { awaitQuiet } from './replace/await-others.ts';
 import { endUpdated, freeable } from './replace/end-updated.ts';
@@ -72,12 +73,19 @@ async function fromTheBeginning(
   earlier: JournalData | null,
 ): Promise<Ending> {
   const found = await awaitQuiet(context, instance.place.name, earlier);
-  const planned = await planRun(context, instance, soFar, found, earlier);
-  const journal = await beginJournal(context, { instance, lock }, planned, earlier);
+  const begun = new EarlyPull(context);
+  const endPull = async (error: unknown): Promise<never> => {
+    await begun.end();
+    throw error;
+  };
+  const planned = await planRun(context, instance, soFar, { ...found, earlier, begun }).catch(endPull);
+  const journal = await beginJournal(context, { instance, lock }, { ...planned, begun }, earlier).catch(
+    endPull,
+  );
   soFar.journal = journal;
   const undo = (texts?: OldTexts) => (error: unknown) =>
     undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar), texts });
-  const pulled = await pullAndPrepare(context, planned, journal).catch(undo());
+  const pulled = await pullAndPrepare(context, planned, journal, begun).catch(endPull).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
   if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);
   const texts = oldTexts(pulled.filePlan);
@@ -87,23 +95,32 @@ async function fromTheBeginning(
   return replace(context, { journal, ...written, texts });
 }
 
+/** What there is before anything is planned, and the pull that may begin meanwhile. */
+interface LookBefore extends ProjectContainers {
+  earlier: JournalData | null;
+  begun?: EarlyPull;
+}
+
 /** The phases `inspect` and `plan`, which the command `plan` ends with. */
 export async function planRun(
   context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
-  { containers, leftovers }: ProjectContainers,
-  earlier: JournalData | null,
-): Promise<PlannedRun> {
+  { containers, leftovers, earlier, begun }: LookBefore,
+): Promise<PlannedRun & Planned> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const interrupted = wasInterrupted(earlier, leftovers);
-  const installation = await inspectInstallation(context, instance, interrupted, containers);
+  const installation = await inspectInstallation(context, instance, {
+    containers,
+    wasInterrupted: interrupted,
+    onRead: (read) => begun?.begin(read),
+  });
   soFar.installation = installation;
   describeInstallation(installation, context.log);
   context.log.enter('plan');
-  const plan = await makePlan(context, installation, instance.own.id);
+  const planned = await makePlan(context, installation, instance.own.id);
   const point = await planPoint(context, instance, installation);
-  return { installation, plan, interrupted, point };
+  return { installation, ...planned, interrupted, point };
 }
 
 /** The phases `save`, `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */

@@ -27,7 +27,7 @@ try {
   report([{ figure: 'svc --version', against: 'node -e 0', unit: 'ms', reach: null, ours, theirs }]);
   const beyond = median(ours) - median(theirs);
   const kilobytes = (await stat(client)).size / 1000;
-  const judged = (isReached: boolean) => (isReached ? 'reached' : 'NOT REACHED');
+  const judged = (isReached: boolean) => (isReached ? 'REACHED' : 'NOT REACHED');
   console.log(
     `Beyond Node's own start: ${beyond.toFixed(0)} ms of at most ${most.milliseconds} ms, ${judged(beyond <= most.milliseconds)}.`,
   );

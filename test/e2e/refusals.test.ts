@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
@@ -727,6 +727,9 @@ test('another update is running: who and since when; the lock of a dead one is t
   const before = await look(instance);
   registry.fail(registryFaults.stall);
   const pulling = () => expect.poll(() => registry.requests.length, { timeout: 20_000 }).toBeGreaterThan(0);
+  const journal = join(instance.directory, '.svc-updater', 'journal.json');
+  // The pull begins before the journal does.
+  const begun = () => expect.poll(async () => JSON.parse(await readFile(journal, 'utf8')).outcome).toBe(null);
 
   registry.requests.length = 0;
   const first = instance.startUpdate(toNext);
@@ -760,6 +763,7 @@ test('another update is running: who and since when; the lock of a dead one is t
   registry.requests.length = 0;
   const killed = instance.startUpdate(toNext);
   await pulling();
+  await begun();
   await killed.kill();
   await killed.done;
   const dead = await look(instance);

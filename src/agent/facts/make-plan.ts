@@ -8,7 +8,15 @@ import { describePlan, recallFiles } from '../plan/describe.ts';
 import { goneImages } from '../plan/gone-images.ts';
 import { planUpdate, type UpdatePlan } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
+import { startEarly } from '../process/start-early.ts';
 import { askRegistry } from './ask-registry.ts';
+import { askModelEarly, type EarlyDraft } from './prepare-files.ts';
+
+/** The first half of the plan, and what compose is asked already for the second one. */
+export interface Planned {
+  plan: UpdatePlan;
+  early: Promise<EarlyDraft | null>;
+}
 
 /**
  * The first half of the plan, held against all that can be known before anything is pulled, and said. `ownId` is the id of
@@ -18,9 +26,10 @@ export async function makePlan(
   context: RunContext,
   installation: Installation,
   ownId: string,
-): Promise<UpdatePlan> {
+): Promise<Planned> {
   const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
+  const early = startEarly(askModelEarly(installation, plan));
   await askRegistry(engine, (published) => checkPublished(plan, published));
   await checkDrift(
     context,
@@ -31,5 +40,5 @@ export async function makePlan(
   describePlan(installation, plan, log);
   recallFiles(installation, plan, options, log);
   for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
-  return plan;
+  return { plan, early };
 }

@@ -15,22 +15,30 @@ import { type FilePlan, planFiles, pulledVersion } from '../plan/plan-files.ts';
 import type { UpdatePlan } from '../plan/plan-update.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { checkStepping } from '../plan/stepping.ts';
+import { startEarly } from '../process/start-early.ts';
 import { modelWith } from '../proof/proposed-model.ts';
 import { askRegistry } from './ask-registry.ts';
 import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
 /** A draft that needs no pulled image, and the model of it that compose was asked for already. */
-interface EarlyDraft {
+export interface EarlyDraft {
   draft: FileDraft;
   model: Promise<Model>;
 }
 
-/** Drafts, and asks compose, while images are pulled; null where images must tell first. Refusal: pin-unsupported. */
-export function askModelEarly(installation: Installation, plan: UpdatePlan): EarlyDraft | null {
+/**
+ * Drafts, and asks compose, while other things are asked and pulled; null where images must tell first.
+ * Refusal: pin-unsupported.
+ */
+export async function askModelEarly(
+  installation: Installation,
+  plan: UpdatePlan,
+): Promise<EarlyDraft | null> {
   if (needsImages(installation, plan)) return null;
   const draft = draftFiles(installation, plan, { images: new Map(), release: [] });
-  return { draft, model: modelOf(installation, draft) };
+  // A failed pull is told before a rejected model: the person has to mend the pull first.
+  return { draft, model: startEarly(modelOf(installation, draft)) };
 }
 
 /**

@@ -18,6 +18,7 @@ import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
   composeFile,
+  type InspectedProject,
   type Installation,
   isGenerated,
   type PinnedService,
@@ -31,25 +32,33 @@ import { findMigrations } from './services/migrations.ts';
 import { lastUp, withoutApp } from './survey.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
+/** What was found of the project before it is read. */
+interface Found {
+  /** As they are now, with none that is somebody else's. */
+  containers: readonly Container[];
+  wasInterrupted: WasInterrupted;
+  /** Told of the project once compose has told its view of it, while it is asked what `up` would send. */
+  onRead?: (project: InspectedProject) => void;
+}
+
 /**
  * Gathers everything that the plan is made from and changes nothing but this container's own file system.
- * @param containers those of the project, as they were just found, with none that is somebody else's
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid, and those of `checkNamed`.
  */
 export async function inspectInstallation(
   context: RunContext,
   instance: FoundInstance,
-  wasInterrupted: WasInterrupted,
-  containers: readonly Container[],
+  found: Found,
 ): Promise<Installation> {
   const { options, log } = context;
+  const { containers } = found;
   const { paths, place, told } = instance;
-  const found = lastUp(containers.filter((each) => serviceOf(each) === options.app));
-  if (found === undefined) throw await withoutApp(context, instance, containers);
+  const app = lastUp(containers.filter((each) => serviceOf(each) === options.app));
+  if (app === undefined) throw await withoutApp(context, instance, containers);
   const names = [options.app, ...options.workers];
-  const project = await labelledProject(told ?? found, { place, containers, names }, paths, log);
+  const project = await labelledProject(told ?? app, { place, containers, names }, paths, log);
   await givePaths(project, paths, log);
-  return inspectProject(project, context, instance, { containers, wasInterrupted }).catch(async (error) => {
+  return inspectProject(project, context, instance, found).catch(async (error) => {
     throw await explained(error, project, paths);
   });
 }
@@ -58,7 +67,7 @@ async function inspectProject(
   project: ComposeProject,
   { engine, options, log }: RunContext,
   { paths, platform, composed }: FoundInstance,
-  { containers, wasInterrupted }: { containers: readonly Container[]; wasInterrupted: WasInterrupted },
+  { containers, wasInterrupted, onRead = () => {} }: Found,
 ): Promise<Installation> {
   const { leave, product } = options;
   const choose = (workers: readonly string[]) =>
@@ -102,12 +111,9 @@ async function inspectProject(
   const seen = { running: containers.map(serviceOf), followers: related.followers, migrations };
   for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seen }))
     log.info(sentence);
-  // Models of compose 5 and later have no values of env files, which must be hidden; what it would send has them.
-  const answer = await asking;
-  log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
   const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
   const pinnedApp = pinned(app);
-  return {
+  const read: InspectedProject = {
     product,
     project: compose.project,
     compose,
@@ -125,8 +131,12 @@ async function inspectProject(
     followers,
     runningVersion: newestRunning([app, ...workers].flatMap((facts) => facts.containers)),
     prefix: versionPrefix(pinnedApp.pin, app.containers, product),
-    ...answer,
   };
+  onRead(read);
+  // Models of compose 5 and later have no values of env files, which must be hidden; what it would send has them.
+  const answer = await asking;
+  log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
+  return { ...read, ...answer };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;

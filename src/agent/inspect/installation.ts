@@ -23,8 +23,8 @@ export interface PinnedService extends ServiceFacts {
   pin: Pin;
 }
 
-/** Everything the plan is made from: gathered once, changed by nobody. */
-export interface Installation extends DryRun {
+/** A project as it was read, by us and by compose. */
+export interface InspectedProject {
   product: Product;
   project: ComposeProject;
   compose: Compose;
@@ -55,8 +55,11 @@ export interface Installation extends DryRun {
   prefix: 'v' | '' | null;
 }
 
+/** Everything the plan is made from: gathered once, changed by nobody. */
+export type Installation = InspectedProject & DryRun;
+
 /** The services that the update moves, the app first. */
-export const movedServices = ({ app, workers }: Installation): PinnedService[] => [app, ...workers];
+export const movedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
 /** All services whose containers the update replaces. */
 export const replacedServices = (installation: Installation): (ServiceFacts & { pin?: Pin })[] => [

@@ -13,7 +13,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, countOf, isMajorChange } from '../../release/order.ts';
 import { type NextTag, retag } from '../../release/retag.ts';
 import type { PlannedTarget, Target } from '../../release/target.ts';
-import { type Installation, movedServices, releaseFileNames } from '../inspect/installation.ts';
+import { type InspectedProject, movedServices, releaseFileNames } from '../inspect/installation.ts';
 import { isOfProduct } from '../inspect/running-version.ts';
 
 /** Where one service goes. */
@@ -49,7 +49,7 @@ export const movesOf = ({ app, workers }: UpdatePlan): Move[] => [app, ...worker
  * Decides what an update does (docs/contract.md 3.2); touches nothing.
  * Refusals: no-target, downgrade, pin-unsupported.
  */
-export function planUpdate(installation: Installation, asked: Target | null): UpdatePlan {
+export function planUpdate(installation: InspectedProject, asked: Target | null): UpdatePlan {
   const { runningVersion } = installation;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
   const target = plannedTarget(installation, asked, prefix);
@@ -74,7 +74,7 @@ export function planUpdate(installation: Installation, asked: Target | null): Up
 
 /** What was asked for, written as the product writes it. */
 function plannedTarget(
-  installation: Installation,
+  installation: InspectedProject,
   asked: Target | null,
   prefix: string,
 ): PlannedTarget | null {
@@ -94,7 +94,7 @@ function plannedTarget(
   }
 }
 
-function planMove(installation: Installation, pin: Pin, target: PlannedTarget | null): Move {
+function planMove(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): Move {
   const { service, reference } = pin;
   const model = installation.model.services[service];
   checkAgainstModel(pin, model?.image);
@@ -131,7 +131,7 @@ export const majorAdvice = (prefix: string, from: string, to: string): string =>
   `${prefix}${from} → ${prefix}${to} changes the major version: dump the database first, or have --restore-point keep it: there is no other way back`;
 
 /** A generated install on canary stays on canary; where a release tag pins, somebody must say where to go. */
-function impliedTarget(installation: Installation): PlannedTarget | null {
+function impliedTarget(installation: InspectedProject): PlannedTarget | null {
   const pins = movedServices(installation).map(({ pin }) => pin);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind === 'release') {
@@ -149,7 +149,7 @@ function impliedTarget(installation: Installation): PlannedTarget | null {
 }
 
 /** What a target makes of the tag where this pin decides. */
-export function newTag(installation: Installation, pin: Pin, target: PlannedTarget | null): NextTag {
+export function newTag(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): NextTag {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isOverride(installation, pin)) {
     if (target.kind === 'release' && target.lead !== undefined) return { kind: 'variant' };
@@ -160,7 +160,7 @@ export function newTag(installation: Installation, pin: Pin, target: PlannedTarg
 }
 
 /** Whether a generated install is pinned by a file of the user's own, which the release does not overwrite. */
-export function isOverride(installation: Installation, pin: Pin): boolean {
+export function isOverride(installation: InspectedProject, pin: Pin): boolean {
   if (pin.place.kind === 'variable') return pin.place.variable !== installation.versionVariable;
   const { directory } = installation.project;
   return !releaseFileNames.map((name) => join(directory, name)).includes(pin.place.file);

@@ -9,6 +9,7 @@ import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
 import { askPublished } from './ask-published.ts';
+import type { EarlyPull } from './early-pull.ts';
 import { pullImages } from './pull-images.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
@@ -18,6 +19,7 @@ interface Obtaining {
   deadline: number;
   /** Knows what tags named before, so that they can be moved back; null where no tag that names an image here may move. */
   journal: Journal | null;
+  begun?: EarlyPull;
 }
 
 /** The images of the plan by reference, all of them local. */
@@ -25,7 +27,7 @@ export async function pullMoves(
   context: RunContext,
   { compose, platform }: Installation,
   plan: UpdatePlan,
-  { deadline, journal }: Obtaining,
+  { deadline, journal, begun }: Obtaining,
 ): Promise<Map<string, Image>> {
   const { log } = context;
   const moves = movesOf(plan);
@@ -34,7 +36,8 @@ export async function pullMoves(
     if (!pull) log.info(`${service} has pull_policy never: the local ${to} counts`);
   }
   const forms = await formsFor(context, wanted.values(), journal);
-  if (wanted.size > 0) await pullImages(context, compose, inForms(wanted, forms), { deadline, platform });
+  if (wanted.size > 0 && !(await begun?.has(wanted, log)))
+    await pullImages(context, compose, inForms(wanted, forms), { deadline, platform });
   return requireLocal(
     context.engine,
     moves.map(({ to }) => to),

@@ -1,12 +1,12 @@
 import type { Image } from '../../engine/container.ts';
 import { stateName } from '../../progress/state-name.ts';
-import { askModelEarly, prepareFiles } from '../facts/prepare-files.ts';
+import type { Planned } from '../facts/make-plan.ts';
+import { prepareFiles } from '../facts/prepare-files.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { FilePlan } from '../plan/plan-files.ts';
-import type { UpdatePlan } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
-import { startEarly } from '../process/start-early.ts';
 import type { Journal } from '../state/journal.ts';
+import type { EarlyPull } from './early-pull.ts';
 import { pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
 
 /** What the run has before its first byte is written. */
@@ -18,22 +18,26 @@ export interface Preparation {
 
 /**
  * The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes.
+ * @param begun the pull that was begun before
  * @param journal null where images are fetched ahead of an update: then no tag that names an image here moves
  */
 export async function pullAndPrepare(
   context: RunContext,
-  { installation, plan }: { installation: Installation; plan: UpdatePlan },
+  { installation, plan, early }: { installation: Installation } & Planned,
   journal: Journal | null,
+  begun?: EarlyPull,
 ): Promise<Preparation> {
   const { engine, options, log } = context;
   log.enter('pull');
   const deadline = performance.now() + options.pullTimeoutMs;
-  const early = askModelEarly(installation, plan);
-  // A failed pull is told before a rejected model: the person has to mend the pull first.
-  if (early !== null) startEarly(early.model);
-  const pulled = await pullMoves(context, installation, plan, { deadline, journal });
+  const pulled = await pullMoves(context, installation, plan, { deadline, journal, ...(begun && { begun }) });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
-  const filePlan = await prepareFiles(engine, installation, plan, { images: pulled, backup, early, log });
+  const filePlan = await prepareFiles(engine, installation, plan, {
+    images: pulled,
+    backup,
+    early: await early,
+    log,
+  });
   const images = withUntagged(pulled, filePlan.references.values());
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
   const more = await pullAdded(context, installation, added, { journal, deadline });

@@ -27,6 +27,9 @@ const progressEveryMs = 1_000;
 /** A smaller pull is over before anybody reads of its progress. */
 const tellingBytes = 1_000_000;
 
+/** What a pull is told in. */
+export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
+
 interface PullOptions {
   /** Off for images that are pulled after the others: percent must not go back within the phase. */
   percent?: boolean;
@@ -42,7 +45,7 @@ interface PullOptions {
  * @throws UpdateError pull-…
  */
 export async function pullImages(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  { engine, log }: Pick<RunContext, 'engine'> & { log: PullLog },
   compose: Compose,
   references: ReadonlyMap<string, string>,
   { percent = true, deadline, platform }: PullOptions,
@@ -118,7 +121,7 @@ const tooSlow = (names: string) =>
   new UpdateError('pull-timeout', `${names}: not pulled within the time allowed`);
 
 /** At most a line a second, and only when there is news. */
-function reporter(meter: PullMeter, names: string, log: Log, percent: boolean): (line: string) => void {
+function reporter(meter: PullMeter, names: string, log: PullLog, percent: boolean): (line: string) => void {
   let reportedAt = Number.NEGATIVE_INFINITY;
   let reported = '';
   return (line) => {

@@ -1,6 +1,7 @@
 import { fromWord } from '../inspect/describe.ts';
 import { movesOf } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
+import type { EarlyPull } from '../pull/early-pull.ts';
 import { tagsBefore } from '../pull/tags.ts';
 import { recordOf } from '../state/changeover.ts';
 import { emptyJournal, isPending, Journal, type JournalData } from '../state/journal.ts';
@@ -11,9 +12,10 @@ import type { Locked, PlannedRun } from './run-so-far.ts';
 export async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: Locked,
-  { installation, plan, interrupted }: PlannedRun,
+  { installation, plan, interrupted, begun }: PlannedRun & { begun: EarlyPull },
   earlier: JournalData | null,
 ): Promise<Journal> {
+  const isNew = await begun.references();
   const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
   const journal = new Journal(lock, {
     ...emptyJournal,
@@ -26,7 +28,7 @@ export async function beginJournal(
     from: fromWord(installation),
     tags: await tagsBefore(
       engine,
-      movesOf(plan).map(({ to }) => to),
+      movesOf(plan).flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
     ),
     containers: installation.containers.map((container) => recordOf(container, interrupted)),
   });

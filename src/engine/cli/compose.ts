@@ -105,6 +105,11 @@ export class Compose {
     this.project = project;
   }
 
+  /** The same project, by another view of the engine. */
+  by(engine: Engine): Compose {
+    return new Compose(engine, this.project);
+  }
+
   /** The same project with everything under another root. */
   under(root: string): Compose {
     const { directory, files, envFiles, ...same } = this.project;

@@ -101,6 +101,12 @@ export class Engine {
     return new Engine(this.address, { ...this.#options, signal: undefined }, this.#shared);
   }
 
+  /** The same engine, for work that this signal ends, too. */
+  until(signal: AbortSignal): Engine {
+    const both = AbortSignal.any([signal, ...(this.signal ? [this.signal] : [])]);
+    return new Engine(this.address, { ...this.#options, signal: both }, this.#shared);
+  }
+
   /** The same engine, for after the last line of the log: nobody is told when it goes away. */
   quiet(): Engine {
     return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#shared);

@@ -112,8 +112,7 @@ async function inspect({
   const found = await inspectInstallation(
     context,
     { own, paths, place, platform: 'linux/amd64', composed: [], told: null },
-    wasInterrupted,
-    (await listProject(engine, 'svc')).containers,
+    { wasInterrupted, containers: (await listProject(engine, 'svc')).containers },
   );
   return { found, lines };
 }

@@ -1,0 +1,108 @@
+import type { InspectedProject } from '../inspect/installation.ts';
+import type { Log } from '../log/log.ts';
+import { movesOf, planUpdate } from '../plan/plan-update.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { startEarly } from '../process/start-early.ts';
+import { type PullLog, pullImages } from './pull-images.ts';
+import { localImages } from './tags.ts';
+
+type References = ReadonlyMap<string, string>;
+
+/**
+ * A pull that goes on while it is asked what `up` would send, and what speaks against the update: a refusal cancels it. It is
+ * only of references that name no image here, so that there is no tag to move back, and none to note before (docs/contract.md 2.8).
+ */
+export class EarlyPull {
+  readonly #context: RunContext;
+  readonly #stop = new AbortController();
+  readonly #log = new HeldLog();
+  #wanted: References = new Map();
+  #isNew = Promise.resolve(false);
+  #pulled = Promise.resolve();
+
+  constructor(context: RunContext) {
+    this.#context = context;
+  }
+
+  /** Begins it, where what is known by now is enough. What forbids the update is told by whoever plans it. */
+  begin(project: InspectedProject): void {
+    const { engine, options } = this.#context;
+    this.#wanted = wantedOf(project, this.#context);
+    if (this.#wanted.size === 0) return;
+    const own = engine.until(this.#stop.signal);
+    const deadline = performance.now() + options.pullTimeoutMs;
+    this.#isNew = startEarly(localImages(own, this.#wanted.values()).then((here) => here.size === 0));
+    const pull = async () => {
+      if (!(await this.#isNew)) return;
+      const { compose, platform } = project;
+      const doors = { engine: own, log: this.#log };
+      await pullImages(doors, compose.by(own), this.#wanted, { deadline, platform });
+    };
+    this.#pulled = startEarly(pull());
+  }
+
+  /** The references that are pulled, and named no image before. */
+  async references(): Promise<ReadonlySet<string>> {
+    return new Set((await this.#isNew) ? this.#wanted.values() : []);
+  }
+
+  /** Waits for the images, by service, and says what came of them; false where others were begun with. @throws UpdateError pull-… */
+  async has(wanted: References, log: PullLog): Promise<boolean> {
+    const isSame =
+      wanted.size === this.#wanted.size &&
+      [...wanted].every(([service, to]) => this.#wanted.get(service) === to);
+    if (!isSame || !(await this.#isNew)) {
+      await this.end();
+      return false;
+    }
+    this.#log.goOnIn(log);
+    await this.#pulled;
+    return true;
+  }
+
+  /** Nothing of it is under way any more. */
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.#pulled.catch(() => {});
+  }
+}
+
+/** Empty where a tag stays, is left to what is local, or may not be one at all; and where room has to be left for a restore point. */
+function wantedOf(project: InspectedProject, { options }: RunContext): References {
+  if (options.restorePoint) return new Map();
+  try {
+    const moves = movesOf(planUpdate(project, options.target));
+    const isNew = moves.every(({ pin, tag, pull, isShort }) => pull && !isShort && tag !== pin.tag.text);
+    return new Map(isNew ? moves.map(({ service, to }) => [service, to]) : []);
+  } catch {
+    return new Map();
+  }
+}
+
+/** Keeps what a pull says until the run has come to it. */
+class HeldLog implements PullLog {
+  #log: PullLog | null = null;
+  readonly #held: ((log: PullLog) => void)[] = [];
+
+  info(...line: Parameters<Log['info']>): void {
+    this.#say((log) => log.info(...line));
+  }
+
+  warn(...line: Parameters<Log['warn']>): void {
+    this.#say((log) => log.warn(...line));
+  }
+
+  progress(...line: Parameters<Log['progress']>): void {
+    this.#say((log) => log.progress(...line));
+  }
+
+  goOnIn(log: PullLog): void {
+    for (const say of this.#held) say(log);
+    this.#log = log;
+  }
+
+  #say(say: (log: PullLog) => void): void {
+    if (this.#log === null) this.#held.push(say);
+    else say(this.#log);
+  }
+}
