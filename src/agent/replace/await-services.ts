@@ -37,14 +37,16 @@ export async function awaitServices(
   const { engine, compose, changeover, options, starts } = work;
   const rules = { app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
   const about = ofProject(compose.project.name);
-  const list = () => listProject(engine, compose.project.name);
   for (let round = 1; round <= maxRounds; round++) {
     const { isBusy, seen } = await endOthers(work, round === 1 ? first : null);
-    const watch = new OthersWatch(othersRules(changeover), performance.now());
-    let found = seen ?? (await list());
+    const rulesOfOthers = othersRules(changeover);
+    const watch = new OthersWatch(rulesOfOthers, performance.now());
+    const list = (containers: readonly Container[]) =>
+      listProject(engine, compose.project.name, { containers, services: rulesOfOthers.services });
+    let found = seen ?? (await list([]));
     let isNew = true;
     const look = async () => {
-      if (!isNew) found = await list();
+      if (!isNew) found = await list(found.containers);
       isNew = false;
       // What a call that came later is at, or was killed at, does not become well by waiting for it.
       if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw new OthersAtWork();

@@ -144,7 +144,9 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up).finally(
       () => hooks?.close(),
     );
-    context.seen = await listProject(engine, compose.project.name);
+    const services = new Set(changeover.moved.map(({ name }) => name));
+    const { containers } = context.seen;
+    context.seen = await listProject(engine, compose.project.name, { containers, services });
     context.starts.note(context.seen.containers, performance.now());
     await noteStart(context);
     if (result.exitCode === 0) return;

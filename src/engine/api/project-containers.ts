@@ -83,16 +83,32 @@ const isPredecessor = (leftover: Container, { name, status }: Container): boolea
 /** Of which containers to ask, and which events to hear. */
 export const ofProject = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
 
-export async function listProject(engine: Engine, project: string): Promise<ProjectContainers> {
+/** An earlier look at a project. */
+interface EarlierLook {
+  containers: readonly Container[];
+  /** The services whose containers are inspected again in any case. */
+  services: ReadonlySet<string>;
+}
+
+/**
+ * @param earlier of other services a container of which the list tells the same is as it was then: a project may have a
+ * hundred that are none of the run's business
+ */
+export async function listProject(
+  engine: Engine,
+  project: string,
+  earlier: EarlierLook = { containers: [], services: new Set() },
+): Promise<ProjectContainers> {
   const listed = await listContainers(engine, ofProject(project));
   const own = listed.filter(
     (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHook(container),
   );
-  const all = await inspectContainers(
-    engine,
-    own.map(({ id }) => id),
+  const others = earlier.containers.filter((each) => !earlier.services.has(serviceOf(each)));
+  const same = others.filter(({ id, name, status }) =>
+    own.some((each) => each.id === id && each.name === name && each.status === status),
   );
-  return sortOut(all);
+  const asked = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
+  return sortOut([...same, ...(await inspectContainers(engine, asked))]);
 }
 
 /** Tells compose's leftovers apart from the others. */

@@ -35,6 +35,39 @@ it('has the containers of the services, by number, and no others', async () => {
   expect(leftovers).toEqual([]);
 });
 
+it('inspects again what moves and what the list tells otherwise, and no other', async () => {
+  const inspected: string[] = [];
+  const raw = (id: string, of: string, status = 'running') => ({
+    ...{ Id: id, Names: [`/${id}`], State: status },
+    Labels: { [project]: 'svc', [service]: of, [number]: '1', [oneOff]: 'False' },
+  });
+  const list = [raw('app-1', 'app'), raw('db-1', 'db'), raw('proxy-1', 'proxy'), raw('new-1', 'new')];
+  const host = await startEngine((from, to) => {
+    const id = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
+    if (id !== undefined) inspected.push(id);
+    const [one] = list.filter(({ Id }) => Id === id);
+    const whole = one && {
+      Id: id,
+      Name: `/${id}`,
+      Config: { Labels: one.Labels },
+      State: { Status: 'running' },
+    };
+    to.end(JSON.stringify(whole ?? list));
+  });
+  const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+  const labels = (of: string) => raw('', of).Labels;
+  const containers = [
+    container('app-1', { id: 'app-1', name: 'app-1', labels: labels('app') }),
+    container('db-1', { id: 'db-1', name: 'db-1', labels: labels('db') }),
+    container('proxy-1', { id: 'proxy-1', name: 'proxy-1', labels: labels('proxy'), status: 'exited' }),
+    container('gone-1', { id: 'gone-1', name: 'gone-1', labels: labels('gone') }),
+  ];
+  const found = await listProject(engine, 'svc', { containers, services: new Set(['app']) });
+  expect(inspected.sort()).toEqual(['app-1', 'new-1', 'proxy-1']);
+  expect(found.containers.map(({ id }) => id).sort()).toEqual(['app-1', 'db-1', 'new-1', 'proxy-1']);
+  expect(found.containers.find(({ id }) => id === 'db-1')).toBe(containers[1]);
+});
+
 it('takes what a call has made for a leftover where its place is taken, whoever has it by now', () => {
   const old = container('app-1', { id: '0123456789abcdef' });
   const other = container('app-1', { id: 'another' });
