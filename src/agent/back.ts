@@ -124,7 +124,7 @@ async function findBack(context: RunContext, instance: FoundInstance, soFar: Run
   if (back?.changeover == null) throw new UpdateError('no-point', `${at.host} does not say what ran`);
   // What the containers of then had: an old password may still open something.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
-  checkProject(back, instance);
+  checkProject(back, instance, await instance.composed);
   const files = await Promise.all(back.files.map((record) => asMountedHere(record, back)));
   if (files.length > 0)
     checkFiles(back, await pathsOfProject(project, options.product, paths), place.mountedAt);

@@ -28,6 +28,7 @@ import { pinOf, settingsText } from './settings-text.ts';
 export async function init(doors: Omit<RunContext, 'options'>, options: InitOptions): Promise<void> {
   const { engine, log } = doors;
   const instance = await findInstance({ ...doors, options });
+  await instance.composed;
   const { place } = instance;
   const { containers } = await listProject(engine, place.name);
   refuseForeignContainers(containers, instance, options, null);

@@ -113,7 +113,7 @@ async function inspectProject(
     log.info(sentence);
   const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
   const pinnedApp = pinned(app);
-  const read: InspectedProject = {
+  const read = {
     product,
     project: compose.project,
     compose,
@@ -125,7 +125,6 @@ async function inspectProject(
     versionVariable: options.versionVariable,
     model,
     containers,
-    beside: projectsBeside(composed, project.name),
     app: pinnedApp,
     workers: asked.filter(isThere).map(pinned),
     followers,
@@ -136,7 +135,7 @@ async function inspectProject(
   // Models of compose 5 and later have no values of env files, which must be hidden; what it would send has them.
   const answer = await asking;
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
-  return { ...read, ...answer };
+  return { ...read, ...answer, beside: projectsBeside(await composed, project.name) };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;

@@ -42,8 +42,6 @@ export interface InspectedProject {
   model: Model;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
-  /** The engine's other compose projects. */
-  beside: readonly ComposeProject[];
   app: PinnedService;
   /** Those that have containers, and migrations that have none. */
   workers: readonly PinnedService[];
@@ -56,7 +54,10 @@ export interface InspectedProject {
 }
 
 /** Everything the plan is made from: gathered once, changed by nobody. */
-export type Installation = InspectedProject & DryRun;
+export interface Installation extends InspectedProject, DryRun {
+  /** The engine's other compose projects. */
+  beside: readonly ComposeProject[];
+}
 
 /** The services that the update moves, the app first. */
 export const movedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];

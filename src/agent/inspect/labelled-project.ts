@@ -33,9 +33,14 @@ export function projectsBeside(composed: readonly ListedContainer[], name: strin
   return [...found.values()];
 }
 
-/** Every container that compose has made on this engine, but for hooks. @throws UpdateError engine-away */
-export const listComposed = async (engine: Engine): Promise<ListedContainer[]> =>
-  (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
+/**
+ * Every container that compose has made on this engine, but for hooks.
+ * @param directory only those that were started from there. @throws UpdateError engine-away
+ */
+export async function listComposed(engine: Engine, directory?: string): Promise<ListedContainer[]> {
+  const label = [composeLabels.project, ...(directory ? [`${composeLabels.directory}=${directory}`] : [])];
+  return (await listContainers(engine, { label })).filter((each) => !isHook(each));
+}
 
 /** @param composed the containers of all projects */
 export function knownProjects(composed: readonly ListedContainer[]): KnownProject[] {

@@ -98,7 +98,8 @@ function withHalfReplaced(
   return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
 }
 
-async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
+/** Where a compose file is, or where `--dir` says. */
+export async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
   if (dir) return [normalize(dir).replace(/(.)\/$/, '$1')];
   const found: string[] = [];
   for (const here of paths.destinations) if (await hasComposeHere(here)) found.push(here);

@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import type { ListedContainer } from '../../engine/container-details.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -17,7 +18,8 @@ import { pointsOf, stateDirectory } from '../state/state-directory.ts';
  */
 export function checkProject(
   { project: { name, directory, files, envFiles } }: JournalData,
-  { place, paths, composed }: Pick<FoundInstance, 'place' | 'paths' | 'composed'>,
+  { place, paths }: Pick<FoundInstance, 'place' | 'paths'>,
+  composed: readonly ListedContainer[],
 ): void {
   const here = paths.fromHost(directory);
   if (directory !== place.directory && here !== null && here !== place.mountedAt) {

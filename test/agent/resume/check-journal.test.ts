@@ -29,10 +29,15 @@ describe('checkProject', () => {
     listed('/srv/other/compose.yaml', '', 'other'),
   ];
   const paths = new HostPaths([bind('/opt/svc'), bind('/srv/other')]);
-  const check = (changes: Partial<typeof project>, more: Parameters<typeof foundInstance>[0] = {}) =>
+  const check = (
+    changes: Partial<typeof project>,
+    more: Parameters<typeof foundInstance>[0] = {},
+    listedNow: readonly ListedContainer[] = composed,
+  ) =>
     checkProject(
       journalData({ project: { ...project, ...changes } }),
-      foundInstance({ paths, composed, ...more }),
+      foundInstance({ paths, ...more }),
+      listedNow,
     );
 
   it.each<[string, Partial<typeof project>]>([
@@ -54,9 +59,7 @@ describe('checkProject', () => {
   });
 
   it('takes what docker-compose 1 has noted, relative to where it was called', () => {
-    expect(() =>
-      check({ files: ['/opt/svc/sub/a.yaml'] }, { composed: [listed('sub/a.yaml')] }),
-    ).not.toThrow();
+    expect(() => check({ files: ['/opt/svc/sub/a.yaml'] }, {}, [listed('sub/a.yaml')])).not.toThrow();
   });
 
   it.each<[string, Partial<typeof project>, string]>([
