@@ -129,7 +129,10 @@ describe('the status', () => {
     await choose(server, 'canary');
     await expect
       .poll(async () => (await ask(server)).next)
-      .toEqual({ version: 'v1.6.0-canary.1', major: false, ready: null, seconds: null });
+      .toEqual({
+        ...{ version: 'v1.6.0-canary.1', major: false, ready: null, seconds: null },
+        path: ['v1.6.0-canary.1'],
+      });
   });
 
   it('tells listeners what is new to go to, once, and again after it was gone', async () => {

@@ -45,6 +45,11 @@ describe('readOptions', () => {
       registryCredentials: null,
       restorePoint: false,
       ahead: false,
+      afterStep: null,
+      automatic: {
+        ...{ enabled: false, from: '02:00', to: '05:00', days: [], age: 72, majors: false },
+        timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      },
       directories: [],
       path: '/api/v1/instance/update',
       onEnd: expect.any(Function),
@@ -67,6 +72,11 @@ describe('readOptions', () => {
       registryCredentials: '/root/.docker/config.json',
       restorePoint: true,
       ahead: { from: '23:00', to: '05:00' },
+      afterStep: () => 'not yet',
+      automatic: {
+        ...{ enabled: true, from: '23:00', to: '01:30', timeZone: 'Europe/Berlin' },
+        ...{ days: ['sat'], age: 0, majors: true },
+      },
       directories: ['/opt/shared'],
       path: '/update',
       beforeUpdate: () => {},
