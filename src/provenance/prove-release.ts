@@ -1,0 +1,87 @@
+import { createPublicKey } from 'node:crypto';
+import { bundleFromJSON } from '@sigstore/bundle';
+import { TrustedRoot } from '@sigstore/protobuf-specs';
+import { type TrustMaterial, toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify';
+import { type ReleaseFile, readReleaseFile } from './release-file.ts';
+import type { Trust } from './trust.ts';
+
+/** A release that nobody can prove to be what it says it is. */
+export class Unproven extends Error {
+  override readonly name = 'Unproven';
+}
+
+/** What is asked of a release besides that it is signed. */
+export interface Wanted {
+  product: string;
+  /** Null where any will do. */
+  version: string | null;
+}
+
+/**
+ * What a release says of itself, where a bundle proves that it comes from whom the trust names. Nothing is asked of the
+ * network.
+ * @param file the bytes of `release.json` @param bundle the text of `release.json.sigstore.json`
+ * @throws Unproven
+ */
+export function proveRelease(file: Uint8Array, bundle: string, trust: Trust, wanted: Wanted): ReleaseFile {
+  verify(file, bundle, trust);
+  const told = attempt(() => readReleaseFile(file), 'release.json cannot be read');
+  const { product, version } = told;
+  if (product !== wanted.product)
+    throw new Unproven(`it is a release of ${product}, not of ${wanted.product}`);
+  if (wanted.version !== null && version !== wanted.version)
+    throw new Unproven(`what is signed is ${version}, not ${wanted.version}`);
+  return told;
+}
+
+function verify(file: Uint8Array, text: string, trust: Trust): void {
+  const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the bundle cannot be read');
+  // An envelope is signed by itself, whatever file is beside it.
+  if (bundle.content.$case !== 'messageSignature') throw new Unproven('the bundle signs no file');
+  const signed = toSignedEntity(bundle, Buffer.from(file));
+  if ('keys' in trust) {
+    if (signed.key.$case !== 'public-key') throw new Unproven('it is signed by no key, but by a certificate');
+    // What a log of the public has seen is not asked for where a key is trusted.
+    const alone = { ...signed, tlogEntries: [], timestamps: [] };
+    const isBy = (key: string) => {
+      const verifier = new Verifier(keyMaterial(key), {
+        tlogThreshold: 0,
+        ctlogThreshold: 0,
+        timestampThreshold: 0,
+      });
+      try {
+        verifier.verify(alone);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    if (!trust.keys.some(isBy)) throw new Unproven('it is signed by none of the keys that are trusted');
+    return;
+  }
+  if (signed.key.$case !== 'certificate')
+    throw new Unproven('it is signed by a key, and not by a certificate');
+  const { identity } = attempt(
+    () => new Verifier(toTrustMaterial(TrustedRoot.fromJSON(trust.root))).verify(signed),
+    'its signature does not hold',
+  );
+  const { subjectAlternativeName: name = '', extensions } = identity ?? {};
+  if (extensions?.issuer !== trust.issuer)
+    throw new Unproven(`who has signed it was seen by ${extensions?.issuer}, and not by ${trust.issuer}`);
+  const isWhole = !trust.identity.endsWith('*');
+  if (isWhole ? name !== trust.identity : !name.startsWith(trust.identity.slice(0, -1)))
+    throw new Unproven(`it is signed by ${name}, and not by ${trust.identity}`);
+}
+
+const keyMaterial = (pem: string): TrustMaterial => ({
+  ...{ certificateAuthorities: [], timestampAuthorities: [], tlogs: [], ctlogs: [] },
+  publicKey: () => ({ publicKey: createPublicKey(pem), validFor: () => true }),
+});
+
+function attempt<T>(work: () => T, what: string): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw new Unproven(`${what}: ${(cause as Error).message}`, { cause });
+  }
+}

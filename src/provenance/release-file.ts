@@ -1,0 +1,55 @@
+import * as z from 'zod/mini';
+
+const digest = z.string().check(z.regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 digits'));
+const word = z.string().check(z.regex(/^[\w.-]{1,128}$/, 'must be a word'));
+/** No path: it names a file beside it, and never one elsewhere. */
+const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be the name of a file'));
+
+const releaseFileSchema = z.object({
+  format: z.literal(1),
+  /** `svc`, or another product's name. */
+  product: word,
+  /** Its tag. */
+  version: word,
+  channel: z.enum(['stable', 'canary']),
+  publishedAt: z.iso.datetime(),
+  /** The oldest version that it can be updated from. */
+  requires: z.optional(z.nullable(word)),
+  /** By service. */
+  images: z.record(
+    word,
+    z.object({
+      /** `ghcr.io/acme/svc:v1.5.0` */
+      reference: z.string().check(z.minLength(1), z.maxLength(512)),
+      /** Of the index, or of the one manifest that there is. */
+      digest,
+      /** By platform, `linux/amd64`: an engine tells one of them for the image that it has. */
+      platforms: z.record(z.string(), z.object({ manifest: digest, config: digest })),
+    }),
+  ),
+  /** Of the files that are published with it. */
+  files: z.record(fileName, digest),
+});
+
+/** What a release says of itself: `release.json`. */
+export type ReleaseFile = z.infer<typeof releaseFileSchema>;
+
+/** Larger than any that is meant. */
+const mostBytes = 256 * 1024;
+
+/** @throws Error that says what is wrong with it */
+export function readReleaseFile(bytes: Uint8Array): ReleaseFile {
+  if (bytes.length > mostBytes) throw new Error(`it is larger than ${mostBytes / 1024} KiB`);
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new Error('it is no JSON in UTF-8');
+  }
+  const { data, error } = releaseFileSchema.safeParse(value);
+  if (error) {
+    const [{ path, message } = { path: [], message: '' }] = error.issues;
+    throw new Error(`${path.join('.') || 'it'} ${message}`);
+  }
+  return data;
+}

@@ -1,0 +1,56 @@
+import { createPublicKey } from 'node:crypto';
+import * as z from 'zod/mini';
+
+/** The kinds that sigstore's bundles are signed with by a key. */
+const isKey = (pem: string): boolean => {
+  try {
+    return ['ec', 'rsa'].includes(createPublicKey(pem).asymmetricKeyType ?? '');
+  } catch {
+    return false;
+  }
+};
+
+const keys = z
+  .array(z.string().check(z.refine(isKey, 'must be a public key in PEM, EC or RSA')))
+  .check(z.minLength(1));
+// A `*` behind a name would stand for other names, too.
+const identity = z
+  .string()
+  .check(z.regex(/^[^*]+(?:(?<=[/@])\*)?$/, 'may have a * behind its last / or @ alone'));
+
+export const trustSchema = z.union([
+  z.strictObject({ keys }),
+  z.strictObject({ identity, issuer: z.url(), root: z.record(z.string(), z.unknown()) }),
+]);
+
+/** Who may sign: somebody with one of the keys, or a workflow that a certificate authority has seen. */
+export type Trust =
+  | { keys: readonly string[] }
+  | {
+      /**
+       * As the certificate names it: `https://github.com/acme/svc/.github/workflows/release.yml@refs/tags/*`, where the `*`
+       * stands for any end.
+       */
+      identity: string;
+      /** `https://token.actions.githubusercontent.com` */
+      issuer: string;
+      /** What sigstore publishes as `trusted_root.json`. */
+      root: object;
+    };
+
+/** What a file says: public keys in PEM, one after the other, or the JSON of `{ identity, issuer, root }`. @throws Error */
+export function readTrust(text: string): Trust {
+  const pems = text.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
+  const { data, error } = trustSchema.safeParse(pems ? { keys: pems } : jsonOf(text));
+  if (error)
+    throw new Error('it has neither public keys in PEM, EC or RSA, nor { "identity", "issuer", "root" }');
+  return data;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { proveRelease, Unproven } from '../../src/provenance/prove-release.ts';
+import { readTrust, type Trust } from '../../src/provenance/trust.ts';
+import { publisher } from './sign.ts';
+
+const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
+const release = {
+  format: 1,
+  product: 'svc',
+  version: 'v1.5.0',
+  channel: 'stable',
+  publishedAt: '2026-11-20T08:00:00Z',
+  requires: 'v1.0.0',
+  images: {
+    app: {
+      reference: 'ghcr.io/acme/svc:v1.5.0',
+      digest: digest('index'),
+      platforms: { 'linux/amd64': { manifest: digest('manifest'), config: digest('config') } },
+    },
+  },
+  files: { 'compose.yaml': digest('compose'), 'svc.mjs': digest('client') },
+};
+const bytesOf = (value: object) => Buffer.from(JSON.stringify(value));
+const file = bytesOf(release);
+const anna = publisher();
+const trust: Trust = { keys: [publisher().key, anna.key] };
+const wanted = { product: 'svc', version: 'v1.5.0' };
+
+const proven = (
+  given: {
+    file?: Uint8Array;
+    bundle?: string;
+    trust?: Trust;
+    wanted?: typeof wanted | { product: string; version: null };
+  } = {},
+) => {
+  const { file: bytes = file, ...rest } = given;
+  return proveRelease(bytes, rest.bundle ?? anna.sign(bytes), rest.trust ?? trust, rest.wanted ?? wanted);
+};
+const changed = (bundle: string, change: (whole: never) => void): string => {
+  const whole = JSON.parse(bundle);
+  change(whole as never);
+  return JSON.stringify(whole);
+};
+
+describe('a release', () => {
+  it.each(['ec', 'rsa'] as const)('is proven by a key of the kind %s', (kind) => {
+    const ben = publisher(kind);
+    const told = proven({ bundle: ben.sign(file), trust: { keys: [ben.key] } });
+    expect(told).toEqual(release);
+  });
+
+  it('is proven though nobody has asked for a version', () => {
+    expect(proven({ wanted: { product: 'svc', version: null } }).version).toBe('v1.5.0');
+  });
+
+  it('is refused with one byte changed, wherever that is', () => {
+    const bundle = anna.sign(file);
+    for (let at = 0; at < file.length; at++) {
+      const other = Buffer.from(file);
+      other[at] = (other[at] ?? 0) ^ 1;
+      expect(() => proven({ file: other, bundle }), String(at)).toThrow(Unproven);
+    }
+    const signature = (JSON.parse(bundle) as { messageSignature: { signature: string } }).messageSignature
+      .signature;
+    const flipped = Buffer.from(signature, 'base64');
+    for (let at = 0; at < flipped.length; at++) {
+      flipped[at] = (flipped[at] ?? 0) ^ 1;
+      const text = bundle.replace(signature, flipped.toString('base64'));
+      expect(() => proven({ bundle: text }), String(at)).toThrow(Unproven);
+      flipped[at] = (flipped[at] ?? 0) ^ 1;
+    }
+  });
+
+  it.each<[string, Parameters<typeof proven>[0], string]>([
+    ['by nobody', { bundle: '' }, 'the bundle cannot be read'],
+    ['by another', { bundle: publisher().sign(file) }, 'signed by none of the keys'],
+    ['where nobody is trusted', { trust: { keys: [] } }, 'signed by none of the keys'],
+    [
+      'of another release',
+      { bundle: anna.sign(bytesOf({ ...release, version: 'v1.4.0' })) },
+      'none of the keys',
+    ],
+    ['as another version', { wanted: { product: 'svc', version: 'v1.6.0' } }, 'is v1.5.0, not v1.6.0'],
+    [
+      'of another product',
+      { wanted: { product: 'acme', version: 'v1.5.0' } },
+      'a release of svc, not of acme',
+    ],
+    [
+      'by an envelope of its own',
+      {
+        bundle: changed(anna.sign(file), (whole: { messageSignature?: object; dsseEnvelope?: object }) => {
+          delete whole.messageSignature;
+          whole.dsseEnvelope = {
+            payload: 'e30=',
+            payloadType: 'x',
+            signatures: [{ sig: 'AAAA', keyid: '' }],
+          };
+        }),
+      },
+      'signs no file',
+    ],
+    [
+      'by a certificate where a key is trusted',
+      {
+        bundle: changed(anna.sign(file), (whole: { verificationMaterial: object }) => {
+          whole.verificationMaterial = { certificate: { rawBytes: '' }, tlogEntries: [] };
+        }),
+      },
+      'cannot be read',
+    ],
+    [
+      'by a key where a workflow is trusted',
+      { trust: { identity: 'x', issuer: 'y', root: {} } },
+      'by a key, and not by a certificate',
+    ],
+    [
+      'that is too large',
+      { file: bytesOf({ ...release, more: 'x'.repeat(300_000) }) },
+      'larger than 256 KiB',
+    ],
+    ['that is no JSON', { file: Buffer.from('no') }, 'no JSON'],
+    ['of a form to come', { file: bytesOf({ ...release, format: 2 }) }, 'format'],
+    ['with a path for a file', { file: bytesOf({ ...release, files: { '../x': digest('x') } }) }, 'files'],
+    [
+      'with a file that is hidden',
+      { file: bytesOf({ ...release, files: { '.env': digest('x') } }) },
+      'files',
+    ],
+    [
+      'with a digest that is none',
+      { file: bytesOf({ ...release, files: { a: 'sha256:00' } }) },
+      'files.a must be sha256',
+    ],
+  ])('is refused that is signed %s', (_, given, why) => {
+    expect(() => proven(given)).toThrow(Unproven);
+    expect(() => proven(given)).toThrow(why);
+  });
+
+  it('is proven in far less than a second', () => {
+    const began = performance.now();
+    for (let count = 0; count < 20; count++) proven();
+    expect(performance.now() - began).toBeLessThan(20_000);
+  });
+});
+
+describe('a release that a workflow has signed, without a key of its own', () => {
+  const text = (name: string) => readFileSync(new URL(`keyless/${name}`, import.meta.url), 'utf8');
+  const keyless = Buffer.from(text('release.json'));
+  const believed = {
+    identity: 'https://github.com/acme/svc/.github/workflows/release.yml@refs/tags/*',
+    issuer: 'https://token.actions.githubusercontent.com',
+    root: JSON.parse(text('trusted-root.json')),
+  };
+  const at = (name: string, more: Partial<typeof believed> = {}, bytes: Uint8Array = keyless) =>
+    proveRelease(bytes, text(name), { ...believed, ...more }, wanted);
+
+  it.each([
+    ['by any tag of it', {}],
+    ['by its one tag', { identity: believed.identity.replace('*', 'v1.5.0') }],
+  ])('is proven %s', (_, more) => {
+    expect(at('good.json', more).version).toBe('v1.5.0');
+  });
+
+  it.each<[string, () => unknown, string]>([
+    [
+      'by the workflow of another',
+      () => at('other-workflow.json'),
+      'it is signed by https://github.com/mallory/svc/',
+    ],
+    [
+      'as another issuer says',
+      () => at('other-issuer.json'),
+      'was seen by https://issuer.example.org, and not',
+    ],
+    ['by an authority that nobody trusts', () => at('other-authority.json'), 'its signature does not hold'],
+    [
+      'for another tag',
+      () => at('good.json', { identity: believed.identity.replace('*', 'v1.4.0') }),
+      'and not by',
+    ],
+    [
+      'for the beginning of it',
+      () => at('good.json', { identity: believed.identity.slice(0, -3) }),
+      'and not by',
+    ],
+    [
+      'where a dot stands for anything',
+      () =>
+        at('good.json', {
+          identity: believed.identity
+            .replace('github.com', 'github_com')
+            .replace('_', '.')
+            .replace('acme', 'a..e'),
+        }),
+      'and not by',
+    ],
+    [
+      'with a byte changed',
+      () => at('good.json', {}, Buffer.concat([keyless, Buffer.from(' ')])),
+      'does not hold',
+    ],
+    ['by a root that is none', () => at('good.json', { root: {} }), 'its signature does not hold'],
+    ['where keys are trusted', () => proveRelease(keyless, text('good.json'), trust, wanted), 'by no key'],
+  ])('is refused %s', (_, attempt, why) => {
+    expect(attempt).toThrow(Unproven);
+    expect(attempt).toThrow(why);
+  });
+});
+
+describe('who is trusted', () => {
+  it('is read of keys one after the other, and of JSON', () => {
+    const ben = publisher('rsa');
+    expect(readTrust(`# ours\n${anna.key}${ben.key}`)).toEqual({ keys: [anna.key.trim(), ben.key.trim()] });
+    const workflow = { identity: 'https://x.test/a@*', issuer: 'https://i.test', root: { tlogs: [] } };
+    expect(readTrust(JSON.stringify(workflow))).toEqual(workflow);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['a private key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'],
+    ['a key that is none', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'],
+    ['no key', '{"keys":[]}'],
+    ['a star behind a name', '{"identity":"https://x.test/acme*","issuer":"https://i.test","root":{}}'],
+    ['a star alone', '{"identity":"*","issuer":"https://i.test","root":{}}'],
+    ['a star in the midst', '{"identity":"https://x.test/*/svc@*","issuer":"https://i.test","root":{}}'],
+    ['no issuer', '{"identity":"https://x.test/acme","root":{}}'],
+  ])('is not read of %s', (_, text) => {
+    expect(() => readTrust(text)).toThrow('it has neither');
+  });
+});
