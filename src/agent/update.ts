@@ -7,6 +7,7 @@ import { type FoundInstance, findInstance, refuseForeignContainers } from './ins
 import { inspectInstallation } from './inspect/inspect.ts';
 import { type Ending, repeatEnding } from './log/ending.ts';
 import { and } from './log/wording.ts';
+import { expectationsOf } from './process/expectations.ts';
 import type { RunContext } from './process/run-context.ts';
 import { startEarly } from './process/start-early.ts';
 import { EarlyPull } from './pull/early-pull.ts';
@@ -109,6 +110,7 @@ export async function planRun(
   { containers, leftovers, earlier, begun }: LookBefore,
 ): Promise<PlannedRun & Planned> {
   refuseForeignContainers(containers, instance, context.options, earlier);
+  const expected = await expectationsOf(context.options, instance.platform);
   const interrupted = wasInterrupted(earlier, leftovers);
   const installation = await inspectInstallation(context, instance, {
     containers,
@@ -120,7 +122,7 @@ export async function planRun(
   context.log.enter('plan');
   const planned = await makePlan(context, installation, instance.own.id);
   const point = await planPoint(context, instance, installation);
-  return { installation, ...planned, interrupted, point };
+  return { installation, ...planned, interrupted, point, expected };
 }
 
 /** The phases `save`, `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */

@@ -95,6 +95,10 @@ const table = {
   'network-edited': ['refused', 'Apply the edit with docker compose up -d, then run the update again.'],
   'no-marker': ['refused', 'The release is not made for generated installs: report it to its publisher.'],
   'release-file': ['refused', 'The release lacks what this install needs: report it to its publisher.'],
+  'not-proven': [
+    'refused',
+    'Do not go on by hand before you know why: see where the image comes from, and tell its publisher.',
+  ],
   'missing-variable': ['refused', 'Set the variable in .env, then run the update again.'],
   'not-a-file': ['refused', 'Make it a regular file in the compose directory, then run the update again.'],
   'rights-lost': [

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 
 const digest = z.string().check(z.regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 digits'));
+const nameOfImage = z.string().check(z.regex(/^[\w./:-]{1,256}$/, 'must name a service or a repository'));
 const word = z.string().check(z.regex(/^[\w.-]{1,128}$/, 'must be a word'));
 /** No path: it names a file beside it, and never one elsewhere. */
 const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be the name of a file'));
@@ -15,9 +16,9 @@ const releaseFileSchema = z.object({
   publishedAt: z.iso.datetime(),
   /** The oldest version that it can be updated from. */
   requires: z.optional(z.nullable(word)),
-  /** By service. */
+  /** By service or repository. */
   images: z.record(
-    word,
+    nameOfImage,
     z.object({
       /** `ghcr.io/acme/svc:v1.5.0` */
       reference: z.string().check(z.minLength(1), z.maxLength(512)),

@@ -58,10 +58,12 @@ export async function prepareFiles(
     beforePull?: boolean;
     backup: string;
     early?: EarlyDraft | null;
+    /** `sha256:…` of what the release ships, by name, where that is to be proven. */
+    proven?: ReadonlyMap<string, string> | undefined;
     log: Pick<Log, 'addMaskRules'>;
   },
 ): Promise<FilePlan> {
-  const { images, backup, early = null, log } = pulled;
+  const { images, backup, early = null, proven, log } = pulled;
   const version = pulledVersion(installation, plan, images);
   const unlike = pulled.beforePull
     ? []
@@ -70,7 +72,7 @@ export async function prepareFiles(
   const image = images.get(plan.app.to);
   const taken =
     installation.kind === 'generated' && image
-      ? await takeReleaseFiles(engine, installation, image, backup)
+      ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
   const draft = early?.draft ?? draftFiles(installation, plan, { images, release: taken.texts });
   if (draft.changes.length > 0) {

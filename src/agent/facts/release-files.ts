@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type ContainerFile, type NoFile, readContainerFile } from '../../engine/api/container-file.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -24,11 +25,12 @@ export async function takeReleaseFiles(
   engine: Engine,
   installation: Installation,
   image: Image,
-  backup: string,
+  { backup, proven = new Map() }: { backup: string; proven?: ReadonlyMap<string, string> | undefined },
 ): Promise<ReturnType<typeof releaseTexts>> {
   const { app, imagesInUse } = installation;
   const wanted = wantedReleaseFiles(installation);
   const fresh = await readReleaseFiles(engine, image, wanted, installation);
+  requireShipped(fresh, proven);
   const running = app.containers.at(-1);
   if (running && runsImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
@@ -39,6 +41,15 @@ export async function takeReleaseFiles(
     throw error;
   });
   return releaseTexts(installation, fresh, shipped ?? null, backup);
+}
+
+/** @throws UpdateError not-proven */
+function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>): void {
+  for (const [name, text] of fresh) {
+    const is = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+    if (proven.has(name) && proven.get(name) !== is)
+      throw new UpdateError('not-proven', `the release's ${name} is ${is}, and not what was proven`);
+  }
 }
 
 /**

@@ -35,6 +35,8 @@ const seconds = {
   inFile: true,
   form: [/^[1-9]\d{0,5}$/, 'a whole number of seconds, from 1 to 999999'],
 } as const;
+const proven = (form: RegExp, name: string) =>
+  ({ value: `${name}=sha256:…`, isList: true, form: [form, `${name}=sha256: and 64 hex digits`] }) as const;
 const switchForm = [/^[01]$/, '1, or 0 for off'] as const;
 const log = { value: 'line|json', form: [/^(line|json)$/, 'line or json'] } as const;
 
@@ -107,6 +109,24 @@ all containers of a service must agree`,
     help: 'where they are kept, as mounted [] (with what else the updater keeps)',
   },
   stay: { form: switchForm, help: 'after a bad release, leave data and new version as they are []' },
+  expect: {
+    ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
+    help: 'repeatable; what the image of a service or repository has to be, any of these []',
+  },
+  'expect-file': {
+    ...proven(/^[\w.-]+=sha256:[0-9a-f]{64}$/, 'FILE'),
+    help: 'repeatable; what a file that the release ships has to be []',
+  },
+  release: {
+    value: 'DIR',
+    form: [/^\//, 'an absolute path'],
+    help: 'with release.json and its bundle, as mounted: nothing else is updated to []',
+  },
+  trust: {
+    value: 'FILE',
+    form: [/^\//, 'an absolute path'],
+    help: 'who may have signed that, as mounted []',
+  },
   log: { ...log, help: '[] (line)' },
 } satisfies Record<string, OptionRow>;
 
@@ -120,8 +140,13 @@ const {
   'restore-point': point,
   'restore-dir': pointDir,
   stay,
+  expect,
+  'expect-file': expectFile,
+  release: releaseDir,
+  trust,
   ...ofInstance
 } = updateTable;
+const ofProof = { expect, 'expect-file': expectFile, release: releaseDir, trust };
 const { 'pull-timeout': pull, ...ofWayBack } = ofInstance;
 const { project, dir } = ofInstance;
 
@@ -162,7 +187,7 @@ export const optionsOf = {
   update: updateTable,
   plan: updateTable,
   // No data are looked at: without the lock that would end what an update has a database do.
-  fetch: { ...ofInstance, target, container, 'accept-drift': drift },
+  fetch: { ...ofInstance, ...ofProof, target, container, 'accept-drift': drift },
   back: { ...ofWayBack, container, 'restore-dir': pointDir, ...backTable },
   'restore-point': { project, dir, container, 'restore-dir': pointDir, log: ofInstance.log },
   init: { ...ofInstance, ...initTable },

@@ -39,6 +39,12 @@ export interface UpdateOptions {
   data: readonly DataSaid[];
   /** After a bad release, data and new version are left as they are. */
   stay: boolean;
+  /** `NAME=sha256:…` of images and of files that a release ships, any of which each has to be. */
+  expect: readonly string[];
+  expectFiles: readonly string[];
+  /** A folder with `release.json`, and who may have signed it, as mounted. */
+  release: string | null;
+  trust: string | null;
   log: LogFormat;
 }
 
@@ -237,11 +243,21 @@ export function parseOptions(
           restoreDir: one('restore-dir'),
           data: data(),
           stay: isOn('stay'),
+          expect: all('expect'),
+          expectFiles: all('expect-file'),
+          release: one('release'),
+          trust: one('trust'),
         };
   if (said.has('stack') && said.has('project'))
     mistakes.push(
       `${said.get('stack')?.[0]?.where} and ${said.get('project')?.[0]?.where}: an instance is one or the other`,
     );
+  for (const [one, other] of [
+    ['release', 'trust'],
+    ['trust', 'release'],
+  ] as const)
+    if (said.has(one) && !said.has(other))
+      mistakes.push(`${said.get(one)?.[0]?.where} says nothing without --${other}`);
   for (const { value, where } of said.get('leave') ?? []) {
     const other = said.get('service')?.find((each) => each.value === value);
     if (other) mistakes.push(`${value} is named by ${other.where} and by ${where}`);

@@ -64,6 +64,10 @@ export class EarlyPull {
   async end(): Promise<void> {
     this.#stop.abort();
     await this.#pulled.catch(() => {});
+    const { engine, options } = this.#context;
+    // Nobody is to find by its name what may not be what was to be proven.
+    if (options.release === null && options.expect.length === 0) return;
+    for (const reference of await this.references()) await engine.call(['image', 'rm', reference]);
   }
 }
 

@@ -6,11 +6,13 @@ import { isSameImage, type LocalImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
+import type { Expectations } from '../process/expectations.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
 import { askPublished } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { pullImages } from './pull-images.ts';
+import { requireProven } from './require-proven.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
 /** How images are obtained. */
@@ -20,6 +22,8 @@ interface Obtaining {
   /** Knows what tags named before, so that they can be moved back; null where no tag that names an image here may move. */
   journal: Journal | null;
   begun?: EarlyPull;
+  /** What they have to be; null or left out where nothing is to be proven. */
+  expected?: Expectations | null;
 }
 
 /** The images of the plan by reference, all of them local. */
@@ -27,7 +31,7 @@ export async function pullMoves(
   context: RunContext,
   { compose, platform }: Installation,
   plan: UpdatePlan,
-  { deadline, journal, begun }: Obtaining,
+  { deadline, journal, begun, expected = null }: Obtaining,
 ): Promise<Map<string, Image>> {
   const { log } = context;
   const moves = movesOf(plan);
@@ -38,11 +42,24 @@ export async function pullMoves(
   const forms = await formsFor(context, wanted.values(), journal);
   if (wanted.size > 0 && !(await begun?.has(wanted, log)))
     await pullImages(context, compose, inForms(wanted, forms), { deadline, platform });
-  return requireLocal(
+  const images = await requireLocal(
     context.engine,
     moves.map(({ to }) => to),
     forms,
   );
+  try {
+    if (expected !== null) requireProven(moves, images, expected);
+  } catch (error) {
+    const before = new Set([
+      ...forms.keys(),
+      ...(journal?.data.tags ?? []).map(({ reference }) => reference),
+    ]);
+    // Nobody is to find it by its name.
+    for (const reference of new Set(wanted.values()))
+      if (!before.has(reference)) await context.engine.call(['image', 'rm', reference]);
+    throw error;
+  }
+  return images;
 }
 
 /** The references by which images are pulled: where no tag may move, by digest what a tag that names an image here leads to now. */

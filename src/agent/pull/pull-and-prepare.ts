@@ -4,6 +4,7 @@ import type { Planned } from '../facts/make-plan.ts';
 import { prepareFiles } from '../facts/prepare-files.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { FilePlan } from '../plan/plan-files.ts';
+import type { Expectations } from '../process/expectations.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
 import type { EarlyPull } from './early-pull.ts';
@@ -16,6 +17,12 @@ export interface Preparation {
   images: ReadonlyMap<string, Image>;
 }
 
+interface Pulled {
+  installation: Installation;
+  /** Null where nothing is to be proven. */
+  expected: Expectations | null;
+}
+
 /**
  * The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes.
  * @param begun the pull that was begun before
@@ -23,19 +30,23 @@ export interface Preparation {
  */
 export async function pullAndPrepare(
   context: RunContext,
-  { installation, plan, early }: { installation: Installation } & Planned,
+  { installation, plan, early, expected }: Pulled & Planned,
   journal: Journal | null,
   begun?: EarlyPull,
 ): Promise<Preparation> {
   const { engine, options, log } = context;
   log.enter('pull');
   const deadline = performance.now() + options.pullTimeoutMs;
-  const pulled = await pullMoves(context, installation, plan, { deadline, journal, ...(begun && { begun }) });
+  const pulled = await pullMoves(context, installation, plan, {
+    ...{ deadline, journal, expected },
+    ...(begun && { begun }),
+  });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
   const filePlan = await prepareFiles(engine, installation, plan, {
     images: pulled,
     backup,
     early: await early,
+    proven: expected?.files,
     log,
   });
   const images = withUntagged(pulled, filePlan.references.values());

@@ -4,6 +4,7 @@ import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
 import { type EndingFacts, nothingKnown } from '../log/ending-facts.ts';
 import type { UpdatePlan } from '../plan/plan-update.ts';
+import type { Expectations } from '../process/expectations.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
 import {
   endingFactsOf,
@@ -27,6 +28,8 @@ export interface PlannedRun {
   interrupted: WasInterrupted;
   /** Null where no restore point was asked for. */
   point: PlannedPoint | null;
+  /** Null where nothing is to be proven. */
+  expected: Expectations | null;
 }
 
 /** What a run has found and taken so far: its last line, which may come at any moment, and its clean-up are made of it. */

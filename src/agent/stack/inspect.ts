@@ -71,7 +71,16 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
 }
 
 /** What its owner would believe in, and what is not there for a stack. */
-function refuseUnfit({ options: { restorePoint, acceptDrift }, log }: RunContext): void {
+function refuseUnfit({ options, log }: RunContext): void {
+  const { restorePoint, acceptDrift, expect, expectFiles, release } = options;
+  if (release !== null || expect.length + expectFiles.length > 0)
+    throw new UpdateError(
+      'not-proven',
+      'the images of a stack are on its nodes: they are not held against a proof',
+      {
+        advice: 'Update it without the proof, once you have looked at it yourself.',
+      },
+    );
   if (restorePoint) {
     throw new UpdateError(
       'data-unfit',

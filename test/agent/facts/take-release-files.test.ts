@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { createHash } from 'node:crypto';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { takeReleaseFiles } from '../../../src/agent/facts/release-files.ts';
@@ -53,12 +54,16 @@ async function taken(
   images: Record<string, Shipped>,
   labels = {},
   id = 'new',
+  proven: ReadonlyMap<string, string> = new Map(),
 ) {
   const { engine, left } = await shipping(images);
   const imagesInUse = new Map(Object.keys(images).map((each) => [each, image(each)] as const));
   const model = modelOf(projectFiles({ 'compose.yaml': own }));
   const from = installed(texts, { kind: 'generated', model, imagesInUse });
-  const found = takeReleaseFiles(engine, from, image(id, { labels }), '.svc-updater/backup/1');
+  const found = takeReleaseFiles(engine, from, image(id, { labels }), {
+    backup: '.svc-updater/backup/1',
+    proven,
+  });
   // Nothing of it stays, however it ends.
   await found.catch(() => {});
   expect([...left]).toEqual([]);
@@ -161,7 +166,7 @@ describe('takeReleaseFiles', () => {
     const { engine } = await shipping({ new: { [main]: next, [other]: cluster } });
     // The pin is none of this test's: there may be no app in these files.
     const from = { ...installed({ 'compose.yaml': own }, { kind: 'generated', model }), files };
-    const { texts } = await takeReleaseFiles(engine, from, image('new'), 'backup');
+    const { texts } = await takeReleaseFiles(engine, from, image('new'), { backup: 'backup' });
     expect(texts.map(({ path }) => path)).toEqual(expected.map(at));
   });
 
@@ -199,6 +204,23 @@ describe('takeReleaseFiles', () => {
   ])('refuses a release with %s', async (_, shipped, code, message) => {
     await expect(taken({ 'compose.yaml': own }, { new: shipped })).rejects.toThrow(
       expect.objectContaining({ code, message }),
+    );
+  });
+
+  it('refuses a file that is another than the proven one', async () => {
+    const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
+    const attempt = (text: string) =>
+      taken(
+        { 'compose.yaml': own },
+        { new: { [main]: next } },
+        {},
+        'new',
+        new Map([['compose.yaml', digest(text)]]),
+      );
+    expect((await attempt(next)).names).toHaveLength(1);
+    const message = `the release's compose.yaml is ${digest(next)}, and not what was proven`;
+    await expect(attempt(`${next} `)).rejects.toThrow(
+      expect.objectContaining({ code: 'not-proven', message }),
     );
   });
 });

@@ -36,6 +36,10 @@ describe('parseOptions', () => {
       restoreDir: null,
       data: [],
       stay: false,
+      expect: [],
+      expectFiles: [],
+      release: null,
+      trust: null,
       log: 'line',
     });
   });
@@ -47,6 +51,7 @@ describe('parseOptions', () => {
   });
 
   it('reads the environment, and lets the command line win', () => {
+    const proven = `sha256:${'a'.repeat(64)}`;
     const env = {
       SVC_UPDATER_TARGET: 'canary',
       SVC_UPDATER_SERVICES: 'web, jobs',
@@ -62,6 +67,10 @@ describe('parseOptions', () => {
       SVC_UPDATER_RESTORE_POINT: '1',
       SVC_UPDATER_RESTORE_DIR: '/backup',
       SVC_UPDATER_STAY: '1',
+      SVC_UPDATER_EXPECT: `app=${proven}, ghcr.io/acme/svc=${proven}`,
+      SVC_UPDATER_EXPECT_FILE: `compose.yaml=${proven}`,
+      SVC_UPDATER_RELEASE: '/release',
+      SVC_UPDATER_TRUST: '/key.pem',
     };
     expect(parseOptions(['plan', '--service', 'app', '--wait-timeout', '9'], env)).toEqual({
       command: 'plan',
@@ -86,6 +95,10 @@ describe('parseOptions', () => {
       restoreDir: '/backup',
       data: [],
       stay: true,
+      expect: [`app=${proven}`, `ghcr.io/acme/svc=${proven}`],
+      expectFiles: [`compose.yaml=${proven}`],
+      release: '/release',
+      trust: '/key.pem',
     });
   });
 

@@ -1,0 +1,102 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { expectationsOf } from '../../../src/agent/process/expectations.ts';
+import { parseOptions, type UpdateOptions } from '../../../src/agent/process/options.ts';
+import { publisher } from '../../provenance/sign.ts';
+
+const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
+const release = {
+  ...{ format: 1, product: 'svc', version: 'v1.5.0', channel: 'stable', publishedAt: '2026-11-20T08:00:00Z' },
+  images: {
+    app: {
+      reference: 'ghcr.io/acme/svc:v1.5.0',
+      digest: digest('a'),
+      platforms: { 'linux/amd64': { manifest: digest('b'), config: digest('c') } },
+    },
+  },
+  files: { 'compose.yaml': digest('d') },
+};
+const anna = publisher();
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'release-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function given(more: { file?: string; bundle?: string; trust?: string } = {}): Promise<string[]> {
+  const file = more.file ?? JSON.stringify(release);
+  await writeFile(join(folder, 'release.json'), file);
+  await writeFile(join(folder, 'release.json.sigstore.json'), more.bundle ?? anna.sign(Buffer.from(file)));
+  await writeFile(join(folder, 'key.pem'), more.trust ?? anna.key);
+  return ['--release', folder, '--trust', join(folder, 'key.pem')];
+}
+const asked = (args: readonly string[], platform = 'linux/amd64') =>
+  expectationsOf(parseOptions(['update', ...args], {}) as UpdateOptions, platform);
+
+describe('what a release has to be', () => {
+  it('is nothing where nobody says so', async () => {
+    expect(await asked([])).toBeNull();
+  });
+
+  it('is any of the digests that are given by hand', async () => {
+    const told = await asked([
+      ...['--expect', `app=${digest('a')}`, '--expect', `app=${digest('b')}`],
+      ...['--expect', `ghcr.io/acme/worker=${digest('c')}`, '--expect-file', `compose.yaml=${digest('d')}`],
+    ]);
+    expect(told).toEqual({
+      images: new Map([
+        ['app', new Set([digest('a'), digest('b')])],
+        ['ghcr.io/acme/worker', new Set([digest('c')])],
+      ]),
+      files: new Map([['compose.yaml', digest('d')]]),
+    });
+  });
+
+  it.each([[], ['--target', 'v1.5.0'], ['--target', '1.5.0']])(
+    'is what its release.json says, with %j',
+    async (...target) => {
+      expect(await asked([...(await given()), ...target])).toEqual({
+        images: new Map([['app', new Set(['a', 'b', 'c'].map(digest))]]),
+        files: new Map([['compose.yaml', digest('d')]]),
+      });
+    },
+  );
+
+  it.each<[string, Parameters<typeof given>[0], string[], string]>([
+    [
+      'is signed by another',
+      { bundle: publisher().sign(Buffer.from(JSON.stringify(release))) },
+      [],
+      'none of the keys',
+    ],
+    ['was changed', { bundle: anna.sign(Buffer.from('x')) }, [], 'none of the keys'],
+    ['has no bundle', { bundle: '' }, [], 'the bundle cannot be read'],
+    ['is another release', {}, ['--target', 'v1.6.0'], 'what is signed is v1.5.0, not v1.6.0'],
+    [
+      'is another product',
+      { file: JSON.stringify({ ...release, product: 'acme' }) },
+      [],
+      'a release of acme, not of svc',
+    ],
+    ['nobody is trusted for', { trust: '' }, [], 'key.pem: it has neither public keys'],
+  ])('is refused that %s', async (_, more, args, why) => {
+    await expect(asked([...(await given(more)), ...args])).rejects.toMatchObject({
+      code: 'not-proven',
+      message: expect.stringContaining(why),
+    });
+  });
+
+  it('is refused for a platform that the release has not', async () => {
+    const message = `${folder}/release.json has no image of app for linux/arm64`;
+    await expect(asked(await given(), 'linux/arm64')).rejects.toMatchObject({ code: 'not-proven', message });
+  });
+
+  it('is refused where its files are not there', async () => {
+    const args = ['--release', join(folder, 'no'), '--trust', join(folder, 'key.pem')];
+    await given();
+    const message = `${folder}/no/release.json cannot be read: ENOENT`;
+    await expect(asked(args)).rejects.toMatchObject({ code: 'not-proven', message });
+  });
+});
