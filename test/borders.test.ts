@@ -17,6 +17,7 @@ const ground: Record<string, readonly string[]> = {
   'engine/cli': ['engine', 'files', 'progress'],
   'engine/api': ['engine', 'engine/cli', 'engine/http', 'files', 'progress'],
   feed: ['release', 'wire'],
+  provenance: [],
 };
 
 /** The rooms of a half, which may import besides what is named all of the ground. `''` is the half's own folder. */
@@ -55,7 +56,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
 
 /** Programs of their own, with what of the ground they may import. */
 const programs: Record<string, readonly string[]> = {
-  client: ['feed', 'files', 'progress', 'release', 'wire'],
+  client: ['feed', 'files', 'progress', 'provenance', 'release', 'wire'],
   web: ['progress', 'release', 'wire'],
 };
 
