@@ -3,8 +3,10 @@
 //                           packages that went into it
 //   tools.mjs               what the agent runs in containers that have mounted what an app keeps
 //   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise. Where
-//                           `svc update` looks for releases is built in: SVC_UPDATER_BUILD_FEED in the environment
-//   client/index.mjs        what makes the client of another product, and what it depends on outside
+//                           `svc update` looks for releases, and whose it takes, is built in: SVC_UPDATER_BUILD_FEED and
+//                           SVC_UPDATER_BUILD_TRUST (the text of a trust file) in the environment
+//   client/index.mjs        what makes the client of another product, and what it depends on outside; beside it what proves
+//                           a release, which is loaded when one has to be proven
 //   client/types            its declarations
 //   instance/index.mjs      the library for a server, readable; what it depends on stays outside, and the licenses of what
 //                           went into it are beside it
@@ -30,6 +32,8 @@ const { protocol = '', username, password } = URL.parse(feed) ?? {};
 if (feed !== '' && (!/^https?:$/.test(protocol) || username || password))
   throw new Error('SVC_UPDATER_BUILD_FEED has to be a web address without a login');
 
+const trust = process.env.SVC_UPDATER_BUILD_TRUST ?? '';
+
 /** For Node 22 and later. */
 const forNode = {
   absWorkingDir: root,
@@ -42,6 +46,15 @@ const forNode = {
   legalComments: 'none',
   logLevel: 'warning',
 };
+
+if (trust !== '') {
+  const { readTrust } = await moduleOf('src/provenance/trust.ts');
+  try {
+    readTrust(trust);
+  } catch ({ message }) {
+    throw new Error(`SVC_UPDATER_BUILD_TRUST has to be the text of a trust file: ${message}`);
+  }
+}
 
 await mkdir(out, { recursive: true });
 await buildAgent();
@@ -85,6 +98,7 @@ async function buildClient() {
       ...forNode.define,
       // Also where there is none: what it is built with decides, not what it is run with.
       'process.env.SVC_UPDATER_BUILD_FEED': feed === '' ? 'undefined' : JSON.stringify(feed),
+      'process.env.SVC_UPDATER_BUILD_TRUST': trust === '' ? 'undefined' : JSON.stringify(trust),
     },
     entryPoints: ['src/client/main.ts'],
     outfile: join(out, 'svc.mjs'),
@@ -103,8 +117,12 @@ async function buildClient() {
   await rm(join(out, 'client'), { recursive: true, force: true });
   const library = await build({
     ...forNode,
-    entryPoints: ['src/client/create-client.ts'],
-    outfile: join(out, 'client/index.mjs'),
+    entryPoints: { index: 'src/client/create-client.ts', 'prove-release': 'src/provenance/prove-release.ts' },
+    outdir: join(out, 'client'),
+    outExtension: { '.js': '.mjs' },
+    // In one file, what is outside would be loaded with it.
+    splitting: true,
+    chunkNames: 'shared',
     external: Object.keys(dependencies),
     metafile: true,
   });
@@ -151,14 +169,14 @@ async function buildElements() {
 }
 
 async function openApi() {
-  const { outputFiles } = await build({
-    ...forNode,
-    entryPoints: ['src/instance/http/openapi.ts'],
-    write: false,
-  });
-  const code = Buffer.from(outputFiles[0].contents).toString('base64');
-  const { openApi } = await import(`data:text/javascript;base64,${code}`);
+  const { openApi } = await moduleOf('src/instance/http/openapi.ts');
   return openApi('/api/v1/instance/update', version);
+}
+
+async function moduleOf(entry) {
+  const { outputFiles } = await build({ ...forNode, entryPoints: [entry], write: false });
+  const code = Buffer.from(outputFiles[0].contents).toString('base64');
+  return import(`data:text/javascript;base64,${code}`);
 }
 
 async function weigh(file, limit) {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Trust } from '../provenance/trust.ts';
 
 /** A word that stands by itself. */
 export interface Argument {
@@ -73,6 +74,8 @@ export interface Context {
   signal: AbortSignal;
   /** The client's own version, `v1.0.0`. */
   version: string;
+  /** Whose releases it believes; null where it was built without. */
+  trust: Trust | null;
   /** Milliseconds of a monotonic clock. */
   now(): number;
   fetch: typeof fetch;

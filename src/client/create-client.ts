@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { type ProductOptions, productOf } from '../progress/product.ts';
+import { readTrust, type Trust } from '../provenance/trust.ts';
 import { type Context, Failure, stoppedCode, UsageError } from './command.ts';
 import { askForOffers, offersAfter } from './commands/completion.ts';
 import { allCommands } from './commands.ts';
@@ -9,11 +10,17 @@ import { findCommand, parseTyped } from './parse.ts';
 import { cleanText, jsonLine } from './text.ts';
 
 export type { Product, ProductOptions } from '../progress/product.ts';
+export type { Trust } from '../provenance/trust.ts';
 
 /** What a client is built with. */
 export interface ClientOptions {
   /** Of this build, as its release is called: `v1.4.2`. `update` goes by it. Default `dev`. */
   version?: string;
+  /**
+   * Who may sign the releases that `update` takes: as an object, or as text that has public keys in PEM, or such an object in JSON.
+   * Default: nobody is asked for, and `SHA256SUMS` is all that is checked.
+   */
+  trust?: Trust | string;
 }
 
 /** The command-line client of a product: one program, which does one command and ends. */
@@ -27,28 +34,42 @@ export interface Client {
 /**
  * The client of a product, under its name: `larder instance update`, `LARDER_URL`, `~/.config/larder/config.json`. It is
  * to be bundled into one file, `larder.mjs`, which `larder update` replaces by that of a newer release.
- * @throws TypeError that names every mistake in the product at once
+ * @throws TypeError that names every mistake in the product at once, or the one in the trust
  */
-export function createClient(product: ProductOptions, { version = 'dev' }: ClientOptions = {}): Client {
+export function createClient(
+  product: ProductOptions,
+  { version = 'dev', trust }: ClientOptions = {},
+): Client {
   const known = productOf(product);
+  const believed = trust === undefined ? null : trustOf(trust);
   return {
     run: (words = process.argv.slice(2)) => {
       setProduct(known);
-      return new Process(version).run(words);
+      return new Process(version, believed).run(words);
     },
   };
+}
+
+function trustOf(given: Trust | string): Trust {
+  try {
+    return readTrust(given);
+  } catch (cause) {
+    throw new TypeError(`wrong trust: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /** The client's process: its signals, its output, its exit code. */
 class Process {
   readonly #version: string;
+  readonly #trust: Trust | null;
   readonly #stopped = new AbortController();
   #stoppedBy: number = constants.signals.SIGINT;
   #outlivesOutput = false;
   #unwritable: string | null = null;
 
-  constructor(version: string) {
+  constructor(version: string, trust: Trust | null) {
     this.#version = version;
+    this.#trust = trust;
   }
 
   async run(words: readonly string[]): Promise<void> {
@@ -143,6 +164,7 @@ class Process {
       rows: () => stdout.rows || 24,
       signal: this.#stopped.signal,
       version: this.#version,
+      trust: this.#trust,
       now: () => performance.now(),
       fetch,
     };

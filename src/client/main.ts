@@ -5,5 +5,10 @@ import { createClient } from './create-client.ts';
 const built = process.env.SVC_UPDATER_BUILD_VERSION;
 /** Where releases are looked for without `SVC_FEED`; the bundler may put another address in. */
 const feed = process.env.SVC_UPDATER_BUILD_FEED ?? svc.feed;
+/** Whose releases are believed: the text of a file. */
+const trust = process.env.SVC_UPDATER_BUILD_TRUST;
 
-await createClient({ ...svc, feed }, { version: built === undefined ? 'dev' : `v${built}` }).run();
+await createClient(
+  { ...svc, feed },
+  { version: built === undefined ? 'dev' : `v${built}`, ...(trust && { trust }) },
+).run();

@@ -18,7 +18,7 @@ const identity = z
   .string()
   .check(z.regex(/^[^*]+(?:(?<=[/@])\*)?$/, 'may have a * behind its last / or @ alone'));
 
-export const trustSchema = z.union([
+const trustSchema = z.union([
   z.strictObject({ keys }),
   z.strictObject({ identity, issuer: z.url(), root: z.record(z.string(), z.unknown()) }),
 ]);
@@ -38,16 +38,20 @@ export type Trust =
       root: object;
     };
 
-/** What a file says: public keys in PEM, one after the other, or the JSON of `{ identity, issuer, root }`. @throws Error */
-export function readTrust(text: string): Trust {
-  const pems = text.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
-  const { data, error } = trustSchema.safeParse(pems ? { keys: pems } : jsonOf(text));
+/**
+ * What a file says: public keys in PEM, one after the other, or the JSON of `{ identity, issuer, root }`. Or what is such an object
+ * already. @throws Error
+ */
+export function readTrust(given: string | object): Trust {
+  const { data, error } = trustSchema.safeParse(typeof given === 'string' ? readText(given) : given);
   if (error)
     throw new Error('it has neither public keys in PEM, EC or RSA, nor { "identity", "issuer", "root" }');
   return data;
 }
 
-function jsonOf(text: string): unknown {
+function readText(text: string): unknown {
+  const keys = text.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);
+  if (keys) return { keys };
   try {
     return JSON.parse(text);
   } catch {

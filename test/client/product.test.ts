@@ -7,21 +7,22 @@ import { build } from 'esbuild';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/client/commands.ts';
-import { createClient } from '../../src/client/create-client.ts';
+import { createClient, type Trust } from '../../src/client/create-client.ts';
 import { typicalRun } from '../../src/instance/testing/index.ts';
+import { publisher } from '../provenance/sign.ts';
 import { play } from './rig.ts';
-import { startRig } from './self-update/rig.ts';
+import { proofOf, startRig } from './self-update/rig.ts';
 import { sit } from './terminal.ts';
 
 let directory = '';
 let program = '';
 
 /** The client of another product, as its maker bundles it. */
-async function larderOf(version: string, product = "{ name: 'larder' }"): Promise<string> {
+async function larderOf(version: string, more: { trust?: Trust | string } = {}): Promise<string> {
   const { outputFiles } = await build({
     stdin: {
       contents: `import { createClient } from './src/client/create-client.ts';
-await createClient(${product}, { version: '${version}' }).run();`,
+await createClient({ name: 'larder' }, ${JSON.stringify({ version, ...more })}).run();`,
       resolveDir: fileURLToPath(new URL('../..', import.meta.url)),
     },
     bundle: true,
@@ -149,7 +150,29 @@ describe("another product's client", () => {
     }
   });
 
-  it('is of a product that makes sense', () => {
+  const anna = publisher();
+  it.each<[string, Trust | string]>([
+    ['text', anna.key],
+    ['an object', { keys: [anna.key] }],
+  ])('is replaced by what somebody has signed whom it trusts, by %s', async (_, trust) => {
+    const fresh = await larderOf('v1.5.0');
+    const rig = await startRig(await larderOf('v1.4.2', { trust }));
+    const publish = (by: typeof anna) => {
+      const files = { 'larder.mjs': fresh };
+      rig.publish('v1.5.0', { ...files, ...proofOf({ product: 'larder', files, by }) });
+      return rig.run([], { LARDER_FEED: rig.forge.address('gitHub') });
+    };
+    try {
+      expect(await publish(publisher())).toMatchObject({ exitCode: 3, stdout: '' });
+      expect(await publish(anna)).toMatchObject({ stdout: '✓ larder v1.5.0 is in place of v1.4.2.' });
+    } finally {
+      await rig.close();
+    }
+  });
+
+  it('is of a product that makes sense, and of a trust', () => {
     expect(() => createClient({ name: 'Larder' })).toThrow('wrong product: name should be');
+    for (const trust of ['', 'nobody', { keys: [] }])
+      expect(() => createClient({ name: 'larder' }, { trust })).toThrow('wrong trust: it has neither public');
   });
 });

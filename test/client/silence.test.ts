@@ -37,6 +37,7 @@ function follow(timeout: number, asleep = () => 0) {
     rows: () => 24,
     signal: new AbortController().signal,
     version: 'v1.0.0',
+    trust: null,
     now: () => performance.now() + asleep(),
     fetch,
   };

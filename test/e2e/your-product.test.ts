@@ -104,7 +104,7 @@ async function makeSource(): Promise<void> {
   await mkdir(published, { recursive: true });
   await cp(join(root, 'package.json'), join(published, 'package.json'));
   await symlink(join(root, 'dist'), join(published, 'dist'));
-  for (const needed of ['esbuild', 'semver'])
+  for (const needed of ['@sigstore', 'esbuild', 'semver'])
     await symlink(join(root, 'node_modules', needed), join(source, 'node_modules', needed));
   const base = assemble([await baseLayer(), await nodeLayer()], { Env: ['PATH=/bin'] });
   await push(host.registry, `${name}/node`, '1', base);

@@ -16,8 +16,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { proofOf, startRig } from '../client/self-update/rig.ts';
+import { publisher } from '../provenance/sign.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 const bin = (name: string) => join(root, 'node_modules/.bin', name);
@@ -25,9 +28,12 @@ const bin = (name: string) => join(root, 'node_modules/.bin', name);
 const isType = (file: string) => /^dist\/(?:client|instance|web)\/types\/.*\.d\.ts$/.test(file);
 
 /** All that somebody has who uses the library: what it depends on, and the types of Node. */
-const installed = ['semver', '@types/node'];
+const outside = ['@sigstore/bundle', '@sigstore/protobuf-specs', '@sigstore/verify', 'semver'];
+const installed = [...outside, '@types/node'];
 
 let directory = '';
+/** Whose releases its client takes. */
+const anna = publisher();
 /** Where its client looks for its own releases. */
 const feed = 'http://127.0.0.1:1/acme/releases';
 /** The package as it is unpacked into a project's `node_modules`. */
@@ -42,7 +48,10 @@ beforeAll(async () => {
   for (const name of (await readdir(root)).filter((name) => !left.has(name))) {
     await cp(join(root, name), join(source, name), { recursive: true });
   }
-  await run('node', ['scripts/build.mjs', join(source, 'dist')], root, { SVC_UPDATER_BUILD_FEED: feed });
+  await run('node', ['scripts/build.mjs', join(source, 'dist')], root, {
+    SVC_UPDATER_BUILD_FEED: feed,
+    SVC_UPDATER_BUILD_TRUST: anna.key,
+  });
   const pack = ['pack', '--json', '--offline', '--ignore-scripts', '--pack-destination', directory];
   const [archive] = JSON.parse(await run('npm', pack, source)) as { filename: string }[];
 
@@ -88,19 +97,66 @@ describe('the package', () => {
     expect(exitCode).toBe(4);
   });
 
-  it.each(['https://robot:Zq7secret@example.org/releases', 'file:///releases', 'releases'])(
-    'is not built with %s as the address of releases',
-    async (address) => {
-      const { stderr, exitCode } = await execa('node', ['scripts/build.mjs', join(directory, 'bad')], {
-        cwd: root,
-        env: { SVC_UPDATER_BUILD_FEED: address },
-        reject: false,
-      });
-      expect(exitCode).toBe(1);
-      expect(stderr).toContain('SVC_UPDATER_BUILD_FEED has to be a web address without a login');
-      expect(stderr).not.toContain('Zq7secret');
-    },
-  );
+  it('has a client that takes what is signed for it alone, whatever it is run with', async () => {
+    const mallory = publisher();
+    const rig = await startRig(await readFile(join(unpacked, 'dist/svc.mjs'), 'utf8'));
+    const files = { 'svc.mjs': "console.log('svc v9.0.0')" };
+    const publish = (by: typeof anna) => {
+      rig.publish('v9.0.0', { ...files, ...proofOf({ version: 'v9.0.0', files, by }) });
+      return rig.run([], { SVC_UPDATER_BUILD_TRUST: mallory.key });
+    };
+    try {
+      expect((await publish(mallory)).stderr).toContain('signed by none of the keys that are trusted');
+      expect(await publish(anna)).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(await rig.read(rig.svc)).toBe(files['svc.mjs']);
+    } finally {
+      await rig.close();
+    }
+  });
+
+  it('makes the client of another product, one file that proves what it takes', async () => {
+    const made = (version: string) =>
+      build({
+        stdin: {
+          contents: `import { createClient } from 'svc-updater/client';
+await createClient({ name: 'larder' }, ${JSON.stringify({ version, trust: anna.key })}).run();`,
+          resolveDir: join(directory, 'consumer'),
+        },
+        ...{ bundle: true, platform: 'node', format: 'esm', write: false },
+        banner: {
+          js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);",
+        },
+      }).then(({ outputFiles }) => outputFiles?.[0]?.text ?? '');
+    const rig = await startRig(await made('v1.4.2'));
+    const files = { 'larder.mjs': await made('v1.5.0') };
+    const publish = (by: typeof anna) => {
+      rig.publish('v1.5.0', { ...files, ...proofOf({ product: 'larder', files, by }) });
+      return rig.run([], { LARDER_FEED: rig.forge.address('gitHub') });
+    };
+    try {
+      expect((await publish(publisher())).stderr).toContain('signed by none of the keys that are trusted');
+      expect(await publish(anna)).toMatchObject({ stdout: '✓ larder v1.5.0 is in place of v1.4.2.' });
+    } finally {
+      await rig.close();
+    }
+  });
+
+  it.each([
+    ['FEED', 'https://robot:Zq7secret@example.org/releases', 'a web address without a login'],
+    ['FEED', 'file:///releases', 'a web address without a login'],
+    ['FEED', 'releases', 'a web address without a login'],
+    ['TRUST', '-----BEGIN PRIVATE KEY-----\nZq7secret', 'the text of a trust file: it has neither'],
+    ['TRUST', 'anna.pub', 'the text of a trust file: it has neither'],
+  ])('is not built with a wrong %s: %j', async (variable, value, should) => {
+    const { stderr, exitCode } = await execa('node', ['scripts/build.mjs', join(directory, 'bad')], {
+      cwd: root,
+      env: { [`SVC_UPDATER_BUILD_${variable}`]: value },
+      reject: false,
+    });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`SVC_UPDATER_BUILD_${variable} has to be ${should}`);
+    expect(stderr).not.toContain('Zq7secret');
+  });
 
   it('holds what is published, and nothing else', () => {
     expect(packed.filter((file) => !isType(file))).toEqual([
@@ -112,6 +168,8 @@ describe('the package', () => {
       'dist/agent.mjs',
       'dist/client/index.mjs',
       'dist/client/licenses.txt',
+      'dist/client/prove-release.mjs',
+      'dist/client/shared.mjs',
       'dist/instance/index.mjs',
       'dist/instance/licenses.txt',
       'dist/instance/openapi.json',
@@ -152,16 +210,25 @@ describe('the package', () => {
 
   it('declares what it imports, and leaves that outside; of what is inside it has the license', async () => {
     const { dependencies } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
-    const bundles = ['index', 'testing'].map((name) => join(unpacked, `dist/instance/${name}.mjs`));
+    const files = [
+      'client/index',
+      'client/prove-release',
+      'client/shared',
+      'instance/index',
+      'instance/testing',
+    ];
+    const bundles = files.map((name) => join(unpacked, `dist/${name}.mjs`));
     const code = (await Promise.all(bundles.map((file) => readFile(file, 'utf8')))).join('\n');
     const names = [...code.matchAll(/^(?:import|export)\b[^'"]*?['"]([^'"\n]+)['"];?$/gm)].map(
       ([, name]) => name,
     );
     // Of `semver/functions/valid.js`, the package.
-    const packages = new Set(names.flatMap((name = '') => name.match(/^(?!node:)(?:@[^/]+\/)?[^/]+/) ?? []));
-    expect([...packages]).toEqual(['semver']);
-    expect(Object.keys(dependencies)).toEqual(['semver']);
-    const inside = [...code.matchAll(/\bnode_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name]) => name);
+    const packages = new Set(
+      names.flatMap((name = '') => name.match(/^(?!node:|\.)(?:@[^/]+\/)?[^/]+/) ?? []),
+    );
+    expect([...packages].sort()).toEqual(outside);
+    expect(Object.keys(dependencies)).toEqual(outside);
+    const inside = [...code.matchAll(/^\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name]) => name);
     expect([...new Set(inside)]).toEqual(['zod']);
     const licenses = await readFile(join(unpacked, 'dist/instance/licenses.txt'), 'utf8');
     expect(licenses).toMatch(/^zod [\d.]+ \(MIT\)\n[\s\S]*Permission is hereby granted/);
@@ -349,9 +416,11 @@ export const state: 'nonsense' = ({} as Run).state;
 createScriptedUpdates({ speed: 'fast' });
 const product: ProductOptions = { name: 'larder', services: ['web', 'jobs'] };
 createInstanceUpdates({ ...options, product });
-const client: Client = createClient(product, { version: 'v1.4.2' });
+const client: Client = createClient(product, { version: 'v1.4.2', trust: { keys: [${JSON.stringify(anna.key)}] } });
 // @ts-expect-error: as would any here
 () => client.walk();
+// @ts-expect-error: as would any here
+() => createClient(product, { trust: { key: '' } });
 await client.run(['--version']);
 `;
 

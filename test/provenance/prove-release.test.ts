@@ -217,10 +217,13 @@ describe('who is trusted', () => {
     expect(readTrust(`# ours\n${anna.key}${ben.key}`)).toEqual({ keys: [anna.key.trim(), ben.key.trim()] });
     const workflow = { identity: 'https://x.test/a@*', issuer: 'https://i.test', root: { tlogs: [] } };
     expect(readTrust(JSON.stringify(workflow))).toEqual(workflow);
+    for (const whole of [workflow, trust]) expect(readTrust(whole)).toEqual(whole);
   });
 
-  it.each([
+  it.each<[string, string | object]>([
     ['nothing', ''],
+    ['an object with nothing in it', {}],
+    ['an object of both', { ...trust, identity: 'https://x.test/a', issuer: 'https://i.test', root: {} }],
     ['a private key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'],
     ['a key that is none', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'],
     ['no key', '{"keys":[]}'],

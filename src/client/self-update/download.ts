@@ -16,6 +16,7 @@ export interface Limits {
 
 export const programLimits: Limits = { silence: 30_000, whole: 3_600_000, size: 512 * 1024 * 1024 };
 export const sumsLimits: Limits = { silence: 30_000, whole: 60_000, size: 1024 * 1024 };
+export const proofLimits: Limits = { ...sumsLimits, size: 256 * 1024 };
 
 /** What is downloaded. */
 export interface Transfer {
@@ -109,7 +110,7 @@ const aPage = ({ name }: Asset, host: string): Failure =>
 
 const tooLarge = ({ name }: Asset, { size }: Limits): Failure =>
   unchanged(
-    `${name} is larger than ${Math.round(size / 1024 / 1024)} MiB.`,
+    `${name} is larger than ${size < 1024 * 1024 ? `${size / 1024} KiB` : `${size / 1024 / 1024} MiB`}.`,
     'tell whoever publishes the release.',
   );
 

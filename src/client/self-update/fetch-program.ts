@@ -25,7 +25,7 @@ export async function fetchProgram(place: Place, transfer: Transfer, sum: string
     }
     if (hash.digest('hex') !== sum)
       throw unchanged(
-        `what came as ${name} is not what SHA256SUMS of the release says.`,
+        `what came as ${name} has not the sum that its release gives.`,
         'run it again; where it happens again, somebody has tampered with it: tell its publisher.',
       );
     await onDisk(give(file, place));

@@ -1,13 +1,17 @@
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/read-feed.ts';
+import type { Trust } from '../../provenance/trust.ts';
 import type { Asset, Channel, Release } from '../../release/channel.ts';
 import { UsageError } from '../command.ts';
 import { names } from '../names.ts';
-import { download, sumsLimits, type Transfer } from './download.ts';
-import { unchanged } from './failure.ts';
+import { cleanText } from '../text.ts';
+import { download, proofLimits, sumsLimits, type Transfer } from './download.ts';
+import { refused, unchanged } from './failure.ts';
 
 const sumsName = 'SHA256SUMS';
+const fileName = 'release.json';
+const bundleName = `${fileName}.sigstore.json`;
 
 /** @throws UsageError; the value, which may hold a token, is not repeated */
 export function feedOf(env: NodeJS.ProcessEnv): string {
@@ -48,12 +52,11 @@ export function assetOf({ version, assets = [] }: Release, name: string): Asset 
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
   const others = assets.length === 1 ? 'but 1 other file' : `but ${assets.length} other files`;
-  const why =
-    name === sumsName
-      ? 'so that nothing could be checked'
-      : assets.length === 0
-        ? 'and nothing else'
-        : others;
+  const why = [sumsName, fileName, bundleName].includes(name)
+    ? 'so that nothing could be checked'
+    : assets.length === 0
+      ? 'and nothing else'
+      : others;
   throw unchanged(
     `${version} has no file ${name}, ${why}.`,
     'run it again later, as files are often added some minutes after a release; else tell its publisher.',
@@ -74,6 +77,40 @@ export async function sumOf(
   if (sum !== undefined && others.length === 0) return sum;
   throw unchanged(
     `${sumsName} of ${release.version} ${sum === undefined ? 'has no line' : 'has several sums'} for ${name}.`,
+    'tell whoever publishes the release.',
+  );
+}
+
+/**
+ * The same as `release.json` has it, which somebody has signed who is trusted. It is asked for before any byte of the file.
+ * @throws Failure, refused where it is not proven, else failed; the reason of the signal
+ */
+export async function provenSumOf(
+  release: Release,
+  name: string,
+  trust: Trust,
+  from: Pick<Transfer, 'feed' | 'signal'>,
+): Promise<string> {
+  const { version } = release;
+  const get = (asset: string) =>
+    buffer(download({ ...from, asset: assetOf(release, asset), limits: proofLimits }));
+  const [file, bundle] = [await get(fileName), await get(bundleName)];
+  // No other command has to wait until it is loaded.
+  const { proveRelease } = await import('../../provenance/prove-release.ts');
+  let files: Readonly<Record<string, string>>;
+  try {
+    ({ files } = proveRelease(file, bundle.toString(), trust, { product: names().name, version }));
+  } catch (error) {
+    throw refused(
+      // A parser repeats what it was given.
+      `${version} is not taken: ${cleanText((error as Error).message)}.`,
+      `ask its publisher. Where the key is a new one, a release in between knows both, as the old one has signed it: put ${name} of that in place by hand, then run it again.`,
+    );
+  }
+  const digest = files[name];
+  if (digest !== undefined) return digest.replace('sha256:', '');
+  throw refused(
+    `${version} is not taken: its ${fileName} does not name ${name}.`,
     'tell whoever publishes the release.',
   );
 }

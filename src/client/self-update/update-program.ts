@@ -9,7 +9,7 @@ import { fetchProgram } from './fetch-program.ts';
 import { takeLock } from './lock.ts';
 import { cleanUp, dropOld, findPlace, keepOld, type Place, putBack, putInPlace } from './place.ts';
 import { machineMismatch, type Program, versionOf } from './program.ts';
-import { assetOf, feedOf, newestRelease, sumOf } from './published.ts';
+import { assetOf, feedOf, newestRelease, provenSumOf, sumOf } from './published.ts';
 import { runToEnd } from './run-to-end.ts';
 import { TransferLine } from './transfer-line.ts';
 
@@ -88,9 +88,14 @@ class Update {
   }
 
   async #obtain(release: Release, feed: string): Promise<void> {
-    const { signal } = this.#context;
+    const { signal, trust } = this.#context;
     const asset = assetOf(release, this.#program.asset);
-    const sum = await sumOf(release, asset.name, { feed, signal });
+    if (trust === null) this.#say(`${asset.name} is checked by SHA256SUMS alone: this build trusts no key.`);
+    const from = { feed, signal };
+    const sum =
+      trust === null
+        ? await sumOf(release, asset.name, from)
+        : await provenSumOf(release, asset.name, trust, from);
     const line = new TransferLine(this.#context, `Downloading ${asset.name} ${release.version}`);
     const onProgress = line.progress.bind(line);
     try {

@@ -41,12 +41,12 @@ describe('a bad release', () => {
     [
       'a sum that is not right',
       { SHA256SUMS: sums(`${'0'.repeat(64)}  ${workerAsset}\n`) },
-      'what came as WORKER is not what SHA256SUMS of the release says.\nNext: run it again; where',
+      'what came as WORKER has not the sum that its release gives.\nNext: run it again; where',
     ],
     [
       'other bytes of the same length',
       { [workerAsset]: (_, response) => response.end(next.replace('v1.5.0', 'v1.5.1')) },
-      'what came as WORKER is not what SHA256SUMS of the release says.',
+      'what came as WORKER has not the sum that its release gives.',
     ],
     [
       'no sum for it',

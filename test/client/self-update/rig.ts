@@ -6,11 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { execa } from 'execa';
 import { type Api, type Forge, type Reply, startForge, text } from '../../feed/forge.ts';
+import type { publisher } from '../../provenance/sign.ts';
 
 const entry = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url));
 
-/** The text of the client's one file, as a release of that version has it. */
-export async function clientOf(version: string): Promise<string> {
+/** The text of the client's one file, as a release of that version has it that was built with a trust, or without one. */
+export async function clientOf(version: string, trust?: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [entry],
     bundle: true,
@@ -18,7 +19,10 @@ export async function clientOf(version: string): Promise<string> {
     target: 'node22',
     format: 'esm',
     write: false,
-    define: { 'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version.replace(/^v/, '')) },
+    define: {
+      'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version.replace(/^v/, '')),
+      'process.env.SVC_UPDATER_BUILD_TRUST': JSON.stringify(trust) ?? 'undefined',
+    },
     banner: {
       js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
     },
@@ -33,6 +37,26 @@ export const workerOf = (version: string, rest = ''): string =>
 export const arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
 export const workerAsset = `svc-worker-linux-${arch}`;
 export const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+/** What a release says of itself, and who has signed it. */
+export interface Proof {
+  version?: string;
+  product?: string;
+  /** Those that it names. */
+  files: Files;
+  by: Pick<ReturnType<typeof publisher>, 'sign'>;
+}
+
+/** The two files of a release that prove the others. */
+export function proofOf({ version = 'v1.5.0', product = 'svc', files, by }: Proof) {
+  const told = JSON.stringify({
+    ...{ format: 1, product, version, channel: 'stable', publishedAt: '2026-11-20T08:00:00Z', images: {} },
+    files: Object.fromEntries(
+      Object.entries(files).map(([name, bytes]) => [name, `sha256:${sha256(bytes)}`]),
+    ),
+  });
+  return { 'release.json': told, 'release.json.sigstore.json': by.sign(Buffer.from(told)) };
+}
 
 /** Has the timers of a process that are so long end so many times sooner: minutes are waited for in seconds. */
 export function hurried(times: number, from: number) {
@@ -118,7 +142,7 @@ export async function startRig(client: string, tls?: { key: string; cert: string
           .replaceAll(directory, 'DIR')
           .replaceAll(workerAsset, 'WORKER')
           .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')
-          .replace(/^Downloading.*\n?/gm, '');
+          .replace(/^(?:Downloading|\S+ is checked by SHA256SUMS alone).*\n?/gm, '');
       return { exitCode, stdout: plain(stdout), stderr: plain(stderr), signal };
     },
     names: async () => (await readdir(bin)).sort(),

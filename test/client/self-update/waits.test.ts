@@ -58,7 +58,7 @@ describe.concurrent('a command', () => {
 });
 
 describe.concurrent('a download', () => {
-  const limits: Limits = { silence: 1000, whole: 3000, size: 1000 };
+  const limits: Limits = { silence: 1000, whole: 3000, size: 1024 };
   const get = async (rig: Rig, reply: Reply, wanted: Partial<Limits> = {}) => {
     rig.forge.host('/file', reply);
     let bytes = 0;
@@ -89,7 +89,7 @@ describe.concurrent('a download', () => {
     ['nothing at all', silence, 'did not begin: nothing came for 1 s.'],
     ['nothing more', (_, response) => response.write('x'), 'broke off after 0.0 MB: nothing came for 1 s.'],
     ['a byte now and then', drip, 'broke off after 0.0 MB: it is not complete after 3 s.'],
-    ['more than is taken', endless(), 'file is larger than 0 MiB.'],
+    ['more than is taken', endless(), 'file is larger than 1 KiB.'],
   ])('of %s ends', async ([, reply, sentence], { rig, expect }) => {
     await expect(get(rig, reply)).rejects.toThrow(sentence);
     // Its connection does not stay.
