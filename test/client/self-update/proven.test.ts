@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { endless, type Reply, text } from '../../feed/forge.ts';
 import { publisher } from '../../provenance/sign.ts';
@@ -193,18 +195,42 @@ describe('a client that trusts a key', () => {
   }
 });
 
-it('a client that trusts no key says so', async () => {
-  await using none = await untrusting();
-  none.publish('v1.5.0', { 'svc.mjs': fresh, ...proof({ by: mallory }) });
-  const { stdout } = await none.start([]);
+describe('a client that trusts a workflow', () => {
+  const fixture = (name: string) =>
+    readFileSync(new URL(`../../provenance/keyless/${name}`, import.meta.url), 'utf8');
+  let keyless = '';
+  beforeAll(async () => {
+    const identity = 'https://github.com/acme/svc/.github/workflows/release.yml@refs/tags/*';
+    const issuer = 'https://token.actions.githubusercontent.com';
+    const root: unknown = JSON.parse(fixture('trusted-root.json'));
+    keyless = await clientOf('v1.4.2', JSON.stringify({ identity, issuer, root }));
+  });
+
+  it.each([
+    // It is proven, and has no client in it.
+    ['good.json', 'its release.json does not name svc.mjs'],
+    ['other-workflow.json', 'it is signed by https://github.com/mallory/svc/'],
+    ['other-authority.json', 'its signature does not hold'],
+  ])('knows who has signed %s', async (name, why) => {
+    await writeFile(rig.svc, keyless);
+    const proofs = {
+      'release.json': fixture('release.json'),
+      'release.json.sigstore.json': fixture(name),
+    };
+    rig.publish('v1.5.0', { 'svc.mjs': fresh, ...proofs });
+    const { exitCode, stderr } = await rig.run([]);
+    expect(stderr).toContain(`v1.5.0 is not taken: ${why}`);
+    expect([exitCode, await rig.read(rig.svc)]).toEqual([3, keyless]);
+  });
+});
+
+it('a client that trusts no key says so, and asks for no proof', async () => {
+  await writeFile(rig.svc, await clientOf('v1.4.2'));
+  rig.publish('v1.5.0', { 'svc.mjs': fresh, ...proof({ by: mallory }) });
+  const { stdout } = await rig.start([]);
   expect(stdout.split('\n')).toEqual([
     'svc.mjs is checked by SHA256SUMS alone: this build trusts no key.',
     expect.stringMatching(/^Downloading svc\.mjs v1\.5\.0 .*, checked/),
     '✓ svc v1.5.0 is in place of v1.4.2.',
   ]);
 });
-
-async function untrusting() {
-  const none = await startRig(await clientOf('v1.4.2'));
-  return { ...none, [Symbol.asyncDispose]: () => none.close() };
-}
