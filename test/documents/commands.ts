@@ -63,6 +63,11 @@ export const commands = {
   'docker image prune': e2e,
 
   // Of a Swarm.
+  'docker run --rm -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc -v /opt/release:/release:ro svc-updater:dev --target v1.5.0 --release /release --trust /release/publisher.pem':
+    {
+      in: 'test/e2e/proven.test.ts',
+      says: "args: ['--release', '/release', '--trust', '/release/publisher.pem']",
+    },
   'docker run --rm -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc svc-updater:dev --stack svc --target v1.5.0':
     { in: 'test/rig/swarm-run.ts', says: "'run'," },
   'docker service create --name svc-updater --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=/var/run/docker.sock,dst=/var/run/docker.sock svc-updater:dev --stack svc --target v1.5.0':

@@ -10,7 +10,7 @@ import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 3.17: nothing is written before an image is the one that its release has said and somebody has signed.
+// docs/contract.md 3.21: nothing is written before an image is the one that its release has said and somebody has signed.
 
 const anna = publisher();
 const none = `sha256:${'0'.repeat(64)}`;
@@ -35,9 +35,9 @@ async function downloaded(instance: Instance, digest: string, said: Said = {}) {
   });
   await writeFile(join(folder, 'release.json'), change(text));
   await writeFile(join(folder, 'release.json.sigstore.json'), signer.sign(Buffer.from(text)));
-  await writeFile(join(folder, 'key.pem'), anna.key);
+  await writeFile(join(folder, 'publisher.pem'), anna.key);
   return {
-    args: ['--release', '/release', '--trust', '/release/key.pem'],
+    args: ['--release', '/release', '--trust', '/release/publisher.pem'],
     options: { volumes: [`${folder}:/release:ro`] },
   };
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { UpdateOptions } from './options.ts';
 
-/** What a release has to be, as whoever asks for the update has had it proven (docs/contract.md 3.17). */
+/** What a release has to be, as whoever asks for the update has had it proven (docs/contract.md 3.21). */
 export interface Expectations {
   /** Digests of an index, a manifest or a configuration, by service or by repository. */
   images: ReadonlyMap<string, ReadonlySet<string>>;

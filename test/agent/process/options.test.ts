@@ -246,6 +246,8 @@ describe('parseOptions', () => {
   it.each([
     [['--target'], ['--target needs a value']],
     [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
+    [['--release', '/release'], ['--release says nothing without --trust']],
+    [['--trust', '/key.pem'], ['--trust says nothing without --release']],
     [['--service', 'a', '--service', 'a'], ['--service names a service twice']],
     [['--service', '../x'], ['--service is "../x": it should be a service\'s name']],
     [['--service=-x'], ['--service is "-x": it should be a service\'s name']],
