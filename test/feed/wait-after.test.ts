@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { waitAfter } from '../../src/feed/read-page.ts';
+import { waitAfter } from '../../src/feed/wait-after.ts';
 
 const now = Date.UTC(2026, 10, 21, 10, 0, 0);
 const clock = 'Sat, 21 Nov 2026 10:10:00 GMT';

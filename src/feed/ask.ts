@@ -1,0 +1,39 @@
+import { FeedError } from './feed-error.ts';
+import { type Following, follow } from './follow.ts';
+import { waitAfter } from './wait-after.ts';
+
+const second = 1000;
+
+/** In milliseconds. */
+const usualDeadline = 10 * second;
+
+/**
+ * Reads one answer within its deadline, redirects and body included. What is not read of it is dropped with its
+ * connection.
+ * @throws FeedError, or whatever fetch and `read` throw
+ */
+export async function ask<T>(
+  url: URL,
+  { signal, ...following }: Following,
+  read: (answer: { response: Response; address: URL }) => Promise<T>,
+  deadline = usualDeadline,
+): Promise<T> {
+  const ending = new AbortController();
+  const late = new FeedError(`no whole answer within ${deadline / second} s`);
+  const timer = setTimeout(() => ending.abort(late), deadline);
+  timer.unref();
+  try {
+    return await read(await follow(url, { ...following, signal: AbortSignal.any([signal, ending.signal]) }));
+  } catch (error) {
+    throw ending.signal.aborted ? late : error;
+  } finally {
+    ending.abort();
+    clearTimeout(timer);
+  }
+}
+
+/** @throws FeedError where it is no 200 */
+export function expectFound(response: Response): void {
+  const { status } = response;
+  if (status !== 200) throw new FeedError(`it answers ${status}`, { status, wait: waitAfter(response) });
+}

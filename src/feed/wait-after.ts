@@ -1,0 +1,37 @@
+const second = 1000;
+const longestWait = 24 * 60 * 60 * second;
+/** GitHub's advice where a 429 names no time. */
+const unnamedWait = 60 * second;
+
+/**
+ * For how many milliseconds an answer forbids further requests, at most a day; null where it does not.
+ * Retry-After is RFC 9110's; the others are as GitHub, Gitea and GitLab send them. A moment that is named is reckoned
+ * from the answer's own Date: the clock of this machine may be wrong, and nothing is waited for by it.
+ */
+export function waitAfter({ status, headers }: Pick<Response, 'status' | 'headers'>): number | null {
+  if (status !== 403 && status !== 429 && status !== 503) return null;
+  const date = Date.parse(headers.get('date') ?? '');
+  const sentAt = Number.isNaN(date) ? Date.now() : date;
+  const wait =
+    retryAfter(headers.get('retry-after'), sentAt) ?? (status === 503 ? null : untilReset(headers, sentAt));
+  if (wait === null) return status === 429 ? unnamedWait : null;
+  return Math.min(Math.max(wait, 0), longestWait);
+}
+
+function retryAfter(value: string | null, sentAt: number): number | null {
+  const seconds = wholeSeconds(value);
+  if (seconds !== null) return seconds * second;
+  const date = Date.parse(value ?? '');
+  return Number.isNaN(date) ? null : date - sentAt;
+}
+
+function untilReset(headers: Headers, sentAt: number): number | null {
+  for (const prefix of ['x-ratelimit', 'ratelimit']) {
+    const reset = wholeSeconds(headers.get(`${prefix}-reset`));
+    if (headers.get(`${prefix}-remaining`)?.trim() === '0' && reset !== null) return reset * second - sentAt;
+  }
+  return null;
+}
+
+const wholeSeconds = (value: string | null): number | null =>
+  value !== null && /^\s*\d{1,15}\s*$/.test(value) ? Number(value) : null;
