@@ -1,0 +1,24 @@
+import { createPublicKey } from 'node:crypto';
+import * as z from 'zod/mini';
+
+/** The kinds that sigstore's bundles are signed with by a key. */
+const isKey = (pem: string): boolean => {
+  try {
+    return ['ec', 'rsa'].includes(createPublicKey(pem).asymmetricKeyType ?? '');
+  } catch {
+    return false;
+  }
+};
+
+const keys = z
+  .array(z.string().check(z.refine(isKey, 'must be a public key in PEM, EC or RSA')))
+  .check(z.minLength(1));
+// A `*` behind a name would stand for other names, too.
+const identity = z
+  .string()
+  .check(z.regex(/^[^*]+(?:(?<=[/@])\*)?$/, 'may have a * behind its last / or @ alone'));
+
+export const trustSchema = z.union([
+  z.strictObject({ keys }),
+  z.strictObject({ identity, issuer: z.url(), root: z.record(z.string(), z.unknown()) }),
+]);
