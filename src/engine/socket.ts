@@ -78,11 +78,22 @@ export class EngineSocket {
 
   /** What it calls itself, `Engine` or `Podman Engine`; null where it does not say, or may not be asked. */
   async product(): Promise<string | null> {
+    const { Components } = await this.#version();
+    return Array.isArray(Components) ? String(Object(Components[0]).Name ?? '') || null : null;
+  }
+
+  /** What it runs images of, `linux/amd64`; null where it does not say, or may not be asked. */
+  async platform(): Promise<string | null> {
+    const { Os, Arch } = await this.#version();
+    return typeof Os === 'string' && typeof Arch === 'string' ? `${Os}/${Arch}` : null;
+  }
+
+  /** Nothing where it may not be asked. */
+  async #version(): Promise<Record<string, unknown>> {
     try {
-      const { Components } = await this.#engine.get('/version');
-      return Array.isArray(Components) ? String(Object(Components[0]).Name ?? '') || null : null;
+      return await this.#engine.get('/version');
     } catch (error) {
-      if (error instanceof EngineFault && error.kind === 'refused') return null;
+      if (error instanceof EngineFault && error.kind === 'refused') return {};
       throw error;
     }
   }

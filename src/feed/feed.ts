@@ -17,7 +17,7 @@ export interface Feed {
   readonly checkedAt: Date | null;
   /** First check at once, then every ten minutes, with jitter. */
   start(): void;
-  /** Why the last check failed, and when the next one is; null where it succeeded. */
+  /** Why the last check failed, or what does not count, and when the next one is; null where all is well. */
   readonly failure: FeedFailure | null;
   /** Checks now; joins a check under way; does nothing while a rate limit forbids it. Never rejects. */
   check(): Promise<void>;
@@ -43,12 +43,21 @@ export interface LogEntry {
   cause?: unknown;
 }
 
+/** What counts as published. */
+export interface Judgement {
+  releases: readonly Release[];
+  /** What else the feed has, and why it does not count: a sentence without its end; null where all counts. */
+  unproven: string | null;
+}
+
 /** What a feed asks of its owner. */
 export interface FeedHost {
   /** Called after each check that succeeded. */
   onCheck?: () => void;
   /** The channel that releases are offered from. Default `stable`. */
   channel?: () => Channel;
+  /** Says what counts as published of what the feed has. Default all of it. */
+  judge?: ((releases: readonly Release[], signal: AbortSignal) => Promise<Judgement>) | undefined;
   /** Milliseconds of a monotonic clock, by which all waiting goes. */
   clock?: () => number;
 }
@@ -57,11 +66,12 @@ export interface FeedHost {
 export function createFeed(
   options: FeedOptions,
   log: (entry: LogEntry) => void,
-  { onCheck = () => {}, channel = () => 'stable', clock = () => performance.now() }: FeedHost = {},
+  { onCheck = () => {}, channel = () => 'stable', judge, clock = () => performance.now() }: FeedHost = {},
 ): Feed {
   const { host } = new URL(options.url);
   const closing = new AbortController();
   let answer: FeedAnswer | null = null;
+  let judged: Judgement = { releases: [], unproven: null };
   let checkedAt: Date | null = null;
   let failures = 0;
   let failure: string | null = null;
@@ -74,15 +84,22 @@ export function createFeed(
   let timer: NodeJS.Timeout | undefined;
 
   async function read(): Promise<void> {
+    const { signal } = closing;
+    const withAssets = judge !== undefined;
     let fresh: FeedAnswer;
+    let now: Judgement;
     try {
-      fresh = await readFeed(options, { known: answer, channel: channel(), signal: closing.signal });
+      fresh = await readFeed(options, { known: answer, channel: channel(), withAssets, signal });
+      now = judge ? await judge(fresh.releases, signal) : { releases: fresh.releases, unproven: null };
     } catch (error) {
       if (!closing.signal.aborted) fail(error);
       return;
     }
     if (closing.signal.aborted) return;
     answer = fresh;
+    if (now.unproven !== null && now.unproven !== judged.unproven)
+      log({ level: 'warn', message: `Not offered: ${now.unproven}.` });
+    judged = now;
     checkedAt = new Date();
     const mended = failures > 0;
     failures = 0;
@@ -141,15 +158,16 @@ export function createFeed(
 
   return {
     get releases() {
-      return answer?.releases ?? [];
+      return judged.releases;
     },
     get checkedAt() {
       return checkedAt;
     },
     get failure() {
-      if (failure === null) return null;
+      const message = failure ?? judged.unproven;
+      if (message === null) return null;
       const nextCheckAt = new Date(Date.now() + Math.max((due ?? 0) - clock(), 0)).toISOString();
-      return { message: failure, nextCheckAt };
+      return { message, nextCheckAt };
     },
     start() {
       if (started) return;
@@ -158,7 +176,9 @@ export function createFeed(
     },
     check,
     lookFor(wanted) {
-      if (checkedAt !== null && newestOn(wanted, answer?.releases ?? []) === null) void check();
+      const isKnown = newestOn(wanted, judged.releases) !== null;
+      // Of a channel that nobody has followed nothing was judged.
+      if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {
       closing.abort();

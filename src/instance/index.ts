@@ -8,6 +8,7 @@ import { Updates } from './updates.ts';
 
 export type { FeedOptions, LogEntry } from '../feed/feed.ts';
 export type { ProgressEvent } from '../progress/event.ts';
+export type { Trust } from '../provenance/trust.ts';
 export type { Channel, Release } from '../release/channel.ts';
 export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';
 export type {

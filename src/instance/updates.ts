@@ -26,6 +26,7 @@ import {
   offer,
   offeredOf,
   offerFields,
+  provenWay,
   releasesBetween,
   wayTo,
 } from './offer/offer.ts';
@@ -86,7 +87,9 @@ export class Updates implements UpdateService {
       offered: async () => {
         const known = await this.#catalog.facts(await this.#lastRun());
         const { next, updateAvailable } = offerFields(offer(known), known);
-        return updateAvailable ? (next?.version ?? null) : null;
+        if (next === null || !updateAvailable) return null;
+        const way = provenWay({ target: targetFor(next.version), to: next.version }, known);
+        return 'reason' in way ? null : way;
       },
       isBusy: () => this.#runs.isUnderWay,
     });
@@ -201,7 +204,7 @@ export class Updates implements UpdateService {
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     return this.#begin('update', order, async () => {
       const known = await this.#catalog.facts(await this.#lastRun());
-      return destinationOrReason((order.through ? wayTo : destinationOf)(order.target, known));
+      return provenWay((order.through ? wayTo : destinationOf)(order.target, known), known);
     });
   }
 
@@ -211,9 +214,10 @@ export class Updates implements UpdateService {
     isStill: () => Promise<boolean>,
   ): Promise<{ run: Run } | { reason: Reason }> {
     return this.#begin('update', { when: 'idle', force: false, by }, async () => {
-      const destination = destinationOf(targetFor(to), await this.#catalog.facts(await this.#lastRun()));
+      const known = await this.#catalog.facts(await this.#lastRun());
+      const destination = destinationOf(targetFor(to), known);
       if (!(await isStill())) return { reason: overtaken };
-      return destinationOrReason('upToDate' in destination ? destination : { ...destination, to, path });
+      return provenWay('upToDate' in destination ? destination : { ...destination, to, path }, known);
     });
   }
 
@@ -369,9 +373,6 @@ const noPlace: Reason = { code: 'up-to-date', message: 'there is no place for an
 const noPoint: Reason = { code: 'no-point', message: 'the last update has kept no restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'it is not known yet whether an update is on';
-
-const destinationOrReason = (found: Destination | { upToDate: string }): Destination | { reason: Reason } =>
-  'upToDate' in found ? { reason: { code: 'up-to-date', message: found.upToDate } } : found;
 
 /** Where the host or the engine does not answer, whoever asks may come back. */
 function unavailable(error: unknown): never {

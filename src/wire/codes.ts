@@ -14,6 +14,8 @@ export const reasonCodes = [
   'cleanup-running',
   'job-running',
   'up-to-date',
+  /** Nothing proves by whom it was published. */
+  'unproven',
   /** Of going back alone: nothing of before is kept, or the updater refuses. */
   'no-point',
   'back-refused',

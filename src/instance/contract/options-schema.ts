@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { engineTarget } from '../../engine/http/target.ts';
 import type { ProductOptions } from '../../progress/product.ts';
+import { trustSchema } from '../../provenance/trust-schema.ts';
 import { automaticSchema } from './schemas.ts';
 
 function isEngineAddress(text: string): boolean {
@@ -34,6 +35,7 @@ export function optionsSchema() {
       z.strictObject({
         url: z.url({ protocol: /^https?$/, message: 'must be an http or https address' }),
         headers: z.optional(z.record(z.string(), z.string())),
+        trust: z.optional(trustSchema),
       }),
     ),
     authorize: callable,

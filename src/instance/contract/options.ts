@@ -2,6 +2,7 @@ import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { FeedOptions, LogEntry } from '../../feed/feed.ts';
 import { type Product, type ProductOptions, productOf, svc } from '../../progress/product.ts';
+import type { Trust } from '../../provenance/trust.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
 import type { AheadWindow } from './ahead.ts';
@@ -91,9 +92,9 @@ export interface InstanceOptions {
   containerName?: string;
   /**
    * Where releases are published; null: never asked for, nothing is offered. Left out: the feed of `product`, where that
-   * has one.
+   * has one. With `trust` only those count that prove by whom they were published (docs/server-library.md).
    */
-  feed?: FeedOptions | null;
+  feed?: (FeedOptions & { trust?: Trust }) | null;
   authorize(request: Request): Awaitable<Caller>;
   queue: JobQueue;
   store: Store;

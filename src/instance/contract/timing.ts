@@ -4,6 +4,8 @@ export const usualTiming = {
   host: 10_000,
   /** For `onEnd`, which may send a mail. */
   onEnd: 60_000,
+  /** For each file that proves a release. */
+  proof: 10_000,
   /** Between two looks at the store and the engine. */
   watch: 10_000,
   /** The same while another server prepares a run, or it is not known whether a run is on. */

@@ -3,15 +3,18 @@ import { createFeed, type Feed } from '../../feed/feed.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { FeedProblem, Run, Skipped } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
+import type { Timing } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
 import type { Ledger } from '../store/ledger.ts';
 import { LagWatch } from './lag.ts';
 import { type OfferFacts, offer, offerFields } from './offer.ts';
+import { ProvenReleases } from './proven-releases.ts';
 import { refusedStepOf } from './stepping.ts';
 
 interface CatalogContext {
   settings: Settings;
+  timing: Timing;
   ledger: Ledger;
   engine: EngineSocket;
   place: SurroundingsCache;
@@ -24,6 +27,8 @@ export class OfferCatalog {
   readonly #lastRun: () => Promise<Run | null>;
   readonly #lag: LagWatch;
   readonly #feed: Feed | null;
+  /** Null where nobody asks for proof. */
+  readonly #proven: ProvenReleases | null;
   /** The channel that the store had last. */
   #channel: Channel = 'stable';
   #offered: string | null = null;
@@ -34,10 +39,14 @@ export class OfferCatalog {
     this.#context = context;
     this.#lastRun = lastRun;
     this.#lag = new LagWatch(engine, settings, () => place.findHome());
+    const { trust } = settings.feed ?? {};
+    const proven = trust ? new ProvenReleases(context, trust) : null;
+    this.#proven = proven;
     this.#feed =
       settings.feed &&
       createFeed(settings.feed, settings.log, {
         channel: () => this.#channel,
+        judge: proven ? (releases, signal) => proven.judge(releases, this.#channel, signal) : undefined,
         onCheck: () => void this.#afterCheck().catch(() => {}),
       });
   }
@@ -81,7 +90,11 @@ export class OfferCatalog {
   async facts(run: Run | null): Promise<OfferFacts> {
     const { ledger, settings } = this.#context;
     // Where the store does not answer, the status says so in another place.
-    this.#channel = await ledger.channel().catch(() => this.#channel);
+    const channel = await ledger.channel().catch(() => this.#channel);
+    const isNew = channel !== this.#channel;
+    this.#channel = channel;
+    // Another server has set it, and none of its releases was asked for proof.
+    if (isNew && this.#proven) this.#feed?.lookFor(channel);
     this.#skipped = await ledger.skipped().catch(() => this.#skipped);
     return {
       version: settings.version,
@@ -92,6 +105,7 @@ export class OfferCatalog {
       step: run && refusedStepOf(run),
       skipped: this.#skipped,
       again: isUnclear(run) ? run.to : null,
+      proofs: this.#proven?.proofs ?? null,
     };
   }
 

@@ -1,3 +1,4 @@
+import type { ReleaseFile } from '../../provenance/release-file.ts';
 import {
   type Channel,
   channelOf,
@@ -9,7 +10,8 @@ import {
 } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
-import type { PublishedRelease, Skipped, Status, UpToDate } from '../../wire/status.ts';
+import type { PublishedRelease, Reason, Skipped, Status, UpToDate } from '../../wire/status.ts';
+import type { Proof } from './proven-releases.ts';
 import { nextRelease, type RefusedStep } from './stepping.ts';
 
 /** What an offer is made from. */
@@ -29,6 +31,8 @@ export interface OfferFacts {
   skipped: Skipped | null;
   /** What the last update went to, where it ended so that nobody knows what runs. */
   again: string | null;
+  /** What proves the releases that are ahead; null where nobody asks for proof. */
+  proofs: ReadonlyMap<string, Proof> | null;
 }
 
 /** There is either something to update to, or a reason why not. */
@@ -45,6 +49,8 @@ export interface Destination {
   to: string;
   /** All that is gone to, one after the other, where `to` is a step of a longer way. */
   path?: readonly string[] | undefined;
+  /** What the updater has to find, where proof is asked for. */
+  proof?: ReleaseFile | undefined;
 }
 
 /** What an instance is offered (docs/contract.md 8.5 and docs/contract.md 8.17). */
@@ -186,4 +192,17 @@ export function wayTo(named: string | null, known: OfferFacts): Destination | { 
     return path.length === 0 ? direct : { upToDate: `no way to ${goal} is known` };
   }
   return { target: targetFor(first), to: first, ...(path.length > 1 && { path }) };
+}
+
+/** A way with what proves where it leads, or why it is not gone. */
+export function provenWay(
+  found: Destination | { upToDate: string },
+  { proofs }: Pick<OfferFacts, 'proofs'>,
+): Destination | { reason: Reason } {
+  if ('upToDate' in found) return { reason: { code: 'up-to-date', message: found.upToDate } };
+  if (proofs === null) return found;
+  const proof = proofs.get(found.to) ?? 'it is none of the releases that were read last';
+  return typeof proof === 'object'
+    ? { ...found, proof }
+    : { reason: { code: 'unproven', message: `${found.to} is not proven: ${proof}` } };
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineFault } from '../../engine/http/fault.ts';
 import type { ContainerDetails } from '../../engine/socket.ts';
-import { targetFor } from '../../release/channel.ts';
 import type { Ahead } from '../../wire/status.ts';
 import { type AheadWindow, isIn } from '../contract/ahead.ts';
+import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
 import { chooseServices } from '../place/services.ts';
@@ -15,6 +15,7 @@ import {
   originOf,
   triesLabel,
 } from '../place/updater-container.ts';
+import { expectOptions } from './expect-options.ts';
 import { followRun } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
 import { freshRun, RunRecord } from './run-record.ts';
@@ -30,17 +31,17 @@ const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hour
  */
 export class ImagesAhead {
   readonly #context: ServerContext;
-  readonly #offered: () => Promise<string | null>;
+  readonly #offered: () => Promise<Destination | null>;
   readonly #isBusy: () => boolean;
   #told: ({ version: string } & Ahead) | null = null;
   #isLogged = false;
   /** Where not even a container could be made, nothing but this server remembers it. */
   #notBefore = 0;
 
-  /** @param offered the version; `isBusy`: whether an update is on */
+  /** @param offered where an update would go; `isBusy`: whether an update is on */
   constructor(
     context: ServerContext,
-    { offered, isBusy }: { offered: () => Promise<string | null>; isBusy: () => boolean },
+    { offered, isBusy }: { offered: () => Promise<Destination | null>; isBusy: () => boolean },
   ) {
     this.#context = context;
     this.#offered = offered;
@@ -75,7 +76,8 @@ export class ImagesAhead {
 
   async #look(window: AheadWindow | null): Promise<void> {
     const { engine, place, settings } = this.#context;
-    const next = await this.#offered();
+    const offered = await this.#offered();
+    const next = offered?.to ?? null;
     const home = await place.findHome();
     const own = await engine.inspect(asideName('ahead', settings, home));
     if (own !== null && !isAbout(own, home)) {
@@ -91,21 +93,21 @@ export class ImagesAhead {
     if (same !== null && (isReady || Date.now() < endOf(same) + pauseMs(triesOf(same)))) return;
     if (own !== null && same === null) await engine.remove(own.id, { force: true });
     // An update that is on pulls for itself.
-    if (next === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
+    if (offered === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
     if (performance.now() < this.#notBefore) return;
     this.#notBefore = performance.now() + hourMs;
     if (same !== null) await engine.remove(same.id, { force: true });
-    await this.#launch(home, next, same === null ? 1 : triesOf(same) + 1);
+    await this.#launch(home, offered, same === null ? 1 : triesOf(same) + 1);
   }
 
-  async #launch(home: Home, to: string, tries: number): Promise<void> {
+  async #launch(home: Home, { target, to, proof }: Destination, tries: number): Promise<void> {
     const { engine, settings, closing } = this.#context;
     const startedAt = new Date().toISOString();
     const origin = { id: `ahead-${home.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(freshRun(origin));
     await obtainImage(record, { ...this.#context, signal: closing });
     const services = await chooseServices(engine, home, settings);
-    const command = ['fetch', '--target', targetFor(to)] as const;
+    const command = ['fetch', '--target', target, ...(await expectOptions(proof, engine))] as const;
     const spec = asideContainer('ahead', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
     try {

@@ -3,11 +3,13 @@ import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
 import type { ContainerDetails, ContainerSpec, EngineSocket } from '../../engine/socket.ts';
+import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
 import { chooseServices } from '../place/services.ts';
 import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
 import { endAhead } from './end-ahead.ts';
+import { expectOptions } from './expect-options.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
@@ -22,7 +24,7 @@ const pullLimitMs = 30 * 60_000;
  */
 export async function launch(
   record: RunRecord,
-  { home, target }: { home: Home; target: string },
+  { home, target, proof }: Pick<Destination, 'target' | 'proof'> & { home: Home },
   context: LaunchContext,
   mayLaunch: () => Promise<boolean>,
 ): Promise<string | null> {
@@ -34,7 +36,9 @@ export async function launch(
     await endAhead(engine, settings, home);
     record.prepare('launching', 'starting the updater');
     const command =
-      record.run.kind === 'back' ? (['back', '--yes'] as const) : (['update', '--target', target] as const);
+      record.run.kind === 'back'
+        ? (['back', '--yes'] as const)
+        : (['update', '--target', target, ...(await expectOptions(proof, engine))] as const);
     await clearName(engine, home, settings.containerName);
     const spec = updaterContainer(home, settings, { command, services, origin: record.run });
     if (!(await mayLaunch())) return null;

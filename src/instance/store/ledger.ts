@@ -10,6 +10,7 @@ import {
   automaticSchema,
   bootsSchema,
   type OpenRun,
+  offeredSchema,
   openRunSchema,
   type PastRun,
   pastRunsSchema,
@@ -55,6 +56,18 @@ export class Ledger {
     const since = new Date().toISOString();
     await this.#edit('skip', skippedText, (now) =>
       version === null ? null : now?.version === version ? now : { version, since },
+    );
+  }
+
+  /** When that was published which was offered last on a channel, ISO 8601; null where nothing was. */
+  async lastOffered(channel: Channel): Promise<string | null> {
+    return (await this.#read('offered', offeredText)).value?.[channel] ?? null;
+  }
+
+  /** What was published before what is there changes nothing. */
+  async setLastOffered(channel: Channel, publishedAt: string): Promise<void> {
+    await this.#edit('offered', offeredText, (now) =>
+      Date.parse(now?.[channel] ?? '') >= Date.parse(publishedAt) ? now : { ...now, [channel]: publishedAt },
     );
   }
 
@@ -192,6 +205,7 @@ const openRunText = jsonText(openRunSchema);
 const pastRunsText = jsonText(pastRunsSchema);
 const bootsText = jsonText(bootsSchema);
 const skippedText = jsonText(skippedSchema);
+const offeredText: Form<{ [Name in Channel]?: string | undefined }> = jsonText(offeredSchema);
 const automaticText: Form<AutomaticSettings> = jsonText(automaticSchema);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,

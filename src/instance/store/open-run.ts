@@ -43,6 +43,10 @@ export const pastRunsSchema = z.array(pastRunSchema);
 /** What nobody wants to hear of, and since when. */
 export const skippedSchema = z.object({ version: z.string(), since: z.string() });
 
+const time = z.iso.datetime();
+/** When what was offered last on each channel was published. */
+export const offeredSchema = z.object({ stable: z.optional(time), canary: z.optional(time) });
+
 /** What starts by itself, and when. */
 export const automaticSchema = z.pipe(z.object(automaticFields), z.transform(automaticSettings));
 

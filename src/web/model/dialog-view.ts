@@ -283,6 +283,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'cleanup-running': 'jobs',
   'job-running': 'jobs',
   'up-to-date': 'none',
+  unproven: 'none',
   'no-point': 'none',
   'back-refused': 'none',
 };

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
+import { publisher } from '../../provenance/sign.ts';
 
 const required: InstanceOptions = {
   version: 'v1.4.2',
@@ -64,7 +65,11 @@ describe('readOptions', () => {
       updaterPull: 'missing',
       updaterEnvironment: { SVC_UPDATER_WAIT_TIMEOUT: '600' },
       containerName: 'svc2-updater',
-      feed: { url: 'http://127.0.0.1:3000/releases', headers: { authorization: 'token x' } },
+      feed: {
+        url: 'http://127.0.0.1:3000/releases',
+        headers: { authorization: 'token x' },
+        trust: { keys: [publisher().key] },
+      },
       workers: [],
       app: 'web',
       engine: 'tcp://socket-proxy:2375',
@@ -152,6 +157,13 @@ describe('readOptions', () => {
     ['a feed by file', { feed: { url: 'file:///etc/passwd' } }, 'feed.url'],
     ['a feed without a scheme', { feed: { url: 'example.org' } }, 'feed.url'],
     ['a feed as text', { feed: 'https://example.org' }, 'feed'],
+    ['a trust without a key', { feed: { url: 'https://example.org', trust: { keys: [] } } }, 'feed.trust'],
+    ['a trust in no key', { feed: { url: 'https://example.org', trust: { keys: ['anna'] } } }, 'feed.trust'],
+    [
+      'a trust in a workflow without its root',
+      { feed: { url: 'https://example.org', trust: { identity: 'https://x/', issuer: 'https://x' } } },
+      'feed.trust',
+    ],
     ['a feed with more', { feed: { url: 'https://example.org', token: 'x' } }, 'feed'],
     ['an authorize that is none', { authorize: 'admin' }, 'authorize'],
     ['a queue that cannot hold', { queue: { resume: () => {}, jobs: () => [] } }, 'queue.hold'],

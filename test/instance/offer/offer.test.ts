@@ -29,6 +29,7 @@ function known(
     step: null,
     skipped: null,
     again: null,
+    proofs: null,
     ...more,
   };
 }

@@ -150,3 +150,24 @@ it('keeps the channel as a word, and reads any other one as stable', async () =>
   host.state.store.set('channel', 'nightly');
   expect(await ledger.channel()).toBe('stable');
 });
+
+it('keeps when what was offered last on a channel was published, and what cannot be read as nothing', async () => {
+  const [early, late] = ['2026-11-20T08:00:00Z', '2026-11-20T08:00:00.5Z'];
+  expect(await ledger.lastOffered('stable')).toBeNull();
+  await ledger.setLastOffered('stable', late);
+  // Another server may know less.
+  await ledger.setLastOffered('stable', early);
+  expect([await ledger.lastOffered('stable'), await ledger.lastOffered('canary'), sets()]).toEqual([
+    late,
+    null,
+    1,
+  ]);
+  await ledger.setLastOffered('canary', early);
+  expect(JSON.parse(host.state.store.get('offered') ?? '')).toEqual({ stable: late, canary: early });
+  for (const text of ['x', '{"stable":"yesterday"}']) {
+    host.state.store.set('offered', text);
+    expect(await ledger.lastOffered('stable')).toBeNull();
+  }
+  await ledger.setLastOffered('stable', early);
+  expect(await ledger.lastOffered('stable')).toBe(early);
+});

@@ -16,6 +16,7 @@ export const quick: Timing = {
   // More than a busy machine takes for an answer of the same process.
   host: 400,
   onEnd: 400,
+  proof: 400,
   watch: 40,
   watchClosely: 20,
   ahead: 20,

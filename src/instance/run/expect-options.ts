@@ -1,0 +1,28 @@
+import type { EngineSocket } from '../../engine/socket.ts';
+import type { ReleaseFile } from '../../provenance/release-file.ts';
+
+/**
+ * What tells the updater which images and files it has to find: for each image all digests that this engine may know it
+ * by. @throws EngineFault
+ */
+export async function expectOptions(
+  proof: ReleaseFile | undefined,
+  engine: Pick<EngineSocket, 'platform'>,
+): Promise<string[]> {
+  if (proof === undefined) return [];
+  const platform = await engine.platform();
+  // The engine does not say which variant of its architecture it takes: `linux/arm/v7`.
+  const isOfEngine = (name: string) => name === platform || name.startsWith(`${platform}/`);
+  const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
+    digest,
+    ...Object.entries(platforms).flatMap(([name, { manifest, config }]) =>
+      isOfEngine(name) ? [manifest, config] : [],
+    ),
+  ];
+  return [
+    ...Object.entries(proof.images).flatMap(([service, image]) =>
+      [...new Set(digestsOf(image))].flatMap((digest) => ['--expect', `${service}=${digest}`]),
+    ),
+    ...Object.entries(proof.files).flatMap(([name, hash]) => ['--expect-file', `${name}=${hash}`]),
+  ];
+}

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { readProof } from '../../src/feed/read-proof.ts';
+import { names } from './proofs.ts';
+
+it('reads no file over http where the feed is at https, and none in a private network', async () => {
+  const from = (url: string) =>
+    readProof(
+      {
+        version: 'v1.5.0',
+        url: null,
+        notes: null,
+        publishedAt: null,
+        assets: names.map((name) => ({ name, url })),
+      },
+      { feed: { url: 'https://192.0.2.1/releases.json' }, signal: AbortSignal.timeout(5_000) },
+    );
+  await expect(from('http://192.0.2.1/x')).rejects.toThrow(
+    'its feed is at https:, and release.json at http://192.0.2.1',
+  );
+  await expect(from('https://127.0.0.1:1/x')).rejects.toThrow('127.0.0.1:1, which is in a private network');
+});

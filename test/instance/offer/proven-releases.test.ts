@@ -1,0 +1,338 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createFeed, type Feed } from '../../../src/feed/feed.ts';
+import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
+import { ProvenReleases } from '../../../src/instance/offer/proven-releases.ts';
+import { Ledger } from '../../../src/instance/store/ledger.ts';
+import type { Trust } from '../../../src/provenance/trust.ts';
+import type { Channel } from '../../../src/release/channel.ts';
+import { type Api, endless, type Forge, json, startForge, text } from '../../feed/forge.ts';
+import { attach, releaseFile, type Tampering } from '../../feed/proofs.ts';
+import { publisher } from '../../provenance/sign.ts';
+import { HostDouble } from '../../rig/host-double/host-double.ts';
+import { quick } from '../updates/rig.ts';
+
+const anna = publisher();
+const mallory = publisher();
+
+let forge: Forge;
+let elsewhere: Forge;
+let host: HostDouble;
+const feeds: Feed[] = [];
+const logged: string[] = [];
+beforeEach(async () => {
+  logged.length = 0;
+  [forge, elsewhere] = [await startForge(), await startForge()];
+  host = new HostDouble();
+});
+afterEach(async () => {
+  for (const feed of feeds.splice(0)) feed.close();
+  await Promise.all([forge.close(), elsewhere.close()]);
+});
+
+/** A server's feed; the store outlives it. */
+function feedOf(
+  more: Partial<InstanceOptions> = {},
+  { channel = 'stable', api = 'gitHub' }: { channel?: Channel; api?: Api } = {},
+) {
+  const trust: Trust = { keys: [publisher().key, anna.key] };
+  const settings = readOptions({
+    version: 'v1.4.2',
+    updaterImage: 'acme/svc-updater:1',
+    feed: { url: forge.address(api), headers: { 'private-token': 'abc' }, trust },
+    authorize: host.authorize,
+    queue: host.queue,
+    store: host.store,
+    log: host.log,
+    ...more,
+  });
+  const ledger = new Ledger(settings, quick);
+  const proven = new ProvenReleases({ settings, ledger, timing: quick }, trust);
+  const feed = createFeed(settings.feed ?? { url: '' }, ({ message }) => logged.push(message), {
+    channel: () => channel,
+    judge: (releases, signal) => proven.judge(releases, channel, signal),
+  });
+  feeds.push(feed);
+  return feed;
+}
+const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
+const why = ({ failure }: Feed) => failure?.message ?? null;
+const asked = (of = forge) => of.seen.filter(({ path }) => path.includes('/download/'));
+
+describe('a release that proves itself', () => {
+  it.each<Api>(['gitHub', 'gitea', 'gitLab', 'static'])('counts, as %s tells of it', async (api) => {
+    forge.publish(attach(forge, anna, releaseFile('v1.5.0', { requires: 'v1.4.0' })), 'v1.4.2', 'v1.4.1');
+    const feed = feedOf({}, { api });
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([['v1.5.0', 'v1.4.2', 'v1.4.1'], null]);
+    // What is signed, and not what the feed says.
+    expect(feed.releases[0]).toMatchObject({ requires: 'v1.4.0', publishedAt: '2026-11-20T08:00:00Z' });
+  });
+
+  it('needs nothing that is signed of what the feed says of it', async () => {
+    const published = attach(forge, anna, releaseFile('v1.5.0'));
+    forge.publish({ ...published, requires: 'v1.4.3', publishedAt: '2020-01-01T00:00:00Z' });
+    const feed = feedOf({}, { api: 'static' });
+    await feed.check();
+    expect(feed.releases[0]).toMatchObject({ version: 'v1.5.0', publishedAt: '2026-11-20T08:00:00Z' });
+    expect(feed.releases[0]).not.toHaveProperty('requires');
+  });
+
+  it('is asked for once', async () => {
+    forge.publish(attach(forge, anna, releaseFile('v1.5.0')));
+    const feed = feedOf();
+    await feed.check();
+    await feed.check();
+    expect([versions(feed), asked().length]).toEqual([['v1.5.0'], 2]);
+  });
+
+  it('is asked for newest first, twenty of them, where it is not behind what runs', async () => {
+    const all = Array.from({ length: 25 }, (_, at) => `v1.5.${24 - at}`);
+    forge.publish(...all.map((tag) => attach(forge, anna, releaseFile(tag))), 'v1.4.1');
+    const feed = feedOf();
+    await feed.check();
+    expect(versions(feed)).toEqual([...all.slice(0, 20), 'v1.4.1']);
+    expect(asked().map(({ path }) => path.split('/').at(-2))).toEqual(
+      all.slice(0, 20).flatMap((tag) => [tag, tag]),
+    );
+  });
+
+  it('of the other channel is asked for where that is followed', async () => {
+    forge.publish(
+      { ...attach(forge, anna, releaseFile('v1.6.0-canary.3')), prerelease: true },
+      attach(forge, anna, releaseFile('v1.5.0')),
+    );
+    const [stable, canary] = [feedOf(), feedOf({}, { channel: 'canary' })];
+    await stable.check();
+    expect([versions(stable), asked().length]).toEqual([['v1.5.0'], 2]);
+    await canary.check();
+    expect(versions(canary).sort()).toEqual(['v1.5.0', 'v1.6.0-canary.3']);
+  });
+
+  it('is asked with the headers of the feed at its own origin alone', async () => {
+    elsewhere.host('/file', text(200, JSON.stringify(releaseFile('v1.5.0'))));
+    const redirect = text(302, '', { location: `${elsewhere.origin}/file` });
+    forge.publish(attach(forge, anna, releaseFile('v1.5.0'), { replies: { 'release.json': redirect } }));
+    const feed = feedOf();
+    await feed.check();
+    expect(versions(feed)).toEqual(['v1.5.0']);
+    expect(forge.seen.map(({ headers }) => headers['private-token'])).toEqual(['abc', 'abc', 'abc', 'abc']);
+    expect(elsewhere.seen.map(({ headers }) => headers['private-token'])).toEqual([undefined]);
+  });
+});
+
+const told = releaseFile('v1.5.0');
+const one = (what: string) => `v1.5.0 is not proven: ${what}`;
+const changed = (given: string) => given.replace('"v1.5.0"', '"v1.5.1"');
+/** Goes on, slowly, for as long as anybody listens. */
+const trickle: Tampering['replies'] = {
+  'release.json': (_, response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write(' '), 20);
+    response.on('close', () => clearInterval(timer));
+  },
+};
+
+describe('an attack', () => {
+  it.each<[name: string, publish: () => ReturnType<typeof attach>, message: string]>([
+    ['unsigned', () => ({ tag: 'v1.5.0' }), 'it has no release.json'],
+    [
+      'without the bundle',
+      () => attach(forge, anna, told, { files: ['release.json'] }),
+      'it has no release.json.sigstore.json',
+    ],
+    [
+      'by another key',
+      () => attach(forge, mallory, told),
+      'it is signed by none of the keys that are trusted',
+    ],
+    [
+      'one byte changed of the file',
+      () => attach(forge, anna, told, { file: (text) => text.replace('08:00', '09:00') }),
+      'it is signed by none of the keys that are trusted',
+    ],
+    [
+      'one byte changed of the bundle',
+      () => attach(forge, anna, told, { bundle: (text) => text.replace('"signature":"M', '"signature":"N') }),
+      'it is signed by none of the keys that are trusted',
+    ],
+    [
+      'the bundle of another release',
+      () =>
+        attach(forge, anna, told, { bundle: () => anna.sign(Buffer.from(changed(JSON.stringify(told)))) }),
+      'it is signed by none of the keys that are trusted',
+    ],
+    [
+      'an old release as a new tag',
+      () => attach(forge, anna, releaseFile('v1.4.0'), {}, 'v1.5.0'),
+      'what is signed is v1.4.0, not v1.5.0',
+    ],
+    [
+      "another product's",
+      () => attach(forge, anna, releaseFile('v1.5.0', { product: 'other' })),
+      'it is a release of other, not of svc',
+    ],
+    [
+      'without an image',
+      () => attach(forge, anna, releaseFile('v1.5.0', { images: {} })),
+      'it names no image',
+    ],
+    [
+      '1 GB of a file',
+      () =>
+        attach(forge, anna, told, {
+          replies: { 'release.json': endless({ 'content-length': '1000000000' }) },
+        }),
+      'release.json is larger than 256 KiB',
+    ],
+    [
+      'a bundle without an end',
+      () => attach(forge, anna, told, { replies: { 'release.json.sigstore.json': endless() } }),
+      'release.json.sigstore.json is larger than 256 KiB',
+    ],
+    [
+      'a file that never ends, slowly',
+      () => attach(forge, anna, told, { replies: trickle }),
+      'what proves it cannot be read: no whole answer within 0.4 s',
+    ],
+    [
+      'a redirect to no web address',
+      () =>
+        attach(forge, anna, told, {
+          replies: { 'release.json': text(302, '', { location: 'file:///etc/passwd' }) },
+        }),
+      'what proves it cannot be read: it redirects to what is no web address',
+    ],
+    [
+      'a redirect round and round',
+      () => attach(forge, anna, told, { replies: { 'release.json': text(302, '', { location: '?' }) } }),
+      'what proves it cannot be read: it redirects more than 5 times',
+    ],
+  ])('is not offered: %s', async (_, publish, message) => {
+    forge.publish(publish(), attach(forge, anna, releaseFile('v1.4.3')));
+    const feed = feedOf();
+    await feed.check();
+    // The feed is read all the same.
+    expect([versions(feed), why(feed)]).toEqual([['v1.4.3'], one(message)]);
+    expect(feed.checkedAt).not.toBeNull();
+    expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(16_000_000);
+  });
+
+  it('leads to no address but of the web', async () => {
+    const at = (url: string) => ({
+      version: 'v1.5.0',
+      assets: [
+        { name: 'release.json', url },
+        { name: 'release.json.sigstore.json', url },
+      ],
+    });
+    const feed = feedOf({}, { api: 'static' });
+    for (const [url, message] of [
+      ['file:///etc/passwd', 'release.json is at no web address'],
+      ['//', 'release.json is at no web address'],
+    ] as const) {
+      forge.next(json(200, { releases: [at(url)] }));
+      await feed.check();
+      expect(why(feed)).toBe(one(message));
+    }
+  });
+
+  it('with an old release that is signed is seen by what was offered last', async () => {
+    const [older, newer] = ['2026-11-19T08:00:00Z', '2026-11-20T08:00:00Z'];
+    const old = attach(forge, anna, releaseFile('v1.5.0', { publishedAt: older }));
+    const step = attach(forge, anna, releaseFile('v1.4.9', { publishedAt: older }));
+    forge.publish(attach(forge, anna, releaseFile('v1.6.0', { publishedAt: newer })), old, step);
+    const before = feedOf();
+    await before.check();
+    await before.check();
+    // What is behind the newest one may be a step on the way there.
+    expect(versions(before)).toEqual(['v1.6.0', 'v1.5.0', 'v1.4.9']);
+
+    forge.publish(old, step);
+    const after = feedOf();
+    await after.check();
+    const dates = `it is of ${older}, and what was offered last of ${newer}`;
+    expect([versions(after), why(after)]).toEqual([
+      [],
+      `v1.5.0 is not proven: ${dates}; v1.4.9 is not proven: ${dates}`,
+    ]);
+    // Of the other channel nothing was offered.
+    forge.publish({
+      ...attach(forge, anna, releaseFile('v1.6.0-canary.1', { publishedAt: older })),
+      prerelease: true,
+    });
+    const canary = feedOf({}, { channel: 'canary' });
+    await canary.check();
+    expect(versions(canary)).toEqual(['v1.6.0-canary.1']);
+    // The one that was offered is offered again.
+    forge.publish(attach(forge, anna, releaseFile('v1.6.0', { publishedAt: newer })));
+    await after.check();
+    expect([versions(after), why(after)]).toEqual([['v1.6.0'], null]);
+  });
+
+  it('is not made easier by a store that does not answer', async () => {
+    forge.publish(attach(forge, anna, told));
+    host.fail('get', { how: 'reject' });
+    const feed = feedOf();
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([
+      [],
+      expect.stringContaining('the store does not tell what was offered last'),
+    ]);
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
+  });
+});
+
+describe('what is not proven', () => {
+  it('for want of an answer is asked for again', async () => {
+    const missing = { 'release.json.sigstore.json': json(404, {}) };
+    forge.publish(attach(forge, anna, told, { replies: missing }));
+    const feed = feedOf();
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([[], one('what proves it cannot be read: it answers 404')]);
+    attach(forge, anna, told);
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
+  });
+
+  it('as it is wrong stays so until it is somewhere else', async () => {
+    forge.publish(attach(forge, mallory, told));
+    const feed = feedOf({}, { api: 'static' });
+    await feed.check();
+    attach(forge, anna, told);
+    await feed.check();
+    expect([versions(feed), asked().length]).toEqual([[], 2]);
+    const at = (name: string) => ({ name, url: `${forge.fileAt('v1.5.0', name)}?2` });
+    const assets = [at('release.json'), at('release.json.sigstore.json')];
+    forge.next(json(200, { releases: [{ version: 'v1.5.0', assets }] }));
+    await feed.check();
+    expect([versions(feed), asked().length]).toEqual([['v1.5.0'], 4]);
+  });
+
+  it('as its forge wants no request is left in peace', async () => {
+    const limited = text(429, '', { 'retry-after': '3600' });
+    forge.publish(
+      attach(forge, anna, told, { replies: { 'release.json': limited } }),
+      attach(forge, anna, releaseFile('v1.4.3')),
+    );
+    const feed = feedOf();
+    await feed.check();
+    await feed.check();
+    expect([versions(feed), asked().length]).toEqual([[], 1]);
+  });
+
+  it('is told once to the log', async () => {
+    forge.publish({ tag: 'v1.5.0' });
+    const feed = feedOf();
+    await feed.check();
+    await feed.check();
+    expect(logged).toEqual([`Not offered: ${one('it has no release.json')}.`]);
+  });
+
+  it('is no fault of what runs', async () => {
+    forge.publish('v1.4.2');
+    const feed = feedOf();
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([['v1.4.2'], null]);
+  });
+});
