@@ -5,8 +5,7 @@
 //   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise. Where
 //                           `svc update` looks for releases, and whose it takes, is built in: SVC_UPDATER_BUILD_FEED and
 //                           SVC_UPDATER_BUILD_TRUST (the text of a trust file) in the environment
-//   client/index.mjs        what makes the client of another product, and what it depends on outside; beside it what proves
-//                           a release, which is loaded when one has to be proven
+//   client/index.mjs        what makes the client of another product, and what it depends on outside
 //   client/types            its declarations
 //   instance/index.mjs      the library for a server, readable; what it depends on stays outside, and the licenses of what
 //                           went into it are beside it
@@ -117,12 +116,8 @@ async function buildClient() {
   await rm(join(out, 'client'), { recursive: true, force: true });
   const library = await build({
     ...forNode,
-    entryPoints: { index: 'src/client/create-client.ts', 'prove-release': 'src/provenance/prove-release.ts' },
-    outdir: join(out, 'client'),
-    outExtension: { '.js': '.mjs' },
-    // In one file, what is outside would be loaded with it.
-    splitting: true,
-    chunkNames: 'shared',
+    entryPoints: ['src/client/create-client.ts'],
+    outfile: join(out, 'client/index.mjs'),
     external: Object.keys(dependencies),
     metafile: true,
   });

@@ -1,7 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { bundleFromJSON } from '@sigstore/bundle';
-import { TrustedRoot } from '@sigstore/protobuf-specs';
-import { type TrustMaterial, toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify';
+import type { TrustMaterial } from '@sigstore/verify';
 import { type ReleaseFile, readReleaseFile } from './release-file.ts';
 import type { Trust } from './trust.ts';
 
@@ -23,8 +21,13 @@ export interface Wanted {
  * @param file the bytes of `release.json` @param bundle the text of `release.json.sigstore.json`
  * @throws Unproven
  */
-export function proveRelease(file: Uint8Array, bundle: string, trust: Trust, wanted: Wanted): ReleaseFile {
-  verify(file, bundle, trust);
+export async function proveRelease(
+  file: Uint8Array,
+  bundle: string,
+  trust: Trust,
+  wanted: Wanted,
+): Promise<ReleaseFile> {
+  await verify(file, bundle, trust);
   const told = attempt(() => readReleaseFile(file), 'release.json cannot be read');
   const { product, version } = told;
   if (product !== wanted.product)
@@ -34,7 +37,14 @@ export function proveRelease(file: Uint8Array, bundle: string, trust: Trust, wan
   return told;
 }
 
-function verify(file: Uint8Array, text: string, trust: Trust): void {
+async function verify(file: Uint8Array, text: string, trust: Trust): Promise<void> {
+  // They are large: what has nothing to prove does not wait for them.
+  const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
+    await Promise.all([
+      import('@sigstore/bundle'),
+      import('@sigstore/protobuf-specs'),
+      import('@sigstore/verify'),
+    ]);
   const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the bundle cannot be read');
   // An envelope is signed by itself, whatever file is beside it.
   if (bundle.content.$case !== 'messageSignature') throw new Unproven('the bundle signs no file');

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
+import { proveRelease, Unproven } from '../../provenance/prove-release.ts';
+import { readTrust } from '../../provenance/trust.ts';
 import type { UpdateOptions } from './options.ts';
 
 /** What a release has to be, as whoever asks for the update has had it proven (docs/contract.md 3.21). */
@@ -52,17 +54,12 @@ async function provenIn(folder: string, trustFile: string, { product, target }: 
     read(join(folder, 'release.json.sigstore.json')),
     read(trustFile),
   ]);
-  // What it takes is large, and most runs have no use of it.
-  const [{ proveRelease, Unproven }, { readTrust }] = await Promise.all([
-    import('../../provenance/prove-release.ts'),
-    import('../../provenance/trust.ts'),
-  ]);
   const told = (version: string | null) =>
     proveRelease(file, bundle.toString(), readTrust(trust.toString()), { product: product.name, version });
   try {
-    const { version } = told(null);
+    const { version } = await told(null);
     const isIt = target?.kind !== 'release' || bare(target.tag) === bare(version);
-    return told(isIt ? version : (target?.tag ?? null));
+    return await told(isIt ? version : (target?.tag ?? null));
   } catch (cause) {
     const where = cause instanceof Unproven ? `${folder}/release.json` : trustFile;
     throw new UpdateError('not-proven', `${where}: ${(cause as Error).message}`, { cause });

@@ -1,6 +1,7 @@
 import { buffer, text } from 'node:stream/consumers';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/read-feed.ts';
+import { proveRelease } from '../../provenance/prove-release.ts';
 import type { Trust } from '../../provenance/trust.ts';
 import type { Asset, Channel, Release } from '../../release/channel.ts';
 import { UsageError } from '../command.ts';
@@ -95,11 +96,9 @@ export async function provenSumOf(
   const get = (asset: string) =>
     buffer(download({ ...from, asset: assetOf(release, asset), limits: proofLimits }));
   const [file, bundle] = [await get(fileName), await get(bundleName)];
-  // No other command has to wait until it is loaded.
-  const { proveRelease } = await import('../../provenance/prove-release.ts');
   let files: Readonly<Record<string, string>>;
   try {
-    ({ files } = proveRelease(file, bundle.toString(), trust, { product: names().name, version }));
+    ({ files } = await proveRelease(file, bundle.toString(), trust, { product: names().name, version }));
   } catch (error) {
     throw refused(
       // A parser repeats what it was given.

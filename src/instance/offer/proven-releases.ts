@@ -104,10 +104,15 @@ export class ProvenReleases {
       if (known !== undefined) return { proof: known, key };
       if (performance.now() < this.#quietUntil) return { proof: 'its forge wants no request yet', key: null };
       const [file, bundle] = await readProof(release, asking);
-      const proof = proveRelease(file ?? new Uint8Array(), new TextDecoder().decode(bundle), this.#trust, {
-        product,
-        version: release.version,
-      });
+      const proof = await proveRelease(
+        file ?? new Uint8Array(),
+        new TextDecoder().decode(bundle),
+        this.#trust,
+        {
+          product,
+          version: release.version,
+        },
+      );
       // The updater would be told of none, and so take any.
       if (Object.keys(proof.images).length === 0) throw new Unproven('it names no image');
       return { proof, key };
