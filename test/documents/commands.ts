@@ -171,6 +171,8 @@ export const commands = {
   },
   'scripts/bench': { bench: null },
   'scripts/bench update': { bench: 'update' },
+  'scripts/bench ahead': { bench: 'ahead' },
+  'scripts/bench large': { bench: 'large' },
   'scripts/bench client': { bench: 'client' },
   'scripts/bench restore': { bench: 'restore' },
   'scripts/bench --help': e2e,
