@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { judgeUntouched } from '../judge/judge.ts';
 import { endingOf } from '../judge/log.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { type Attempt, expectEnding, expectPins, nextRun } from './expect.ts';
@@ -76,7 +77,7 @@ async function tryFrom(trial: Trial, moment: Moment, disk: SmallDisk, room: Room
   await expectWhole(trial, { subject, before, to }, await run.done);
 }
 
-/** A release of 8 MB where there is room for 3 MB. */
+/** A release of 8 MB where there is room for 3 MB: fetched ahead, and updated to. */
 async function tryFullInThePull(trial: Trial): Promise<void> {
   const subject = await subjectOnSmallDisk(trial);
   const before = await subject.look();
@@ -84,13 +85,18 @@ async function tryFullInThePull(trial: Trial): Promise<void> {
   const { engineDisk } = ownHost();
   trial.finally(() => engineDisk.makeRoom());
   await engineDisk.leave({ bytes: 3_000_000 });
+  const fetched = await subject.instance.startUpdate(['fetch', ...to.args]).done;
+  for (const fact of judgeUntouched(before, await subject.look()))
+    expectThat(false, `after the fetch: ${fact}`);
   const result = await subject.update(to);
   await engineDisk.makeRoom();
-  expectThat(endingOf(result) === 'failed', `the run ended ${endingOf(result)}, not failed`);
-  expectThat(
-    result.log.includes('no space left on the disk of the engine'),
-    'the log does not say whose disk is full',
-  );
+  for (const each of [fetched, result]) {
+    expectThat(endingOf(each) === 'failed', `the run ended ${endingOf(each)}, not failed`);
+    expectThat(
+      each.log.includes('no space left on the disk of the engine'),
+      'the log does not say whose disk is full',
+    );
+  }
   await expectWhole(trial, { subject, before, to }, result);
 }
 
